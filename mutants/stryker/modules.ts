@@ -23,7 +23,10 @@ export const GROUPS: Readonly<Record<string, Group>> = {
     ],
     tests: ['command/'],
   },
-  compare: { mutate: ['compare/'], tests: inside('compare', 'redact rules') },
+  compare: {
+    mutate: ['compare/'],
+    tests: inside('compare', 'absence compare missing multiset-examples redact rules verdict wording'),
+  },
   rdb: { mutate: ['copy/rdb/'], tests: ['rdb/', 'copy/'] },
   pipeline: { mutate: ['pipeline/key-locks.ts'], tests: inside('pipeline', 'key-locks reservations') },
   plan: { mutate: inside('plan', 'check.ts counters.ts endpoint.ts memory.ts overlap.ts owns.ts'), tests: ['plan/'] },

@@ -41,6 +41,18 @@ test('a read that differs while both sides have the key needs no evidence', () =
   }
 });
 
+test('a read whose reply shows the absence of its key needs evidence', () => {
+  for (const [command, authority, mirror] of [
+    ['GET s', string('a'), nil],
+    ['TTL s', integer(100), integer(-2)],
+    ['LRANGE l 0 -1', strings('a b'), strings('')],
+    ['XINFO STREAM x', strings('length 1'), error('ERR no such key')],
+  ] as const) {
+    assert.equal(evidenceFor(command, authority, mirror), 'absence', command);
+    assert.equal(evidenceFor(command, mirror, authority), 'absence', `${command}, with the sides exchanged`);
+  }
+});
+
 test('a read of several keys may differ because one of them is gone', () => {
   for (const [command, authority, mirror] of [
     ['MGET s n', array(string('a'), nil), array(nil, string('b'))],

@@ -22,6 +22,8 @@ test('a key keeps the name before its first colon, and nothing else', () => {
     redacted('session:8f14e45f:data'),
     `session:<13 bytes, ${hashKey(Buffer.from('session:8f14e45f:data'), SECRET)}>`,
   );
+  assert.match(redacted('u:x'), /^u:<1 bytes, [0-9a-f]{16}>$/);
+  assert.match(redacted(`${'x'.repeat(32)}:c`), /^x{32}:<1 bytes, [0-9a-f]{16}>$/);
   assert.match(redacted(':x'), /^:<1 bytes, [0-9a-f]{16}>$/);
   assert.match(redacted('rl:'), /^rl:<0 bytes, [0-9a-f]{16}>$/);
   for (const key of [
@@ -31,6 +33,7 @@ test('a key keeps the name before its first colon, and nothing else', () => {
     'line\nbreak:c',
     '\u001b[31mred:c',
     'größe:c',
+    '\u007f:c',
     Buffer.from([255, 58, 1]),
     `${'x'.repeat(33)}:c`,
   ]) {

@@ -77,12 +77,15 @@ rule(
       map(string('f2'), string('v2'), string('f1'), string('v1')),
     ],
     ['KEYS *', strings('h hll2 t'), strings('hll2 t h')],
+    // Not of strings: compared once decoded.
+    ['SMEMBERS st', array(integer(1), string('a')), array(string('a'), integer(1))],
   ],
   [
     ['SMEMBERS st', strings('a b c'), strings('a b d'), '!value'],
     ['SMEMBERS st', strings('a b c'), strings('a b'), '!length'],
     ['SMEMBERS st', strings('a b c'), strings(''), '!missing-on-mirror'],
     ['SMEMBERS st', strings('a b c'), nil, '!type'],
+    ['SMEMBERS st', strings('a b c'), nilArray, '!type'],
     ['SMEMBERS st', strings('a b'), set(string('b'), string('a')), '!type'],
     ['SMEMBERS st', strings('1 2'), array(integer(2), integer(1)), '!value'],
     [
@@ -96,6 +99,7 @@ rule(
     // Pairs stay pairs.
     ['HGETALL h', strings('a 1 b 2'), strings('a 2 b 1'), '!order'],
     ['HGETALL h', strings('a b c d'), strings('b a d c'), '!order'],
+    ['HGETALL h', strings('a b c'), strings('c a b'), '!order'],
     [
       'HGETALL h',
       map(string('a'), string('1'), string('b'), string('2')),
@@ -152,6 +156,7 @@ rule(
     // Fewer than were asked for are the whole set.
     ['SRANDMEMBER st 100', strings('a b c'), strings('a b d'), '!value'],
     ['HRANDFIELD h 9 WITHVALUES', strings('a 1 b 2'), strings('a 1 c 3'), '!value'],
+    ['HRANDFIELD h 3 WITHVALUES', strings('a 1 b 2'), strings('a 1 c 3'), '!value'],
     // The same field, another value.
     ['HRANDFIELD h 2 WITHVALUES', strings('a 1 b 2'), strings('a 9 c 3'), '!value'],
     [
@@ -161,6 +166,17 @@ rule(
       '!value',
     ],
     // Another shape.
+    ['HRANDFIELD h 1 WITHVALUES', strings('a 1 b'), strings('a 1 c'), '!value'],
+    ['HRANDFIELD h 1 WITHVALUES', strings('a 1'), array(strings('a 1'), strings('b 2')), '!value'],
+    ['HRANDFIELD h 1 WITHVALUES', strings('a 1'), array(strings('a 1'), integer(2)), '!value'],
+    [
+      'HRANDFIELD h 2 WITHVALUES',
+      array(strings('a 1'), strings('b 2 c')),
+      array(strings('a 1'), strings('d 2 c')),
+      '!value',
+    ],
+    ['HRANDFIELD h 1 WITHVALUES', array(set(string('a'), string('1'))), array(set(string('b'), string('2'))), '!value'],
+    ['HRANDFIELD h 1 WITHVALUES', array(nilArray), array(strings('a 1')), '!value'],
     ['HRANDFIELD h 2 WITHVALUES', strings('a 1 b 2'), array(strings('a 1'), strings('b 2')), '!length'],
     [
       'HRANDFIELD h 4',
@@ -231,6 +247,10 @@ rule(
     ['SCAN 0', page('17', 'h big2 s'), page('14', 'st geo x')],
     ['SCAN 0 COUNT 1000', page('0', 'h big2 s'), page('0', 's h big2')],
     ['SCAN 0 TYPE foo', page('1', ''), page('25', '')],
+    ['HSCAN h 0 NOVALUES', page('5', 'a b c'), page('7', 'b d e')],
+    ['HSCAN h 0 novalues', page('0', 'a b c'), page('0', 'c a b')],
+    // Without its cursor: no call that began at the start.
+    ['SSCAN st', page('0', 'a b'), page('0', 'c d')],
   ],
   [
     ['HSCAN h 0', page('0', 'a 1 b 2'), page('0', 'a 1 b 3'), '!value'],
@@ -238,12 +258,18 @@ rule(
     ['HSCAN h 0', page('0', 'a 1 b 2'), page('0', 'a 1'), '!value'],
     ['HSCAN h 0', page('0', 'a 1 b 2'), page('0', ''), '!missing-on-mirror'],
     // More than all.
+    ['SCAN 0', page('0', 'a b'), page('0', 'a c'), '!value'],
+    ['HSCAN h 0 COUNT 10', page('5', 'a 1'), page('9', 'a 2'), '!value'],
+    ['HSCAN NOVALUES 0', page('5', 'a 1'), page('9', 'a 2'), '!value'],
     ['HSCAN h 0', page('0', 'a 1'), page('7', 'b 2'), '!value'],
     ['SSCAN st 0', page('0', 'a b'), page('3', 'c'), '!value'],
     // What is on both pages differs.
     ['HSCAN h 0', page('5', 'a 1 b 2'), page('9', 'b 3 c 4'), '!value'],
     ['ZSCAN z 7', page('5', 'a 1 b 2'), page('9', 'b 3 c 4'), '!value'],
     // Another shape.
+    ['SSCAN st 0', page('5', 'a'), set(string('9'), strings('a')), '!type'],
+    ['SSCAN st 0', page('5', 'a'), page('x9', 'a'), '!value'],
+    ['SSCAN st 0', page('5', 'a'), page('9x', 'a'), '!value'],
     ['HSCAN h 0', page('5', 'a 1'), page('9', 'a 1 b'), '!value'],
     ['SSCAN st 0', page('5', 'a'), strings('9 a'), '!value'],
     ['SSCAN st 0', page('5', 'a'), array(string('9'), array(nil)), '!value'],
@@ -270,6 +296,7 @@ rule(
     ['OBJECT ENCODING s', string('int'), string('raw')],
     ['OBJECT ENCODING st', string('intset'), string('hashtable')],
     ['OBJECT REFCOUNT n', integer(2147483647), integer(1)],
+    ['OBJECT REFCOUNT n', integer(0), integer(1)],
     ['MEMORY USAGE s', integer(64), integer(71)],
     ['DUMP s', dump('000568656c6c6f0a00'), dump('000568656c6c6ffa0b6d7663632d7473')],
     ['DUMP l', dump('120102131300'), dump('0e011717000000')],
@@ -309,12 +336,15 @@ rule(
     ['OBJECT ENCODING h', string('quicklist'), string('whatever'), '!value'],
     ['OBJECT ENCODING h', string('listpack'), status('ziplist'), '!type'],
     ['OBJECT REFCOUNT h', integer(1), nil, '!missing-on-mirror'],
+    ['OBJECT REFCOUNT h', integer(1), integer(-1), '!value'],
     ['MEMORY USAGE s', integer(64), nil, '!missing-on-mirror'],
     ['MEMORY USAGE s', integer(64), string('64'), '!type'],
     ['DUMP s', dump('000568656c6c6f0a00'), nil, '!missing-on-mirror'],
     ['DUMP s', dump('000568656c6c6f0a00'), dump('120102131300'), '!value'],
     ['DUMP s', dump('000568656c6c6f0a00'), string(''), '!value'],
     ['DUMP s', dump('ff00'), dump('ff01'), '!value'],
+    ['DEBUG OBJECT s', status('Value at:0x1'), status('Value at:0x2'), '!value'],
+    ['DEBUG OBJECT s', string('Value encoding:raw x'), string('Value encoding:int x'), '!value'],
     [
       'DEBUG OBJECT s',
       status('Value at:0x1 refcount:1 encoding:embstr x'),
@@ -341,6 +371,12 @@ const pending = (id: string, consumer: string, idle: number, count: number): Buf
   array(string(id), string(consumer), integer(idle), integer(count));
 const consumer = (name: string, pendings: number, idle: number, ...more: Buffer[]): Buffer =>
   array(string('name'), string(name), string('pending'), integer(pendings), string('idle'), integer(idle), ...more);
+
+type Words = readonly (string | number | Buffer)[];
+const fields = (words: Words): Buffer[] =>
+  words.map((word) => (Buffer.isBuffer(word) ? word : typeof word === 'number' ? integer(word) : string(word)));
+const flat = (...words: Words): Buffer => array(...fields(words));
+const asMap = (...words: Words): Buffer => map(...fields(words));
 
 rule(
   'time-dependent',
@@ -377,6 +413,14 @@ rule(
     ['XPENDING x g - + 10', array(pending('1-1', 'c1', 67, 1)), array(pending('1-1', 'c1', 66, 2)), '!value'],
     ['XPENDING x g - + 10', array(pending('1-1', 'c1', 67, 1)), array(pending('1-2', 'c1', 67, 1)), '!value'],
     ['XPENDING x g - + 10', array(pending('1-1', 'c1', 67, 1)), array(), '!length'],
+    ['XPENDING x g - + 10', strings('1-1'), strings('2-1'), '!value'],
+    ['XPENDING x g - + 10', array(pending('1-1', 'c1', 67, 1)), strings('1-1'), '!value'],
+    ['XPENDING x g - + 10', array(strings('1-1 c1')), array(strings('1-1 c1 5')), '!value'],
+    ['XPENDING x g - + 10', array(strings('1-1')), array(set(string('1-1'))), '!value'],
+    ['XPENDING x g - + 10', array(nilArray), array(strings('1-1')), '!value'],
+    ['XPENDING x g - + 10', strings('1-1'), set(string('1-1')), '!type'],
+    ['XPENDING x g - + 10', strings('1-1'), string('1-1'), '!type'],
+    ['XPENDING x g IDLE 5 - + 10', strings('1-1 2-1'), strings('1-1 3-1'), '!value'],
     [
       'XPENDING x g - + 10',
       array(pending('1-1', 'c1', 67, 1)),
@@ -405,6 +449,15 @@ rule(
       '!length',
     ],
     ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), array(consumer('c1', 1, 22)), '!value'],
+    ['XINFO CONSUMERS x g', array(consumer('c1', 0, -1)), array(consumer('c1', 0, 22)), '!value'],
+    // What is no list of names and values.
+    ['XINFO CONSUMERS x g', strings('a'), strings('b'), '!value'],
+    ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), strings('a'), '!value'],
+    ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), nilArray, '!type'],
+    ['XINFO CONSUMERS x g', array(flat('idle', 1, 'odd')), array(flat('idle', 2, 'odd')), '!value'],
+    ['XINFO CONSUMERS x g', array(flat('idle', 1, 'idle', 1)), array(flat('idle', 2, 'idle', 2)), '!value'],
+    ['XINFO CONSUMERS x g', array(flat('idle', 1, nil, 1)), array(flat('idle', 2, nil, 1)), '!value'],
+    ['XINFO CONSUMERS x g', array(set(string('idle'), integer(1))), array(set(string('idle'), integer(2))), '!value'],
     ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), array(consumer('c2', 0, 23)), '!value'],
     [
       'XINFO CONSUMERS x g',
@@ -437,11 +490,6 @@ rule(
   ],
 );
 
-type Words = readonly (string | number | Buffer)[];
-const fields = (words: Words): Buffer[] =>
-  words.map((word) => (Buffer.isBuffer(word) ? word : typeof word === 'number' ? integer(word) : string(word)));
-const flat = (...words: Words): Buffer => array(...fields(words));
-const asMap = (...words: Words): Buffer => map(...fields(words));
 const entry = (id: string): Buffer => array(string(id), strings('f v'));
 const NEW_STREAM: Words = [
   'length',
@@ -545,6 +593,9 @@ const NEW_GROUP: Words = [
 const OLD_GROUP: Words = ['name', 'g', 'consumers', 1, 'pending', 3, 'last-delivered-id', '3-1'];
 const claimed = (cursor: string, entries: Buffer[], deleted?: Buffer[]): Buffer =>
   array(string(cursor), array(...entries), ...(deleted ? [array(...deleted)] : []));
+/** A stream whose only group has one consumer with these fields. */
+const withConsumer = (...words: Words): Buffer =>
+  flat('groups', array(flat('name', 'g', 'consumers', array(flat('name', 'c', ...words)))));
 
 rule(
   'newer-fields',
@@ -565,6 +616,8 @@ rule(
     ],
     ['XINFO GROUPS x', array(flat(...NEW_GROUP)), array(flat(...OLD_GROUP))],
     ['XINFO GROUPS x', array(asMap(...NEW_GROUP)), array(asMap(...OLD_GROUP))],
+    // The time of a consumer's last success is newer still.
+    ['XINFO STREAM x FULL', withConsumer('active-time', 5), withConsumer()],
     [
       'XINFO CONSUMERS x g',
       array(consumer('c1', 0, 22, string('inactive'), integer(-1))),
@@ -592,6 +645,18 @@ rule(
       claimed('0-0', [string('1-1'), string('2-1'), string('3-1')]),
     ],
     ['XCLAIM x g c9 0 1-1 2-1', array(entry('1-1')), array(entry('1-1'), nil)],
+    ['XCLAIM x g c9 0 1-1 2-1 JUSTID', strings('1-1'), array(string('1-1'), nil)],
+    // A stream of that name.
+    [
+      'XAUTOCLAIM JUSTID g c2 0 0',
+      claimed('0-0', [entry('1-1')], [string('2-1')]),
+      claimed('0-0', [entry('1-1'), nil]),
+    ],
+    [
+      'XAUTOCLAIM x g c2 0 0 JUSTID',
+      claimed('0-0', [string('1-1')], [string('2-1')]),
+      claimed('0-0', [string('1-1'), string('2-1')]),
+    ],
   ],
   [
     ['XINFO STREAM x', flat(...NEW_STREAM), flat(...changed(OLD_STREAM, 'length', 2)), '!value'],
@@ -622,6 +687,18 @@ rule(
     ['XINFO GROUPS x', array(flat(...NEW_GROUP)), array(flat(...changed(OLD_GROUP, 'pending', 2))), '!value'],
     ['XINFO GROUPS x', array(flat(...NEW_GROUP)), array(flat(...changed(NEW_GROUP, 'lag', 1))), '!value'],
     ['XINFO GROUPS x', array(flat(...NEW_GROUP)), array(), '!value'],
+    ['XINFO GROUPS x', array(flat(...NEW_GROUP)), set(flat(...OLD_GROUP)), '!type'],
+    ['XINFO GROUPS x', array(flat(...NEW_GROUP)), array(asMap(...OLD_GROUP)), '!value'],
+    [
+      'XINFO GROUPS x',
+      array(flat(...NEW_GROUP), flat(...OLD_GROUP)),
+      array(flat(...OLD_GROUP), asMap(...OLD_GROUP)),
+      '!value',
+    ],
+    ['XINFO GROUPS x', array(flat(...NEW_GROUP), strings('a')), array(flat(...OLD_GROUP), strings('b')), '!value'],
+    ['XINFO GROUPS x', array(flat(...NEW_GROUP), strings('a')), array(flat(...OLD_GROUP), strings('a b')), '!value'],
+    ['XINFO STREAM x', flat(...NEW_STREAM), nilArray, '!type'],
+    ['XINFO STREAM x FULL', withConsumer('inactive', 5), withConsumer(), '!value'],
     [
       'XAUTOCLAIM x g c2 0 0',
       claimed('0-0', [entry('1-1')], [string('2-1')]),
@@ -650,6 +727,18 @@ rule(
       '!length',
     ],
     ['XCLAIM x g c9 0 1-1 2-1', array(entry('1-1')), array(entry('2-1'), nil), '!length'],
+    ['XCLAIM x g c9 0 1-1 2-1', array(entry('1-1'), entry('3-1')), array(entry('1-1'), nil, entry('4-1')), '!length'],
+    ['XCLAIM x g c9 0 1-1', array(entry('1-1')), nilArray, '!type'],
+    ['XAUTOCLAIM x g c2 0 0', claimed('0-0', []), nilArray, '!type'],
+    [
+      'XAUTOCLAIM x g c2 0 0',
+      claimed('0-0', [entry('1-1')], []),
+      array(string('0-0'), array(entry('1-1')), nil, nil),
+      '!length',
+    ],
+    ['XAUTOCLAIM x g c2 0 0', array(string('0-0'), nil, array()), claimed('0-0', []), '!length'],
+    ['XAUTOCLAIM x g c2 0 0', claimed('0-0', [], []), array(string('0-0'), nil), '!length'],
+    ['XAUTOCLAIM x g c2 0 0', array(string('0-0'), array(), nil), claimed('0-0', []), '!length'],
     ['XCLAIM x g c9 0 1-1 2-1', array(entry('1-1')), array(entry('1-1'), entry('2-1')), '!length'],
     ['XCLAIM x g c9 0 1-1 2-1 JUSTID', strings('1-1'), strings('1-1 2-1'), '!length'],
     ['XREADGROUP GROUP g c STREAMS x 0', array(entry('1-1')), array(entry('1-1'), nil), '!length'],
@@ -939,6 +1028,7 @@ rule(
     ['GET hll', hll(COUNTED), hll(STALE)],
     ['SET hll x GET', hll(COUNTED), hll(STALE)],
     ['GETDEL hll', hll(COUNTED), hll(STALE)],
+    ['GET hll', hll(COUNTED, ''), hll(STALE, '')],
     ['MGET hll s', array(hll(COUNTED), string('a')), array(hll(STALE), string('a'))],
   ],
   [
@@ -975,6 +1065,8 @@ rule(
     ['ZSCAN z 0', array(string('0'), strings('a 0 b 1')), array(string('0'), strings('a -0 b 1'))],
     ['ZRANDMEMBER z 5 WITHSCORES', strings('a 0 b 1'), strings('a -0 b 1')],
     ['ZSCORE z m', string('0.1'), string('0.10000000000000001')],
+    ['ZSCORE z m', string('1e+21'), string('1e21')],
+    ['ZSCORE z m', string('1e-07'), string('1e-7')],
     ['ZSCORE z m', double('-1e+300'), double('-1.0000000000000001e+300')],
     ['ZREVRANGE z 0 -1 WITHSCORES', strings('a inf b 3.7000000000000002'), strings('a inf b 3.7')],
   ],
@@ -983,17 +1075,25 @@ rule(
     ['ZSCORE z m', string('0'), string('-0.5'), '!value'],
     ['ZSCORE z m', string('0.3'), string('0.30000000000000004'), '!value'],
     ['ZSCORE z m', string('inf'), string('-inf'), '!value'],
+    ['ZSCORE z m', string('x1'), string('x2'), '!value'],
+    ['ZSCORE z m', string('1x'), string('2x'), '!value'],
     ['ZRANGE z 0 -1', strings('0.1 b'), strings('0.10000000000000001 b'), '!value'],
     ['ZSCORE z m', nil, string('-0'), '!missing-on-authority'],
     ['ZCARD z', integer(4), integer(5), '!value'],
     // Members of these names.
     ['ZRANGE z 0 -1 WITHSCORES', strings('0 1'), strings('-0 1'), '!value'],
     ['ZRANGE z 0 -1', strings('a 0'), strings('a -0'), '!value'],
+    ['ZRANGE WITHSCORES 0 -1', strings('a 0'), strings('a -0'), '!value'],
     ['ZPOPMIN z', strings('0 1'), strings('-0 1'), '!value'],
     ['ZSCAN z 0', array(string('0'), strings('0 1')), array(string('0'), strings('-0 1')), '!value'],
     ['BZPOPMIN z 1', strings('z 0 1'), strings('z -0 1'), '!value'],
   ],
 );
+
+test('only replies with scores are looked at for them', () => {
+  const { appliesTo } = RULES.find(({ name }) => name === 'score-form')!;
+  assert.deepEqual(['zscore', 'zrange', 'get', 'zcard'].map(appliesTo), [true, true, false, false]);
+});
 
 test('a score in one form is seen by the other rules as well', () => {
   assert.equal(
@@ -1044,8 +1144,17 @@ rule(
     ['SCRIPT EXISTS a', array(integer(1)), array(integer(0)), '!value'],
     ['SCRIPT LOAD a', string('a'), string('b'), '!value'],
     ['FUNCTION LIST', strings('a'), strings('b'), '!value'],
+    // Commands of modules, with names that contain one of the server's.
+    ['INFO.GET k', string('a'), string('b'), '!value'],
+    ['MY.INFO k', string('a'), string('b'), '!value'],
   ],
 );
+
+test('only a command, and not one whose name contains it, is about the server', () => {
+  const { appliesTo } = RULES.find(({ name }) => name === 'server-identity')!;
+  assert.deepEqual(['info', 'config|get', 'x|help', 'wait', 'memory|stats'].map(appliesTo), Array(5).fill(true));
+  assert.deepEqual(['info.get', 'my.info', 'myconfig|get', 'help', 'waits', 'memory|usage'].filter(appliesTo), []);
+});
 
 test('every rule has its pairs, a name of its own, and a sentence', () => {
   assert.deepEqual([...covered].sort(), RULES.map(({ name }) => name).sort());
@@ -1088,6 +1197,10 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
       '?transaction-refused',
     ],
     ['EXEC', error('EXECABORT Transaction discarded because of previous errors.'), array(status('OK')), '!error'],
+    ['EXEC', array(status('OK')), error('ERR EXEC without MULTI'), '!error'],
+    ['SET x y', status('OK'), error('EXECABORT Transaction discarded because of previous errors.'), '!error'],
+    ['SET x y', status('OK'), error("READONLY You can't write against a read only replica."), '?mirror-read-only'],
+    ['GET x', string('x'), error("READONLY You can't write against a read only replica."), '!error'],
   ] as const) {
     assert.equal(judge(command, authority, mirror), verdict, `${command} ${String(authority)} ${String(mirror)}`);
   }
@@ -1105,6 +1218,12 @@ test('what no rule decides and the replies cannot tell is inconclusive, not excu
     ['SORT st BY w_*', strings('b c a'), strings('a b c'), '!order'],
     ['SORT st ALPHA', strings('b c a'), strings('a b c'), '!order'],
     ['SORT st', strings('3 1'), strings('1 3'), '!order'],
+    ['SORT_RO st BY nosort', strings('b c a'), strings('a b c'), '?sort-without-order'],
+    ['SORT st BY', strings('b a'), strings('a b'), '?sort-without-order'],
+    // Lists of these names.
+    ['SORT BY ALPHA', strings('b a'), strings('a b'), '!order'],
+    ['SORT LIMIT BY nosort', strings('b'), strings('a'), '!value'],
+    ['SORT ALPHA BY w_*', strings('b a'), strings('a b'), '!order'],
     ["EVAL \"return redis.call('smembers','st')\" 0", strings('b c a'), strings('a b c'), '?script-order'],
     ['EVALSHA x 0', strings('b c a'), strings('a b d'), '!value'],
     [
