@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Deadlines, hashOfKey } from '../../../src/suspects/deadlines.js';
 
-const hash = (i: number): number => hashOfKey(0, Buffer.from(`key:${i}`));
+const key = Buffer.from('key:0000');
+/** The hash of a key with this number; the buffer is used again, for millions are hashed. */
+function hash(i: number): number {
+  key.writeUInt32LE(i, 4);
+  return hashOfKey(0, key);
+}
 
 test('a key expires in the span that was noted for it, and in no other', () => {
   const deadlines = new Deadlines(() => 0);
