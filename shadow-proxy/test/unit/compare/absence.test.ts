@@ -1,4 +1,5 @@
 /** Keys that one side has no more: which replies need evidence, and what the evidence afterwards proves. */
+// cspell:ignore gnop nosort
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

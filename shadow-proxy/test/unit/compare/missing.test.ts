@@ -1,4 +1,5 @@
 /** What a command answers when its key is missing: one row for each command, and near misses. */
+// cspell:ignore nogroups
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRead, keysMissing, missingOn, readsSeveralKeys } from '../../../src/compare/missing.js';

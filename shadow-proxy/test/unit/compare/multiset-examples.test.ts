@@ -93,6 +93,7 @@ test('many elements, each in another place', async (t) => {
 });
 
 /** Strings of equal length: each pair has one hash after those before it, with the seed 0.3. */
+// cspell:disable
 const COLLIDING = [
   ['zzbmqmhz', 'bnsrplyg'],
   ['gwqwbghj', 'nijomlyg'],
@@ -103,6 +104,7 @@ const COLLIDING = [
   ['imlpuzjp', 'xsxurlin'],
   ['ecajevpe', 'yznahavt'],
 ] as const;
+// cspell:enable
 /** The first of the 256 strings that have one hash. */
 const colliding = (count: number): Buffer[] =>
   Array.from({ length: count }, (_, i) => string(COLLIDING.map((pair, bit) => pair[(i >> bit) & 1]).join('')));

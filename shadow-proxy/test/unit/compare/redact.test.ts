@@ -1,3 +1,4 @@
+// cspell:ignore größe mred
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
 /** Each rule excuses what it is for, and nothing else: replies of Redis 7.0.15 and KeyDB 6.3.4, and near misses. */
+// cspell:ignore aaaaaaaazzz bbbbbbbbzzz hylm myconfig nosort nosuch nosuchcmd
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,5 @@
 /** Error texts of Redis 7.0.15 and KeyDB 6.3.4: which mean the same, and what else a text shows. */
+// cspell:ignore keydbes nogroups nosuch readonlys redises wrongtypes
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
