@@ -50,8 +50,12 @@ describe(
     }
 
     test('the example files of environments/aws are a whole environment', async (t) => {
-      const copy = mkdtempSync(join(tmpdir(), 'terraform-examples-'));
-      t.after(() => rmSync(copy, { recursive: true, force: true }));
+      const repository = mkdtempSync(join(tmpdir(), 'terraform-examples-'));
+      t.after(() => rmSync(repository, { recursive: true, force: true }));
+      const copy = join(repository, 'terraform');
+      // The supported systems are in one list with Ansible's.
+      const vars = join('ansible', 'playbooks', 'vars');
+      cpSync(join(TERRAFORM, '..', vars), join(repository, vars), { recursive: true });
       cpSync(join(TERRAFORM, 'modules'), join(copy, 'modules'), { recursive: true });
       const aws = join(copy, 'environments', 'aws');
       cpSync(join(TERRAFORM, 'environments', 'aws'), aws, { recursive: true });

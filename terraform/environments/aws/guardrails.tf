@@ -19,9 +19,35 @@ locals {
   private = "^(10\\.|192\\.168\\.|172\\.(1[6-9]|2[0-9]|3[01])\\.|100\\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\\.)"
   public  = [for name, source in module.source.sources : "${name}: ${source.host}" if can(cidrhost("${source.host}/32", 0)) && !can(regex(local.private, source.host))]
 
+  # One list for the plan and for Ansible's preflight. An image is refused by its name only where that is a vendor's.
+  systems           = yamldecode(file("${path.module}/../../../ansible/playbooks/vars/systems.yml"))
+  image_name        = coalesce(data.aws_ami.this.name, "-")
+  image_platform    = coalesce(data.aws_ami.this.platform_details, "-")
+  supported_image   = anytrue([for system in local.systems.supported_systems : can(regex("^${system.image}", local.image_name))])
+  unsupported_image = (can(regex(local.systems.known_images, local.image_name)) && !local.supported_image) || can(regex(local.systems.known_platforms, local.image_platform))
+
   # Redis before 7.0 writes RDB 9 at most, which KeyDB 6.3.4 reads.
   not_loadable = [for name, source in module.source.sources : "${name} (Redis ${source.version}, RDB ${source.rdb_version})" if try(source.rdb_version > 9, false)]
   unknown      = [for name, source in module.source.sources : name if source.memory_bytes == null || source.version == null]
+}
+
+# The same one as in modules/hosts, which refuses another architecture than the instance type's.
+data "aws_ami" "this" {
+  include_deprecated = true
+
+  filter {
+    name   = "image-id"
+    values = [var.ami_id]
+  }
+}
+
+resource "terraform_data" "image" {
+  lifecycle {
+    precondition {
+      condition     = !local.unsupported_image
+      error_message = "AMI ${var.ami_id} is ${local.image_name} (${local.image_platform}); allowed: ${join(", ", local.systems.supported_systems[*].name)}. Give an AMI of one of these."
+    }
+  }
 }
 
 resource "terraform_data" "plan" {

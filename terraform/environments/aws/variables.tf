@@ -58,7 +58,7 @@ variable "subnet_ids" {
 
 variable "ami_id" {
   type        = string
-  description = "AMI of all hosts (Debian or Ubuntu, arm64 for Graviton), pinned."
+  description = "AMI of all hosts (Debian 12 or 13, Ubuntu 22.04 or 24.04; arm64 for Graviton), pinned."
 
   validation {
     condition     = can(regex("^ami-[0-9a-f]{8,17}$", var.ami_id))

@@ -410,3 +410,99 @@ run "refuses_three_proxies_a_shard" {
   }
   expect_failures = [var.shadow_proxy]
 }
+
+run "refuses_an_image_of_amazon_linux" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "al2023-ami-2023.6.20241121.0-kernel-6.1-arm64", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+  expect_failures = [terraform_data.image]
+}
+
+run "refuses_an_image_of_rhel" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "RHEL-9.4.0_HVM-20240605-arm64-82-Hourly2-GP3", architecture = "arm64", platform_details = "Red Hat Enterprise Linux", root_device_name = "/dev/xvda" }
+  }
+  expect_failures = [terraform_data.image]
+}
+
+run "refuses_an_image_of_rhel_under_a_name_of_its_own" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "base-image-2026-11", architecture = "arm64", platform_details = "Red Hat Enterprise Linux", root_device_name = "/dev/xvda" }
+  }
+  expect_failures = [terraform_data.image]
+}
+
+run "refuses_an_image_of_an_older_debian" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "debian-11-arm64-20240104-1616", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+  expect_failures = [terraform_data.image]
+}
+
+run "refuses_an_image_of_an_older_ubuntu" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "ubuntu/images/hvm-ssd/ubuntu-focal-20.04-arm64-server-20240126", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+  expect_failures = [terraform_data.image]
+}
+
+run "takes_an_image_of_debian_12" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "debian-12-arm64-20241004-1890", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+}
+
+run "takes_an_image_of_debian_13" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "debian-13-arm64-20250814-2204", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+}
+
+run "takes_an_image_of_ubuntu_22_04" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-arm64-server-20240927", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+}
+
+run "takes_an_image_of_ubuntu_24_04" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-arm64-server-20240927", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+}
+
+# The preflight looks at the hosts that it makes.
+run "takes_an_image_with_a_name_of_its_own" {
+  command = plan
+
+  override_data {
+    target = data.aws_ami.this
+    values = { name = "base-image-2026-11", architecture = "arm64", platform_details = "Linux/UNIX", root_device_name = "/dev/xvda" }
+  }
+}
