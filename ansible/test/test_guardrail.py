@@ -89,6 +89,15 @@ def test_the_role_of_a_node_fits_the_topology(play, role, topology):
     assert code != 0 and f"keydb_initial_role is {role}" in output
 
 
+def test_node_comes_from_a_repository_whose_key_is_pinned(play):
+    tasks = [
+        {"ansible.builtin.include_vars": str(ROOT / "roles/migration_kit/defaults/main.yml")},
+        {"ansible.builtin.include_tasks": str(ROOT / "roles/migration_kit/tasks/node-repository.yml")},
+    ]
+    code, output = play(tasks)
+    assert code != 0 and "migration_kit_node_repository_key_checksum is not set: download https://deb.nodesource.com/" in " ".join(output.split())
+
+
 @pytest.mark.parametrize(
     "method,told",
     [("repository", "keydb_repository_key_checksum is not set"), ("package", "set keydb_package_url"), ("binary", "is not the file that keydb_binary_checksum"), ("container", "has to carry its digest")],

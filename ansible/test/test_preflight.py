@@ -145,7 +145,7 @@ def test_the_package_of_node_is_new_enough(machine, host, installed, candidate, 
     problems = node(host, package=package)
     assert len(problems) == (refused is not None)
     if refused:
-        assert problems[0].startswith(f"Node from package {package} is {refused}; allowed: 20.11 or newer. Set migration_kit_node_method: binary with")
+        assert problems[0].startswith(f"Node from package {package} is {refused}; allowed: 20.11 or newer. Set migration_kit_node_method: repository, or binary with")
 
 
 def test_no_package_of_node_is_refused(machine, host):
@@ -204,7 +204,7 @@ def test_a_binary_of_keydb(host, given, told):
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    """A package repository with KeyDB 6.3.4 for bookworm on amd64, 6.3.3 for jammy, another package for noble, and no gzip for focal."""
+    """A package repository with Node 22, and KeyDB 6.3.4 for bookworm on amd64, 6.3.3 for jammy, another package for noble, and no gzip for focal."""
     root = tmp_path_factory.mktemp("repository")
 
     def put(path, text, packed=True):
@@ -216,6 +216,7 @@ def repository(tmp_path_factory):
     put("dists/jammy/main/binary-amd64/Packages.gz", "Package: keydb-server\nVersion: 6:6.3.3-1\n\nPackage: keydb-tools\nVersion: 6:6.3.4-1\n")
     put("dists/noble/main/binary-amd64/Packages.gz", "Package: keydb-tools\nVersion: 6:6.3.4-1\n")
     put("dists/focal/main/binary-amd64/Packages", "Package: keydb-server\nVersion: 6:6.3.4-1\n", packed=False)
+    put("dists/nodistro/main/binary-amd64/Packages.gz", "Package: nodejs\nVersion: 22.11.0-1nodesource1\n\nPackage: nodejs\nVersion: 22.2.0-1nodesource1\n")
     put("keydb-server_6.3.4_amd64.deb", "")
     put("keydb-server_6.3.4_arm64.deb", "")
 
@@ -258,6 +259,27 @@ def test_the_repository_is_not_asked_for_what_is_installed(machine, host):
     assert keydb(host, "repository", url=down) == []
     machine.says("dpkg-query", "ii 6:6.3.3-1")
     assert "has no packages for bookworm on amd64 that the host can read" in keydb(host, "repository", url=down)[0]
+
+
+@pytest.mark.parametrize(
+    "given,machine_name,told",
+    [
+        ({}, "x86_64", None),
+        ({"version": "24.*"}, "x86_64", "nodejs in Node's repository for nodistro on amd64 is 22.11.0-1nodesource1, 22.2.0-1nodesource1; allowed: 24.*. Set migration_kit_node_major. Or set"),
+        ({}, "aarch64", "Node's repository has no packages for nodistro on arm64"),
+        ({"checksum": ""}, "x86_64", "migration_kit_node_repository_key_checksum is not set; allowed: sha256:…"),
+    ],
+)
+def test_the_repository_has_node_for_the_host(machine, host, repository, given, machine_name, told):
+    machine.says("uname", machine_name)
+    problems = node(host, **{"method": "repository", "url": repository, "suite": "nodistro", "version": "22.*", "checksum": CHECKSUM, **given})
+    assert len(problems) == (told is not None)
+    assert told is None or told in problems[0]
+
+
+def test_the_repository_is_not_asked_for_node_that_is_installed(machine, host):
+    machine.says("dpkg-query", "ii 22.11.0-1nodesource1")
+    assert node(host, method="repository", url=f"http://127.0.0.1:{free_port()}", version="22.*") == []
 
 
 def test_the_key_of_the_repository_is_pinned(host, repository):
@@ -316,7 +338,7 @@ def run(machine, tmp_path, book, hosts, *more):
     connections = tmp_path / "connections"
     connections.mkdir(exist_ok=True)
     (connections / "fake_ssm.py").write_text(SSM)
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "preflight_os_release": str(machine.release), "keydb_install_method": "binary", "keydb_binary_src": "/bin/true", "keydb_binary_checksum": ""}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "preflight_os_release": str(machine.release), "keydb_install_method": "binary", "keydb_binary_src": "/bin/true", "keydb_binary_checksum": "", "migration_kit_node_method": "package"}
     inventory = tmp_path / "inventory.json"
     inventory.write_text(json.dumps({"all": {"vars": local, "children": {group: {"hosts": members} for group, members in hosts.items()}}}))
     env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_CONNECTION_PLUGINS": str(connections), "PATH": f"{machine.programs}:{os.environ['PATH']}"}

@@ -17,9 +17,12 @@ options:
     type: dict
     description: Where Node comes from.
     options:
-      method: {type: str, required: true, description: C(package), C(binary) or C(present).}
-      package: {type: str, default: nodejs, description: The package.}
-      checksum: {type: str, default: "", description: What the binary must have.}
+      method: {type: str, required: true, description: C(repository), C(package), C(binary) or C(present).}
+      package: {type: str, default: nodejs, description: The package, with method C(package).}
+      url: {type: str, default: "", description: URL of the repository.}
+      suite: {type: str, default: "", description: Suite of the repository.}
+      version: {type: str, default: "", description: Version of the package in the repository; C(*) stands for anything.}
+      checksum: {type: str, default: "", description: What the binary must have, or that of the repository's key.}
       program: {type: dict, default: {}, description: What program_info says of the binary.}
   keydb:
     type: dict
@@ -55,9 +58,13 @@ PYTHON = (3, 9)
 DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 CHECKSUM = re.compile("sha256:[0-9a-f]{64}$")
 NODE_NEXT = (
-    "Set migration_kit_node_method: binary with migration_kit_node_src and migration_kit_node_checksum (Node 22 or 24 for this architecture), "
+    "Set migration_kit_node_method: repository, or binary with migration_kit_node_src and migration_kit_node_checksum (Node 22 or 24 for this architecture), "
     "or give the host a repository with Node 22 or 24."
 )
+
+# Of a repository: whose it is, its package, how names of its variables begin, the variable of the version, and what else can be set.
+KEYDB_REPOSITORY = ("KeyDB", "keydb-server", "keydb", "keydb_version", "Or set keydb_install_method to package, binary or container.")
+NODE_REPOSITORY = ("Node", "nodejs", "migration_kit_node", "migration_kit_node_major", "Or set migration_kit_node_method to package, binary or present.")
 
 
 class Host:
@@ -148,6 +155,9 @@ def check_program(host, program, checksum, variable):
 
 
 def check_node(host, node):
+    if node["method"] == "repository":
+        yield from check_repository(host, node, NODE_REPOSITORY)
+        return
     if node["method"] == "binary":
         yield from check_program(host, node["program"], node["checksum"], "migration_kit_node")
         # A build that does not name its version is tried on the host.
@@ -178,22 +188,22 @@ def versions_in(index, package):
             yield fields["Version"]
 
 
-def check_repository(host, keydb):
-    if fnmatch.fnmatch(host.installed("keydb-server"), keydb["version"]):
+def check_repository(host, wanted, words):
+    name, package, prefix, version, others = words
+    if fnmatch.fnmatch(host.installed(package), wanted["version"]):
         return
-    others = "Or set keydb_install_method to package, binary or container."
-    if not CHECKSUM.match(keydb["checksum"]):
-        yield f"keydb_repository_key_checksum is {keydb['checksum'] or 'not set'}; allowed: sha256:… of the vendor's key. Set it. {others}"
-    suite = keydb["suite"]
-    index = f"{keydb['url']}/dists/{suite}/main/binary-{host.architecture}/Packages"
+    if not CHECKSUM.match(wanted["checksum"]):
+        yield f"{prefix}_repository_key_checksum is {wanted['checksum'] or 'not set'}; allowed: sha256:… of the vendor's key. Set it. {others}"
+    suite = wanted["suite"]
+    index = f"{wanted['url']}/dists/{suite}/main/binary-{host.architecture}/Packages"
     content, _ = fetched(index + ".gz")
     content, why = (gzip.decompress(content), "") if content else fetched(index)
     if why:
-        yield f"KeyDB's repository has no packages for {suite} on {host.architecture} that the host can read ({index}: {why}). Set keydb_repository_suite to a suite that it has. {others}"
+        yield f"{name}'s repository has no packages for {suite} on {host.architecture} that the host can read ({index}: {why}). Set {prefix}_repository_suite to a suite that it has. {others}"
         return
-    found = sorted(set(versions_in(content.decode(), "keydb-server")))
-    if not any(fnmatch.fnmatch(version, keydb["version"]) for version in found):
-        yield f"keydb-server in KeyDB's repository for {suite} on {host.architecture} is {', '.join(found) or 'missing'}; allowed: {keydb['version']}. Set keydb_version. {others}"
+    found = sorted(set(versions_in(content.decode(), package)))
+    if not any(fnmatch.fnmatch(each, wanted["version"]) for each in found):
+        yield f"{package} in {name}'s repository for {suite} on {host.architecture} is {', '.join(found) or 'missing'}; allowed: {wanted['version']}. Set {version}. {others}"
 
 
 def check_package(host, keydb):
@@ -218,7 +228,9 @@ def check_container(host, keydb):
 def check_keydb(host, keydb):
     if keydb["method"] == "binary":
         return check_program(host, keydb["program"], keydb["checksum"], "keydb_binary")
-    return {"repository": check_repository, "package": check_package, "container": check_container}[keydb["method"]](host, keydb)
+    if keydb["method"] == "repository":
+        return check_repository(host, keydb, KEYDB_REPOSITORY)
+    return {"package": check_package, "container": check_container}[keydb["method"]](host, keydb)
 
 
 def main():
@@ -230,7 +242,7 @@ def main():
             "os_release": {"type": "str", "default": "/etc/os-release"},
             "systems": {"type": "list", "elements": "dict", "default": []},
             "architectures": {"type": "list", "elements": "str", "default": []},
-            "node": {"type": "dict", "options": {"method": method, "package": {"type": "str", "default": "nodejs"}, "checksum": text, "program": program}},
+            "node": {"type": "dict", "options": {"method": method, "package": {"type": "str", "default": "nodejs"}, "url": text, "suite": text, "version": text, "checksum": text, "program": program}},
             "keydb": {
                 "type": "dict",
                 "options": {"method": method, "url": text, "suite": text, "version": text, "checksum": text, "engine": {"type": "str", "default": "podman"}, "image": text, "program": program},
