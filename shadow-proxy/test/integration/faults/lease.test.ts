@@ -114,9 +114,10 @@ test('those who wait get it in the order in which they came; given back, it is t
     await first.ownership.release(true);
     await within(1_500, waiting[0]);
     assert.deepEqual(second.ownership.predecessor, { process: first.ownership.process, clean: true, note: 'x1' });
+    // What it learned as it waited is its own note until it leaves another.
     await second.ownership.release(false);
     await within(1_500, waiting[1]);
-    assert.deepEqual(third.ownership.predecessor, { process: second.ownership.process, clean: false, note: '' });
+    assert.deepEqual(third.ownership.predecessor, { process: second.ownership.process, clean: false, note: 'x1' });
   });
 });
 
