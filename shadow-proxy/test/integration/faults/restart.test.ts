@@ -132,7 +132,8 @@ test('the mirror is killed and restarted: no client notices, and all of it is in
     stop = true;
     await Promise.all(loops);
     await until(() => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().suspects.total === 0);
-    assert.ok(longest < 1000, `a client waited ${longest} ms`);
+    // A lost SYN on a busy machine alone takes a second.
+    assert.ok(longest < 2_000, `a client waited ${longest} ms`);
     // An empty mirror, and nothing that lists what it lacks: it is verified by itself, and may have been already.
     const { workloads, job } = shard.snapshot();
     assert.ok(!workloads[0].clean || job?.automatic === true, JSON.stringify({ workloads, job }));
