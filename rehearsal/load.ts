@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hosts } from './hosts/hosts.js';
 import { run } from './run.js';
-import { LISTEN, LOAD, PORTS, PROXIES, SOURCES, type Scene } from './scene.js';
+import { LOAD, NAMES, namesOf, PORTS, SOURCES, type Scene } from './scene.js';
 import type { Comparison, Order } from './traffic/main.js';
 import type { Report } from './traffic/drive.js';
 
@@ -13,6 +13,8 @@ const PROGRAM = 'node /opt/redis-to-keydb/current/dist/rehearsal/traffic/main.js
 /** On the load host: what every key has to hold in the end. */
 const EXPECTED = '/root/expected.json';
 const START_MS = 30_000;
+const NAMES_UP = `apt-get install -y -qq haproxy >/dev/null 2>&1 && systemctl disable -q --now haproxy &&
+  cat > /run/names.cfg && systemd-run --quiet --unit=names haproxy -W -f /run/names.cfg`;
 
 export class Load {
   #child: ChildProcess | null = null;
@@ -33,7 +35,9 @@ export class Load {
 
   /** Through the proxies, from now on. */
   async start(): Promise<void> {
-    const shards = PROXIES.map((name) => ({ host: this.hosts.host(name).address, port: LISTEN }));
+    const names = namesOf((name) => this.hosts.host(name).address);
+    await this.hosts.ssh(LOAD, NAMES_UP, { input: names, log: this.log });
+    const shards = NAMES.map((port) => ({ host: '127.0.0.1', port }));
     const child = spawn('ip', this.#command().slice(1), { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#child = child;
     child.stdin.on('error', () => undefined);
@@ -44,6 +48,11 @@ export class Load {
     for (const deadline = Date.now() + START_MS; this.report === null; await sleep(100)) {
       if (child.exitCode !== null || Date.now() > deadline) throw new Error('the applications did not begin to send');
     }
+  }
+
+  /** From now on its report's longest silence is measured. */
+  mark(): void {
+    this.#child!.stdin!.write('mark\n');
   }
 
   /** Ends it, and has written down what has to be there. */

@@ -1,14 +1,31 @@
-/** The operator's part: the kit's own `shadow-compare`, on each proxy's host, for all shards at a time. */
+/**
+ * The operator's part: the kit's own `shadow-compare`, on the host of the proxy that serves, for all shards at a time.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Gate } from '../shadow-proxy/src/stages/gates.js';
 import type { ShardSnapshot } from '../shadow-proxy/src/telemetry/snapshot.js';
 import type { Hosts } from './hosts/hosts.js';
 import { CommandFailed, type Ran, type RunOptions } from './run.js';
-import { PORTS, PROXIES, WORKLOADS } from './scene.js';
+import { LOAD, PORTS, PROXIES_OF, SHARDS, WORKLOADS } from './scene.js';
 
 /** Exit codes of shadow-compare that say "not now": a closed gate, or one that is unknown. */
 const NOT_YET = [1, 3];
 const PATIENCE_MS = 150_000;
+const TAKEOVER_MS = 30_000;
+/** Prints the reason that each admin address gives for not being ready: `standby`, `away` where it does not answer. */
+const REASONS = `
+import json, sys, urllib.error, urllib.request
+for url in sys.argv[1:]:
+    try:
+        body = urllib.request.urlopen(url + '/readyz', timeout=1).read()
+    except urllib.error.HTTPError as error:
+        body = error.read()
+    except OSError:
+        body = b'{"reason":"away"}'
+    print(json.loads(body).get('reason', ''))
+`;
+
+type Shard = (typeof SHARDS)[number];
 
 export class Operator {
   constructor(
@@ -18,7 +35,12 @@ export class Operator {
 
   /** On every shard. @throws {CommandFailed} where one refuses */
   compare(command: string, accept: readonly number[] = [0]): Promise<Ran[]> {
-    return Promise.all(PROXIES.map((proxy) => this.#on(proxy, command, accept)));
+    return Promise.all(SHARDS.map((shard) => this.#on(shard, command, accept)));
+  }
+
+  /** The proxy of each shard that serves it. @throws {Error} where none does for 30 s */
+  serving(): Promise<string[]> {
+    return Promise.all(SHARDS.map((shard) => this.#serving(shard)));
   }
 
   async status(): Promise<ShardSnapshot[]> {
@@ -35,10 +57,10 @@ export class Operator {
   ): Promise<void> {
     const how = [`--to ${stage}`, ...(percent === undefined ? [] : [`--percent ${percent}`])];
     await Promise.all(
-      PROXIES.map(async (proxy) => {
+      SHARDS.map(async (shard) => {
         for (const workload of workloads) {
           const confirmed = stage === 'complete' ? ` --point-of-no-return ${workload}` : '';
-          await this.#patiently(proxy, `promote ${workload} ${how.join(' ')}${confirmed}`);
+          await this.#patiently(shard, `promote ${workload} ${how.join(' ')}${confirmed}`);
         }
       }),
     );
@@ -56,8 +78,8 @@ export class Operator {
   /** Rehearses the way back of each workload. */
   async drill(): Promise<void> {
     await Promise.all(
-      PROXIES.map(async (proxy) => {
-        for (const workload of WORKLOADS) await this.#patiently(proxy, `rollback ${workload} --drill`);
+      SHARDS.map(async (shard) => {
+        for (const workload of WORKLOADS) await this.#patiently(shard, `rollback ${workload} --drill`);
       }),
     );
   }
@@ -86,10 +108,10 @@ export class Operator {
     }
   }
 
-  async #patiently(proxy: string, command: string): Promise<void> {
+  async #patiently(shard: Shard, command: string): Promise<void> {
     for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(1_000)) {
       try {
-        await this.#on(proxy, command, [0]);
+        await this.#on(shard, command, [0]);
         return;
       } catch (error) {
         if (
@@ -100,16 +122,16 @@ export class Operator {
           throw error;
         if (Date.now() > deadline)
           throw new Error(
-            `${proxy}: shadow-compare ${command} stays refused:\n${await this.#closed(proxy, command, error)}`,
+            `${shard}: shadow-compare ${command} stays refused:\n${await this.#closed(shard, command, error)}`,
           );
       }
     }
   }
 
   /** The gates that are not open, in words. */
-  async #closed(proxy: string, command: string, error: CommandFailed): Promise<string> {
+  async #closed(shard: Shard, command: string, error: CommandFailed): Promise<string> {
     if (!command.startsWith('promote')) return error.output;
-    const { stdout } = await this.#on(proxy, `${command} --dry-run --json`, [0, ...NOT_YET]);
+    const { stdout } = await this.#on(shard, `${command} --dry-run --json`, [0, ...NOT_YET]);
     const judged = JSON.parse(stdout) as { readonly gates: readonly Gate[] }[];
     return judged
       .flatMap(({ gates }) =>
@@ -120,8 +142,21 @@ export class Operator {
       .join('\n');
   }
 
-  #on(proxy: string, command: string, accept: readonly number[]): Promise<Ran> {
+  async #on(shard: Shard, command: string, accept: readonly number[]): Promise<Ran> {
+    const proxy = await this.#serving(shard);
     const admin = `--admin http://${this.hosts.host(proxy).address}:${PORTS.admin} --token-file /etc/shadow-proxy/secrets/admin-token`;
     return this.hosts.ssh(proxy, `shadow-compare ${command} ${admin}`, { ...this.options, accept });
+  }
+
+  async #serving(shard: Shard): Promise<string> {
+    const proxies = PROXIES_OF[shard];
+    const urls = proxies.map((proxy) => `http://${this.hosts.host(proxy).address}:${PORTS.admin}`);
+    for (const deadline = Date.now() + TAKEOVER_MS; ; await sleep(500)) {
+      const { stdout } = await this.hosts.ssh(LOAD, `python3 - ${urls.join(' ')}`, { input: REASONS });
+      const reasons = stdout.split('\n');
+      const serving = proxies.find((_, i) => reasons[i] !== 'standby' && reasons[i] !== 'away');
+      if (serving !== undefined) return serving;
+      if (Date.now() > deadline) throw new Error(`no proxy of ${shard} serves: ${reasons.join(', ')}`);
+    }
   }
 }

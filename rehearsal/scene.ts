@@ -8,7 +8,12 @@ import type { Host } from './hosts/hosts.js';
 export const SHARDS = ['cache-0', 'cache-1'] as const;
 export const SOURCES = ['redis-0', 'redis-1'] as const;
 export const NODES = ['keydb-0-1', 'keydb-0-2', 'keydb-0-3'] as const;
-export const PROXIES = ['proxy-cache-0', 'proxy-cache-1'] as const;
+/** Of each shard: the first one serves at first, the second one stands by. */
+export const PROXIES_OF = {
+  'cache-0': ['proxy-cache-0', 'proxy-cache-0-b'],
+  'cache-1': ['proxy-cache-1', 'proxy-cache-1-b'],
+} as const;
+export const PROXIES = SHARDS.flatMap((shard) => [...PROXIES_OF[shard]]);
 export const LOAD = 'monitoring';
 export const HOSTS = [...SOURCES, ...NODES, ...PROXIES, LOAD];
 /** As the plan names them; `default` has the rest. */
@@ -28,6 +33,8 @@ export const PORTS = {
   sentinel: 26379,
 };
 export const LISTEN = 6400;
+/** On the load host: the port of each shard's name. */
+export const NAMES = [6500, 6501] as const;
 /** Of the receiver of alerts, on the monitoring host. */
 export const RECEIVER_PORT = 9999;
 const SECRETS = [
@@ -119,7 +126,7 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
   const node = (name: string, i: number): [string, object] =>
     host(name, { infra_target: 'keydb-0', infra_initial_role: i === 0 ? 'primary' : 'replica' });
   const proxy = (name: string, i: number): [string, object] =>
-    host(name, { infra_shard: SHARDS[i], infra_listen_port: LISTEN, infra_admin_port: PORTS.admin });
+    host(name, { infra_shard: SHARDS[Math.floor(i / 2)], infra_listen_port: LISTEN, infra_admin_port: PORTS.admin });
   return {
     all: {
       vars: {
@@ -186,7 +193,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
     name: 'rehearsal',
     shards: SHARDS.map((name, i) => ({
       name,
-      listen: `redis://${address.get(PROXIES[i])}:${LISTEN}`,
+      listen: `redis://0.0.0.0:${LISTEN}`,
       source: {
         url: `redis://proxy@${address.get(SOURCES[i])}:6379`,
         passwordFile: '/etc/shadow-proxy/secrets/source-password',
@@ -198,7 +205,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
       },
       owns: { slots: i === 0 ? '0-8191' : '8192-16383' },
       admin: {
-        listen: `${address.get(PROXIES[i])}:${PORTS.admin}`,
+        listen: `0.0.0.0:${PORTS.admin}`,
         tokenFile: '/etc/shadow-proxy/secrets/admin-token',
       },
     })),
@@ -220,6 +227,29 @@ function planOf(address: ReadonlyMap<string, string>): object {
     knownUsers: ['admin', 'exporter'],
     state: '/var/lib/shadow-proxy',
   };
+}
+
+/**
+ * The names of the shards on the load host, as a network load balancer has them: connections go to the proxy that
+ * answers `/readyz` with 200, and are ended where it does so no more.
+ */
+export function namesOf(address: (name: string) => string): string {
+  const shard = (name: (typeof SHARDS)[number], i: number): string => `
+listen ${name}
+  bind 127.0.0.1:${NAMES[i]}
+  option httpchk GET /readyz
+  default-server check inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+${PROXIES_OF[name].map((proxy) => `  server ${proxy} ${address(proxy)}:${LISTEN} port ${PORTS.admin}`).join('\n')}
+`;
+  return `global
+  maxconn 1000
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout check 1s
+  timeout client 1h
+  timeout server 1h
+${SHARDS.map(shard).join('')}`;
 }
 
 const sha256 = (file: string): string => `sha256:${createHash('sha256').update(readFileSync(file)).digest('hex')}`;

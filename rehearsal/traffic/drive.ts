@@ -12,7 +12,7 @@ export interface Report {
   readonly firstErrors: Readonly<Record<string, string>>;
   /** Replies that were not what one Redis would have given: what they were. */
   readonly wrong: readonly string[];
-  /** The longest time without any reply, milliseconds. */
+  /** The longest time that one worker had no reply, since the last mark, milliseconds. */
   readonly longestSilenceMs: number;
 }
 
@@ -26,17 +26,23 @@ export class Drive {
   readonly #firstErrors: Record<string, string> = {};
   readonly #wrong: string[] = [];
   #errors = 0;
-  #lastReply = performance.now();
+  #markedAt = performance.now();
   #silence = 0;
   #stopped = false;
 
   /** Until `stop`. */
   async run(apps: readonly App[]): Promise<void> {
-    this.#lastReply = performance.now();
+    this.mark();
     const workers = apps.flatMap((app, a) =>
       Array.from({ length: WORKERS }, (_, w) => this.#worker(app, a * WORKERS + w, apps.length * WORKERS)),
     );
     await Promise.all(workers);
+  }
+
+  /** The longest silence is measured from now on. */
+  mark(): void {
+    this.#markedAt = performance.now();
+    this.#silence = 0;
   }
 
   stop(): void {
@@ -62,10 +68,12 @@ export class Drive {
       const { kind, index } = own[Math.floor(Math.random() * own.length)];
       const key = keyOf(kind, index);
       const known = values.get(key)!;
+      const since = performance.now();
       values.set(
         key,
         Math.random() < 0.3 ? await this.#write(app, kind, index, known) : await this.#read(app, kind, index, [known]),
       );
+      this.#silence = Math.max(this.#silence, performance.now() - Math.max(since, this.#markedAt));
       await sleep(REST_MS);
     }
     for (const [key, value] of values) this.expected[key] = value;
@@ -108,10 +116,6 @@ export class Drive {
       this.#errors++;
       this.#firstErrors[app.library] ??= `${command[0]}: ${(error as Error).message}`;
       throw error;
-    } finally {
-      const now = performance.now();
-      this.#silence = Math.max(this.#silence, now - this.#lastReply);
-      this.#lastReply = now;
     }
   }
 }

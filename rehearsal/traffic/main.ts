@@ -3,7 +3,8 @@
  * standard output.
  *
  *   seed     fills the sources
- *   drive    sends load until the standard input ends; each second a line of progress
+ *   drive    sends load until the standard input ends; each second a line of progress. Each line of input begins the
+ *            measure of the longest silence anew
  *   compare  compares every key of one server with what has to be there
  */
 import { createInterface } from 'node:readline';
@@ -60,6 +61,7 @@ async function drive({ shards, login, expected }: Order & { readonly what: 'driv
   const load = new Drive();
   const apps = await connectApps(shards, login);
   const ticking = setInterval(() => say(load.report()), 1_000);
+  lines.on('line', () => load.mark());
   void over.then(() => load.stop());
   await load.run(apps);
   clearInterval(ticking);
