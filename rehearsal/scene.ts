@@ -32,7 +32,8 @@ export const PORTS = {
   alertmanager: 9093,
   sentinel: 26379,
 };
-export const LISTEN = 6400;
+/** Of the first shard's proxies; the second's is the next one. */
+const LISTEN = 6400;
 /** On the load host: the port of each shard's name. */
 export const NAMES = [6500, 6501] as const;
 /** Of the receiver of alerts, on the monitoring host. */
@@ -126,7 +127,11 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
   const node = (name: string, i: number): [string, object] =>
     host(name, { infra_target: 'keydb-0', infra_initial_role: i === 0 ? 'primary' : 'replica' });
   const proxy = (name: string, i: number): [string, object] =>
-    host(name, { infra_shard: SHARDS[Math.floor(i / 2)], infra_listen_port: LISTEN, infra_admin_port: PORTS.admin });
+    host(name, {
+      infra_shard: SHARDS[Math.floor(i / 2)],
+      infra_listen_port: LISTEN + Math.floor(i / 2),
+      infra_admin_port: PORTS.admin,
+    });
   return {
     all: {
       vars: {
@@ -193,7 +198,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
     name: 'rehearsal',
     shards: SHARDS.map((name, i) => ({
       name,
-      listen: `redis://0.0.0.0:${LISTEN}`,
+      listen: `redis://0.0.0.0:${LISTEN + i}`,
       source: {
         url: `redis://proxy@${address.get(SOURCES[i])}:6379`,
         passwordFile: '/etc/shadow-proxy/secrets/source-password',
@@ -204,16 +209,13 @@ function planOf(address: ReadonlyMap<string, string>): object {
         passwordFile: '/etc/shadow-proxy/secrets/target-password',
       },
       owns: { slots: i === 0 ? '0-8191' : '8192-16383' },
-      admin: {
-        listen: `0.0.0.0:${PORTS.admin}`,
-        tokenFile: '/etc/shadow-proxy/secrets/admin-token',
-      },
     })),
     workloads: [
       { name: 'sessions', keys: ['session:*'], class: 'read-mostly' },
       { name: 'rate-limits', keys: ['rl:*'], class: 'counter' },
       { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard' },
     ],
+    admin: { listen: `0.0.0.0:${PORTS.admin}`, tokenFile: '/etc/shadow-proxy/secrets/admin-token' },
     gates: {
       minCompared: 200,
       minMinutes: 0,
@@ -239,7 +241,7 @@ listen ${name}
   bind 127.0.0.1:${NAMES[i]}
   option httpchk GET /readyz
   default-server check inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-${PROXIES_OF[name].map((proxy) => `  server ${proxy} ${address(proxy)}:${LISTEN} port ${PORTS.admin}`).join('\n')}
+${PROXIES_OF[name].map((proxy) => `  server ${proxy} ${address(proxy)}:${LISTEN + i} port ${PORTS.admin}`).join('\n')}
 `;
   return `global
   maxconn 1000
