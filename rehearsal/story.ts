@@ -146,7 +146,7 @@ async function failOver({ hosts, operator, load, timeline }: Stage, when: string
     `${longestSilenceMs} ms`,
   );
   if ((await operator.status()).some(({ frozen }) => frozen !== null)) {
-    await operator.compare('accept --from-mirror');
+    await operator.compare('accept --from-mirror --yes');
     timeline.say('the promoted node gets back from Redis what it lacks');
   }
   timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
