@@ -24,7 +24,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'redis-to-keydb');
 
 const STAND_INS = `Stand-ins: the hosts are systemd-nspawn containers on this machine's kernel (kernel settings are not touched), their network is a bridge in a
-namespace, their packages a local repository, KeyDB a binary of this machine, the names of an NLB the HAProxy beside each proxy. Grafana is in no
+namespace, their packages a local repository, KeyDB a binary of this machine, the names of an NLB the HAProxy of the load host. Grafana is in no
 Debian repository: its files are written, and it does not run. Gates ask for a minute of evidence, not for a week.`;
 
 const program = new Command('rehearsal')
