@@ -13,6 +13,7 @@ const PROGRAM = 'node /opt/redis-to-keydb/current/dist/rehearsal/traffic/main.js
 /** On the load host: what every key has to hold in the end. */
 const EXPECTED = '/root/expected.json';
 const START_MS = 30_000;
+const STOP_MS = 30_000;
 const NAMES_UP = `apt-get install -y -qq haproxy >/dev/null 2>&1 && systemctl disable -q --now haproxy &&
   cat > /run/names.cfg && systemd-run --quiet --unit=names haproxy -W -f /run/names.cfg`;
 
@@ -60,7 +61,8 @@ export class Load {
     const child = this.#child!;
     const closed = once(child, 'close');
     child.stdin!.end();
-    await closed;
+    const ended = await Promise.race([closed.then(() => true), sleep(STOP_MS, false, { ref: false })]);
+    if (!ended) throw new Error(`the applications do not end: ${this.report!.waiting.join('; ') || 'nothing waits'}`);
     if (child.exitCode !== 0) throw new Error(`the applications ended with ${child.exitCode ?? child.signalCode}`);
     return this.report!;
   }

@@ -42,8 +42,9 @@ export async function withIoredis(shards: readonly Address[], { user, password }
         password,
         lazyConnect: true,
         enableReadyCheck: false,
+        // With `autoResendUnfulfilledCommands` alone, such a command would never end.
         autoResendUnfulfilledCommands: false,
-        maxRetriesPerRequest: null,
+        maxRetriesPerRequest: 0,
         retryStrategy: () => 200,
       }),
   );

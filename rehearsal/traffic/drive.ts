@@ -12,19 +12,30 @@ export interface Report {
   readonly firstErrors: Readonly<Record<string, string>>;
   /** Replies that were not what one Redis would have given: what they were. */
   readonly wrong: readonly string[];
-  /** The longest time that one worker had no reply, since the last mark, milliseconds. */
+  /** The longest time that one worker had no reply, since the last mark, milliseconds; one that still waits counts. */
   readonly longestSilenceMs: number;
+  /** What has had no reply for 10 s: library and key. */
+  readonly waiting: readonly string[];
 }
 
 const WORKERS = 6;
 const REST_MS = 4;
 const TOLD = 20;
+const LONG_MS = 10_000;
+
+/** What one worker waits for. */
+interface Waiting {
+  readonly what: string;
+  readonly since: number;
+}
 
 export class Drive {
   readonly expected: Expected = {};
   readonly #commands: Record<string, number> = {};
   readonly #firstErrors: Record<string, string> = {};
   readonly #wrong: string[] = [];
+  /** By worker. */
+  readonly #waiting = new Map<number, Waiting>();
   #errors = 0;
   #markedAt = performance.now();
   #silence = 0;
@@ -50,13 +61,22 @@ export class Drive {
   }
 
   report(): Report {
+    const now = performance.now();
+    const waiting = [...this.#waiting.values()];
     return {
       commands: { ...this.#commands },
       errors: this.#errors,
       firstErrors: { ...this.#firstErrors },
       wrong: this.#wrong.slice(0, TOLD),
-      longestSilenceMs: Math.round(this.#silence),
+      longestSilenceMs: Math.round(Math.max(this.#silence, ...waiting.map(({ since }) => this.#sinceMark(since, now)))),
+      waiting: waiting
+        .filter(({ since }) => now - since >= LONG_MS)
+        .map(({ what, since }) => `${what} for ${Math.round((now - since) / 1_000)} s`),
     };
+  }
+
+  #sinceMark(since: number, now: number): number {
+    return now - Math.max(since, this.#markedAt);
   }
 
   async #worker(app: App, number: number, workers: number): Promise<void> {
@@ -69,11 +89,13 @@ export class Drive {
       const key = keyOf(kind, index);
       const known = values.get(key)!;
       const since = performance.now();
+      this.#waiting.set(number, { what: `${app.library}, ${key}`, since });
       values.set(
         key,
         Math.random() < 0.3 ? await this.#write(app, kind, index, known) : await this.#read(app, kind, index, [known]),
       );
-      this.#silence = Math.max(this.#silence, performance.now() - Math.max(since, this.#markedAt));
+      this.#waiting.delete(number);
+      this.#silence = Math.max(this.#silence, this.#sinceMark(since, performance.now()));
       await sleep(REST_MS);
     }
     for (const [key, value] of values) this.expected[key] = value;
