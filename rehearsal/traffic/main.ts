@@ -3,8 +3,8 @@
  * standard output.
  *
  *   seed     fills the sources
- *   drive    sends load until the standard input ends; each second a line of progress. Each line of input begins the
- *            measure of the longest silence anew
+ *   drive    sends load until the standard input ends; each second a line of progress. With each line of
+ *            input the longest silence is measured from then on
  *   compare  compares every key of one server with what has to be there
  */
 import { createInterface } from 'node:readline';
