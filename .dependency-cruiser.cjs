@@ -11,6 +11,7 @@ const ROOMS = [
   'resp',
   'route',
   'plan',
+  'front',
   'command',
   'compare',
   'telemetry',
@@ -42,6 +43,7 @@ const ROOMS = [
 const ONLY = {
   route: ['resp'],
   plan: ['route'],
+  front: ['io', 'plan'],
   compare: ['resp'],
   guard: ['resp', 'route', 'command', 'plan', 'upstream'],
   assess: ['resp', 'route', 'command', 'plan', 'compare', 'upstream'],

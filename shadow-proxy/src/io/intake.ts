@@ -23,16 +23,17 @@ export class Intake {
   /** @param bytes size of the buffers: one lives for as long as anything in it is kept */
   constructor(private readonly bytes = 2 * SCRATCH_BYTES) {}
 
-  /** Moves the first `length` bytes of `from` behind what came before, and hands them to `take`. */
-  add(from: Uint8Array, length: number, take: Take): void {
+  /** Moves `from[start, end)` behind what came before, and hands it to `take`. */
+  add(from: Uint8Array, start: number, end: number, take: Take): void {
+    const length = end - start;
     if (this.#at + length > this.#buffer.length) {
       this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.bytes, length));
       this.#at = 0;
     }
-    const start = this.#at;
-    copyBytes(from, 0, length, this.#buffer, start);
-    this.#at = start + length;
-    take(this.#buffer, start, this.#at);
+    const at = this.#at;
+    copyBytes(from, start, end, this.#buffer, at);
+    this.#at = at + length;
+    take(this.#buffer, at, this.#at);
   }
 }
 
@@ -49,14 +50,30 @@ interface Inside {
  * Where that cannot be (TLS), the socket is read as a stream.
  */
 export function readInto(intake: Intake, socket: Socket, take: Take): Socket {
+  return readEach(
+    socket,
+    (bytes, length) => intake.add(bytes, 0, length, take),
+    (chunk) => take(chunk, 0, chunk.length),
+  );
+}
+
+/**
+ * Likewise, for one that keeps nothing of it: `received` has the first `length` bytes for as long as it runs. What is
+ * read as a stream is given to `streamed`.
+ */
+export function readEach(
+  socket: Socket,
+  received: (bytes: Uint8Array, length: number) => void,
+  streamed: (chunk: Buffer) => void = (chunk) => received(chunk, chunk.length),
+): Socket {
   const inside = socket as unknown as Inside;
   const { _handle: handle } = inside;
   if (socket.constructor !== Socket || typeof handle?.useUserBuffer !== 'function') {
-    socket.on('data', (chunk: Buffer) => take(chunk, 0, chunk.length));
+    socket.on('data', streamed);
     return socket;
   }
   const callback = (length: number, bytes: Uint8Array): boolean => {
-    intake.add(bytes, length, take);
+    received(bytes, length);
     return true;
   };
   const reading = new Socket({ handle, onread: { buffer: scratch, callback } } as SocketConstructorOpts);

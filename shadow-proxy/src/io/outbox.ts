@@ -3,17 +3,20 @@
  * Neighbouring ranges become one; a single range is written as it lies; small ones are put together;
  * large ones are written in place.
  */
-import type { Socket } from 'node:net';
+import type { ClientSocket } from './client-socket.js';
 import { copyBytes } from './copy-bytes.js';
 import type { Flushable, Turn } from './turn.js';
 
 /** From this size on a range is cheaper to write in place than to copy. */
 const IN_PLACE = 16 * 1024;
 
+/** What it writes to. */
+type Written = Pick<ClientSocket, 'write' | 'cork' | 'uncork' | 'destroyed' | 'writable' | 'writableLength'>;
+
 export class Outbox implements Flushable {
   marked = false;
   readonly #turn: Turn;
-  readonly #socket: Socket;
+  readonly #socket: Written;
   #buffers: Buffer[] = [];
   #starts: number[] = [];
   #ends: number[] = [];
@@ -22,7 +25,7 @@ export class Outbox implements Flushable {
   /** What the kernel had not taken when it was last looked at. */
   #unsent = 0;
 
-  constructor(turn: Turn, socket: Socket) {
+  constructor(turn: Turn, socket: Written) {
     this.#turn = turn;
     this.#socket = socket;
   }

@@ -36,6 +36,8 @@ export interface Plan {
    * is taken as it is.
    */
   readonly onAuthorityChange: 'ask' | 'accept';
+  /** Front threads of each shard. */
+  readonly threads: 'auto' | number;
   /** What follows when an authority dies; a workload may say otherwise. */
   readonly failover: 'manual' | 'automatic';
   readonly admin: AdminPlan;

@@ -37,6 +37,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
   ['onAuthorityChange', (plan) => plan.onAuthorityChange],
+  ['threads', (plan) => plan.threads],
   [
     'workloads',
     (plan) =>

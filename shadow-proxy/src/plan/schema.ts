@@ -333,6 +333,12 @@ export const planSchema = z.strictObject({
     .prefault({})
     .describe('Which nodes of the targets accept writes'),
   admin: admin.prefault({}).describe('Status page, API and metrics of the process'),
+  threads: z
+    .union([z.literal('auto'), z.int().min(0).max(16)])
+    .default('auto')
+    .describe(
+      "Front threads of each shard, which read and write the clients' sockets; 0: none. With auto, half of the cores at most 4, and none on 2 cores. They need Linux and Node 22.12",
+    ),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Limits and timeouts'),
   knownClients: z

@@ -1,5 +1,5 @@
 /** What one client said of itself, and what it has begun. */
-import type { Socket } from 'node:net';
+import type { ClientSocket } from '../io/client-socket.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../pipeline/lane.js';
 import type { LaneIdentity } from '../pipeline/operation.js';
@@ -102,7 +102,7 @@ export class ClientState {
   /** @param reidentified is called after a change of database, protocol or login */
   constructor(
     readonly id: number,
-    readonly socket: Socket,
+    readonly socket: ClientSocket,
     private readonly reidentified: () => void,
   ) {}
 

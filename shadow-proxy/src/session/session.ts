@@ -13,8 +13,7 @@
  *
  * Handlers know CommandContext only.
  */
-import type { Socket } from 'node:net';
-import { readInto } from '../io/intake.js';
+import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
 import type { Operation } from '../pipeline/operation.js';
 import { error } from '../resp/encode.js';
@@ -34,8 +33,6 @@ import { LARGE } from './large-replies.js';
 const MINUS = '-'.charCodeAt(0);
 /** From this size on a reply is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
-/** A client whose host is down is noticed after about so long, as by Redis. */
-const KEEP_ALIVE_MS = 300_000;
 /**
  * How long a client that was asked to may take to close its end; and one that has closed its end, to read its last
  * replies.
@@ -46,8 +43,8 @@ const LAST_READ_MS = 60_000;
 const MAX_BACKLOG = 1 << 20;
 
 /** A client has connected. */
-export function accept(clients: Clients, socket: Socket): void {
-  clients.entered(new Session(socket, clients));
+export function accept(clients: Clients, connect: Connect): void {
+  clients.entered(new Session(connect, clients));
 }
 
 export class Session implements CommandContext, ConnectedClient {
@@ -65,8 +62,8 @@ export class Session implements CommandContext, ConnectedClient {
   #closing = false;
   #destroyed = false;
 
-  constructor(connected: Socket, clients: Clients) {
-    const socket = readInto(clients.intake, connected, (chunk, start, end) => this.#data(chunk, start, end));
+  constructor(connect: Connect, clients: Clients) {
+    const socket = connect((chunk, start, end) => this.#data(chunk, start, end));
     this.clients = clients;
     this.client = new ClientState(clients.nextId(), socket, () => this.lanes.reidentified());
     this.#outbox = new Outbox(clients.sequencer.turn, socket);
@@ -74,11 +71,6 @@ export class Session implements CommandContext, ConnectedClient {
     this.flow = new Flow(this.#flowing());
     this.admit();
     this.parser.maxArguments = clients.maxArguments;
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    socket.on('error', () => undefined);
-    // Not before: a TLS handshake that is aborted ends with its connection.
-    socket.allowHalfOpen = true;
     socket.on('end', () => this.#endOfInput());
     socket.on('close', () => this.#left());
   }

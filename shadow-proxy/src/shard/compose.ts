@@ -46,6 +46,7 @@ import { giveUp, hindrance, startMirrors, twinRefusal } from './connections.js';
 import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
 import { factsOf } from './facts.js';
+import { frontThreads } from '../front/threads.js';
 import { Listener } from './listener.js';
 import type { Ground, Health, Order, Parts, Staging, Users } from './parts.js';
 import { Settings } from './settings.js';
@@ -188,12 +189,14 @@ function composeUsers({ plan, shard, shards }: ShardOptions, parts: Ground & Ord
   const regional = router.rewrites
     ? new Regional({ server: servers.target, region: shard.region!, shard: name })
     : null;
+  const { threads, problem } = frontThreads(plan.threads, plan.shards.length);
+  if (problem !== null) parts.logger.warn({ problem }, 'fewer front threads than the plan says');
   const clients = new Clients(sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits, regional);
   const sharing = sharingOf({ ...parts, shards });
   return {
     regional,
     clients,
-    listener: new Listener(shard.listen, clients, () => settings.plan.limits),
+    listener: new Listener(shard.listen, clients, () => settings.plan.limits, threads),
     sharing,
     repairer: new Repairer({
       ...parts,

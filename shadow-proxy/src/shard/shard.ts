@@ -212,8 +212,9 @@ class RunningShard implements Shard {
     for (const session of clients.sessions.values()) session.destroy();
     sequencer.close();
     parts.regional?.close();
-    await Promise.all([servers.source.end(), servers.target.end(), closed]);
+    await Promise.all([servers.source.end(), servers.target.end()]);
     parts.journal.close();
+    await closed;
   }
 
   reload(plan: Plan): void {

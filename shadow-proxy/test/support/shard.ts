@@ -38,6 +38,8 @@ export interface TestShardOptions {
   readonly default?: { readonly stage?: Stage; readonly percent?: number };
   /** As in a plan. */
   readonly onAuthorityChange?: Plan['onAuthorityChange'];
+  /** Front threads; absent: as many as `TEST_THREADS` says, or none. */
+  readonly threads?: number;
   /** As in a plan. */
   readonly topology?: Readonly<Record<string, unknown>>;
   readonly failover?: Plan['failover'];
@@ -151,6 +153,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     ],
     workloads: options.workloads ?? [],
     default: options.default ?? { stage: 'shadow' },
+    threads: options.threads ?? Number(process.env.TEST_THREADS ?? 0),
     ...(options.onAuthorityChange && { onAuthorityChange: options.onAuthorityChange }),
     ...(options.topology && { topology: options.topology }),
     ...(options.failover && { failover: options.failover }),

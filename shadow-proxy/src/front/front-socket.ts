@@ -1,0 +1,133 @@
+/** The connection of a client that a front thread owns. */
+import { EventEmitter } from 'node:events';
+import type { ClientSocket } from '../io/client-socket.js';
+import type { Take } from '../io/intake.js';
+import type { Link, Sender } from './link.js';
+import { WANTED, type Addresses } from './records.js';
+
+export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
+  readonly remoteAddress: string | undefined;
+  readonly remotePort: number | undefined;
+  readonly localAddress: string | undefined;
+  readonly localPort: number | undefined;
+  take: Take = () => undefined;
+  queued = 0;
+  destroyed = false;
+  #ended = false;
+  #paused = false;
+  /** The thread was told that it is paused. */
+  #told = false;
+  /** Bytes that were written, and of those the bytes that were sent, modulo 2^32. */
+  #written = 0;
+  #sent = 0;
+  /** The client reads slowly: the thread tells what was sent. */
+  #owes = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly link: Link,
+    private readonly id: number,
+    { remoteAddress, remotePort, localAddress, localPort }: Addresses,
+  ) {
+    super();
+    this.remoteAddress = remoteAddress;
+    this.remotePort = remotePort;
+    this.localAddress = localAddress;
+    this.localPort = localPort;
+  }
+
+  get writable(): boolean {
+    return !this.destroyed && !this.#ended;
+  }
+
+  /** The ring counts as sent, as what the kernel has taken does. */
+  get writableLength(): number {
+    return this.#owes ? (this.#written - this.#sent) >>> 0 : this.queued;
+  }
+
+  get writableNeedDrain(): boolean {
+    return this.writableLength > 0;
+  }
+
+  write(bytes: Buffer): void {
+    if (!this.writable) return;
+    this.#written = (this.#written + bytes.length) >>> 0;
+    this.link.send(WANTED.write, this.id, bytes, 0, bytes.length, this);
+  }
+
+  cork(): void {
+    // The thread writes once a turn.
+  }
+
+  uncork(): void {
+    // Likewise.
+  }
+
+  /** The thread is told only when the client goes on sending. */
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    if (!this.#told) return;
+    this.#told = false;
+    this.#say(WANTED.resume);
+  }
+
+  end(): void {
+    if (!this.writable) return;
+    this.#ended = true;
+    this.#say(WANTED.end);
+  }
+
+  destroySoon(): void {
+    if (this.destroyed) return;
+    this.#ended = true;
+    this.#say(WANTED.destroySoon);
+  }
+
+  destroy(): void {
+    if (this.destroyed) return;
+    this.destroyed = true;
+    this.#say(WANTED.destroy);
+  }
+
+  setTimeout(ms: number): this {
+    clearTimeout(this.#timer);
+    this.#timer = ms > 0 ? setTimeout(() => this.emit('timeout'), ms).unref() : undefined;
+    return this;
+  }
+
+  // ── what the thread tells ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** The client has sent something. */
+  received(): void {
+    if (!this.#paused || this.#told) return;
+    this.#told = true;
+    this.#say(WANTED.pause);
+  }
+
+  emptied(): void {
+    if (!this.#owes) this.emit('drain');
+  }
+
+  /** So much of what was written is sent, modulo 2^32. */
+  sent(bytes: number, all: boolean): void {
+    this.#sent = bytes;
+    this.#owes = !all;
+    this.#timer?.refresh();
+    if (all) this.emit('drain');
+  }
+
+  /** Its connection is closed. */
+  closed(): void {
+    this.destroyed = true;
+    clearTimeout(this.#timer);
+    this.emit('close');
+  }
+
+  #say(what: number): void {
+    this.link.say(what, this.id, this);
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * One thread's end of two rings, one for each direction, and of the bell between both threads. What finds no room in
+ * its ring waits here, in its order.
+ *
+ * While there is something to take, it is taken at the end of each turn, and nobody rings.
+ *
+ * Room: front: clients' connections in threads of their own, so that the sequencing thread makes no system call for them.
+ * Called by: shard.
+ * Calls: io.
+ */
+import { MOST, RingReader, RingWriter, type Received } from './ring.js';
+
+export interface LinkMemory {
+  /** Of the one who calls it so. */
+  readonly out: SharedArrayBuffer;
+  readonly in: SharedArrayBuffer;
+}
+
+/** Those who send through a link. */
+export interface Sender {
+  /** Bytes that found no room yet. */
+  queued: number;
+  /** All of them have. */
+  emptied(): void;
+}
+
+interface Waiting {
+  readonly kind: number;
+  readonly id: number;
+  readonly bytes: Uint8Array;
+  readonly sender: Sender;
+}
+
+const NOTHING = new Uint8Array(0);
+
+export class Link {
+  readonly #out: RingWriter;
+  readonly #in: RingReader;
+  #queue: Waiting[] = [];
+
+  constructor(
+    memory: LinkMemory,
+    private readonly received: Received,
+    /** Rings at the other thread, which calls `rung`. */
+    private readonly ring: () => void,
+    /** Called when nothing waits for room any more. */
+    private readonly drained: () => void = () => undefined,
+  ) {
+    this.#out = new RingWriter(memory.out);
+    this.#in = new RingReader(memory.in);
+  }
+
+  /** To be called once both ends are there. */
+  open(): void {
+    this.#take();
+  }
+
+  get isFull(): boolean {
+    return this.#queue.length > 0;
+  }
+
+  /** Sends a record without bytes. */
+  say(kind: number, id: number, sender: Sender): void {
+    this.#put(kind, id, NOTHING, 0, 0, sender);
+  }
+
+  /** Sends `from[start, end)`, which may change afterwards: as several records where it is long. */
+  send(kind: number, id: number, from: Uint8Array, start: number, end: number, sender: Sender): void {
+    for (let at = start; at < end; at += MOST) this.#put(kind, id, from, at, Math.min(at + MOST, end), sender);
+  }
+
+  /** The other one rang: something is there, or there is room again. */
+  readonly rung = (): void => {
+    this.#sendWaiting();
+    this.#take();
+  };
+
+  #put(kind: number, id: number, from: Uint8Array, start: number, end: number, sender: Sender): void {
+    if (this.#queue.length === 0 && this.#out.put(kind, id, from, start, end)) {
+      if (this.#out.wakes()) this.ring();
+      return;
+    }
+    sender.queued += end - start;
+    // A copy: what a `Buffer` slices is not one.
+    this.#queue.push({ kind, id, bytes: Uint8Array.prototype.slice.call(from, start, end), sender });
+    if (this.#queue.length === 1 && !this.#out.waits()) this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    if (this.#queue.length === 0) return;
+    let sent = 0;
+    do {
+      for (; sent < this.#queue.length; sent++) {
+        const { kind, id, bytes, sender } = this.#queue[sent];
+        if (!this.#out.put(kind, id, bytes, 0, bytes.length)) break;
+        sender.queued -= bytes.length;
+        if (sender.queued === 0) sender.emptied();
+      }
+    } while (sent < this.#queue.length && !this.#out.waits());
+    this.#queue = this.#queue.slice(sent);
+    if (this.#out.wakes()) this.ring();
+    if (this.#queue.length === 0) this.drained();
+  }
+
+  readonly #take = (): void => {
+    do {
+      if (this.#in.take(this.received)) {
+        if (this.#in.frees()) this.ring();
+        setImmediate(this.#take);
+        return;
+      }
+    } while (!this.#in.sleeps());
+  };
+}

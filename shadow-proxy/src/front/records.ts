@@ -1,0 +1,39 @@
+/** What the two threads say of a client. */
+
+/** From the thread that owns the connections. */
+export const TOLD = {
+  /** A client has connected: its addresses, as JSON. */
+  opened: 1,
+  /** What it has sent. */
+  data: 2,
+  /** It has closed its side. */
+  ended: 3,
+  /** Its connection is closed. */
+  closed: 4,
+  /** u32: how many bytes of what was written are sent, modulo 2^32; it reads slowly. */
+  sent: 5,
+  /** Likewise, and those are all. */
+  sentAll: 6,
+} as const;
+
+/** From the sequencing thread. */
+export const WANTED = {
+  /** To be sent to it. */
+  write: 1,
+  /** It is to be read no further. */
+  pause: 2,
+  resume: 3,
+  /** What was written is sent, and then the end. */
+  end: 4,
+  /** Likewise, and closed. */
+  destroySoon: 5,
+  destroy: 6,
+} as const;
+
+/** The addresses of a connection, as `TOLD.opened` has them. */
+export interface Addresses {
+  readonly remoteAddress?: string;
+  readonly remotePort?: number;
+  readonly localAddress?: string;
+  readonly localPort?: number;
+}

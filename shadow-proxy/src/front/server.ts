@@ -1,0 +1,56 @@
+/** The server that clients connect to: TCP, or TLS. */
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
+import type { ListenTls } from '../plan/endpoint.js';
+
+export interface ServerOptions {
+  readonly tls: ListenTls | null;
+  readonly maxConnections: number;
+  /** How long a TLS handshake may take. */
+  readonly handshakeMs: number;
+}
+
+export interface ServerEvents {
+  connected(socket: Socket): void;
+  /** One more than `maxConnections`: it was closed. */
+  dropped(): void;
+  /** Its TLS handshake took too long: it was closed. */
+  late(): void;
+}
+
+export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, events: ServerEvents): Server {
+  const onClient = (socket: Socket): void => events.connected(socket);
+  const server =
+    tls === null
+      ? createTcpServer({ noDelay: true }, onClient)
+      : createTlsServer(
+          {
+            ...contextOf(tls),
+            handshakeTimeout: handshakeMs,
+            requestCert: tls.requireClientCert,
+            rejectUnauthorized: tls.requireClientCert,
+          },
+          onClient,
+        );
+  server.maxConnections = maxConnections;
+  server.on('drop', () => events.dropped());
+  // Node reports a handshake that takes too long, and leaves the socket open.
+  server.on('tlsClientError', (problem: NodeJS.ErrnoException, socket: Socket) => {
+    if (problem.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') events.late();
+    socket.destroy();
+  });
+  return server;
+}
+
+/** Takes over a new limit, and a new certificate for handshakes from now on. */
+export function renew(server: Server, { tls, maxConnections }: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
+  server.maxConnections = maxConnections;
+  if (tls !== null && server instanceof TlsServer) server.setSecureContext(contextOf(tls));
+}
+
+/** What has come from another thread is no `Buffer` any more. */
+const contextOf = ({ cert, key, ca }: ListenTls): Pick<ListenTls, 'cert' | 'key' | 'ca'> => ({
+  cert: Buffer.from(cert),
+  key: Buffer.from(key),
+  ca: ca && Buffer.from(ca),
+});

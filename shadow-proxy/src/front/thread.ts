@@ -1,0 +1,203 @@
+/**
+ * A front thread: accepts clients, reads and writes their sockets, and does TLS. What they send goes to the sequencing
+ * thread as it came; what they are to get comes from there.
+ *
+ *   socket ─▶ ring ─▶ session         session ─▶ ring ─▶ outbox ─▶ socket, once a turn
+ */
+import type { Server, Socket } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+import { prepare } from '../io/client-socket.js';
+import { Intake, readEach } from '../io/intake.js';
+import { Outbox } from '../io/outbox.js';
+import { Turn, type Flushable } from '../io/turn.js';
+import { Link, type LinkMemory, type Sender } from './link.js';
+import { TOLD, WANTED, type Addresses } from './records.js';
+import { newServer, renew, type ServerOptions } from './server.js';
+
+/** What the thread is told: `null` rings the bell. */
+export type Order =
+  | null
+  | { readonly what: 'listen'; readonly host: string; readonly port: number; readonly shared: boolean }
+  | { readonly what: 'renew'; readonly server: Pick<ServerOptions, 'tls' | 'maxConnections'> }
+  | { readonly what: 'close' };
+
+/** What it tells: `null` rings the bell. */
+export type Report =
+  | null
+  | { readonly what: 'listening'; readonly port: number }
+  | { readonly what: 'failed'; readonly code: string | undefined; readonly message: string }
+  | { readonly what: 'dropped' | 'late' | 'closed' };
+
+export interface ThreadData {
+  readonly memory: LinkMemory;
+  readonly server: ServerOptions;
+}
+
+/** What a client that reads slowly was sent is told so often. */
+const TELL_MS = 100;
+
+const { memory, server: options } = workerData as ThreadData;
+const port = parentPort!;
+const report = (what: Report): void => port.postMessage(what);
+
+const turn = new Turn();
+const intake = new Intake();
+const clients = new Map<number, Client>();
+/** Those that read slowly. */
+const slow = new Set<Client>();
+/** Those that are not read because the sequencing thread does not keep up. */
+const ahead = new Set<Client>();
+const number = Buffer.alloc(4);
+let lastId = 0;
+let telling: NodeJS.Timeout | undefined;
+
+class Client implements Flushable, Sender {
+  marked = false;
+  queued = 0;
+  /** The sequencing thread wants it read no further. */
+  paused = false;
+  readonly socket: Socket;
+  readonly #outbox: Outbox;
+  /** Modulo 2^32. */
+  #written = 0;
+  #told = 0;
+
+  constructor(
+    connected: Socket,
+    readonly id: number,
+  ) {
+    const { remoteAddress, remotePort, localAddress, localPort } = connected;
+    const addresses: Addresses = { remoteAddress, remotePort, localAddress, localPort };
+    const said = Buffer.from(JSON.stringify(addresses));
+    link.send(TOLD.opened, id, said, 0, said.length, this);
+    const socket = readEach(connected, (bytes, length) => {
+      link.send(TOLD.data, id, bytes, 0, length, this);
+      if (link.isFull) {
+        ahead.add(this);
+        socket.pause();
+      }
+    });
+    this.socket = socket;
+    this.#outbox = new Outbox(turn, socket);
+    prepare(socket);
+    socket.on('end', () => link.say(TOLD.ended, id, this));
+    socket.on('drain', () => this.tell());
+    socket.on('close', () => {
+      clients.delete(id);
+      slow.delete(this);
+      ahead.delete(this);
+      link.say(TOLD.closed, id, this);
+    });
+  }
+
+  emptied(): void {
+    // It is read again when nothing waits for room, see `drained`.
+  }
+
+  write(buffer: Buffer, start: number, end: number): void {
+    this.#written = (this.#written + end - start) >>> 0;
+    this.#outbox.add(buffer, start, end);
+    turn.mark(this);
+  }
+
+  /** Behind its outbox. */
+  flush(): void {
+    if (this.#outbox.bytes === 0 || slow.has(this)) return;
+    slow.add(this);
+    telling ??= setInterval(() => slow.forEach((each) => each.tell()), TELL_MS).unref();
+    this.#told = (this.#written - this.#outbox.bytes) >>> 0;
+    this.#say(TOLD.sent);
+  }
+
+  /** How much of what was written is sent. */
+  tell(): void {
+    if (!slow.has(this)) return;
+    const left = this.#outbox.bytes;
+    const sent = (this.#written - left) >>> 0;
+    if (left > 0 && sent === this.#told) return;
+    this.#told = sent;
+    this.#say(left > 0 ? TOLD.sent : TOLD.sentAll);
+    if (left > 0) return;
+    slow.delete(this);
+    if (slow.size > 0) return;
+    clearInterval(telling);
+    telling = undefined;
+  }
+
+  /** It may be read as far as both threads are concerned. */
+  readOn(): void {
+    if (!this.paused && !ahead.has(this)) this.socket.resume();
+  }
+
+  end(): void {
+    this.#outbox.flush();
+    this.socket.end();
+  }
+
+  destroySoon(): void {
+    this.#outbox.flush();
+    this.socket.destroySoon();
+  }
+
+  #say(kind: number): void {
+    number.writeUInt32LE(this.#told);
+    link.send(kind, this.id, number, 0, 4, this);
+  }
+}
+
+/** For whom the bytes at hand are. */
+let reader: Client | undefined;
+const write = (buffer: Buffer, start: number, end: number): void => reader!.write(buffer, start, end);
+
+const link = new Link(
+  memory,
+  (kind, id, bytes, start, end) => {
+    const client = clients.get(id);
+    // Its connection was closed meanwhile.
+    if (client === undefined) return;
+    if (kind === WANTED.write) {
+      reader = client;
+      intake.add(bytes, start, end, write);
+    } else if (kind === WANTED.pause) {
+      client.paused = true;
+      client.socket.pause();
+    } else if (kind === WANTED.resume) {
+      client.paused = false;
+      client.readOn();
+    } else if (kind === WANTED.end) client.end();
+    else if (kind === WANTED.destroySoon) client.destroySoon();
+    else if (kind === WANTED.destroy) client.socket.destroy();
+  },
+  () => report(null),
+  () => {
+    const waited = [...ahead];
+    ahead.clear();
+    for (const client of waited) client.readOn();
+  },
+);
+
+const server: Server = newServer(options, {
+  connected: (socket) => {
+    const client = new Client(socket, ++lastId);
+    clients.set(client.id, client);
+  },
+  dropped: () => report({ what: 'dropped' }),
+  late: () => report({ what: 'late' }),
+});
+
+port.on('message', (order: Order) => {
+  if (order === null) link.rung();
+  else if (order.what === 'listen') listen(order);
+  else if (order.what === 'renew') renew(server, order.server);
+  else server.close(() => report({ what: 'closed' }));
+});
+link.open();
+
+function listen({ host, port: wanted, shared }: Order & { readonly what: 'listen' }): void {
+  const failed = ({ code, message }: NodeJS.ErrnoException): void => report({ what: 'failed', code, message });
+  server.once('error', failed);
+  server.listen({ host, port: wanted, reusePort: shared }, () => {
+    server.off('error', failed);
+    report({ what: 'listening', port: (server.address() as { port: number }).port });
+  });
+}

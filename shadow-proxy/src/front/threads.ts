@@ -1,0 +1,51 @@
+/** How many front threads a shard has. */
+import { availableParallelism } from 'node:os';
+
+const MOST = 4;
+/** From then on sockets of several threads may listen at one address: `reusePort`. */
+const NODE = [22, 12] as const;
+
+export interface Surroundings {
+  readonly cores: number;
+  /** Of Node, as `process.versions.node`. */
+  readonly node: string;
+  readonly platform: string;
+}
+
+const here = (): Surroundings => ({
+  cores: availableParallelism(),
+  node: process.versions.node,
+  platform: process.platform,
+});
+
+/** Whether several threads of this process may listen at one address. */
+function mayShareAddress({ node, platform }: Surroundings): boolean {
+  const [major, minor] = node.split('.').map(Number);
+  return platform === 'linux' && (major > NODE[0] || (major === NODE[0] && minor >= NODE[1]));
+}
+
+/**
+ * Front threads of one of so many shards of a process, and what is to be said of it.
+ *
+ * `auto` leaves the sequencing thread and both servers a core for each front thread: half of the cores, shared among
+ * the shards, and none on two cores. It is none as well where threads cannot share an address: one front thread alone
+ * makes more work than it takes over.
+ */
+export function frontThreads(
+  wanted: 'auto' | number,
+  shards: number,
+  surroundings = here(),
+): { readonly threads: number; readonly problem: string | null } {
+  const { cores, node } = surroundings;
+  const most = mayShareAddress(surroundings) ? Infinity : 1;
+  if (wanted === 'auto') {
+    const threads = cores <= 2 || most === 1 ? 0 : Math.min(MOST, Math.floor(cores / 2 / shards));
+    return { threads, problem: null };
+  }
+  const threads = Math.min(wanted, most);
+  const problem =
+    threads < wanted
+      ? `threads is ${wanted}, and there is ${threads}: more need Linux and Node ${NODE.join('.')} or newer, this is ${node}`
+      : null;
+  return { threads, problem };
+}
