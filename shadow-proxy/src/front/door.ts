@@ -6,7 +6,7 @@ import { readInto, type Intake } from '../io/intake.js';
 import type { Address } from '../plan/endpoint.js';
 import { FrontSocket } from './front-socket.js';
 import { Link } from './link.js';
-import { TOLD, type Addresses } from './records.js';
+import { FROM_FRONT, type Addresses } from './records.js';
 import { ringMemory } from './ring.js';
 import { newServer, renew, type ServerOptions } from './server.js';
 import type { Order, Report, ThreadData } from './thread.js';
@@ -95,7 +95,7 @@ class FrontDoor implements Door {
   }
 
   renew(options: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
-    for (const thread of this.#threads) thread.tell({ what: 'renew', server: options });
+    for (const thread of this.#threads) thread.order({ what: 'renew', server: options });
   }
 
   close(): Promise<void> {
@@ -123,7 +123,7 @@ class FrontThread {
     this.#link = new Link(
       memory,
       (kind, id, bytes, start, end) => this.#received(kind, id, bytes, start, end),
-      () => this.tell(null),
+      () => this.order(null),
     );
     this.#worker.on('message', (report: Report) => this.#reported(report));
     // A fault of the program: as on the sequencing thread, it ends the process.
@@ -133,7 +133,7 @@ class FrontThread {
     this.#link.open();
   }
 
-  tell(order: Order): void {
+  order(order: Order): void {
     this.#worker.postMessage(order);
   }
 
@@ -141,17 +141,17 @@ class FrontThread {
   listen({ host, port }: Address, shared: boolean): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#listening = { resolve, reject };
-      this.tell({ what: 'listen', host, port, shared });
+      this.order({ what: 'listen', host, port, shared });
     });
   }
 
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#closed = resolve;
-      this.tell({ what: 'close' });
+      this.order({ what: 'close' });
     });
     await this.#worker.terminate();
-    // What it told last may not be read yet.
+    // What it sent last may not be read yet.
     this.#link.rung();
     for (const socket of this.#sockets.values()) socket.closed();
   }
@@ -167,16 +167,20 @@ class FrontThread {
 
   #received(kind: number, id: number, bytes: Uint8Array, start: number, end: number): void {
     const socket = this.#sockets.get(id);
-    if (kind === TOLD.opened) return this.#opened(id, Buffer.from(bytes.subarray(start, end)).toString());
+    if (kind === FROM_FRONT.opened) return this.#opened(id, Buffer.from(bytes.subarray(start, end)).toString());
     if (socket === undefined) return;
-    if (kind === TOLD.data) {
+    if (kind === FROM_FRONT.data) {
       this.intake.add(bytes, start, end, socket.take);
       socket.received();
-    } else if (kind === TOLD.ended) socket.emit('end');
-    else if (kind === TOLD.closed) {
+    } else if (kind === FROM_FRONT.ended) socket.emit('end');
+    else if (kind === FROM_FRONT.closed) {
       this.#sockets.delete(id);
       socket.closed();
-    } else socket.sent(new DataView(bytes.buffer, bytes.byteOffset + start, 4).getUint32(0, true), kind === TOLD.sentAll);
+    } else
+      socket.sent(
+        new DataView(bytes.buffer, bytes.byteOffset + start, 4).getUint32(0, true),
+        kind === FROM_FRONT.sentAll,
+      );
   }
 
   #opened(id: number, addresses: string): void {

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ClientSocket } from '../io/client-socket.js';
 import type { Take } from '../io/intake.js';
 import type { Link, Sender } from './link.js';
-import { WANTED, type Addresses } from './records.js';
+import { TO_FRONT, type Addresses } from './records.js';
 
 export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   readonly remoteAddress: string | undefined;
@@ -15,12 +15,12 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   destroyed = false;
   #ended = false;
   #paused = false;
-  /** The thread was told that it is paused. */
-  #told = false;
+  /** The thread knows that it is paused. */
+  #known = false;
   /** Bytes that were written, and of those the bytes that were sent, modulo 2^32. */
   #written = 0;
   #sent = 0;
-  /** The client reads slowly: the thread tells what was sent. */
+  /** The client reads slowly: the thread reports what was sent. */
   #owes = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -52,7 +52,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   write(bytes: Buffer): void {
     if (!this.writable) return;
     this.#written = (this.#written + bytes.length) >>> 0;
-    this.link.send(WANTED.write, this.id, bytes, 0, bytes.length, this);
+    this.link.send(TO_FRONT.write, this.id, bytes, 0, bytes.length, this);
   }
 
   cork(): void {
@@ -63,34 +63,34 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     // Likewise.
   }
 
-  /** The thread is told only when the client goes on sending. */
+  /** The thread learns it only when the client goes on sending. */
   pause(): void {
     this.#paused = true;
   }
 
   resume(): void {
     this.#paused = false;
-    if (!this.#told) return;
-    this.#told = false;
-    this.#say(WANTED.resume);
+    if (!this.#known) return;
+    this.#known = false;
+    this.#say(TO_FRONT.resume);
   }
 
   end(): void {
     if (!this.writable) return;
     this.#ended = true;
-    this.#say(WANTED.end);
+    this.#say(TO_FRONT.end);
   }
 
   destroySoon(): void {
     if (this.destroyed) return;
     this.#ended = true;
-    this.#say(WANTED.destroySoon);
+    this.#say(TO_FRONT.destroySoon);
   }
 
   destroy(): void {
     if (this.destroyed) return;
     this.destroyed = true;
-    this.#say(WANTED.destroy);
+    this.#say(TO_FRONT.destroy);
   }
 
   setTimeout(ms: number): this {
@@ -99,13 +99,13 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     return this;
   }
 
-  // ── what the thread tells ───────────────────────────────────────────────────────────────────────────────────────
+  // ── what the thread reports ───────────────────────────────────────────────────────────────────────────────────────
 
   /** The client has sent something. */
   received(): void {
-    if (!this.#paused || this.#told) return;
-    this.#told = true;
-    this.#say(WANTED.pause);
+    if (!this.#paused || this.#known) return;
+    this.#known = true;
+    this.#say(TO_FRONT.pause);
   }
 
   emptied(): void {

@@ -4,9 +4,9 @@
  *
  * While there is something to take, it is taken at the end of each turn, and nobody rings.
  *
- * Room: front: clients' connections in threads of their own, so that the sequencing thread makes no system call for them.
+ * Room: front: clients' connections in threads of their own.
  * Called by: shard.
- * Calls: io.
+ * Calls: io, plan.
  */
 import { MOST, RingReader, RingWriter, type Received } from './ring.js';
 

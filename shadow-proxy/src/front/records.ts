@@ -1,7 +1,7 @@
 /** What the two threads say of a client. */
 
 /** From the thread that owns the connections. */
-export const TOLD = {
+export const FROM_FRONT = {
   /** A client has connected: its addresses, as JSON. */
   opened: 1,
   /** What it has sent. */
@@ -17,7 +17,7 @@ export const TOLD = {
 } as const;
 
 /** From the sequencing thread. */
-export const WANTED = {
+export const TO_FRONT = {
   /** To be sent to it. */
   write: 1,
   /** It is to be read no further. */
@@ -30,7 +30,7 @@ export const WANTED = {
   destroy: 6,
 } as const;
 
-/** The addresses of a connection, as `TOLD.opened` has them. */
+/** The addresses of a connection, as `FROM_FRONT.opened` has them. */
 export interface Addresses {
   readonly remoteAddress?: string;
   readonly remotePort?: number;

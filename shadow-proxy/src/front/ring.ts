@@ -84,7 +84,7 @@ export class RingWriter extends End {
     return true;
   }
 
-  /** Whether the reader waits for the bell; it is told once. */
+  /** Whether the reader waits for the bell; the flag is taken back. */
   wakes(): boolean {
     return this.lower(ASLEEP);
   }

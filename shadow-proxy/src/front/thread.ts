@@ -11,17 +11,17 @@ import { Intake, readEach } from '../io/intake.js';
 import { Outbox } from '../io/outbox.js';
 import { Turn, type Flushable } from '../io/turn.js';
 import { Link, type LinkMemory, type Sender } from './link.js';
-import { TOLD, WANTED, type Addresses } from './records.js';
+import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
 import { newServer, renew, type ServerOptions } from './server.js';
 
-/** What the thread is told: `null` rings the bell. */
+/** For the thread; `null` rings the bell. */
 export type Order =
   | null
   | { readonly what: 'listen'; readonly host: string; readonly port: number; readonly shared: boolean }
   | { readonly what: 'renew'; readonly server: Pick<ServerOptions, 'tls' | 'maxConnections'> }
   | { readonly what: 'close' };
 
-/** What it tells: `null` rings the bell. */
+/** From it; `null` rings the bell. */
 export type Report =
   | null
   | { readonly what: 'listening'; readonly port: number }
@@ -33,8 +33,8 @@ export interface ThreadData {
   readonly server: ServerOptions;
 }
 
-/** What a client that reads slowly was sent is told so often. */
-const TELL_MS = 100;
+/** How often is reported what a client that reads slowly was sent. */
+const REPORT_MS = 100;
 
 const { memory, server: options } = workerData as ThreadData;
 const port = parentPort!;
@@ -49,7 +49,7 @@ const slow = new Set<Client>();
 const ahead = new Set<Client>();
 const number = Buffer.alloc(4);
 let lastId = 0;
-let telling: NodeJS.Timeout | undefined;
+let reporting: NodeJS.Timeout | undefined;
 
 class Client implements Flushable, Sender {
   marked = false;
@@ -60,7 +60,7 @@ class Client implements Flushable, Sender {
   readonly #outbox: Outbox;
   /** Modulo 2^32. */
   #written = 0;
-  #told = 0;
+  #reported = 0;
 
   constructor(
     connected: Socket,
@@ -69,9 +69,9 @@ class Client implements Flushable, Sender {
     const { remoteAddress, remotePort, localAddress, localPort } = connected;
     const addresses: Addresses = { remoteAddress, remotePort, localAddress, localPort };
     const said = Buffer.from(JSON.stringify(addresses));
-    link.send(TOLD.opened, id, said, 0, said.length, this);
+    link.send(FROM_FRONT.opened, id, said, 0, said.length, this);
     const socket = readEach(connected, (bytes, length) => {
-      link.send(TOLD.data, id, bytes, 0, length, this);
+      link.send(FROM_FRONT.data, id, bytes, 0, length, this);
       if (link.isFull) {
         ahead.add(this);
         socket.pause();
@@ -80,13 +80,13 @@ class Client implements Flushable, Sender {
     this.socket = socket;
     this.#outbox = new Outbox(turn, socket);
     prepare(socket);
-    socket.on('end', () => link.say(TOLD.ended, id, this));
-    socket.on('drain', () => this.tell());
+    socket.on('end', () => link.say(FROM_FRONT.ended, id, this));
+    socket.on('drain', () => this.report());
     socket.on('close', () => {
       clients.delete(id);
       slow.delete(this);
       ahead.delete(this);
-      link.say(TOLD.closed, id, this);
+      link.say(FROM_FRONT.closed, id, this);
     });
   }
 
@@ -104,24 +104,24 @@ class Client implements Flushable, Sender {
   flush(): void {
     if (this.#outbox.bytes === 0 || slow.has(this)) return;
     slow.add(this);
-    telling ??= setInterval(() => slow.forEach((each) => each.tell()), TELL_MS).unref();
-    this.#told = (this.#written - this.#outbox.bytes) >>> 0;
-    this.#say(TOLD.sent);
+    reporting ??= setInterval(() => slow.forEach((each) => each.report()), REPORT_MS).unref();
+    this.#reported = (this.#written - this.#outbox.bytes) >>> 0;
+    this.#say(FROM_FRONT.sent);
   }
 
   /** How much of what was written is sent. */
-  tell(): void {
+  report(): void {
     if (!slow.has(this)) return;
     const left = this.#outbox.bytes;
     const sent = (this.#written - left) >>> 0;
-    if (left > 0 && sent === this.#told) return;
-    this.#told = sent;
-    this.#say(left > 0 ? TOLD.sent : TOLD.sentAll);
+    if (left > 0 && sent === this.#reported) return;
+    this.#reported = sent;
+    this.#say(left > 0 ? FROM_FRONT.sent : FROM_FRONT.sentAll);
     if (left > 0) return;
     slow.delete(this);
     if (slow.size > 0) return;
-    clearInterval(telling);
-    telling = undefined;
+    clearInterval(reporting);
+    reporting = undefined;
   }
 
   /** It may be read as far as both threads are concerned. */
@@ -140,7 +140,7 @@ class Client implements Flushable, Sender {
   }
 
   #say(kind: number): void {
-    number.writeUInt32LE(this.#told);
+    number.writeUInt32LE(this.#reported);
     link.send(kind, this.id, number, 0, 4, this);
   }
 }
@@ -155,18 +155,18 @@ const link = new Link(
     const client = clients.get(id);
     // Its connection was closed meanwhile.
     if (client === undefined) return;
-    if (kind === WANTED.write) {
+    if (kind === TO_FRONT.write) {
       reader = client;
       intake.add(bytes, start, end, write);
-    } else if (kind === WANTED.pause) {
+    } else if (kind === TO_FRONT.pause) {
       client.paused = true;
       client.socket.pause();
-    } else if (kind === WANTED.resume) {
+    } else if (kind === TO_FRONT.resume) {
       client.paused = false;
       client.readOn();
-    } else if (kind === WANTED.end) client.end();
-    else if (kind === WANTED.destroySoon) client.destroySoon();
-    else if (kind === WANTED.destroy) client.socket.destroy();
+    } else if (kind === TO_FRONT.end) client.end();
+    else if (kind === TO_FRONT.destroySoon) client.destroySoon();
+    else if (kind === TO_FRONT.destroy) client.socket.destroy();
   },
   () => report(null),
   () => {
