@@ -169,14 +169,15 @@ class FrontThread {
     const socket = this.#sockets.get(id);
     if (kind === FROM_FRONT.opened) return this.#opened(id, Buffer.from(bytes.subarray(start, end)).toString());
     if (socket === undefined) return;
+    if (kind === FROM_FRONT.closed) this.#sockets.delete(id);
+    // The session has left: what its client sent meanwhile is not run.
+    if (socket.destroyed) return;
     if (kind === FROM_FRONT.data) {
       this.intake.add(bytes, start, end, socket.take);
       socket.received();
     } else if (kind === FROM_FRONT.ended) socket.emit('end');
-    else if (kind === FROM_FRONT.closed) {
-      this.#sockets.delete(id);
-      socket.closed();
-    } else
+    else if (kind === FROM_FRONT.closed) socket.closed();
+    else
       socket.sent(
         new DataView(bytes.buffer, bytes.byteOffset + start, 4).getUint32(0, true),
         kind === FROM_FRONT.sentAll,

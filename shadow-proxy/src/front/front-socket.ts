@@ -87,10 +87,12 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     this.#say(TO_FRONT.destroySoon);
   }
 
+  /** As of a socket of this thread, `close` is emitted soon: nobody waits for the other thread. */
   destroy(): void {
     if (this.destroyed) return;
-    this.destroyed = true;
     this.#say(TO_FRONT.destroy);
+    this.#end();
+    process.nextTick(() => this.emit('close'));
   }
 
   setTimeout(ms: number): this {
@@ -122,9 +124,14 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
 
   /** Its connection is closed. */
   closed(): void {
+    if (this.destroyed) return;
+    this.#end();
+    this.emit('close');
+  }
+
+  #end(): void {
     this.destroyed = true;
     clearTimeout(this.#timer);
-    this.emit('close');
   }
 
   #say(what: number): void {

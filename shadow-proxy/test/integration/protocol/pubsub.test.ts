@@ -377,6 +377,7 @@ test('a subscriber that does not read is closed at the limit, and holds nobody u
     await slow.ask('SUBSCRIBE', 'flood');
     slow.socket.pause();
     const pub = await rig.wire();
+    assert.equal(await pub.ask('PING'), '+PONG');
     const payload = 'x'.repeat(64 << 10);
     const before = process.memoryUsage().rss;
     for (let i = 0; i < 100 && rig.shard.snapshot().clients === 2; i++)
