@@ -1,10 +1,10 @@
 /** Three KeyDB hosts under Sentinel, and one with clients: the inventory as terraform/README.md describes it. */
-import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Host } from '../../rehearsal/hosts/hosts.js';
-import { writeSshConfig, type Scene, type Ssh } from '../../rehearsal/scene.js';
+import { sha256, writeSshConfig, type Scene, type Ssh } from '../../rehearsal/scene.js';
 
 export const NODES = ['keydb-0-1', 'keydb-0-2', 'keydb-0-3'] as const;
 /** Where applications run: HAProxy beside them finds the writer, as on the host of a proxy. */
@@ -27,7 +27,6 @@ export function writeScene(directory: string, hosts: readonly Host[], ssh: Ssh, 
     const { address } = hosts.find((each) => each.name === name)!;
     return [name, { ansible_host: address, infra_address: address, ...more }];
   };
-  const checksum = createHash('sha256').update(readFileSync(keydb)).digest('hex');
   const inventory = {
     all: {
       vars: {
@@ -53,7 +52,11 @@ export function writeScene(directory: string, hosts: readonly Host[], ssh: Ssh, 
         haproxy_maxconn: 1_000,
         keydb_install_method: 'binary',
         keydb_binary_src: keydb,
-        keydb_binary_checksum: `sha256:${checksum}`,
+        keydb_binary_checksum: sha256(keydb),
+        // The preflight asks for it, and no Node is installed.
+        migration_kit_node_method: 'binary',
+        migration_kit_node_src: process.execPath,
+        migration_kit_node_checksum: sha256(process.execPath),
         ...(strict ? { keydb_min_replicas_to_write: 1, keydb_appendonly: true, keydb_appendfsync: 'always' } : {}),
       },
       children: {
