@@ -254,4 +254,5 @@ defaults
 ${SHARDS.map(shard).join('')}`;
 }
 
-export const sha256 = (file: string): string => `sha256:${createHash('sha256').update(readFileSync(file)).digest('hex')}`;
+export const sha256 = (file: string): string =>
+  `sha256:${createHash('sha256').update(readFileSync(file)).digest('hex')}`;
