@@ -10,6 +10,7 @@ import { Jobs } from '../copy/job/jobs.js';
 import { Report } from '../copy/job/report.js';
 import { Repairer } from '../copy/repair/repairer.js';
 import { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
+import { frontThreads } from '../front/threads.js';
 import { Clocks } from '../health/clocks.js';
 import { Failover } from '../health/failover.js';
 import { Logins } from '../health/logins.js';
@@ -46,7 +47,6 @@ import { giveUp, hindrance, startMirrors, twinRefusal } from './connections.js';
 import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
 import { factsOf } from './facts.js';
-import { frontThreads } from '../front/threads.js';
 import { Listener } from './listener.js';
 import type { Ground, Health, Order, Parts, Staging, Users } from './parts.js';
 import { Settings } from './settings.js';
@@ -184,12 +184,12 @@ function sequencerOf(
   return { adjudicator, sequencer };
 }
 
-function composeUsers({ plan, shard, shards }: ShardOptions, parts: Ground & Order): Users {
+function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: Ground & Order): Users {
   const { name, settings, owners, router, servers, sequencer, adjudicator, keeper } = parts;
   const regional = router.rewrites
     ? new Regional({ server: servers.target, region: shard.region!, shard: name })
     : null;
-  const { threads, problem } = frontThreads(plan.threads, plan.shards.length);
+  const { threads, problem } = frontThreads(plan.threads, shardCount);
   if (problem !== null) parts.logger.warn({ problem }, 'fewer front threads than the plan says');
   const clients = new Clients(sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits, regional);
   const sharing = sharingOf({ ...parts, shards });

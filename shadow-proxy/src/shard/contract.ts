@@ -46,6 +46,8 @@ export interface ShardOptions {
   readonly consent: Consent;
   /** The shards of this process, once they run. */
   readonly shards: () => readonly Shard[];
+  /** How many this process is to run. */
+  readonly shardCount: number;
   /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */
   readonly listenMs: number;
 }

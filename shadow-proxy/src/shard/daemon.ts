@@ -75,7 +75,7 @@ export class Daemon {
   }
 
   async #launch(): Promise<void> {
-    for (const { name } of shardsOf(this.plan, this.only)) this.#add(await this.#launchOne(name));
+    for (const { name } of this.#wanted) this.#add(await this.#launchOne(name));
   }
 
   /** A server that answers and refuses the proxy, without a password or while it loads, is tried again. */
@@ -85,6 +85,7 @@ export class Daemon {
         return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, {
           firstStart: this.firstStart,
           shards: this.#shards,
+          shardCount: this.#wanted.length,
         });
       } catch (error) {
         if (!(error instanceof LaunchError) || !(error.cause instanceof HandshakeRefused)) throw error;
@@ -99,18 +100,24 @@ export class Daemon {
 
   /** All at once, for the process that has them ends with all of them. */
   async #takeOver(peers: readonly string[]): Promise<void> {
-    const launches = shardsOf(this.plan, this.only).map(async (shard) =>
+    const launches = this.#wanted.map(async (shard) =>
       this.#add(
         await launch(this.plan, shard, this.logger, {
           standby: true,
           peers,
           firstStart: this.firstStart,
           shards: this.#shards,
+          shardCount: this.#wanted.length,
         }),
       ),
     );
     const failed = (await Promise.allSettled(launches)).find((launched) => launched.status === 'rejected');
     if (failed) throw failed.reason as Error;
+  }
+
+  /** As the plan has them now. */
+  get #wanted(): readonly ShardPlan[] {
+    return shardsOf(this.plan, this.only);
   }
 
   readonly #shards = (): readonly Shard[] => this.#launched.map(({ shard }) => shard);
@@ -171,7 +178,7 @@ export class Daemon {
    */
   async #openAdmins(persist: boolean): Promise<void> {
     const byAddress = new Map<string, string[]>();
-    for (const shard of shardsOf(this.plan, this.only)) {
+    for (const shard of this.#wanted) {
       const address = formatAddress(adminOf(this.plan, shard.name));
       byAddress.set(address, [...(byAddress.get(address) ?? []), shard.name]);
     }

@@ -59,6 +59,8 @@ export interface LaunchOptions {
   readonly consent?: Consent;
   /** The shards of this process. */
   readonly shards?: () => readonly Shard[];
+  /** How many it is to run. */
+  readonly shardCount?: number;
 }
 
 /** For so long a standby tries to open the address that the process before it may still have. */
@@ -98,6 +100,7 @@ export async function launch(
     consent = NO_CONSENT,
     firstStart = false,
     shards = () => [],
+    shardCount = 1,
   }: LaunchOptions = {},
 ): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
@@ -110,7 +113,14 @@ export async function launch(
     } finally {
       await follower.stop();
     }
-    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, consent, firstStart, shards });
+    const launched = await start(ownership, plan, shardPlan, logger, {
+      standby,
+      alike,
+      consent,
+      firstStart,
+      shards,
+      shardCount,
+    });
     const lost = taken.then(async (reason) => {
       await launched.stop();
       return new LaunchError(
@@ -191,7 +201,7 @@ async function start(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby, alike, consent, firstStart, shards }: Required<Omit<LaunchOptions, 'peers'>>,
+  { standby, alike, consent, firstStart, shards, shardCount }: Required<Omit<LaunchOptions, 'peers'>>,
 ): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name, aroundOf(ownership, shardPlan, logger));
   const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
@@ -235,6 +245,7 @@ async function start(
       alike,
       consent,
       shards,
+      shardCount,
       listenMs: standby ? LISTEN_MS : 0,
     });
   } catch (error) {
