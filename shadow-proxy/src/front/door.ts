@@ -1,5 +1,5 @@
 /** Where clients come in: on the sequencing thread itself, or on front threads. */
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { prepare, type Connect } from '../io/client-socket.js';
 import { readInto, type Intake } from '../io/intake.js';
@@ -8,7 +8,7 @@ import { FrontSocket } from './front-socket.js';
 import { Link } from './link.js';
 import { FROM_FRONT, type Addresses } from './records.js';
 import { ringMemory } from './ring.js';
-import { newServer, renew, type ServerOptions } from './server.js';
+import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 import type { Order, Report, ThreadData } from './thread.js';
 
 /** Of each of the two rings of a thread. */
@@ -37,6 +37,7 @@ export const newDoor = (threads: number, intake: Intake, options: ServerOptions,
 
 class OwnDoor implements Door {
   readonly #server: Server;
+  #port = 0;
 
   constructor(intake: Intake, options: ServerOptions, events: DoorEvents) {
     this.#server = newServer(options, {
@@ -51,11 +52,11 @@ class OwnDoor implements Door {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#port;
   }
 
-  listen(address: Address): Promise<void> {
-    return listenAt(this.#server, address);
+  async listen({ host, port }: Address): Promise<void> {
+    this.#port = await listenAt(this.#server, { host, port });
   }
 
   renew(options: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
@@ -88,8 +89,7 @@ class FrontDoor implements Door {
     }
     // The threads share the address, and would share it with another process: that it is free is tried first.
     const first = createServer();
-    await listenAt(first, { host, port });
-    this.#port = (first.address() as AddressInfo).port;
+    this.#port = await listenAt(first, { host, port });
     await new Promise((resolve) => first.close(resolve));
     await Promise.all(this.#threads.map((thread) => thread.listen({ host, port: this.#port }, true)));
   }
@@ -192,14 +192,4 @@ class FrontThread {
       return socket;
     });
   }
-}
-
-function listenAt(server: Server, { host, port }: Address): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

@@ -72,7 +72,7 @@ export class RingWriter extends End {
     if (!this.#hasRoom(skipped + needed)) return false;
     if (skipped > 0) {
       // One word may be all that is left: it is the kind and the length.
-      this.words[(place + (left > 4 ? 4 : 0)) >> 2] = (SKIP << 24) | 0;
+      this.words[(place + (left > 4 ? 4 : 0)) >> 2] = SKIP << 24;
       place = 0;
     }
     const word = place >> 2;
@@ -98,8 +98,12 @@ export class RingWriter extends End {
   }
 
   #hasRoom(bytes: number): boolean {
-    if (((this.at - this.#read) >>> 0) + bytes <= this.size) return true;
+    if (this.#fits(bytes)) return true;
     this.#read = Atomics.load(this.header, READ);
+    return this.#fits(bytes);
+  }
+
+  #fits(bytes: number): boolean {
     return ((this.at - this.#read) >>> 0) + bytes <= this.size;
   }
 }

@@ -1,5 +1,11 @@
 /** The server that clients connect to: TCP, or TLS. */
-import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type ListenOptions,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import type { ListenTls } from '../plan/endpoint.js';
 
@@ -46,6 +52,17 @@ export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, e
 export function renew(server: Server, { tls, maxConnections }: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
   server.maxConnections = maxConnections;
   if (tls !== null && server instanceof TlsServer) server.setSecureContext(contextOf(tls));
+}
+
+/** @returns the port. @throws {Error} code `EADDRINUSE` when the address is taken */
+export function listenAt(server: Server, address: ListenOptions & { readonly reusePort?: boolean }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
 }
 
 /** What has come from another thread is no `Buffer` any more. */

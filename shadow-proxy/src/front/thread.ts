@@ -4,7 +4,7 @@
  *
  *   socket ─▶ ring ─▶ session         session ─▶ ring ─▶ outbox ─▶ socket, once a turn
  */
-import type { Server, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { prepare } from '../io/client-socket.js';
 import { Intake, readEach } from '../io/intake.js';
@@ -12,7 +12,7 @@ import { Outbox } from '../io/outbox.js';
 import { Turn, type Flushable } from '../io/turn.js';
 import { Link, type LinkMemory, type Sender } from './link.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
-import { newServer, renew, type ServerOptions } from './server.js';
+import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 
 /** For the thread; `null` rings the bell. */
 export type Order =
@@ -84,7 +84,7 @@ class Client implements Flushable, Sender {
     socket.on('drain', () => this.report());
     socket.on('close', () => {
       clients.delete(id);
-      slow.delete(this);
+      this.#keepsUp();
       ahead.delete(this);
       link.say(FROM_FRONT.closed, id, this);
     });
@@ -117,11 +117,7 @@ class Client implements Flushable, Sender {
     if (left > 0 && sent === this.#reported) return;
     this.#reported = sent;
     this.#say(left > 0 ? FROM_FRONT.sent : FROM_FRONT.sentAll);
-    if (left > 0) return;
-    slow.delete(this);
-    if (slow.size > 0) return;
-    clearInterval(reporting);
-    reporting = undefined;
+    if (left === 0) this.#keepsUp();
   }
 
   /** It may be read as far as both threads are concerned. */
@@ -137,6 +133,14 @@ class Client implements Flushable, Sender {
   destroySoon(): void {
     this.#outbox.flush();
     this.socket.destroySoon();
+  }
+
+  /** It does not read slowly, or not any more. */
+  #keepsUp(): void {
+    slow.delete(this);
+    if (slow.size > 0) return;
+    clearInterval(reporting);
+    reporting = undefined;
   }
 
   #say(kind: number): void {
@@ -176,7 +180,7 @@ const link = new Link(
   },
 );
 
-const server: Server = newServer(options, {
+const server = newServer(options, {
   connected: (socket) => {
     const client = new Client(socket, ++lastId);
     clients.set(client.id, client);
@@ -187,17 +191,12 @@ const server: Server = newServer(options, {
 
 port.on('message', (order: Order) => {
   if (order === null) link.rung();
-  else if (order.what === 'listen') listen(order);
+  else if (order.what === 'listen')
+    listenAt(server, { host: order.host, port: order.port, reusePort: order.shared }).then(
+      (at) => report({ what: 'listening', port: at }),
+      ({ code, message }: NodeJS.ErrnoException) => report({ what: 'failed', code, message }),
+    );
   else if (order.what === 'renew') renew(server, order.server);
   else server.close(() => report({ what: 'closed' }));
 });
 link.open();
-
-function listen({ host, port: wanted, shared }: Order & { readonly what: 'listen' }): void {
-  const failed = ({ code, message }: NodeJS.ErrnoException): void => report({ what: 'failed', code, message });
-  server.once('error', failed);
-  server.listen({ host, port: wanted, reusePort: shared }, () => {
-    server.off('error', failed);
-    report({ what: 'listening', port: (server.address() as { port: number }).port });
-  });
-}

@@ -337,7 +337,7 @@ export const planSchema = z.strictObject({
     .union([z.literal('auto'), z.int().min(0).max(16)])
     .default('auto')
     .describe(
-      "Front threads of each shard, which read and write the clients' sockets; 0: none. With auto, half of the cores at most 4, and none on 2 cores. They need Linux and Node 22.12",
+      "Front threads of each shard, which read and write the clients' sockets; 0: none. With auto, half of the cores, at most 4, and none on 2 cores. More than one needs Linux and Node 22.12",
     ),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Limits and timeouts'),
