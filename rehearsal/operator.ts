@@ -101,7 +101,7 @@ export class Operator {
       if (doubtful.length === 0) return Math.round((Date.now() - startedAt) / 1000);
       if (Date.now() - startedAt > PATIENCE_MS) {
         throw new Error(
-          `after ${PATIENCE_MS / 1000} s keys are still in doubt: ${doubtful.map(({ name, suspects, frozen }) => `${name}: ${suspects.total} ${JSON.stringify(suspects.byReason)} ${frozen ?? ''}`).join('; ')}`,
+          `after ${PATIENCE_MS / 1000} s keys are still suspect: ${doubtful.map(({ name, suspects, frozen }) => `${name}: ${suspects.total} ${JSON.stringify(suspects.byReason)} ${frozen ?? ''}`).join('; ')}`,
         );
       }
       await sleep(1_000);

@@ -83,11 +83,11 @@ export async function shadow(stage: Stage): Promise<void> {
   timeline.say(`the link of ${primary.name}, which takes the writes, is away`);
   await sleep(AWAY_MS);
   await hosts.network.link(primary.index, 'up');
-  timeline.say(`… and back: nothing is in doubt after ${await operator.certain()} s`);
+  timeline.say(`… and back: no key is suspect after ${await operator.certain()} s`);
 
   await hosts.ssh(primary.name, 'systemctl kill --kill-whom=main --signal=KILL keydb');
   await sleep(AWAY_MS);
-  timeline.say(`${primary.name} is killed … nothing is in doubt after ${await operator.certain()} s`);
+  timeline.say(`${primary.name} is killed … no key is suspect after ${await operator.certain()} s`);
   const promoted = await primaryOf(hosts);
   timeline.check('the Sentinels have promoted a replica', promoted !== primary.name, `${promoted} is the primary now`);
 
@@ -98,7 +98,7 @@ export async function shadow(stage: Stage): Promise<void> {
     next !== promoted,
     `${next} is the primary now`,
   );
-  timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
+  timeline.say(`… no key is suspect after ${await operator.certain()} s`);
   await loseZone(stage);
   unchanged(timeline, 'a run of site.yml after both failovers', await playbooks.play('site'));
   await operator.again('after the outages');
@@ -106,7 +106,8 @@ export async function shadow(stage: Stage): Promise<void> {
 }
 
 /** The hosts of the proxies that serve, and of the KeyDB node that takes the writes, lose power at once. */
-async function loseZone({ hosts, operator, load, timeline }: Stage): Promise<void> {
+async function loseZone(stage: Stage): Promise<void> {
+  const { hosts, operator, load, timeline } = stage;
   const before = { proxies: await operator.serving(), node: await primaryOf(hosts) };
   load.mark();
   await Promise.all([...before.proxies, before.node].map((name) => hosts.powerOff(name)));
@@ -117,18 +118,14 @@ async function loseZone({ hosts, operator, load, timeline }: Stage): Promise<voi
     after.node !== before.node && after.proxies.every((name) => !before.proxies.includes(name)),
     `${[...before.proxies, before.node].join(', ')} are off; ${[...after.proxies, after.node].join(', ')} took over`,
   );
-  const { longestSilenceMs } = load.report!;
-  timeline.check(
-    `clients waited ${ZONE_LOSS_MS / 1000} s at most`,
-    longestSilenceMs <= ZONE_LOSS_MS,
-    `${longestSilenceMs} ms`,
-  );
+  checkSilence(stage, ZONE_LOSS_MS);
   for (const name of [...before.proxies, before.node]) await hosts.powerOn(name);
-  timeline.say(`… the zone is back: nothing is in doubt after ${await operator.certain()} s`);
+  timeline.say(`… the zone is back: no key is suspect after ${await operator.certain()} s`);
 }
 
 /** The KeyDB node that takes the writes is killed while it answers clients. */
-async function failOver({ hosts, operator, load, timeline }: Stage, when: string): Promise<void> {
+async function failOver(stage: Stage, when: string): Promise<void> {
+  const { hosts, operator, load, timeline } = stage;
   const before = await primaryOf(hosts);
   load.mark();
   await hosts.ssh(before, 'systemctl kill --kill-whom=main --signal=KILL keydb');
@@ -139,17 +136,17 @@ async function failOver({ hosts, operator, load, timeline }: Stage, when: string
     after !== before,
     `${before} is killed, ${after} took over`,
   );
-  const { longestSilenceMs } = load.report!;
-  timeline.check(
-    `clients waited ${FAILOVER_MS / 1000} s at most`,
-    longestSilenceMs <= FAILOVER_MS,
-    `${longestSilenceMs} ms`,
-  );
+  checkSilence(stage, FAILOVER_MS);
   if ((await operator.status()).some(({ frozen }) => frozen !== null)) {
     await operator.compare('accept --from-mirror --yes');
     timeline.say('the promoted node gets back from Redis what it lacks');
   }
-  timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
+  timeline.say(`… no key is suspect after ${await operator.certain()} s`);
+}
+
+function checkSilence({ load, timeline }: Stage, atMostMs: number): void {
+  const { longestSilenceMs } = load.report!;
+  timeline.check(`clients waited ${atMostMs / 1000} s at most`, longestSilenceMs <= atMostMs, `${longestSilenceMs} ms`);
 }
 
 /** shadow → live → complete; a replica dies, one workload goes back and forth. */
