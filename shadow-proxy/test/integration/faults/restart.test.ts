@@ -132,7 +132,7 @@ test('the mirror is killed and restarted: no client notices, and all of it is in
     stop = true;
     await Promise.all(loops);
     await until(() => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().suspects.total === 0);
-    // A lost SYN on a busy machine alone takes a second.
+    // It was 1,003 ms once, on a machine that did other work: the cause is not known.
     assert.ok(longest < 2_000, `a client waited ${longest} ms`);
     // An empty mirror, and nothing that lists what it lacks: it is verified by itself, and may have been already.
     const { workloads, job } = shard.snapshot();

@@ -1,12 +1,13 @@
 /** Clients on front threads get what clients on the sequencing thread get. All that Node allows here: one thread. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { frontThreads } from '../../../src/front/threads.js';
 import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
+import { halfClose } from '../../support/half-close.js';
 import { withRig, type Rig, type RigOptions } from '../../support/rig.js';
 import { makeCertificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
@@ -80,14 +81,14 @@ describe(`${threads} front thread(s)`, { skip }, () => {
       assert.equal(frames.at(-1), '$4\r\nlast');
     }));
 
-  test('one that is one too many is told so, and one that closes its side gets its last replies', () =>
+  test('one that is one too many gets an error, and one that closes its side gets its last replies', () =>
     withThreads({ limits: { clients: 2 } }, async (rig) => {
       const [, second] = [await rig.wire(), await rig.wire()];
-      assert.match(await read(rig.shard.port, ''), /^-ERR max number of clients reached\r\n$/);
+      assert.match(await halfClose(rig.shard.port, Buffer.alloc(0)), /^-ERR max number of clients reached\r\n$/);
       second.destroy();
       await until(() => rig.shard.snapshot().clients === 1);
       const said = [encodeCommand(['INCR', 'n']), encodeCommand(['INCR', 'n'])];
-      assert.equal(await read(rig.shard.port, Buffer.concat(said)), ':1\r\n:2\r\n');
+      assert.equal(await halfClose(rig.shard.port, Buffer.concat(said)), ':1\r\n:2\r\n');
       await until(() => rig.shard.snapshot().clients === 1);
     }));
 
@@ -128,18 +129,6 @@ describe(`${threads} front thread(s)`, { skip }, () => {
     server.close();
   });
 });
-
-/** Sends, closes its side, and reads to the end. */
-function read(port: number, bytes: Buffer | string): Promise<string> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString()));
-    socket.on('end', () => socket.destroy());
-    if (bytes.length > 0) socket.end(bytes);
-  });
-}
 
 /** Resolves when the port can be listened at. */
 async function listens(port: number): Promise<void> {

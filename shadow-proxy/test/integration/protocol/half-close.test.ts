@@ -4,12 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { connect as connectTls } from 'node:tls';
 import { findKeydb } from '../../../src/local/program.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
+import { halfClose } from '../../support/half-close.js';
 import { startRig, withRig, type Rig } from '../../support/rig.js';
 import { makeCertificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
@@ -17,38 +16,6 @@ import { until } from '../../support/shard.js';
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
 const commands = (...list: (readonly Argument[])[]): Buffer => Buffer.concat(list.map((args) => encodeCommand(args)));
-
-/**
- * Sends `bytes`, closes the sending side, and reads to the end, from `readMs` on. @throws when the other side does not
- * close within 20 s
- */
-function halfClose(
-  port: number,
-  bytes: Buffer,
-  { ca, readMs = 0 }: { readonly ca?: Buffer; readonly readMs?: number } = {},
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const options = { port, host: '127.0.0.1', allowHalfOpen: true };
-    const socket = ca === undefined ? connect(options) : connectTls({ ...options, ca });
-    const timer = setTimeout(() => {
-      socket.destroy();
-      reject(new Error(`still open after ${Buffer.concat(chunks).length} bytes`));
-    }, 20_000);
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('error', () => undefined);
-    socket.on('end', () => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(Buffer.concat(chunks).toString('latin1'));
-    });
-    socket.end(bytes);
-    if (readMs > 0) {
-      socket.pause();
-      setTimeout(() => socket.resume(), readMs);
-    }
-  });
-}
 
 describe('a half-closed client', { skip }, () => {
   let rig: Rig & { stop(): Promise<void> };
