@@ -124,6 +124,7 @@ class FrontThread {
       memory,
       (kind, id, bytes, start, end) => this.#received(kind, id, bytes, start, end),
       () => this.order(null),
+      (callback) => process.nextTick(callback),
     );
     this.#worker.on('message', (report: Report) => this.#reported(report));
     // A fault of the program: as on the sequencing thread, it ends the process.

@@ -37,12 +37,15 @@ export class Link {
   readonly #out: RingWriter;
   readonly #in: RingReader;
   #queue: Waiting[] = [];
+  #ringing = false;
 
   constructor(
     memory: LinkMemory,
     private readonly received: Received,
     /** Rings at the other thread, which calls `rung`. */
     private readonly ring: () => void,
+    /** Calls back when this thread has sent what it has at hand: one bell is rung for all of it. */
+    private readonly soon: (callback: () => void) => void,
     /** Called when nothing waits for room any more. */
     private readonly drained: () => void = () => undefined,
   ) {
@@ -77,7 +80,7 @@ export class Link {
 
   #put(kind: number, id: number, from: Uint8Array, start: number, end: number, sender: Sender): void {
     if (this.#queue.length === 0 && this.#out.put(kind, id, from, start, end)) {
-      if (this.#out.wakes()) this.ring();
+      this.#ringSoon();
       return;
     }
     sender.queued += end - start;
@@ -85,6 +88,17 @@ export class Link {
     this.#queue.push({ kind, id, bytes: Uint8Array.prototype.slice.call(from, start, end), sender });
     if (this.#queue.length === 1 && !this.#out.waits()) this.#sendWaiting();
   }
+
+  #ringSoon(): void {
+    if (this.#ringing) return;
+    this.#ringing = true;
+    this.soon(this.#ringNow);
+  }
+
+  readonly #ringNow = (): void => {
+    this.#ringing = false;
+    if (this.#out.wakes()) this.ring();
+  };
 
   #sendWaiting(): void {
     if (this.#queue.length === 0) return;

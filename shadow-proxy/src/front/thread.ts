@@ -173,6 +173,7 @@ const link = new Link(
     else if (kind === TO_FRONT.destroy) client.socket.destroy();
   },
   () => report(null),
+  (callback) => setImmediate(callback),
   () => {
     const waited = [...ahead];
     ahead.clear();

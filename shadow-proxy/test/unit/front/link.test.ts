@@ -16,8 +16,8 @@ const sender = (): Sender & { emptiedTimes: number } => ({
 function linked(received: Received, drained?: () => void) {
   const [there, back] = [ringMemory(4 * MOST), ringMemory(4 * MOST)];
   const rings = { near: 0, far: 0 };
-  const near: Link = new Link({ out: there, in: back }, () => undefined, () => ring('far'), drained); // prettier-ignore
-  const far: Link = new Link({ out: back, in: there }, received, () => ring('near'));
+  const near: Link = new Link({ out: there, in: back }, () => undefined, () => ring('far'), setImmediate, drained); // prettier-ignore
+  const far: Link = new Link({ out: back, in: there }, received, () => ring('near'), setImmediate);
   const ring = (at: 'near' | 'far'): void => {
     rings[at]++;
     setImmediate(at === 'near' ? near.rung : far.rung);
@@ -81,15 +81,18 @@ test('what a sender adds when its bytes have gone comes after them', async () =>
   assert.deepEqual(heard.slice(0, 7), [0, 1, 2, 3, 4, 5, 50]);
 });
 
-test('while there is something to take nobody rings', async () => {
+test('one bell is rung for all that a turn sends; while there is something to take nobody rings', async () => {
   const { near, rings } = linked(() => undefined);
   const from = sender();
   for (let i = 0; i < 5; i++) near.say(1, i, from);
-  assert.equal(rings.far, 1);
+  assert.equal(rings.far, 0, 'at the end of the turn');
   await turn();
+  assert.equal(rings.far, 1);
   near.say(1, 9, from);
+  await turn();
   assert.equal(rings.far, 1, 'it looks again at the end of its turn');
   for (let i = 0; i < 5; i++) await turn();
   near.say(1, 10, from);
+  await turn();
   assert.equal(rings.far, 2);
 });
