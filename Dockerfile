@@ -1,6 +1,8 @@
 # The proxy and its operator's tools: docker build -t redis-to-keydb .
 FROM node:20-slim AS build
 WORKDIR /kit
+# A C compiler, for the native module.
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .

@@ -10,13 +10,15 @@
  *   node shadow-proxy/bin/bootstrap.mjs build                       installs and compiles only
  */
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
+/** The sources of the native module. */
+const NATIVE = 'shadow-proxy/native';
 /**
  * Written after a build that had no errors: when it began, and whether types were checked. What is newer is not in the
  * build.
@@ -72,7 +74,30 @@ export async function prepare({ checked = false } = {}) {
       [tsc, '--project', join(ROOT, 'tsconfig.json'), ...(checked ? [] : ['--noCheck'])],
       'the sources do not compile',
     );
+    await buildNative();
     writeFileSync(STAMP, JSON.stringify({ startedAt, checked }));
+  }
+}
+
+/**
+ * Compiles the native module. Without it, or where this fails, Node does its work: the proxy says so when it starts.
+ */
+async function buildNative() {
+  if (process.platform !== 'linux') return;
+  const directory = join(DIST, 'shadow-proxy', 'native');
+  const module = join(directory, 'front.node');
+  // A process may have the module that is there: its file is replaced, and not written to.
+  const made = `${module}.${process.pid}`;
+  mkdirSync(directory, { recursive: true });
+  const { output, failure } = await outcome(process.env.CC ?? 'cc', [
+    ...['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fPIC', '-shared', '-pthread'],
+    ...['-I', join(ROOT, 'node_modules', 'node-api-headers', 'include')],
+    ...['-o', made, ...['front.c', 'binding.c'].map((file) => join(ROOT, NATIVE, file))],
+  ]);
+  if (failure === null) renameSync(made, module);
+  else {
+    rmSync(module, { force: true });
+    note(`The native module was not built, and Node does its work: it needs a C compiler (${failure}).\n${output}`);
   }
 }
 
@@ -99,7 +124,9 @@ function isBuilt(checked) {
   if (stamp === undefined || (checked && !stamp.checked)) return false;
   const builtAt = Date.parse(stamp.startedAt);
   const { include = [] } = readJson(join(ROOT, 'tsconfig.json')) ?? {};
-  return [...include, 'tsconfig.json', 'package-lock.json'].every((path) => newest(join(ROOT, path)) <= builtAt);
+  return [...include, NATIVE, 'tsconfig.json', 'package-lock.json'].every(
+    (path) => newest(join(ROOT, path)) <= builtAt,
+  );
 }
 
 /** The newest modification below a path; a directory's own tells of files that went away. */
@@ -204,6 +231,13 @@ async function writeCli() {
 
 /** Runs a command in silence; where it fails, prints what it said and ends. */
 async function must(command, args, message) {
+  const { output, failure } = await outcome(command, args);
+  if (failure === 'SIGINT' || failure === 'SIGTERM') process.exit(130);
+  if (failure !== null) fail(`${output}\n${message} (${failure})`);
+}
+
+/** Runs a command: what it said, and why it failed; null where it did not. */
+async function outcome(command, args) {
   const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = [];
   child.stdout.on('data', (chunk) => output.push(chunk));
@@ -215,8 +249,7 @@ async function must(command, args, message) {
     child.once('close', (code, signal) => resolve(code === 0 ? null : (signal ?? `exit code ${code}`)));
   });
   process.off('SIGINT', forward).off('SIGTERM', forward);
-  if (failure === 'SIGINT' || failure === 'SIGTERM') process.exit(130);
-  if (failure !== null) fail(`${Buffer.concat(output).toString('utf8')}\n${message} (${failure})`);
+  return { output: Buffer.concat(output).toString('utf8'), failure };
 }
 
 const npm = () => (process.platform === 'win32' ? 'npm.cmd' : 'npm');

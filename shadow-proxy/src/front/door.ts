@@ -1,26 +1,13 @@
-/** Where clients come in: on the sequencing thread itself, or on front threads. */
-import { createServer, type Server } from 'node:net';
-import { Worker } from 'node:worker_threads';
-import { prepare, type Connect } from '../io/client-socket.js';
+/** Where clients come in: on the sequencing thread itself, or on fronts. */
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { prepare } from '../io/client-socket.js';
 import { readInto, type Intake } from '../io/intake.js';
 import type { Address } from '../plan/endpoint.js';
-import { FrontSocket } from './front-socket.js';
-import { Link } from './link.js';
-import { FROM_FRONT, type Addresses } from './records.js';
-import { ringMemory } from './ring.js';
+import type { Front, FrontEvents } from './front.js';
+import { NativeFront } from './native-front.js';
+import type { Native } from './native.js';
 import { listenAt, newServer, renew, type ServerOptions } from './server.js';
-import type { Order, Report, ThreadData } from './thread.js';
-
-/** Of each of the two rings of a thread. */
-const RING_BYTES = 1 << 20;
-
-export interface DoorEvents {
-  connected(connect: Connect): void;
-  /** One more than `maxConnections`: it was closed. */
-  dropped(): void;
-  /** Its TLS handshake took too long: it was closed. */
-  late(): void;
-}
+import { WorkerFront } from './worker-front.js';
 
 export interface Door {
   readonly port: number;
@@ -31,15 +18,29 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** @param threads front threads; 0: the clients are on this one */
-export const newDoor = (threads: number, intake: Intake, options: ServerOptions, events: DoorEvents): Door =>
-  threads === 0 ? new OwnDoor(intake, options, events) : new FrontDoor(threads, intake, options, events);
+/**
+ * @param threads front threads; 0: the clients are on this one
+ * @param native null: the sockets are Node's
+ */
+export function newDoor(
+  threads: number,
+  native: Native | null,
+  intake: Intake,
+  options: ServerOptions,
+  events: FrontEvents,
+): Door {
+  const fronts = (each: () => Front): Door => new FrontDoor(Array.from({ length: Math.max(1, threads) }, each));
+  if (native !== null && options.tls === null)
+    return fronts(() => new NativeFront(native, threads > 0, intake, options, events));
+  if (threads > 0) return fronts(() => new WorkerFront(intake, options, events));
+  return new OwnDoor(intake, options, events);
+}
 
 class OwnDoor implements Door {
   readonly #server: Server;
   #port = 0;
 
-  constructor(intake: Intake, options: ServerOptions, events: DoorEvents) {
+  constructor(intake: Intake, options: ServerOptions, events: FrontEvents) {
     this.#server = newServer(options, {
       ...events,
       connected: (connected) =>
@@ -69,128 +70,32 @@ class OwnDoor implements Door {
 }
 
 class FrontDoor implements Door {
-  readonly #threads: readonly FrontThread[];
   #port = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(threads: number, intake: Intake, options: ServerOptions, events: DoorEvents) {
-    this.#threads = Array.from({ length: threads }, () => new FrontThread(intake, options, events));
-  }
+  constructor(private readonly fronts: readonly Front[]) {}
 
   get port(): number {
     return this.#port;
   }
 
-  async listen({ host, port }: Address): Promise<void> {
-    const [only, ...more] = this.#threads;
-    if (more.length === 0) {
-      this.#port = await only.listen({ host, port }, false);
-      return;
-    }
-    // The threads share the address, and would share it with another process: that it is free is tried first.
+  async listen(address: Address): Promise<void> {
+    // Whether the address is free, and what its name stands for. Fronts that share one would share it with another
+    // process.
     const first = createServer();
-    this.#port = await listenAt(first, { host, port });
+    this.#port = await listenAt(first, { host: address.host, port: address.port });
+    const { address: host, port } = first.address() as AddressInfo;
+    if (this.fronts.length === 1) return this.fronts[0].listen({ host, port, first });
     await new Promise((resolve) => first.close(resolve));
-    await Promise.all(this.#threads.map((thread) => thread.listen({ host, port: this.#port }, true)));
+    await Promise.all(this.fronts.map((front) => front.listen({ host, port, first: null })));
   }
 
   renew(options: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
-    for (const thread of this.#threads) thread.order({ what: 'renew', server: options });
+    for (const front of this.fronts) front.renew(options);
   }
 
   close(): Promise<void> {
-    this.#closing ??= Promise.all(this.#threads.map((thread) => thread.close())).then(() => undefined);
+    this.#closing ??= Promise.all(this.fronts.map((front) => front.close())).then(() => undefined);
     return this.#closing;
-  }
-}
-
-/** A front thread, as the sequencing thread sees it. */
-class FrontThread {
-  readonly #worker: Worker;
-  readonly #link: Link;
-  readonly #sockets = new Map<number, FrontSocket>();
-  #listening: { resolve(port: number): void; reject(problem: Error): void } | undefined;
-  #closed: () => void = () => undefined;
-
-  constructor(
-    private readonly intake: Intake,
-    server: ServerOptions,
-    private readonly events: DoorEvents,
-  ) {
-    const memory = { out: ringMemory(RING_BYTES), in: ringMemory(RING_BYTES) };
-    const data: ThreadData = { memory: { out: memory.in, in: memory.out }, server };
-    this.#worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: data });
-    this.#link = new Link(
-      memory,
-      (kind, id, bytes, start, end) => this.#received(kind, id, bytes, start, end),
-      () => this.order(null),
-      (callback) => process.nextTick(callback),
-    );
-    this.#worker.on('message', (report: Report) => this.#reported(report));
-    // A fault of the program: as on the sequencing thread, it ends the process.
-    this.#worker.on('error', (problem) => {
-      throw problem;
-    });
-    this.#link.open();
-  }
-
-  order(order: Order): void {
-    this.#worker.postMessage(order);
-  }
-
-  /** @returns the port. @param shared other threads listen there, too */
-  listen({ host, port }: Address, shared: boolean): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#listening = { resolve, reject };
-      this.order({ what: 'listen', host, port, shared });
-    });
-  }
-
-  async close(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#closed = resolve;
-      this.order({ what: 'close' });
-    });
-    await this.#worker.terminate();
-    // What it sent last may not be read yet.
-    this.#link.rung();
-    for (const socket of this.#sockets.values()) socket.closed();
-  }
-
-  #reported(report: Report): void {
-    if (report === null) this.#link.rung();
-    else if (report.what === 'listening') this.#listening?.resolve(report.port);
-    else if (report.what === 'failed')
-      this.#listening?.reject(Object.assign(new Error(report.message), { code: report.code }));
-    else if (report.what === 'closed') this.#closed();
-    else this.events[report.what]();
-  }
-
-  #received(kind: number, id: number, bytes: Uint8Array, start: number, end: number): void {
-    const socket = this.#sockets.get(id);
-    if (kind === FROM_FRONT.opened) return this.#opened(id, Buffer.from(bytes.subarray(start, end)).toString());
-    if (socket === undefined) return;
-    if (kind === FROM_FRONT.closed) this.#sockets.delete(id);
-    // The session has left: what its client sent meanwhile is not run.
-    if (socket.destroyed) return;
-    if (kind === FROM_FRONT.data) {
-      this.intake.add(bytes, start, end, socket.take);
-      socket.received();
-    } else if (kind === FROM_FRONT.ended) socket.emit('end');
-    else if (kind === FROM_FRONT.closed) socket.closed();
-    else
-      socket.sent(
-        new DataView(bytes.buffer, bytes.byteOffset + start, 4).getUint32(0, true),
-        kind === FROM_FRONT.sentAll,
-      );
-  }
-
-  #opened(id: number, addresses: string): void {
-    const socket = new FrontSocket(this.#link, id, JSON.parse(addresses) as Addresses);
-    this.#sockets.set(id, socket);
-    this.events.connected((take) => {
-      socket.take = take;
-      return socket;
-    });
   }
 }

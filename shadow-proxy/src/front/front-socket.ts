@@ -50,9 +50,13 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   }
 
   write(bytes: Buffer): void {
+    this.writeRange(bytes, 0, bytes.length);
+  }
+
+  writeRange(buffer: Buffer, start: number, end: number): void {
     if (!this.writable) return;
-    this.#written = (this.#written + bytes.length) >>> 0;
-    this.link.send(TO_FRONT.write, this.id, bytes, 0, bytes.length, this);
+    this.#written = (this.#written + end - start) >>> 0;
+    this.link.send(TO_FRONT.write, this.id, buffer, start, end, this);
   }
 
   cork(): void {

@@ -12,8 +12,8 @@ import { MOST, RingReader, RingWriter, type Received } from './ring.js';
 
 export interface LinkMemory {
   /** Of the one who calls it so. */
-  readonly out: SharedArrayBuffer;
-  readonly in: SharedArrayBuffer;
+  readonly out: ArrayBufferLike;
+  readonly in: ArrayBufferLike;
 }
 
 /** Those who send through a link. */

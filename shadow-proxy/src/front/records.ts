@@ -1,6 +1,6 @@
-/** What the two threads say of a client. */
+/** What a front and the sequencing thread say of a client. `native/front.c` has the same numbers. */
 
-/** From the thread that owns the connections. */
+/** From the front, which owns the connections. */
 export const FROM_FRONT = {
   /** A client has connected: its addresses, as JSON. */
   opened: 1,
@@ -14,6 +14,10 @@ export const FROM_FRONT = {
   sent: 5,
   /** Likewise, and those are all. */
   sentAll: 6,
+  /** Of a native front: a client was one too many, and closed. */
+  dropped: 7,
+  /** Of a native front: it listens no more, and its last client has left. */
+  over: 8,
 } as const;
 
 /** From the sequencing thread. */
@@ -28,6 +32,10 @@ export const TO_FRONT = {
   /** Likewise, and closed. */
   destroySoon: 5,
   destroy: 6,
+  /** To a native front, u32: how many clients it may have. */
+  limit: 7,
+  /** To a native front: it is to listen no more. */
+  close: 8,
 } as const;
 
 /** The addresses of a connection, as `FROM_FRONT.opened` has them. */

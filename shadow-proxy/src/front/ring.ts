@@ -39,7 +39,7 @@ abstract class End {
   /** Where this end is. */
   protected at: number;
 
-  constructor(memory: SharedArrayBuffer, at: number) {
+  constructor(memory: ArrayBufferLike, at: number) {
     this.header = new Int32Array(memory, 0, HEADER_BYTES / 4);
     this.words = new Int32Array(memory, HEADER_BYTES);
     this.bytes = new Uint8Array(memory, HEADER_BYTES);
@@ -57,7 +57,7 @@ export class RingWriter extends End {
   /** How far the reader was when it was last looked at. */
   #read: number;
 
-  constructor(memory: SharedArrayBuffer) {
+  constructor(memory: ArrayBufferLike) {
     super(memory, WRITTEN);
     this.#read = Atomics.load(this.header, READ);
   }
@@ -112,7 +112,7 @@ export class RingWriter extends End {
 export type Received = (kind: number, id: number, bytes: Uint8Array, start: number, end: number) => void;
 
 export class RingReader extends End {
-  constructor(memory: SharedArrayBuffer) {
+  constructor(memory: ArrayBufferLike) {
     super(memory, READ);
   }
 

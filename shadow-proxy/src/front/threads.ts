@@ -1,4 +1,4 @@
-/** How many front threads a shard has. */
+/** How many front threads a shard has, and whether they are native. */
 import { availableParallelism } from 'node:os';
 
 const MOST = 4;
@@ -25,7 +25,8 @@ function mayShareAddress({ node, platform }: Surroundings): boolean {
 }
 
 /**
- * Front threads of one of so many shards of a process, and what is to be said of it.
+ * Front threads of one of so many shards of a process, and what is to be said of it. Native ones may share an address
+ * on every Node.
  *
  * `auto` leaves the sequencing thread and both servers a core for each front thread: half of the cores, shared among
  * the shards, and none on two cores. It is none as well where threads cannot share an address: one front thread alone
@@ -34,10 +35,11 @@ function mayShareAddress({ node, platform }: Surroundings): boolean {
 export function frontThreads(
   wanted: 'auto' | number,
   shards: number,
+  native: boolean,
   surroundings = here(),
 ): { readonly threads: number; readonly problem: string | null } {
   const { cores, node } = surroundings;
-  const most = mayShareAddress(surroundings) ? Infinity : 1;
+  const most = native || mayShareAddress(surroundings) ? Infinity : 1;
   if (wanted === 'auto') {
     const threads = cores <= 2 || most === 1 ? 0 : Math.min(MOST, Math.floor(cores / 2 / shards));
     return { threads, problem: null };
@@ -45,7 +47,7 @@ export function frontThreads(
   const threads = Math.min(wanted, most);
   const problem =
     threads < wanted
-      ? `threads is ${wanted}, and there is ${threads}: more need Linux and Node ${NODE.join('.')} or newer, this is ${node}`
+      ? `threads is ${wanted}, and there is ${threads}: more need native sockets, or Linux and Node ${NODE.join('.')} or newer, this is ${node}`
       : null;
   return { threads, problem };
 }

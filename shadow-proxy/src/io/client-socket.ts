@@ -17,6 +17,8 @@ export interface ClientSocket extends Pick<
   | 'writableNeedDrain'
 > {
   write(bytes: Buffer): unknown;
+  /** Writes `buffer[start, end)`, which may change afterwards; absent where that takes a view and a copy. */
+  writeRange?(buffer: Buffer, start: number, end: number): void;
   cork(): void;
   uncork(): void;
   pause(): unknown;

@@ -11,7 +11,10 @@ import type { Flushable, Turn } from './turn.js';
 const IN_PLACE = 16 * 1024;
 
 /** What it writes to. */
-type Written = Pick<ClientSocket, 'write' | 'cork' | 'uncork' | 'destroyed' | 'writable' | 'writableLength'>;
+type Written = Pick<
+  ClientSocket,
+  'write' | 'writeRange' | 'cork' | 'uncork' | 'destroyed' | 'writable' | 'writableLength'
+>;
 
 export class Outbox implements Flushable {
   marked = false;
@@ -59,7 +62,9 @@ export class Outbox implements Flushable {
     if (count === 0) return;
     const socket = this.#socket;
     if (!socket.destroyed && socket.writable) {
-      if (count === 1) {
+      if (socket.writeRange !== undefined) {
+        for (let i = 0; i < count; i++) socket.writeRange(this.#buffers[i], this.#starts[i], this.#ends[i]);
+      } else if (count === 1) {
         this.#write(this.#buffers[0], this.#starts[0], this.#ends[0]);
       } else {
         this.#writeAll(count);

@@ -20,7 +20,8 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, onAuthorityChange, threads, failover, limits, ledger, gates, knownClients, knownUsers } = file;
+  const { topology, onAuthorityChange, threads, sockets, failover, limits } = file;
+  const { ledger, gates, knownClients, knownUsers } = file;
   const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
   const plan: Plan = {
     version: 1,
@@ -32,6 +33,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     topology,
     onAuthorityChange,
     threads,
+    sockets,
     failover,
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
     state: resolve(surroundings.directory, file.state),

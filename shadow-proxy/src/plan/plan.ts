@@ -38,6 +38,8 @@ export interface Plan {
   readonly onAuthorityChange: 'ask' | 'accept';
   /** Front threads of each shard. */
   readonly threads: 'auto' | number;
+  /** Whether the native module may read and write the clients' sockets. */
+  readonly sockets: 'auto' | 'node';
   /** What follows when an authority dies; a workload may say otherwise. */
   readonly failover: 'manual' | 'automatic';
   readonly admin: AdminPlan;

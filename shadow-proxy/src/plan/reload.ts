@@ -38,6 +38,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['topology', (plan) => plan.topology],
   ['onAuthorityChange', (plan) => plan.onAuthorityChange],
   ['threads', (plan) => plan.threads],
+  ['sockets', (plan) => plan.sockets],
   [
     'workloads',
     (plan) =>

@@ -337,7 +337,13 @@ export const planSchema = z.strictObject({
     .union([z.literal('auto'), z.int().min(0).max(16)])
     .default('auto')
     .describe(
-      "Front threads of each shard, which read and write the clients' sockets; 0: none. With auto, half of the cores, at most 4, and none on 2 cores. More than one needs Linux and Node 22.12",
+      "Front threads of each shard, which read and write the clients' sockets; 0: none. With auto, half of the cores, at most 4, and none on 2 cores. With TLS or without native sockets, more than one needs Linux and Node 22.12",
+    ),
+  sockets: z
+    .enum(['auto', 'node'])
+    .default('auto')
+    .describe(
+      "What reads and writes the clients' sockets: the native module, where it can be loaded and clients do not use TLS, or always Node",
     ),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Limits and timeouts'),

@@ -10,6 +10,7 @@ import { Jobs } from '../copy/job/jobs.js';
 import { Report } from '../copy/job/report.js';
 import { Repairer } from '../copy/repair/repairer.js';
 import { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
+import { nativeFor } from '../front/native.js';
 import { frontThreads } from '../front/threads.js';
 import { Clocks } from '../health/clocks.js';
 import { Failover } from '../health/failover.js';
@@ -189,14 +190,20 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
   const regional = router.rewrites
     ? new Regional({ server: servers.target, region: shard.region!, shard: name })
     : null;
-  const { threads, problem } = frontThreads(plan.threads, shardCount);
+  const { native, problem: missing } = nativeFor(plan.sockets, shard.listen);
+  if (missing !== null)
+    parts.logger.warn(
+      { problem: missing },
+      "the native module cannot be loaded: Node reads and writes the clients' sockets, which takes more CPU time",
+    );
+  const { threads, problem } = frontThreads(plan.threads, shardCount, native !== null);
   if (problem !== null) parts.logger.warn({ problem }, 'fewer front threads than the plan says');
   const clients = new Clients(sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits, regional);
   const sharing = sharingOf({ ...parts, shards });
   return {
     regional,
     clients,
-    listener: new Listener(shard.listen, clients, () => settings.plan.limits, threads),
+    listener: new Listener(shard.listen, clients, () => settings.plan.limits, threads, native),
     sharing,
     repairer: new Repairer({
       ...parts,

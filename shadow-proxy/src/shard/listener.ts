@@ -3,6 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newDoor, type Door } from '../front/door.js';
+import type { Native } from '../front/native.js';
 import type { Connect } from '../io/client-socket.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { error } from '../resp/encode.js';
@@ -24,6 +25,8 @@ export class Listener {
     private readonly limits: () => Pick<Plan['limits'], 'clients' | 'loginMs'>,
     /** Front threads. */
     private readonly threads: number,
+    /** What reads and writes the sockets; null: Node. */
+    private readonly native: Native | null,
   ) {}
 
   /** Whether it was opened: clients may have come. */
@@ -40,7 +43,7 @@ export class Listener {
     const { tls } = this.listen;
     const { closed } = this.clients.limits;
     const options = { tls, maxConnections: this.#maxConnections, handshakeMs: this.limits().loginMs };
-    const door = newDoor(this.threads, this.clients.intake, options, {
+    const door = newDoor(this.threads, this.native, this.clients.intake, options, {
       connected: (connect) => this.#accept(connect),
       dropped: () => closed.connections++,
       late: () => closed.login++,

@@ -40,6 +40,8 @@ export interface TestShardOptions {
   readonly onAuthorityChange?: Plan['onAuthorityChange'];
   /** Front threads; absent: as many as `TEST_THREADS` says, or none. */
   readonly threads?: number;
+  /** As in a plan; absent: as `TEST_SOCKETS` says, or `auto`. */
+  readonly sockets?: Plan['sockets'];
   /** As in a plan. */
   readonly topology?: Readonly<Record<string, unknown>>;
   readonly failover?: Plan['failover'];
@@ -154,6 +156,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     workloads: options.workloads ?? [],
     default: options.default ?? { stage: 'shadow' },
     threads: options.threads ?? Number(process.env.TEST_THREADS ?? 0),
+    sockets: options.sockets ?? process.env.TEST_SOCKETS ?? 'auto',
     ...(options.onAuthorityChange && { onAuthorityChange: options.onAuthorityChange }),
     ...(options.topology && { topology: options.topology }),
     ...(options.failover && { failover: options.failover }),

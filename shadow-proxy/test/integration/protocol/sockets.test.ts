@@ -1,9 +1,10 @@
-/** Clients on front threads get what clients on the sequencing thread get. All that Node allows here: one thread. */
+/** Whatever reads and writes the clients' sockets, clients get the same. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { loadNative } from '../../../src/front/native.js';
 import { frontThreads } from '../../../src/front/threads.js';
 import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
@@ -14,12 +15,27 @@ import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
-const { threads } = frontThreads(2, 1);
 const MIB = 1 << 20;
-const withThreads = (options: RigOptions, body: (rig: Rig) => Promise<void>): Promise<void> =>
-  withRig({ ...options, threads }, body);
+const { problem } = loadNative();
+const withoutNative = problem !== null && `needs the native module, which a C compiler makes: ${problem}`;
 
-describe(`${threads} front thread(s)`, { skip }, () => {
+/** As many workers as Node allows here: one before 22.12. */
+const { threads: workers } = frontThreads(2, 1, false);
+
+const KINDS = [
+  { name: "Node's sockets", sockets: 'node', threads: 0, lacks: false },
+  { name: `${workers} front thread(s) of Node`, sockets: 'node', threads: workers, lacks: false },
+  { name: 'native sockets', sockets: 'auto', threads: 0, lacks: withoutNative },
+  { name: 'two native front threads', sockets: 'auto', threads: 2, lacks: withoutNative },
+] as const;
+
+for (const { name, sockets, threads, lacks } of KINDS) {
+  const withThreads = (options: RigOptions, body: (rig: Rig) => Promise<void>): Promise<void> =>
+    withRig({ ...options, sockets, threads }, body);
+  describe(name, { skip: skip || lacks }, () => protocol(withThreads));
+}
+
+function protocol(withThreads: (options: RigOptions, body: (rig: Rig) => Promise<void>) => Promise<void>): void {
   test('every client gets its replies, of every size, in order', () =>
     withThreads({}, async (rig) => {
       const value = Buffer.from(Array.from({ length: 3 * MIB }, (_, i) => 33 + ((i * 7 + (i >> 8)) % 90)));
@@ -128,7 +144,7 @@ describe(`${threads} front thread(s)`, { skip }, () => {
     );
     server.close();
   });
-});
+}
 
 /** Resolves when the port can be listened at. */
 async function listens(port: number): Promise<void> {

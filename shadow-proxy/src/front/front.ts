@@ -1,0 +1,28 @@
+/** Who accepts clients for the sequencing thread, and reads and writes their sockets. */
+import type { Server } from 'node:net';
+import type { ServerOptions } from './server.js';
+import type { ConnectionEvents } from './connections.js';
+
+/** Of each of the two rings of a front. */
+export const RING_BYTES = 1 << 20;
+
+export interface FrontEvents extends ConnectionEvents {
+  /** Its TLS handshake took too long: it was closed. */
+  late(): void;
+}
+
+/** Where a front is to listen. */
+export interface ListenAt {
+  readonly host: string;
+  readonly port: number;
+  /** Where this front is the only one: listens there already. The front takes its place, and closes it. */
+  readonly first: Server | null;
+}
+
+export interface Front {
+  /** @throws {Error} with the system's `code`, such as `EADDRINUSE` */
+  listen(at: ListenAt): Promise<void>;
+  renew(options: Pick<ServerOptions, 'tls' | 'maxConnections'>): void;
+  /** Takes no new clients; resolves when the last one has left. */
+  close(): Promise<void>;
+}

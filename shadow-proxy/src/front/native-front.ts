@@ -1,0 +1,76 @@
+/** A front in C: on the sequencing thread itself, or in a thread of its own. Without TLS. */
+import type { Intake } from '../io/intake.js';
+import { Connections, type ConnectionEvents } from './connections.js';
+import { RING_BYTES, type Front, type ListenAt } from './front.js';
+import type { Sender } from './link.js';
+import type { Handle, Native } from './native.js';
+import { TO_FRONT } from './records.js';
+import type { ServerOptions } from './server.js';
+
+/** Orders to the front itself wait for room like what is written to a client. */
+const ORDERS: Sender = { queued: 0, emptied: () => undefined };
+
+/** A `Server` of Node, and the descriptor of its socket. */
+interface Inside {
+  readonly _handle: { readonly fd: number };
+}
+
+export class NativeFront implements Front {
+  readonly #handle: Handle;
+  readonly #connections: Connections;
+  #most: number;
+  #listens = false;
+  #over: () => void = () => undefined;
+
+  constructor(
+    private readonly native: Native,
+    threaded: boolean,
+    intake: Intake,
+    { maxConnections }: Pick<ServerOptions, 'maxConnections'>,
+    events: ConnectionEvents,
+  ) {
+    this.#most = maxConnections;
+    const { handle, ...memory } = native.open(RING_BYTES, threaded, () => this.#connections.link.rung());
+    this.#handle = handle;
+    this.#connections = new Connections(
+      memory,
+      () => this.#send(),
+      intake,
+      events,
+      () => this.#over(),
+    );
+    this.#connections.link.open();
+  }
+
+  async listen({ host, port, first }: ListenAt): Promise<void> {
+    if (first === null) this.native.listenAt(this.#handle, host, port, this.#most);
+    else {
+      this.native.listenOn(this.#handle, (first as unknown as Inside)._handle.fd, this.#most);
+      // The socket that it has is another descriptor of the same: no client is refused meanwhile.
+      first.close();
+    }
+    this.#listens = true;
+  }
+
+  renew({ maxConnections }: Pick<ServerOptions, 'maxConnections'>): void {
+    this.#most = maxConnections;
+    const most = Buffer.alloc(4);
+    most.writeUInt32LE(maxConnections);
+    this.#connections.link.send(TO_FRONT.limit, 0, most, 0, 4, ORDERS);
+  }
+
+  async close(): Promise<void> {
+    if (this.#listens)
+      await new Promise<void>((resolve) => {
+        this.#over = resolve;
+        this.#connections.link.say(TO_FRONT.close, 0, ORDERS);
+      });
+    this.native.stop(this.#handle);
+    this.#connections.close();
+  }
+
+  #send(): void {
+    // Not at once: the link is in the middle of something.
+    if (this.native.send(this.#handle)) setImmediate(this.#connections.link.rung);
+  }
+}
