@@ -9,6 +9,9 @@ import {
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import type { ListenTls } from '../plan/endpoint.js';
 
+/** Clients that may wait to be accepted: as many as connect at once after a restart. Linux allows no more by default. */
+const BACKLOG = 4096;
+
 export interface ServerOptions {
   readonly tls: ListenTls | null;
   readonly maxConnections: number;
@@ -58,7 +61,7 @@ export function renew(server: Server, { tls, maxConnections }: Pick<ServerOption
 export function listenAt(server: Server, address: ListenOptions & { readonly reusePort?: boolean }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address, () => {
+    server.listen({ backlog: BACKLOG, ...address }, () => {
       server.off('error', reject);
       resolve((server.address() as AddressInfo).port);
     });
