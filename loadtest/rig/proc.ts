@@ -1,16 +1,68 @@
 /** What Linux says about a process: CPU time and memory. Source of the formats: proc(5). */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Clock ticks a second in /proc: USER_HZ, 100 on every Linux that Node runs on. */
 const USER_HZ = 100;
 
-/** Seconds of CPU (user and system, all threads) that the process has used so far. */
-export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // The second field is the program's name in brackets, which may hold spaces: count from behind it.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [utime, stime] = [fields[11], fields[12]];
-  return (Number(utime) + Number(stime)) / USER_HZ;
+/** Fields of a stat file from behind the program's name, which is in brackets and may hold blanks. */
+const fieldsOf = (stat: string): string[] => stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+
+const secondsOf = (ticks: readonly string[]): number => ticks.reduce((sum, each) => sum + Number(each), 0) / USER_HZ;
+
+/** Seconds of CPU (user and system, all threads, those that have ended as well) that the process has used so far. */
+export const cpuSeconds = (pid: number): number =>
+  secondsOf(fieldsOf(readFileSync(`/proc/${pid}/stat`, 'latin1')).slice(11, 13));
+
+/** Seconds of CPU of all processes that this one has started and that have ended. */
+export const cpuSecondsOfEnded = (): number =>
+  secondsOf(fieldsOf(readFileSync('/proc/self/stat', 'latin1')).slice(13, 15));
+
+/** One thread of a process. */
+export interface Thread {
+  /** That of the main thread is the process's. */
+  readonly tid: number;
+  /** At most 15 characters. */
+  readonly name: string;
+  /** Seconds of CPU so far. */
+  readonly cpu: number;
+}
+
+/**
+ * @param stat of the thread
+ * @param schedstat of the thread, in nanoseconds; empty or zeros where the kernel does not count, then `stat` has ticks
+ */
+export function threadOf(stat: string, schedstat: string): Thread {
+  const ran = Number(schedstat.split(' ', 1)[0]);
+  return {
+    tid: Number.parseInt(stat, 10),
+    name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
+    cpu: ran > 0 ? ran / 1e9 : secondsOf(fieldsOf(stat).slice(11, 13)),
+  };
+}
+
+/** Every thread of the process that has not ended. */
+export function threadsOf(pid: number): Thread[] {
+  const folder = `/proc/${pid}/task`;
+  const read = (tid: string, file: string): string => {
+    try {
+      return readFileSync(`${folder}/${tid}/${file}`, 'latin1');
+    } catch {
+      return ''; // the thread has ended meanwhile, or the kernel has no schedstat
+    }
+  };
+  return readdirSync(folder)
+    .map((tid) => [read(tid, 'stat'), read(tid, 'schedstat')])
+    .filter(([stat]) => stat !== '')
+    .map(([stat, schedstat]) => threadOf(stat, schedstat));
+}
+
+/** Threads of the process; 0 when it has ended. */
+export function threadCount(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).length;
+  } catch {
+    return 0;
+  }
 }
 
 /** Processor time of the whole machine since its start, in ticks: all of it, and what the hypervisor gave to others. */

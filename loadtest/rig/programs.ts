@@ -28,7 +28,8 @@ export function findEnvoy(): string | null {
 
 const runs = (file: string): boolean => output(file, ['--version']) !== null;
 
-function output(file: string, args: string[]): string | null {
+/** What a program says, without blanks around it; null where it cannot be run, or fails. */
+export function output(file: string, args: string[]): string | null {
   try {
     return execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 20_000 }).trim();
   } catch {

@@ -1,5 +1,5 @@
 /** The shadow proxy as its users run it: a process of its own, with a plan file and the admin HTTP. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
@@ -10,8 +10,11 @@ import { onPath } from './programs.js';
 import type { Rig, Running } from './rig.js';
 import type { Servers } from './servers.js';
 
-/** The compiled daemon beside this file, run by the Node that runs us; both servers may hold the same keys already. */
-export const DEFAULT_PROXY_COMMAND = `${process.execPath} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))} --first-start`;
+/** The compiled daemon beside this file, run by that Node; both servers may hold the same keys already. */
+export const proxyCommandOf = (node: string): string =>
+  `${node} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))} --first-start`;
+
+export const DEFAULT_PROXY_COMMAND = proxyCommandOf(process.execPath);
 
 export interface Proxy extends Running {
   /** Where its admin HTTP answers. */
@@ -23,6 +26,7 @@ export interface Proxy extends Running {
  * @param command the program and its arguments, split at blanks; `--plan FILE` is added
  * @param tls paths of PEM files: clients and both servers then speak TLS only
  * @param more fields of the plan, such as `limits`
+ * @param name of the shard: proxies of one run before the same servers differ in it
  */
 export async function startProxy(
   rig: Rig,
@@ -30,12 +34,13 @@ export async function startProxy(
   command: string,
   tls?: Certificates,
   more: object = {},
+  name = 'loadtest',
 ): Promise<Proxy> {
   const [port, adminPort] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
-  const plan = rig.file('migration.yaml');
-  writeFileSync(plan, stringify({ ...planOf(rig, servers, port, adminPort, tls), ...more }));
+  const plan = rig.file(`${name}.yaml`);
+  writeFileSync(plan, stringify({ ...planOf(rig, servers, { port, adminPort, name, tls }), ...more }));
   const [program, ...args] = command.split(/\s+/).filter(Boolean);
-  const running = await rig.start('shadow-proxy', port, program, [...args, '--plan', plan]);
+  const running = await rig.start(`shadow-proxy-${name}`, port, program, [...args, '--plan', plan]);
   const proxy = { ...running, admin: `http://127.0.0.1:${adminPort}` };
   await untilReady(rig, proxy);
   return proxy;
@@ -44,17 +49,15 @@ export async function startProxy(
 /** What of the command is not there, or null. */
 export function missingProxy(command: string): string | null {
   const [program] = command.split(/\s+/).filter(Boolean);
-  return program && (program.includes('/') || onPath(program))
+  return program && (program.includes('/') ? existsSync(program) : onPath(program))
     ? null
-    : `the shadow proxy: no program "${program ?? ''}" on PATH`;
+    : `the shadow proxy: no program "${program ?? ''}"${program?.includes('/') ? '' : ' on PATH'}`;
 }
 
 function planOf(
   rig: Rig,
   { source, target, password }: Servers,
-  port: number,
-  adminPort: number,
-  tls?: Certificates,
+  { port, adminPort, name, tls }: { port: number; adminPort: number; name: string; tls?: Certificates },
 ): object {
   const scheme = tls ? 'rediss' : 'redis';
   const login = password === undefined ? '' : `:${password}@`;
@@ -63,7 +66,7 @@ function planOf(
     name: 'loadtest',
     shards: [
       {
-        name: 'loadtest',
+        name,
         listen: `${scheme}://127.0.0.1:${port}`,
         source: `${scheme}://${login}127.0.0.1:${source.port}`,
         target: `${scheme}://${login}127.0.0.1:${target.port}`,
@@ -76,7 +79,7 @@ function planOf(
     // A soak restarts the source, which has saved everything before.
     onAuthorityChange: 'accept',
     admin: { listen: `127.0.0.1:${adminPort}` },
-    state: rig.file('state'),
+    state: rig.file(`${name}-state`),
   };
 }
 

@@ -87,13 +87,24 @@ export class Rig {
     this.#watched.push({ name, alive });
   }
 
-  /** Runs a program to its end (at most `limitMs`). @throws {LoadtestError} when it does not end well */
-  async run(name: string, command: string, args: readonly string[], limitMs: number): Promise<void> {
+  /**
+   * Runs a program to its end (at most `limitMs`).
+   * @param started is called with its process id
+   * @throws {LoadtestError} when it does not end well
+   */
+  async run(
+    name: string,
+    command: string,
+    args: readonly string[],
+    limitMs: number,
+    started: (pid: number) => void = () => undefined,
+  ): Promise<void> {
     const log = this.file(`${name}.log`);
     const output = openSync(log, 'w');
     const child = spawn(command, args, { stdio: ['ignore', output, output] });
     closeSync(output);
     this.#tasks.add(child);
+    if (child.pid !== undefined) started(child.pid);
     const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
     const code = await new Promise((resolve) => child.once('error', resolve).once('exit', resolve));
     clearTimeout(timer);

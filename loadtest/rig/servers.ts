@@ -21,6 +21,9 @@ export interface Server extends Running {
 /** KeyDB's own default; more would take the machine's cores from those who are measured. */
 const TARGET_THREADS = 1;
 
+/** A thousand clients may connect at once: with the default of 511 the others try again after a second. */
+const BACKLOG = 4096;
+
 /** What of the two servers is not on this machine, by name and with what to do. */
 export async function missingServers(): Promise<string[]> {
   const missing: string[] = [];
@@ -34,7 +37,10 @@ export async function missingServers(): Promise<string[]> {
 
 /** Both end with the rig. */
 export async function startServers(rig: Rig): Promise<Servers> {
-  const [source, target] = [await startRedis(), await startKeydb({ config: { 'server-threads': TARGET_THREADS } })];
+  const [source, target] = [
+    await startRedis({ config: { 'tcp-backlog': BACKLOG } }),
+    await startKeydb({ config: { 'tcp-backlog': BACKLOG, 'server-threads': TARGET_THREADS } }),
+  ];
   rig.watch('source', () => source.pid !== undefined);
   rig.watch('target', () => target.pid !== undefined);
   return {

@@ -106,7 +106,7 @@ async function round(
   const backfill = rateOf(await run(proxy, { kind: 'backfill', again: true }), 'copied', keys.length);
   const verify = rateOf(await run(proxy, { kind: 'verify' }), 'verified', keys.length);
   const shake = onPath(SHAKE) ? await shakeRate(rig, servers, keys.length) : null;
-  const load = { connections: 50, pipeline: 1, seconds: options.seconds, valueBytes: 64, keys: CLIENT_KEYS };
+  const load = { clients: 50, rate: null, pipeline: 1, seconds: options.seconds, valueBytes: 64, keys: CLIENT_KEYS };
   const seeds = seedCommands(CLIENT_KEYS, 64);
   for (const server of [servers.source, servers.target]) await seed(server, seeds, CLIENT_KEYS);
   const alone = await drive(rig, proxy.port, load);
