@@ -1,22 +1,29 @@
-/** The arithmetic of the bench: medians, ratios and their spread, requirements. Pure. */
+/** The arithmetic of the bench: medians, ratios and their spread. Pure. */
 import { median } from '../../figures/median.js';
-import { LoadtestError } from '../../rig/errors.js';
-import { PEER_NAMES, type PeerName } from './peers.js';
+import type { PeerName } from './peers.js';
+import { samePoint, type Point } from './point.js';
+import type { Spent } from './threads.js';
 
-/** One measurement of one peer. */
-export interface Sample {
+/** One measurement of one peer. CPU is in seconds per million operations, until the mirror was quiet. */
+export interface Sample extends Point {
   readonly round: number;
   readonly peer: PeerName;
-  readonly pipeline: number;
   readonly operations: number;
   readonly opsPerSecond: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Seconds of CPU per million operations, until the mirror was quiet; null for a peer without a process. */
-  readonly cpu: number | null;
+  /** Of the whole process; with `direct`, of Redis. */
+  readonly cpu: number;
+  /** Of its sequencing thread: the shadow proxy's main thread, the busiest thread of any other peer. */
+  readonly threadCpu: number;
+  /** Of every thread that ran, the sequencing thread first, then the busiest. */
+  readonly threads: readonly Spent[];
+  readonly loadCpu: number;
   readonly sourceCpu: number;
+  readonly sourceThreadCpu: number;
   readonly targetCpu: number;
+  readonly targetThreadCpu: number;
   /** Bytes after the load, and the highest during it; null for a peer without a process. */
   readonly rss: number | null;
   readonly peakRss: number | null;
@@ -28,21 +35,17 @@ export interface Sample {
   readonly equal: boolean | null;
 }
 
-/** The medians over the rounds of one peer at one pipeline depth. */
-export interface Row extends Record<Measure, number | null> {
-  readonly peer: PeerName;
-  readonly pipeline: number;
-  /** False when after some round the two servers held different values; null for a peer that does not mirror. */
-  readonly equal: boolean | null;
-}
-
 const MEASURES = [
   'opsPerSecond',
   'p50',
   'p99',
   'cpu',
+  'threadCpu',
+  'loadCpu',
   'sourceCpu',
+  'sourceThreadCpu',
   'targetCpu',
+  'targetThreadCpu',
   'rss',
   'peakRss',
   'mirrored',
@@ -50,61 +53,80 @@ const MEASURES = [
 ] as const;
 type Measure = (typeof MEASURES)[number];
 
-export function rowOf(samples: readonly Sample[], peer: PeerName, pipeline: number): Row {
-  const own = samples.filter((s) => s.peer === peer && s.pipeline === pipeline);
-  const medians = MEASURES.map((name) => [name, median(own.map((s) => s[name]).filter((v) => v !== null))] as const);
-  const equal = own.some((s) => s.equal === null) ? null : own.every((s) => s.equal);
-  return { peer, pipeline, equal, ...(Object.fromEntries(medians) as Record<Measure, number | null>) };
+/** The medians over the rounds of one peer at one point. */
+export interface Row extends Point, Record<Measure, number | null> {
+  readonly peer: PeerName;
+  /** The peer's threads as in a sample: the n-th is the median of each round's n-th. */
+  readonly threads: readonly number[];
+  readonly ratios: Readonly<Partial<Record<Comparison, Spread>>>;
+  /** False when after some round the two servers held different values; null for a peer that does not mirror. */
+  readonly equal: boolean | null;
 }
 
-/** The shadow proxy's throughput divided by a peer's, round by round. */
-export interface Ratio {
-  readonly peer: PeerName;
-  readonly pipeline: number;
+/** What of a peer is divided by the same of another one, in the same round. */
+export const COMPARISONS = {
+  'thread/redis': { measure: 'threadCpu', to: 'direct', title: 'sequencing thread / Redis' },
+  'cpu/envoy': { measure: 'cpu', to: 'envoy', title: 'CPU / Envoy' },
+  'ops/envoy': { measure: 'opsPerSecond', to: 'envoy', title: 'throughput / Envoy' },
+  'ops/twemproxy': { measure: 'opsPerSecond', to: 'twemproxy', title: 'throughput / twemproxy' },
+  'p99/redis': { measure: 'p99', to: 'direct', title: 'p99 / Redis' },
+} as const satisfies Record<string, { measure: Measure; to: PeerName; title: string }>;
+export type Comparison = keyof typeof COMPARISONS;
+export const COMPARISON_NAMES = Object.keys(COMPARISONS) as Comparison[];
+
+/** Latency says something only at a rate that all keep, and nothing else does there. */
+export const comparable = (comparison: Comparison, { rate }: Pick<Point, 'rate'>): boolean =>
+  (comparison === 'p99/redis') === (rate !== null);
+
+/** Over the rounds. */
+export interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** Null when the two did not both run in any round. */
-export function ratioTo(samples: readonly Sample[], peer: PeerName, pipeline: number): Ratio | null {
+export function spreadOf(values: readonly number[]): Spread | null {
+  const middle = median(values);
+  return middle === null ? null : { median: middle, min: Math.min(...values), max: Math.max(...values) };
+}
+
+/** Null when the two did not both run in any round, or one at another point only. */
+export function ratioOf(
+  samples: readonly Sample[],
+  peer: PeerName,
+  comparison: Comparison,
+  point: Point,
+): Spread | null {
+  const { measure, to } = COMPARISONS[comparison];
   const of = (name: PeerName): Map<number, number> =>
-    new Map(samples.filter((s) => s.peer === name && s.pipeline === pipeline).map((s) => [s.round, s.opsPerSecond]));
-  const [proxy, other] = [of('shadow'), of(peer)];
-  const ratios = [...proxy].filter(([round]) => other.has(round)).map(([round, ops]) => ops / other.get(round)!);
-  const middle = median(ratios);
-  return middle === null
-    ? null
-    : { peer, pipeline, median: middle, min: Math.min(...ratios), max: Math.max(...ratios) };
+    new Map(samples.filter((s) => s.peer === name && samePoint(s, point)).map((s) => [s.round, s[measure]]));
+  const [own, other] = [of(peer), of(to)];
+  return spreadOf([...own].filter(([round]) => other.has(round)).map(([round, value]) => value / other.get(round)!));
 }
 
-/** The shadow proxy must reach `atLeast` times the peer's throughput, by the median of the rounds' ratios. */
-export interface Requirement {
-  readonly peer: PeerName;
-  readonly pipeline: number;
-  readonly atLeast: number;
+export function rowOf(samples: readonly Sample[], peer: PeerName, point: Point): Row {
+  const own = samples.filter((s) => s.peer === peer && samePoint(s, point));
+  const medians = MEASURES.map((name) => [name, median(own.map((s) => s[name]).filter((v) => v !== null))] as const);
+  const equal = own.some((s) => s.equal === null) ? null : own.every((s) => s.equal);
+  return {
+    ...{ peer, pipeline: point.pipeline, clients: point.clients, rate: point.rate, equal },
+    ...(Object.fromEntries(medians) as Record<Measure, number | null>),
+    threads: threadsOf(own),
+    ratios: Object.fromEntries(
+      COMPARISON_NAMES.filter((name) => comparable(name, point) && COMPARISONS[name].to !== peer)
+        .map((name) => [name, ratioOf(samples, peer, name, point)] as const)
+        .filter(([, ratio]) => ratio !== null),
+    ),
+  };
 }
 
-export const DEFAULT_REQUIREMENTS = ['envoy@1=1.1', 'envoy@16=2', 'twemproxy@16=0.75'];
-
-/** Reads `envoy@16=2`: twice Envoy at pipeline 16. @throws {LoadtestError} with what is allowed */
-export function parseRequirement(text: string): Requirement {
-  const [, peer, pipeline, atLeast] = /^([a-z]+)@(\d+)>?=(\d+(?:\.\d+)?)$/.exec(text) ?? [];
-  if (!PEER_NAMES.some((name) => name === peer && name !== 'shadow')) {
-    throw new LoadtestError(
-      'USAGE',
-      `--require ${text}: write peer@pipeline=ratio, such as ${DEFAULT_REQUIREMENTS[1]}`,
-    );
-  }
-  return { peer: peer as PeerName, pipeline: Number(pipeline), atLeast: Number(atLeast) };
+function threadsOf(samples: readonly Sample[]): number[] {
+  const most = Math.max(0, ...samples.map(({ threads }) => threads.length));
+  return Array.from({ length: most }, (_, i) => median(samples.map(({ threads }) => threads[i]?.cpu ?? 0))!);
 }
 
-export interface Judgement extends Requirement {
-  readonly ratio: Ratio | null;
-  readonly holds: boolean;
-}
+/** Less than this of the wanted rate was not kept: the latencies are those of another load. Connecting takes a part. */
+const KEPT = 0.97;
 
-export function judge(samples: readonly Sample[], requirement: Requirement): Judgement {
-  const ratio = ratioTo(samples, requirement.peer, requirement.pipeline);
-  return { ...requirement, ratio, holds: ratio !== null && ratio.median >= requirement.atLeast };
-}
+export const keptRate = ({ opsPerSecond, rate }: Pick<Row, 'opsPerSecond' | 'rate'>): boolean =>
+  rate === null || (opsPerSecond ?? 0) >= KEPT * rate;

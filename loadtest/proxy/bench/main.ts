@@ -1,25 +1,29 @@
 /**
  * `npm run bench`: the shadow proxy beside other proxies, interleaved in one run.
  * Exit codes: 0 it holds, 1 it does not (a requirement, or the shadow proxy's own comparison), 2 wrong usage,
- * 3 could not tell (a peer is missing or failed).
+ * 3 could not tell (a peer is missing or failed, or the rate was not kept).
  */
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { LoadtestError } from '../../rig/errors.js';
-import { findEnvoy, onPath } from '../../rig/programs.js';
+import { onPath } from '../../rig/programs.js';
 import type { Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
 import { missingServers, startServers, type Servers } from '../../rig/servers.js';
 import { doubts, settledSnapshot } from '../../rig/status.js';
 import { rotate } from '../../rounds/schedule.js';
-import { judge, ratioTo, rowOf, type Sample } from './figures.js';
-import { keyspaceOf, measure } from './measure.js';
+import { fillDocs } from '../pages/fill.js';
+import { textOfRuns } from '../pages/runs.js';
+import { judge } from '../requirements.js';
+import { rowOf, type Sample } from './figures.js';
+import { keyspaceOf, measure, type Keyspace } from './measure.js';
 import { MEMTIER } from './memtier.js';
 import { parseOptions, type Options } from './options.js';
-import { missingPeers, startPeer, type Peer } from './peers.js';
+import { isShadow, missingPeers, startPeer, type Peer } from './peers.js';
+import { byClients, pointKey } from './point.js';
 import { figuresOf } from './record.js';
-import { asMarkdown, asText, machine, type Report } from './report.js';
+import { asMarkdown, asText, machine, type ProxyReport, type Report } from './report.js';
+import { versionsOf } from './versions.js';
 
 async function main(): Promise<number> {
   const options = parseOptions(process.argv);
@@ -31,72 +35,72 @@ async function main(): Promise<number> {
   const rig = new Rig();
   try {
     const report = await bench(rig, options);
-    write(report, options);
-    const failed = options.requirements.some((wanted) => !judge(report.samples, wanted).holds);
-    return failed || (report.doubts?.length ?? 0) > 0 ? 1 : 0;
+    await write(report, options);
+    const verdicts = options.requirements.map((wanted) => judge(report.samples, wanted).verdict);
+    if (verdicts.includes('missed') || isDoubtful(report)) return 1;
+    return verdicts.every((verdict) => verdict === 'holds') ? 0 : 3;
   } finally {
     await rig.close();
   }
 }
 
+const isDoubtful = ({ proxies }: Report): boolean => proxies.some(({ doubts: found }) => found.length > 0);
+
+type StartedPeer = Peer & Partial<Proxy>;
+
 async function bench(rig: Rig, options: Options): Promise<Report> {
   const startedAt = new Date().toISOString();
+  const where = machine();
   const servers = await startServers(rig);
-  const peers: (Peer & Partial<Proxy>)[] = [];
+  const peers: StartedPeer[] = [];
   for (const name of options.peers) peers.push(await startPeer(name, rig, servers, options.proxyCommand));
-  const run = (count: number, seconds: number, note: string): Promise<Sample[]> =>
-    rounds(rig, servers, peers, options, { count, seconds, note });
-  const warmUp = options.warmUp > 0 ? await run(1, options.warmUp, 'warm-up ') : [];
-  const samples = await run(options.rounds, options.seconds, '');
-  const proxy = peers.find((peer) => peer.name === 'shadow') as (Peer & Proxy) | undefined;
-  const snapshot = proxy ? await settledSnapshot(proxy) : null;
+  const [warmUp, samples]: [Sample[], Sample[]] = [[], []];
+  const { points, seconds, valueBytes, keys } = options;
+  // More clients later: a process keeps the memory that they took.
+  for (const group of byClients(points)) {
+    const run = (count: number, length: number, note: string): Promise<Sample[]> =>
+      rounds(rig, servers, peers, { ...options, points: group }, { count, seconds: length, note });
+    if (options.warmUp > 0) warmUp.push(...(await run(1, options.warmUp, 'warm-up ')));
+    samples.push(...(await run(options.rounds, seconds, '')));
+  }
+  const measured = points.flatMap((point) =>
+    options.peers
+      .filter((peer) => samples.some((s) => s.peer === peer && s.rate === point.rate))
+      .map((peer) => rowOf(samples, peer, point)),
+  );
   return {
     startedAt,
-    machine: machine(),
-    versions: versions(servers, options),
+    machine: where,
+    versions: versionsOf(servers, options),
     rounds: options.rounds,
-    load: {
-      connections: options.connections,
-      seconds: options.seconds,
-      valueBytes: options.valueBytes,
-      keys: options.keys,
-    },
-    rows: options.pipelines.flatMap((pipeline) => options.peers.map((peer) => rowOf(samples, peer, pipeline))),
-    ratios: ratios(samples, options),
+    load: { seconds, valueBytes, keys },
+    rows: measured,
     requirements: options.shown.map((wanted) => judge(samples, wanted)),
-    doubts: snapshot && [
-      ...doubts(snapshot, operationsOf(warmUp) + operationsOf(samples)),
-      ...unequal([...warmUp, ...samples]),
-    ],
-    proxy: snapshot,
+    proxies: await proxyReports(peers, [...warmUp, ...samples]),
     samples,
   };
 }
 
-/** Rounds of all peers at all depths, each round with another peer first. */
+/** Rounds of all peers under all loads, each round with another peer first. */
 async function rounds(
   rig: Rig,
   servers: Servers,
   peers: readonly Peer[],
-  options: Options,
+  { points, valueBytes, keys }: Options,
   { count, seconds, note }: { count: number; seconds: number; note: string },
 ): Promise<Sample[]> {
-  const { connections, valueBytes, keys } = options;
-  const keyspace = keyspaceOf(keys, valueBytes);
+  const keyspace: Keyspace = keyspaceOf(keys, valueBytes);
   const samples: Sample[] = [];
   for (let round = 0; round < count; round++) {
-    for (const pipeline of options.pipelines) {
+    for (const point of points) {
       for (const peer of rotate(peers, round)) {
-        const sample = await measure(
-          rig,
-          servers,
-          peer,
-          keyspace,
-          { connections, pipeline, seconds, valueBytes, keys },
-          round,
-        );
+        // At a fixed rate the shadow proxy is compared with Redis only.
+        if (point.rate !== null && peer.name !== 'direct' && !isShadow(peer.name)) continue;
+        const sample = await measure(rig, servers, peer, keyspace, { ...point, seconds, valueBytes, keys }, round);
         const figures = `${Math.round(sample.opsPerSecond).toLocaleString('en-US')} ops/s, p99 ${sample.p99} ms`;
-        process.stderr.write(`${note}round ${round + 1}/${count}, pipeline ${pipeline}, ${peer.name}: ${figures}\n`);
+        process.stderr.write(
+          `${note}round ${round + 1}/${count}, ${peer.name}${pointKey(point)}: ${figures}, thread ${sample.threadCpu.toFixed(2)} s/M\n`,
+        );
         samples.push(sample);
       }
     }
@@ -104,65 +108,46 @@ async function rounds(
   return samples;
 }
 
-const operationsOf = (samples: readonly Sample[]): number =>
-  samples.filter((s) => s.peer === 'shadow').reduce((total, s) => total + s.operations, 0);
-
-function unequal(samples: readonly Sample[]): string[] {
-  const count = samples.filter((s) => s.peer === 'shadow' && s.equal === false).length;
-  return count > 0 ? [`after ${count} measurements the two servers held different values`] : [];
-}
-
-function ratios(samples: readonly Sample[], { pipelines, peers }: Options): Report['ratios'] {
-  const others = peers.filter((peer) => peer !== 'shadow');
-  return pipelines
-    .flatMap((pipeline) => others.map((peer) => ratioTo(samples, peer, pipeline)))
-    .filter((ratio) => ratio !== null);
-}
-
-function versions({ source, target }: Servers, { peers }: Options): Record<string, string> {
-  const files = { haproxy: onPath('haproxy'), twemproxy: onPath('nutcracker'), envoy: findEnvoy() };
-  const measured = Object.entries(files).filter(([name]) => peers.some((peer) => peer === name));
-  const said = measured.map(([name, file]) => [name, versionOf(name, file!)]);
-  return {
-    source: source.label,
-    target: target.label,
-    load: versionOf(MEMTIER, onPath(MEMTIER)!),
-    ...Object.fromEntries(said),
-  };
-}
-
-function versionOf(name: string, file: string): string {
-  const flag = name === 'haproxy' ? '-v' : '--version';
-  try {
-    // twemproxy writes its version to the error stream
-    const said = execFileSync('/bin/sh', ['-c', `"$0" ${flag} 2>&1`, file], { encoding: 'utf8' });
-    return (
-      said
-        .split('\n')
-        .map((line) => line.replaceAll(file, '').trim())
-        .find(Boolean) ?? 'unknown'
-    );
-  } catch {
-    return 'unknown';
+/** What each shadow proxy counted, and what of it speaks against its figures. */
+async function proxyReports(peers: readonly StartedPeer[], samples: readonly Sample[]): Promise<ProxyReport[]> {
+  const reports: ProxyReport[] = [];
+  for (const peer of peers) {
+    if (!isShadow(peer.name)) continue;
+    const own = samples.filter((sample) => sample.peer === peer.name);
+    const snapshot = await settledSnapshot(peer as Peer & Proxy);
+    const operations = own.reduce((total, sample) => total + sample.operations, 0);
+    const unequal = own.filter(({ equal }) => equal === false).length;
+    const found = doubts(snapshot, operations);
+    if (unequal > 0) found.push(`after ${unequal} measurements the two servers held different values`);
+    reports.push({ peer: peer.name, doubts: found, snapshot });
   }
+  return reports;
 }
 
-function write(report: Report, options: Options): void {
+async function write(report: Report, options: Options): Promise<void> {
   mkdirSync(options.out, { recursive: true });
   const json = JSON.stringify(report, null, 2);
   writeFileSync(path.join(options.out, 'bench-results.json'), `${json}\n`);
   writeFileSync(path.join(options.out, 'bench-results.md'), asMarkdown(report));
-  if (options.record !== undefined) record(report, options.record);
+  if (options.record !== undefined && isDoubtful(report))
+    process.stderr.write(`not recorded in ${options.record}: the figures of the shadow proxy are worthless\n`);
+  else if (options.record !== undefined) await record(report, options.record);
   process.stdout.write(`${options.json ? json : asText(report)}\n`);
   process.stderr.write(`written to ${path.resolve(options.out)}/bench-results.{json,md}\n`);
 }
 
-/** Of the runs in the file, only that of the bench is replaced. */
-function record({ startedAt, machine: where, rows, ratios }: Report, file: string): void {
+/** Of the runs in the file, only that of the bench is replaced. The pages quote docs/figures.json. */
+async function record({ startedAt, machine: where, versions, rows }: Report, file: string): Promise<void> {
   const runs = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
-  const bench = { command, date: startedAt.slice(0, 10), machine: where, figures: figuresOf(rows, ratios) };
-  writeFileSync(file, `${JSON.stringify({ ...runs, bench }, null, 2)}\n`);
+  const bench = {
+    command,
+    date: startedAt.slice(0, 10),
+    machine: [where, ...Object.entries(versions).map(([name, version]) => `${name} ${version}`)].join('; '),
+    figures: figuresOf(rows),
+  };
+  writeFileSync(file, textOfRuns({ ...runs, bench }));
+  for (const page of await fillDocs()) process.stderr.write(`filled ${page}\n`);
 }
 
 process.exitCode = await main().catch((error: unknown) => {

@@ -1,12 +1,13 @@
 /** One measurement: the same keyspace on both servers, load through one peer, and what it cost. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuSeconds, memory, resetPeak } from '../../rig/proc.js';
+import { cpuSeconds, memory, resetPeak, threadsOf } from '../../rig/proc.js';
 import type { Rig } from '../../rig/rig.js';
 import { digest, readCommands, readsAndWrites, seed, seedCommands, type Servers } from '../../rig/servers.js';
 import { LoadtestError } from '../../rig/errors.js';
 import type { Sample } from './figures.js';
 import { drive, type Load } from './memtier.js';
-import type { Peer } from './peers.js';
+import { isShadow, type Peer } from './peers.js';
+import { spentBy, type Spent } from './threads.js';
 
 /** The commands that bring a keyspace back to its beginning, and that read it. */
 export interface Keyspace {
@@ -46,15 +47,24 @@ export async function measure(
     throw new LoadtestError('MEASUREMENT', `${peer.name}: ${counts}`);
   }
   const perMillion = (seconds: number): number => (seconds / result.operations) * 1e6;
+  const threads = spentBy(before.threads, after.threads, isShadow(peer.name) ? peer.pid : 'busiest').map(
+    ({ name, cpu }): Spent => ({ name, cpu: perMillion(cpu) }),
+  );
+  const busiest = (of: 'sourceThreads' | 'targetThreads'): number =>
+    perMillion(spentBy(before[of], after[of], 'busiest')[0]?.cpu ?? 0);
   const used = peer.between ? memory(peer.pid) : null;
+  const { operations, opsPerSecond, p50, p99 } = result;
   return {
-    round,
-    peer: peer.name,
-    pipeline: load.pipeline,
-    ...result,
-    cpu: peer.between ? perMillion(after.peer - before.peer) : null,
+    ...{ round, peer: peer.name, pipeline: load.pipeline, clients: load.clients, rate: load.rate },
+    ...{ operations, opsPerSecond, p50, p99 },
+    cpu: perMillion(after.peer - before.peer),
+    threadCpu: threads[0]?.cpu ?? 0,
+    threads,
+    loadCpu: perMillion(result.cpu),
     sourceCpu: perMillion(after.source - before.source),
+    sourceThreadCpu: busiest('sourceThreads'),
     targetCpu: perMillion(after.target - before.target),
+    targetThreadCpu: busiest('targetThreads'),
     rss: used?.rss ?? null,
     peakRss: used?.peak ?? null,
     mirrored: (after.onTarget - before.onTarget) / executed,
@@ -69,8 +79,11 @@ async function usage({ source, target }: Servers, peer: Peer) {
     onSource: await readsAndWrites(source),
     onTarget: await readsAndWrites(target),
     source: cpuSeconds(source.pid),
+    sourceThreads: threadsOf(source.pid),
     target: cpuSeconds(target.pid),
+    targetThreads: threadsOf(target.pid),
     peer: cpuSeconds(peer.pid),
+    threads: threadsOf(peer.pid),
   };
 }
 

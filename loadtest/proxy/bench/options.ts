@@ -1,9 +1,11 @@
 /** The bench's command line. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { LoadtestError } from '../../rig/errors.js';
-import { DEFAULT_PROXY_COMMAND } from '../../rig/proxy.js';
-import { DEFAULT_REQUIREMENTS, parseRequirement, type Requirement } from './figures.js';
-import { PEER_NAMES, type PeerName } from './peers.js';
+import { proxyCommandOf } from '../../rig/proxy.js';
+import { parseRequirement, pointOf, REQUIREMENTS, ruleOf, type Requirement } from '../requirements.js';
+import { COMPARISONS } from './figures.js';
+import { DEFAULT_PEERS, isPeer, OTHER_PEERS, type PeerName } from './peers.js';
+import { CLIENTS, pointsOf, type Point } from './point.js';
 
 export interface Options {
   readonly rounds: number;
@@ -11,8 +13,8 @@ export interface Options {
   readonly seconds: number;
   readonly warmUp: number;
   readonly peers: readonly PeerName[];
-  readonly pipelines: readonly number[];
-  readonly connections: number;
+  /** The loads: depths of the pipeline with numbers of clients, and the one at a fixed rate. */
+  readonly points: readonly Point[];
   readonly valueBytes: number;
   readonly keys: number;
   readonly proxyCommand: string;
@@ -33,36 +35,63 @@ export function parseOptions(argv: readonly string[]): Options {
     .option('--rounds <n>', 'rounds; the figures are their medians', whole, 5)
     .option('--seconds <n>', 'length of one measurement', whole, 8)
     .option('--warm-up <n>', 'length of each measurement of a first round that does not count; 0 for none', whole, 2)
-    .option('--peers <names>', `which of ${PEER_NAMES.join(',')}`, peerNames, [...PEER_NAMES])
-    .option('--pipelines <depths>', 'commands in flight on a connection', depths, [1, 16])
-    .option('--connections <n>', 'connections of the load', whole, 50)
+    .option(
+      '--peers <names>',
+      `which of ${OTHER_PEERS.join(',')},shadow,shadow-N: the shadow proxy with the plan's defaults, and with N front threads`,
+      peerNames,
+      [...DEFAULT_PEERS],
+    )
+    .option('--pipelines <depths>', 'commands in flight on a connection', wholes, [1, 16])
+    .option('--clients <numbers>', 'connections of the load', wholes, [CLIENTS, 1000])
+    .option(
+      '--rate <n>',
+      `commands a second of the measurement of latency, with ${CLIENTS} clients; 0 for none`,
+      whole,
+      15_000,
+    )
     .option('--value-bytes <n>', 'length of a value', whole, 64)
     .option('--keys <n>', 'how many keys there are', whole, 100_000)
-    .option('--proxy-command <command>', 'how to run the shadow proxy; --plan FILE is added', DEFAULT_PROXY_COMMAND)
-    .option('--require [rules...]', `fail unless these hold (without a rule: ${DEFAULT_REQUIREMENTS.join(' ')})`)
+    .addOption(
+      new Option('--node <path>', 'the Node that runs the shadow proxy')
+        .env('SHADOW_PROXY_NODE')
+        .default(process.execPath, 'this one'),
+    )
+    .addOption(
+      new Option('--proxy-command <command>', 'how to run the shadow proxy; --plan FILE is added').conflicts('node'),
+    )
+    .option('--require [rules...]', `fail unless these hold (without a rule: ${REQUIREMENTS.map(ruleOf).join(' ')})`)
     .option('--out <folder>', 'where bench-results.json and .md go', 'dist/bench')
-    .option('--record <file>', 'also replace the figures of the bench in this file, such as docs/figures.json')
+    .option(
+      '--record <file>',
+      'also replace the figures of the bench in this file, and fill the pages that quote docs/figures.json',
+    )
     .option('--json', 'print the JSON instead of the tables', false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
   const given = command.parse(argv).opts();
-  const defaults = DEFAULT_REQUIREMENTS.map(parseRequirement);
   const rules = given.require as string[] | true | undefined;
-  const requirements = rules === undefined ? [] : rules === true ? defaults : rules.map(parseRequirement);
+  const requirements = rules === undefined ? [] : rules === true ? REQUIREMENTS : rules.map(parseRequirement);
   const options = {
     ...given,
+    proxyCommand: (given.proxyCommand as string | undefined) ?? proxyCommandOf(given.node as string),
+    points: pointsOf(given.pipelines as number[], given.clients as number[], given.rate as number),
     requirements,
-    shown: requirements.length > 0 ? requirements : defaults,
+    shown: requirements.length > 0 ? requirements : REQUIREMENTS,
   } as unknown as Options;
   check(options);
   return options;
 }
 
-function check({ requirements, peers, pipelines, rounds, seconds }: Options): void {
+function check({ requirements, peers, points, rounds, seconds }: Options): void {
   if (rounds < 1 || seconds < 1) throw new LoadtestError('USAGE', '--rounds and --seconds must be at least 1');
-  for (const { peer, pipeline } of requirements) {
-    if (!peers.includes(peer) || !peers.includes('shadow') || !pipelines.includes(pipeline)) {
-      const needed = `shadow and ${peer} in --peers and ${pipeline} in --pipelines`;
-      throw new LoadtestError('USAGE', `--require ${peer}@${pipeline} needs ${needed}`);
+  for (const { rate, clients } of points)
+    if ((rate ?? 0) % clients !== 0)
+      throw new LoadtestError('USAGE', `--rate ${rate}: write a multiple of the ${clients} clients`);
+  for (const requirement of requirements) {
+    const { to } = COMPARISONS[requirement.ratio];
+    if (!peers.includes(to) || !peers.includes('shadow') || pointOf(requirement, points) === undefined) {
+      const { pipeline, clients } = requirement;
+      const needed = `shadow and ${to} in --peers, ${pipeline} in --pipelines, and ${clients} in --clients; p99 needs --rate`;
+      throw new LoadtestError('USAGE', `--require ${ruleOf(requirement)} needs ${needed}`);
     }
   }
 }
@@ -72,13 +101,12 @@ function whole(text: string): number {
   return Number(text);
 }
 
-const depths = (text: string): number[] => text.split(',').map(whole);
+const wholes = (text: string): number[] => text.split(',').map(whole);
 
 function peerNames(text: string): PeerName[] {
   const names = text.split(',');
-  for (const name of names) {
-    if (!PEER_NAMES.some((known) => known === name))
-      throw new InvalidArgumentError(`"${name}" is none of ${PEER_NAMES.join(', ')}`);
-  }
+  const unknown = names.find((name) => !isPeer(name));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`"${unknown}" is none of ${OTHER_PEERS.join(', ')}, shadow, shadow-0 to shadow-9`);
   return names as PeerName[];
 }

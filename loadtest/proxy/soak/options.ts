@@ -1,6 +1,7 @@
 /** The soak's command line. */
 import { Command, InvalidArgumentError } from 'commander';
 import { ATTACKS } from '../hostile/attacks.js';
+import { MEMORY_REQUIREMENT } from '../requirements.js';
 import { DEFAULT_PROXY_COMMAND } from '../../rig/proxy.js';
 
 export interface Options {
@@ -48,7 +49,7 @@ export function parseOptions(argv: readonly string[]): Options {
     .option('--churn <n>', 'clients a second that hang up and come back', positive, 2)
     .option('--processes <n>', 'processes that the clients live in', positive, 2)
     .option('--sample-seconds <n>', 'time between two looks at the memory', positive, 5)
-    .option('--limit-mib <n>', 'the memory must stay under this', positive, 200)
+    .option('--limit-mib <n>', 'the memory must stay under this', positive, MEMORY_REQUIREMENT.maxRssMib)
     .option('--proxy-command <command>', 'how to run the shadow proxy; --plan FILE is added', DEFAULT_PROXY_COMMAND)
     .option('--out <folder>', 'where soak-results.json goes', 'dist/soak')
     .option('--json', 'print the JSON instead of the table', false)

@@ -1,0 +1,19 @@
+/** Which thread of a process used how much CPU during a measurement. Pure. */
+import type { Thread } from '../../rig/proc.js';
+
+/** A thread, and the CPU seconds that it used. */
+export type Spent = Pick<Thread, 'name' | 'cpu'>;
+
+/**
+ * @param before threads of a process, and `after`: a while later. A thread that ended in between is in neither
+ * @param first the thread that the process is named after: with a thread's id that one, otherwise the busiest
+ * @returns all threads that ran, `first` first, then the busiest
+ */
+export function spentBy(before: readonly Thread[], after: readonly Thread[], first: number | 'busiest'): Spent[] {
+  const earlier = new Map(before.map(({ tid, cpu }) => [tid, cpu]));
+  return after
+    .map(({ tid, name, cpu }) => ({ tid, name, cpu: cpu - (earlier.get(tid) ?? 0) }))
+    .filter(({ tid, cpu }) => cpu > 0 || tid === first)
+    .sort((a, b) => Number(b.tid === first) - Number(a.tid === first) || b.cpu - a.cpu)
+    .map(({ name, cpu }) => ({ name, cpu }));
+}

@@ -1,0 +1,123 @@
+/** What the proxy must reach, as `npm run bench -- --require` and `npm run soak` judge it. */
+import { LoadtestError } from '../rig/errors.js';
+import {
+  comparable,
+  COMPARISON_NAMES,
+  keptRate,
+  ratioOf,
+  rowOf,
+  type Comparison,
+  type Sample,
+  type Spread,
+} from './bench/figures.js';
+import { CLIENTS, samePoint, type Point } from './bench/point.js';
+
+/** A bound of the shadow proxy's ratio, by the median of the rounds. */
+export interface Requirement {
+  readonly ratio: Comparison;
+  readonly pipeline: number;
+  readonly clients: number;
+  readonly bound: '<=' | '>=';
+  readonly value: number;
+  readonly says: string;
+}
+
+const required = (
+  ratio: Comparison,
+  [pipeline, clients]: readonly [number, number],
+  bound: Requirement['bound'],
+  value: number,
+  says: string,
+): Requirement => ({ ratio, pipeline, clients, bound, value, says });
+
+const SATURATES = 'Redis saturates before the sequencing thread';
+const SATURATES_16 = 'The sequencing thread costs hardly more than Redis';
+
+/** Of the bench. The plan's defaults are judged: peer `shadow`. */
+export const REQUIREMENTS: readonly Requirement[] = [
+  required('thread/redis', [1, CLIENTS], '<=', 0.8, `${SATURATES}.`),
+  required('thread/redis', [16, CLIENTS], '<=', 1.1, `${SATURATES_16}.`),
+  required('thread/redis', [1, 1000], '<=', 0.8, `${SATURATES}, with 1,000 clients, too.`),
+  required('thread/redis', [16, 1000], '<=', 1.1, `${SATURATES_16}, with 1,000 clients, too.`),
+  required('cpu/envoy', [1, CLIENTS], '<=', 0.8, 'The whole proxy costs less CPU than Envoy.'),
+  required('cpu/envoy', [16, CLIENTS], '<=', 0.3, 'The whole proxy costs less than a third of the CPU of Envoy.'),
+  required('ops/envoy', [1, CLIENTS], '>=', 1.5, 'The proxy serves half as much again as Envoy.'),
+  required('ops/envoy', [16, CLIENTS], '>=', 2.5, 'The proxy serves two and a half times as much as Envoy.'),
+  required(
+    'ops/twemproxy',
+    [1, CLIENTS],
+    '>=',
+    0.8,
+    'The proxy serves nearly as much as twemproxy, which does not mirror.',
+  ),
+  required('ops/twemproxy', [16, CLIENTS], '>=', 0.95, 'The proxy serves as much as twemproxy, which does not mirror.'),
+  required(
+    'p99/redis',
+    [1, CLIENTS],
+    '<=',
+    1.3,
+    'At a rate that all keep, the proxy adds little to the slowest replies.',
+  ),
+];
+
+/** Of the soak. */
+export const MEMORY_REQUIREMENT = {
+  maxRssMib: 200,
+  says: 'With 1,000 clients and values up to 64 KiB the resident memory stays small.',
+};
+
+/** `≤ 1.1`. */
+export const boundOf = ({ bound, value }: Requirement): string => `${bound === '<=' ? '≤' : '≥'} ${value}`;
+
+/** `thread/redis@16,1000<=1.1`. */
+export const ruleOf = ({ ratio, pipeline, clients, bound, value }: Requirement): string =>
+  `${ratio}@${pipeline}${clients === CLIENTS ? '' : `,${clients}`}${bound}${value}`;
+
+/** Reads what `ruleOf` writes. @throws {LoadtestError} with what is allowed */
+export function parseRequirement(text: string): Requirement {
+  const [, ratio, pipeline, clients, bound, value] =
+    /^([a-z0-9/]+)@(\d+)(?:,(\d+))?(<=|>=)(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  if (!COMPARISON_NAMES.some((name) => name === ratio)) {
+    const form = `RATIO@PIPELINE[,CLIENTS]<=VALUE or >=VALUE, such as ${ruleOf(REQUIREMENTS[0])}`;
+    throw new LoadtestError(
+      'USAGE',
+      `--require ${text}: write ${form}; RATIO is one of ${COMPARISON_NAMES.join(', ')}`,
+    );
+  }
+  return {
+    ratio: ratio as Comparison,
+    pipeline: Number(pipeline),
+    clients: clients === undefined ? CLIENTS : Number(clients),
+    bound: bound as Requirement['bound'],
+    value: Number(value),
+    says: 'Required on the command line.',
+  };
+}
+
+/** Where a requirement is measured, of the points of a run. */
+export const pointOf = ({ ratio, pipeline, clients }: Requirement, points: readonly Point[]): Point | undefined =>
+  points.find((point) => point.pipeline === pipeline && point.clients === clients && comparable(ratio, point));
+
+/** `rate not kept`: the latencies are those of another load, so that they show nothing. */
+export type Verdict = 'holds' | 'missed' | 'rate not kept' | 'not measured';
+
+/** @param measured the median of the rounds. @param kept whether all peers kept the rate of the point */
+export function verdictOf({ bound, value }: Requirement, measured: number | undefined, kept: boolean): Verdict {
+  if (measured === undefined) return 'not measured';
+  if (!kept) return 'rate not kept';
+  return (bound === '<=' ? measured <= value : measured >= value) ? 'holds' : 'missed';
+}
+
+export interface Judgement extends Requirement {
+  readonly measured: Spread | null;
+  readonly verdict: Verdict;
+}
+
+export function judge(samples: readonly Sample[], requirement: Requirement): Judgement {
+  const point = pointOf(requirement, samples);
+  if (point === undefined) return { ...requirement, measured: null, verdict: 'not measured' };
+  const measured = ratioOf(samples, 'shadow', requirement.ratio, point);
+  const peers = samples.filter((sample) => samePoint(sample, point)).map(({ peer }) => peer);
+  const kept = peers.every((peer) => keptRate(rowOf(samples, peer, point)));
+  return { ...requirement, measured, verdict: verdictOf(requirement, measured?.median, kept) };
+}
