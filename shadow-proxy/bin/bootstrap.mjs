@@ -45,6 +45,7 @@ export const PROGRAMS = {
   dashboards: ['dashboards/src/build.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
   'docs:picture': ['dashboards/preview/status-page.js'],
+  'docs:figures': ['loadtest/proxy/pages/main.js'],
   'dashboards:metrics': ['dashboards/rig/capture.js'],
   'lint:words': ['words/main.js', 'lint'],
   'docs:glossary': ['words/main.js', 'page'],
