@@ -88,9 +88,9 @@ function check({ requirements, peers, points, rounds, seconds }: Options): void 
       throw new LoadtestError('USAGE', `--rate ${rate}: write a multiple of the ${clients} clients`);
   for (const requirement of requirements) {
     const { to } = COMPARISONS[requirement.ratio];
-    if (!peers.includes(to) || !peers.includes('shadow') || pointOf(requirement, points) === undefined) {
+    if (!peers.includes(to) || !peers.includes(requirement.peer) || pointOf(requirement, points) === undefined) {
       const { pipeline, clients } = requirement;
-      const needed = `shadow and ${to} in --peers, ${pipeline} in --pipelines, and ${clients} in --clients; p99 needs --rate`;
+      const needed = `${requirement.peer} and ${to} in --peers, ${pipeline} in --pipelines, and ${clients} in --clients; p99 needs --rate`;
       throw new LoadtestError('USAGE', `--require ${ruleOf(requirement)} needs ${needed}`);
     }
   }

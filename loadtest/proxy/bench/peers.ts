@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import getPort from 'get-port';
+import { loadNative } from '../../../shadow-proxy/src/front/native.js';
 import { frontThreads } from '../../../shadow-proxy/src/front/threads.js';
 import { count } from '../../../shadow-proxy/src/text/figures.js';
 import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';
@@ -15,7 +16,7 @@ export type ShadowName = 'shadow' | `shadow-${number}`;
 export type PeerName = (typeof OTHER_PEERS)[number] | ShadowName;
 
 /** Several front threads need a newer Node than the proxy itself. */
-export const DEFAULT_PEERS: readonly PeerName[] = [...OTHER_PEERS, 'shadow'];
+export const DEFAULT_PEERS: readonly PeerName[] = [...OTHER_PEERS, 'shadow', 'shadow-1'];
 
 const SHADOW = /^shadow(?:-(\d))?$/;
 
@@ -70,7 +71,11 @@ function missingShadow(name: ShadowName, proxyCommand: string): string | null {
   const missing = missingProxy(proxyCommand);
   const [wanted, node] = [frontThreadsOf(name) ?? 0, nodeOf(proxyCommand)];
   if (missing !== null || wanted < 2 || node === null) return missing;
-  const { problem } = frontThreads(wanted, 1, { cores: os.availableParallelism(), node, platform: process.platform });
+  const { problem } = frontThreads(wanted, 1, loadNative().native !== null, {
+    cores: os.availableParallelism(),
+    node,
+    platform: process.platform,
+  });
   return problem && `${name}: ${problem}; give --node`;
 }
 
