@@ -50,6 +50,8 @@ export async function startProxy(
     name: SHARD,
     shards: [{ name: SHARD, listen: `redis://127.0.0.1:${port}`, source: source.url, target: target.url }],
     default: { stage },
+    ...(process.env.TEST_THREADS && { threads: Number(process.env.TEST_THREADS) }),
+    ...(process.env.TEST_SOCKETS && { sockets: process.env.TEST_SOCKETS }),
     admin: { listen: admin },
     state,
     ledger: { redact: false },
