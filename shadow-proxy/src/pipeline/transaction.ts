@@ -292,16 +292,17 @@ function followTransaction(
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
     else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
   }
-  for (let from = 0, to = 1; from < effects.length; to++) {
-    if (to < effects.length && effects[to].db === effects[from].db) continue;
-    appendTransaction(sequencer, exec, lanes.get(effects[from].db) ?? exec.lane!, effects.slice(from, to));
-    from = to;
-  }
+  // Before the effects: what else the transaction did with the keys that are named now is judged when they are suspect.
   if (left.length === 0) sequencer.scriptEffects.dropSpan(exec);
   else
     sequencer.scriptEffects.followChanges(exec, 'script', () =>
       left.forEach(({ frame }) => sequencer.suspects.script(exec.db, new Command(frame), 'script')),
     );
+  for (let from = 0, to = 1; from < effects.length; to++) {
+    if (to < effects.length && effects[to].db === effects[from].db) continue;
+    appendTransaction(sequencer, exec, lanes.get(effects[from].db) ?? exec.lane!, effects.slice(from, to));
+    from = to;
+  }
 }
 
 interface Told extends EffectCommand {
