@@ -99,8 +99,8 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'a-question-does-not-wait-for-writes-in-flight',
     file: `${PIPELINE}question.ts`,
-    from: "const both = await order.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.copiesBarred ? sleep(PASSING_MS, null) : ask(),\n    );",
-    to: 'const both = await (sequencer.copiesBarred ? sleep(PASSING_MS, null) : ask());',
+    from: "const both = await order.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.barred ? sleep(PASSING_MS, null) : ask(),\n    );",
+    to: 'const both = await (sequencer.barred ? sleep(PASSING_MS, null) : ask());',
     tests: [LINKS],
   },
   {
@@ -179,8 +179,8 @@ export const LANES: readonly Fault[] = [
   {
     id: 'an-exclusive-command-does-not-wait-for-lanes',
     file: 'shadow-proxy/src/session/handlers/exclusive.ts',
-    from: 'sequencer.barCopies();\n    await emptied();',
-    to: 'sequencer.barCopies();',
+    from: 'await withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));',
+    to: '',
     tests: [LINKS],
   },
   {

@@ -143,8 +143,6 @@ export class Operation {
   batch: Batch | null = null;
   /** Only the state of its keys shows what it did: they are copied. */
   mustCopy = false;
-  /** Nothing was suspect when it ran: it can have read nothing wrong. */
-  calm = false;
   /** The client wants no reply (CLIENT REPLY). */
   silent = false;
   /** Called when the mirror has answered, for producers that wait for it. */

@@ -82,7 +82,7 @@ export async function pttlOnBoth(
     });
   for (;;) {
     const both = await order.withLock(lane, [key.toString('latin1')], false, () =>
-      sequencer.copiesBarred ? sleep(PASSING_MS, null) : ask(),
+      sequencer.barred ? sleep(PASSING_MS, null) : ask(),
     );
     if (both !== null) return both;
   }

@@ -67,7 +67,6 @@ export class Sequencer implements LaneEvents {
   readonly verdicts: Verdicts;
   readonly #confirmations: Readonly<Record<Side, Confirmations>>;
   #barred = false;
-  #copiesBarred = false;
 
   constructor(options: SequencerOptions) {
     const { servers, router, turn } = options;
@@ -114,28 +113,18 @@ export class Sequencer implements LaneEvents {
 
   // ── exclusive commands ──────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether no new command may start: an exclusive command runs, or is about to. */
+  /** Whether no new command, and no copy, may start: an exclusive command runs, or is about to. */
   get barred(): boolean {
     return this.#barred;
-  }
-
-  /** Whether nothing may be copied either. */
-  get copiesBarred(): boolean {
-    return this.#copiesBarred;
   }
 
   bar(): void {
     this.#barred = true;
   }
 
-  barCopies(): void {
-    this.#copiesBarred = true;
-  }
-
   /** Commands and copies may start again. */
   unbar(): void {
     this.#barred = false;
-    this.#copiesBarred = false;
   }
 
   // ── the order ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -212,11 +201,6 @@ export class Sequencer implements LaneEvents {
   /** Whether no lost connection can still change anything. */
   get buried(): boolean {
     return this.verdicts.buried();
-  }
-
-  /** Whether every effect is confirmed and no key suspect. */
-  get isCalm(): boolean {
-    return [this.mirrors.source, this.mirrors.target].every((mirror) => mirror.isEmpty) && !this.suspects.any;
   }
 
   close(): void {

@@ -348,7 +348,6 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
   last.check = COMPARE;
   last.reply = expected;
   last.replyEnd = expected.length;
-  last.calm = exec.calm;
   // Without `raw`: the buffers that replies came in hold far more.
   last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
   mirror.appendAll([...batch, last]);

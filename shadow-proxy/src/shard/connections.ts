@@ -56,7 +56,7 @@ export function hindrance(
   copies: boolean,
 ): string | null {
   if (copies && authorities.frozen !== null) return authorities.frozen;
-  if (sequencer.copiesBarred) return 'a command that needs the shard to itself is running';
+  if (sequencer.barred) return 'a command that needs the shard to itself is running';
   if (!adjudicator.buried()) return 'a lost connection may still run commands on the server';
   if (copies && admitted.isRecognising)
     return 'checking whether the target still holds the keys that were written to it';

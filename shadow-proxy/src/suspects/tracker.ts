@@ -169,7 +169,6 @@ export class SuspectTracker implements SuspectKeys {
   spread(operation: Operation): void {
     const { spec, batch, db } = operation;
     if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
-    if (operation.calm) return;
     if (batch === null) {
       if (spec?.derives === true && this.#touchedBy(db, operation.original, READS, () => true))
         this.operation(operation, 'derived');

@@ -213,7 +213,7 @@ export class Parts {
 
   get #mustWait(): boolean {
     const { sequencer, workload } = this.options;
-    return sequencer.copiesBarred || workload.moving || !sequencer.buried;
+    return sequencer.barred || workload.moving || !sequencer.buried;
   }
 
   #assertWanted(): void {

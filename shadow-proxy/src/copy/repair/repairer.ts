@@ -137,8 +137,7 @@ export class Repairer {
   #work(): void {
     while (this.#repairing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.by.authorities.frozen !== null) return;
-      if (this.by.sequencer.copiesBarred || !this.by.buried() || performance.now() < this.#fullUntil)
-        return this.#later();
+      if (this.by.sequencer.barred || !this.by.buried() || performance.now() < this.#fullUntil) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
@@ -244,7 +243,7 @@ export class Repairer {
       await order.withLock(lane, [key.toString('latin1')], false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
-          this.by.sequencer.copiesBarred ||
+          this.by.sequencer.barred ||
           workload.moving ||
           this.by.authorities.frozen !== null ||
           workload.rule(key, 0, key.length).authority !== rule.authority

@@ -2,7 +2,6 @@
  * Commands that touch more than their keys say (FLUSHALL, FLUSHDB, SWAPDB; MOVE and COPY between databases; scripts
  * without declared keys), or that change what scripts may call: they run alone, when every lane is empty.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../../command/table.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { removeExpired } from '../../pipeline/expired.js';
@@ -11,7 +10,6 @@ import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../../pipeline/ope
 import type { Lanes } from '../../pipeline/lanes.js';
 import type { KeyLocks } from '../../pipeline/key-locks.js';
 import { inTime } from '../../io/in-time.js';
-import type { Sequencer } from '../../pipeline/sequencer.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
 import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf } from '../../resp/decode.js';
@@ -23,7 +21,6 @@ import type { Clients } from '../clients.js';
 import type { CommandContext } from '../context.js';
 
 const DRAIN_MS = 5_000;
-const CALM_MS = 500;
 
 /** Runs the command at hand alone; `authority` is its keys' where it has keys. */
 export function exclusive(context: CommandContext, spec: CommandSpec, authority?: Side): void {
@@ -49,11 +46,10 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
       ? router.mirrors && (!spec.aboutCode || sequencer.mirrorKnows(side, spec))
       : route.rule.mirrorsWrites || route.mixed;
   const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
-  const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, context.command);
-  alone(context, side, blind, async (lane, calm) => {
+  alone(context, side, async (lane) => {
     // Noted before it is sent; and after it, for a verification may have begun in between.
     if (tooWide) sequencer.suspects.hidden(spec.name);
-    await run(context, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
+    await run(context, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy);
     if (tooWide) sequencer.suspects.hidden(spec.name);
   });
 }
@@ -76,10 +72,6 @@ export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clien
   return null;
 }
 
-/** Whether the script in `frame` may touch keys that neither it nor its text names. */
-export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean =>
-  !sequencer.keys.each(frame, 0, () => undefined);
-
 /**
  * Whether nothing comes between the look at the stages and the command: neither a flip nor another exclusive one. If
  * not, the command waits.
@@ -91,34 +83,26 @@ export function mayBegin(context: CommandContext): boolean {
   return false;
 }
 
-/** What an exclusive command does: it answers the client. `calm` says whether nothing was suspect when it began. */
-type Work = (lane: Lane, calm: boolean) => Promise<void>;
+/** What an exclusive command does: it answers the client. */
+type Work = (lane: Lane) => Promise<void>;
 
-/**
- * Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile.
- * @param blind it reads unknown keys: if that can be had soon, it begins when nothing is suspect
- */
-export function alone(context: CommandContext, side: Side, blind: boolean, work: Work): void {
+/** Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile. */
+export function alone(context: CommandContext, side: Side, work: Work): void {
   context.flow.hold();
-  void pass(context, side, blind, work).then(() => context.flow.resume());
+  void pass(context, side, work).then(() => context.flow.resume());
 }
 
-async function pass(context: CommandContext, side: Side, blind: boolean, work: Work): Promise<void> {
+async function pass(context: CommandContext, side: Side, work: Work): Promise<void> {
   const { clients } = context;
   const { sequencer } = clients;
   sequencer.bar();
   try {
     const lane = await sequencer.lanes[side].open(context.client.identity);
     const { source, target } = sequencer.lanes;
-    const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
-    // A client that blocks and is about to be answered may leave a suspect.
-    if (blind) await emptied();
-    const calm = blind && (await calmSoon(sequencer, side));
-    sequencer.barCopies();
-    await emptied();
+    await withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
     // Nobody would answer, and nothing would ever begin again.
     if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
-    await work(lane, calm);
+    await work(lane);
     await woken(sequencer.lanes[side]);
   } catch (problem) {
     if (problem instanceof HandshakeRefused) context.replyRefused(problem);
@@ -144,23 +128,6 @@ async function wakeAll(order: KeyLocks, server: Server): Promise<void> {
   await Promise.all(over);
 }
 
-/**
- * Waits until what came before is confirmed by the mirror and repaired; not for a disconnected mirror, and not for
- * long.
- * @returns whether it is
- */
-async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
-  const until = performance.now() + CALM_MS;
-  const mirror = sequencer.mirrors[otherSide(side)];
-  const lanes = sequencer.lanes[side];
-  const calm = (): boolean => sequencer.isCalm && [...lanes.all()].every(({ inFlight }) => inFlight === 0);
-  while (!calm() && mirror.connected && sequencer.router.suspicions.workloads === 0 && performance.now() < until) {
-    mirror.flush();
-    await sleep(1);
-  }
-  return calm();
-}
-
 async function run(
   context: CommandContext,
   spec: CommandSpec,
@@ -168,7 +135,6 @@ async function run(
   mirrored: boolean,
   workload: Operation['workload'],
   mustCopy: boolean,
-  calm: boolean,
 ): Promise<void> {
   const { clients, parser } = context;
   const { sequencer } = clients;
@@ -195,7 +161,6 @@ async function run(
       mirrored ? WRITE : NOTHING,
     );
     operation.mustCopy = mustCopy;
-    operation.calm = calm;
     if (mirrored && spec.handling === 'script' && sequencer.scriptEffects.hidesChanges(frame, start))
       sequencer.scriptEffects.beginSpan(operation, lane.server.side);
     removeExpired(sequencer, lane, spec, workload, frame, start);

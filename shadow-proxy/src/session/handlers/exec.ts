@@ -11,7 +11,7 @@ import { HandshakeRefused } from '../../upstream/server.js';
 import type { Watching } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { isKeyed, leavesDatabase, planOf, type ExecPlan, type Queued } from './exec-plan.js';
-import { alone, databasesSwapped, hidesKeys, isAboutEveryKey, mayBegin, unblockAll } from './exclusive.js';
+import { alone, databasesSwapped, isAboutEveryKey, mayBegin, unblockAll } from './exclusive.js';
 import { hiddenBy, prepared } from './script.js';
 import { crossing } from './split.js';
 
@@ -184,11 +184,8 @@ export class Exec {
     const { sequencer } = context.clients;
     if (hides) sequencer.router.hid();
     const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
-    const blind = plan.commands.some(
-      ({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame),
-    );
     const { watch } = context.client;
-    alone(context, plan.authority, blind, async (own, calm) => {
+    alone(context, plan.authority, async (own) => {
       const lanes = await this.#lanesOf(plan);
       const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
       const lane = watch?.take(shared) ?? shared;
@@ -205,8 +202,7 @@ export class Exec {
           resolve(bytes);
         };
         const placed = this.#placed(plan, shared.identity.db, lanes);
-        const exec = submitTransaction(sequencer, lane, placed, done, (_exec, reason) => reject(reason));
-        exec.calm = calm;
+        submitTransaction(sequencer, lane, placed, done, (_exec, reason) => reject(reason));
       });
       watch?.giveBack();
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);

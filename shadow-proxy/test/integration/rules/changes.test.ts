@@ -184,6 +184,34 @@ test('what a transaction reads after its own script has changed it is compared o
   });
 });
 
+test('what a transaction takes to another database after its own script has changed it is copied there', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const wire = await rig.wire();
+    for (const script of [
+      ['EVAL', LOOPING, 0, 'k'],
+      ['EVAL', LOOPING, 1, 'declared', 'k'],
+    ]) {
+      await wire.pipeline([
+        ['SET', 'k', 'old'],
+        ['SELECT', 1],
+        ['DEL', 'k'],
+        ['SELECT', 0],
+      ]);
+      await rig.shard.settled();
+      const replies = await wire.pipeline([
+        ['MULTI'],
+        script,
+        ['COPY', 'k', 'copy', 'DB', 1, 'REPLACE'],
+        ['MOVE', 'k', 1],
+        ['EXEC'],
+      ]);
+      assert.equal(replies.at(-1), '*3\r\n$-1\r\n:1\r\n:1');
+      await rig.assertEqual();
+    }
+  });
+});
+
 test('a process that ends while a script may write to keys that nobody names leaves every key suspect, and has it verified', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
