@@ -78,8 +78,10 @@ export class FakeServer {
   refusal: string | null = null;
   /** How connections were unblocked, in turn. */
   readonly unblocked: string[] = [];
-  /** What it says to CLIENT UNBLOCK. */
+  /** What it waits for before it answers CLIENT UNBLOCK. */
   unblocking: Promise<unknown> = Promise.resolve();
+  /** Whether it finds the connection blocked, in turn; true for all that come after. */
+  readonly findsBlocked: boolean[] = [];
   /** Connections of subscribers. */
   readonly links: FakeLink[] = [];
   /** What `open` fails with. */
@@ -99,7 +101,7 @@ export class FakeServer {
       // A test that has failed lets nothing go: it must end all the same.
       if (this.unblocked.push(how) > MOST_UNBLOCKED) await new Promise(() => undefined);
       await this.unblocking;
-      return true;
+      return this.findsBlocked.shift() ?? true;
     },
   };
   askNeedsPassword = async (): Promise<boolean> => this.needsPassword;

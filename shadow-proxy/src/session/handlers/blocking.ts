@@ -467,11 +467,14 @@ export class Blocked implements BlockedCommand {
     else void this.#unblock();
   }
 
-  /** It may be still under way to the server, and block only then. Sent again, it may have the same lane. */
+  /**
+   * Asks until the server has found it blocked: it may be still under way, and block only then. Sent again, it may have
+   * the same lane.
+   */
   async #unblock(): Promise<void> {
     const wanted = (): boolean => this.#abandoned || this.#interrupted.length > 0;
     for (const lane = this.#lane!; this.#lane === lane && wanted(); await sleep(UNBLOCK_MS))
-      await this.unblock('TIMEOUT').catch(() => undefined);
+      if (await this.unblock('TIMEOUT').catch(() => false)) return;
   }
 }
 

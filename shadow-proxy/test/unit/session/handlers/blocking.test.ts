@@ -27,7 +27,6 @@ async function blocked(
 /** The servers let go of it, as for a stage change. */
 async function interrupt({ client, proxy }: { client: FakeClient; proxy: FakeProxy }): Promise<void> {
   const over = client.client.blocked!.interrupt();
-  await settled();
   proxy.answer('*-1');
   await over;
 }
@@ -172,6 +171,8 @@ test('while somebody is on the way to block on a key, another client does not ta
 test('sent again at once on the same lane, it is not unblocked a second time', async (t) => {
   const scene = await blocked(t, 'BLPOP', 'k', '0');
   const { proxy } = scene;
+  // It was not there yet: it will be asked again, unless it has ended by then.
+  proxy.servers.source.findsBlocked.push(false);
   await interrupt(scene);
   proxy.clients.waitingRoom.open();
   await settled();
@@ -273,6 +274,17 @@ test('the client leaves: it is unblocked, gets nothing, and what it took at that
   proxy.answer('*2 $1 k $1 v');
   assert.deepEqual([client.replies, proxy.suspects], [[], ['copy: BLPOP k 0']]);
   assert.equal(proxy.clients.blocked.size, 0);
+});
+
+test('the server is asked to end it until it has found it blocked, and not once more', async (t) => {
+  const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
+  const { unblocked, findsBlocked } = proxy.servers.source;
+  findsBlocked.push(false, false);
+  client.leave();
+  for (let i = 0; i < 1000 && unblocked.length < 3; i++) await sleep(1);
+  // The next would come after 5 ms.
+  await sleep(20);
+  assert.deepEqual(unblocked, ['TIMEOUT', 'TIMEOUT', 'TIMEOUT']);
 });
 
 test('a client that has closed its side is not let block', async () => {
