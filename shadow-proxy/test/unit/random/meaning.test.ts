@@ -38,6 +38,17 @@ test('a trial is as meaningful with fewer commands, and means nothing with hardl
   assert.deepEqual(missingIn(...driven(1_000)), ['1000 operations instead of 2000 or more in 1000 commands']);
 });
 
+test('few of a kind are no finding where chance explains it', () => {
+  const readings = (operations: number, ok: number): string[] => {
+    const [report, ...others] = driven(operations);
+    report.commands.set('XREADGROUP', { ok, errors: 0, error: '' });
+    return missingIn(report, ...others);
+  };
+  assert.deepEqual(readings(3_000, 5), []);
+  assert.deepEqual(readings(6_000, 5), ['5 readings of consumer groups instead of 6 or more in 6000 commands']);
+  assert.deepEqual(readings(10_000, 19), ['19 readings of consumer groups instead of 20 or more in 10000 commands']);
+});
+
 test('a part of the mix that is missing is named', () => {
   assert.deepEqual(missingIn(...driven(30_000, 'XREADGROUP')), [
     '0 readings of consumer groups instead of 60 or more in 30000 commands',
