@@ -4,6 +4,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { firstDifference, hashKey, redactKey } from '../../../src/compare/redact.js';
+import { startCpuClock } from '../../support/cpu.js';
 
 const SECRET = Buffer.alloc(32, 1);
 
@@ -75,9 +76,9 @@ test('the first difference of big replies is found quickly', () => {
   const a = Buffer.alloc(100_000_000, 'x');
   const b = Buffer.from(a);
   b[99_999_998] = 0;
-  const began = performance.now();
+  const usedMs = startCpuClock();
   assert.equal(firstDifference(a, b), 99_999_998);
   assert.equal(firstDifference(a, a.subarray(0, 99_999_999)), 99_999_999);
   // About 30 ms.
-  assert.ok(performance.now() - began < 1000);
+  assert.ok(usedMs() < 1000);
 });
