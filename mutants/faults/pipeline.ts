@@ -177,6 +177,20 @@ export const LANES: readonly Fault[] = [
     tests: [LINKS],
   },
   {
+    id: 'what-shows-a-change-that-is-not-named-yet-is-a-mismatch',
+    file: 'shadow-proxy/src/suspects/adjudicator.ts',
+    from: "} else if (verdict.kind === 'mismatch' && this.#showsUnnamed(pair)) {",
+    to: '} else if (false) {',
+    tests: [LINKS],
+  },
+  {
+    id: 'effects-of-a-transaction-do-not-wait-for-the-keys-of-its-script',
+    file: 'shadow-proxy/src/pipeline/script-effects.ts',
+    from: 'const open = this.order.mirrorOf(operation).gate();',
+    to: 'const open = (): void => undefined;',
+    tests: ['integration/rules/changes'],
+  },
+  {
     id: 'an-exclusive-command-does-not-wait-for-lanes',
     file: 'shadow-proxy/src/session/handlers/exclusive.ts',
     from: 'await withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));',

@@ -12,7 +12,7 @@ import { Script, type Scripts } from '../script/catalog.js';
 import type { Changes, Span } from '../script/changed-keys.js';
 import type { Lanes } from './lanes.js';
 import type { MirrorLane } from './mirror.js';
-import { ACCEPT, Operation, WRITE } from './operation.js';
+import { ACCEPT, Operation, WRITE, type Carrier } from './operation.js';
 import type { SuspectKeys } from './suspicion.js';
 
 /** The parts of the order that scripts need. */
@@ -53,9 +53,9 @@ export class ScriptEffects {
     return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
   }
 
-  /** Notes what changes at the operation's authority from now on. */
-  beginSpan(operation: Operation, authority: Side): void {
-    operation.span = this.order.changes[authority].begin(operation.db);
+  /** Notes what changes at the authority from now on: the operation is sent to it on that lane. */
+  beginSpan(operation: Operation, lane: Carrier): void {
+    operation.span = this.order.changes[lane.server.side].begin(operation.db, lane);
   }
 
   /** Nothing has run. */

@@ -103,7 +103,7 @@ export function submitTransaction(
   const isHidden = ({ spec, follow, frame, db: runsIn }: QueuedCommand): boolean =>
     runsIn === db && spec.handling === 'script' && follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, 0);
   const hidden = commands.filter(isHidden);
-  const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db) : null;
+  const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db, lane) : null;
   const elements: Element[] = [];
   let refusal: Buffer | null = null;
   let unqueued: Buffer | null = null;

@@ -19,6 +19,10 @@ const IDLE_MS = 60_000;
 /** What changed from `begin` on, in a database that the server does not tell. */
 export interface Span {
   readonly db: number;
+  /** What carries the script. */
+  readonly lane: object;
+  /** When it began, in ms of the monotonic clock. */
+  readonly since: number;
   /** The place in the log where it begins. */
   readonly from: number;
   /** The server did not name everything, or could not be listened to. */
@@ -80,12 +84,21 @@ export class Changes implements ConnectionOwner {
   }
 
   /** From now on changes are noted, until the span is ended; null while it is not ready. */
-  begin(db: number): Span | null {
+  begin(db: number, lane: object): Span | null {
     if (this.#connection === undefined) return null;
-    const span: Span = { db, from: this.#at + this.#log.length, broken: false };
-    this.#open.add(span);
     this.#usedAt = performance.now();
+    const span: Span = { db, lane, since: this.#usedAt, from: this.#at + this.#log.length, broken: false };
+    this.#open.add(span);
     return span;
+  }
+
+  /**
+   * Whether a reply that came on `lane` at `answeredAt` may show what a script on another lane has changed, and the
+   * server has not named yet.
+   */
+  mayShow(db: number, lane: object, answeredAt: number): boolean {
+    for (const span of this.#open) if (span.db === db && span.lane !== lane && span.since <= answeredAt) return true;
+    return false;
   }
 
   /**

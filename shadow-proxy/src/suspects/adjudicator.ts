@@ -153,6 +153,8 @@ export class Adjudicator implements Verdicts {
       increment(operation.workload.counters.inconclusive, 'suspect');
       // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
       if (pair.writes) this.#suspectKeys(pair, 'derived');
+    } else if (verdict.kind === 'mismatch' && this.#showsUnnamed(pair)) {
+      this.#conclude(pair, { kind: 'inconclusive', reason: 'suspect' });
     } else if (
       verdict.kind === 'mismatch' &&
       authority.length > 0 &&
@@ -243,6 +245,12 @@ export class Adjudicator implements Verdicts {
       asks ||= sequencer.expiry.asksAbout(operation.db, key);
     });
     return asks;
+  }
+
+  /** Whether a key of the command may have been changed by a script whose changes are not named yet. */
+  #showsUnnamed({ operation }: Pair): boolean {
+    const lane = operation.lane!;
+    return this.sequencer.changes[lane.server.side].mayShow(operation.db, lane, operation.answeredAt);
   }
 
   /** One side has the key and the other has not: did it expire, or was it evicted? */

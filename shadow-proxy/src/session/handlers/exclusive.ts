@@ -162,7 +162,7 @@ async function run(
     );
     operation.mustCopy = mustCopy;
     if (mirrored && spec.handling === 'script' && sequencer.scriptEffects.hidesChanges(frame, start))
-      sequencer.scriptEffects.beginSpan(operation, lane.server.side);
+      sequencer.scriptEffects.beginSpan(operation, lane);
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
   });

@@ -80,7 +80,7 @@ function send(
   if (spec.handling === 'script') {
     operation.sink = noting(context);
     if (follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, start))
-      sequencer.scriptEffects.beginSpan(operation, rule.authority);
+      sequencer.scriptEffects.beginSpan(operation, lane);
   }
   if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
   clients.counts.sent(spec, workload);

@@ -460,6 +460,27 @@ test('nor is a difference judged by what the servers say of the key meanwhile', 
     assert.ok(lane2.has('PTTL k'));
   }));
 
+test('what one lane shows of a key that a script on another has changed, and that is not named yet, is no mismatch', (t) =>
+  withStand(t, async ({ scene, two, three, lane2 }) => {
+    const hiding = "for i = 1, 1 do redis.call('SET', ARGV[i], 'new') end";
+    const direct = scene.client({ of: scene.source });
+    await two.pipeline([
+      ['SET', 'k', 'old'],
+      ['EVAL', hiding, 1, 'declared', 'other'],
+    ]);
+    await scene.shard.settled();
+    lane2.link.hold('down');
+    two.send('EVAL', hiding, 1, 'declared', 'k');
+    await until(async () => (await direct.get('k')) === 'new');
+    assert.equal(await three.ask('GET', 'k'), '$3\r\nnew');
+    await until(() => scene.shard.snapshot().mirror.queuedEffects === 0);
+    lane2.link.release();
+    await two.frame();
+    await scene.assertEqual();
+    const { mismatches, inconclusive } = scene.shard.snapshot();
+    assert.deepEqual([mismatches, inconclusive], [{}, { suspect: 1 }]);
+  }));
+
 test('a flip waits for the last confirmation, not for the next', (t) =>
   withStand(
     t,
