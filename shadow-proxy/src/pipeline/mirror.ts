@@ -42,7 +42,7 @@ export interface MirrorLimits {
 }
 
 /** So many effects are sent at the end of the turn, without waiting for others. */
-const BATCH_EFFECTS = 512;
+const BATCH_EFFECTS = 2048;
 /** What may lie in the socket: more waits in `unsent`, where a time to live can still be corrected. */
 const WINDOW_BYTES = 1 << 20;
 /** A time to live that waited longer than this is sent as what is left of it. */

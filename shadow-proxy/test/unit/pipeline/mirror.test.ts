@@ -124,7 +124,7 @@ test('of effects that belong together all are dropped, or none', () => {
   }
 });
 
-test('effects are sent 2 ms after the first of them, or when they are 512', async () => {
+test('effects are sent 2 ms after the first of them, or when they are 2,048', async () => {
   const { lane, state } = mirrored();
   lane.start();
   await clock.settle();
@@ -135,12 +135,12 @@ test('effects are sent 2 ms after the first of them, or when they are 512', asyn
   await clock.advance(1);
   assert.deepEqual(state.sent, ['SET k 1', 'SET k 2']);
   state.sent.length = 0;
-  for (let i = 0; i < 511; i++) lane.append(effect('SET', 'k', i));
+  for (let i = 0; i < 2047; i++) lane.append(effect('SET', 'k', i));
   await clock.settle();
   assert.equal(state.sent.length, 0);
-  lane.append(effect('SET', 'k', 511));
+  lane.append(effect('SET', 'k', 2047));
   await clock.settle();
-  assert.equal(state.sent.length, 512);
+  assert.equal(state.sent.length, 2048);
   lane.close();
 });
 
