@@ -125,7 +125,7 @@ test('of effects that belong together all are dropped, or none', () => {
 });
 
 test('effects are sent 2 ms after the first of them, or when they are 2,048', async () => {
-  const { lane, state } = mirrored();
+  const { lane, state } = mirrored(4 << 20);
   lane.start();
   await clock.settle();
   lane.append(effect('SET', 'k', 1));
