@@ -5,6 +5,7 @@ import {
   COMPARISON_NAMES,
   keptRate,
   ratioOf,
+  reachOf,
   rowOf,
   type Comparison,
   type Sample,
@@ -121,8 +122,11 @@ export function parseRequirement(text: string): Requirement {
 export const pointOf = ({ ratio, pipeline, clients }: Requirement, points: readonly Point[]): Point | undefined =>
   points.find((point) => point.pipeline === pipeline && point.clients === clients && comparable(ratio, point));
 
-/** `rate not kept`: the latencies are those of another load, so that they show nothing. */
-export type Verdict = 'holds' | 'missed' | 'rate not kept' | 'not measured';
+/**
+ * `rate not kept`: the latencies are those of another load, so that they show nothing. `out of reach`: missed, and here
+ * a proxy that takes no CPU time would miss it, too.
+ */
+export type Verdict = 'holds' | 'missed' | 'out of reach' | 'rate not kept' | 'not measured';
 
 /** @param measured the median of the rounds. @param kept whether all peers kept the rate of the point */
 export function verdictOf({ bound, value }: Requirement, measured: number | undefined, kept: boolean): Verdict {
@@ -133,14 +137,20 @@ export function verdictOf({ bound, value }: Requirement, measured: number | unde
 
 export interface Judgement extends Requirement {
   readonly measured: Spread | null;
+  /** What a proxy that takes no CPU time would reach (`reachOf`). */
+  readonly reach: number | null;
   readonly verdict: Verdict;
 }
 
-export function judge(samples: readonly Sample[], requirement: Requirement): Judgement {
+/** @param cores of the machine that all of them shared */
+export function judge(samples: readonly Sample[], requirement: Requirement, cores: number): Judgement {
   const point = pointOf(requirement, samples);
-  if (point === undefined) return { ...requirement, measured: null, verdict: 'not measured' };
+  if (point === undefined) return { ...requirement, measured: null, reach: null, verdict: 'not measured' };
   const measured = ratioOf(samples, requirement.peer, requirement.ratio, point);
   const peers = samples.filter((sample) => samePoint(sample, point)).map(({ peer }) => peer);
   const kept = peers.every((peer) => keptRate(rowOf(samples, peer, point)));
-  return { ...requirement, measured, verdict: verdictOf(requirement, measured?.median, kept) };
+  const reach = reachOf(samples, requirement.peer, requirement.ratio, point, cores);
+  const verdict = verdictOf(requirement, measured?.median, kept);
+  const outOfReach = verdict === 'missed' && reach !== null && reach < requirement.value;
+  return { ...requirement, measured, reach, verdict: outOfReach ? 'out of reach' : verdict };
 }

@@ -90,11 +90,26 @@ test('latency is compared at a fixed rate only, and nothing else there', () => {
 
 test('a bound holds at its value and is missed beyond it', () => {
   const samples = [sample('envoy', 0), sample('shadow', 0, { opsPerSecond: 200, cpu: 0.3 })];
-  const verdict = (rule: string): string => judge(samples, parseRequirement(rule)).verdict;
+  const verdict = (rule: string): string => judge(samples, parseRequirement(rule), 2).verdict;
   assert.deepEqual(['ops/envoy@16>=2', 'ops/envoy@16>=2.01'].map(verdict), ['holds', 'missed']);
   assert.deepEqual(['cpu/envoy@16<=0.3', 'cpu/envoy@16<=0.29'].map(verdict), ['holds', 'missed']);
   for (const rule of ['ops/envoy@1>=0.1', 'ops/envoy@16,1000>=0.1', 'ops/twemproxy@16>=0'])
     assert.equal(verdict(rule), 'not measured', rule);
+});
+
+test('what a proxy without any CPU time would miss, too, is out of reach', () => {
+  // The load and both servers take 2 s a million: two cores serve a million a second without a proxy.
+  const rest = { loadCpu: 1, sourceCpu: 0.4, targetCpu: 0.6 };
+  const samples = [
+    sample('envoy', 0, { opsPerSecond: 400_000 }),
+    sample('shadow', 0, { ...rest, opsPerSecond: 800_000 }),
+  ];
+  const judged = (rule: string) => judge(samples, parseRequirement(rule), 2);
+  const { verdict, reach } = judged('ops/envoy@16>=2.51');
+  assert.deepEqual([verdict, reach], ['out of reach', 2.5]);
+  assert.equal(judged('ops/envoy@16>=2.5').verdict, 'missed');
+  assert.equal(judged('ops/envoy@16>=2').verdict, 'holds');
+  assert.equal(judged('cpu/envoy@16<=0.1').reach, null);
 });
 
 test('a p99 is not judged where the load or a peer could not keep the rate', () => {
@@ -102,7 +117,7 @@ test('a p99 is not judged where the load or a peer could not keep the rate', () 
     sample('direct', 0, { ...FIXED, opsPerSecond: direct }),
     sample('shadow', 0, { ...FIXED, opsPerSecond: shadow }),
   ];
-  const verdict = (samples: Sample[]): string => judge(samples, parseRequirement('p99/redis@1<=1.3')).verdict;
+  const verdict = (samples: Sample[]): string => judge(samples, parseRequirement('p99/redis@1<=1.3'), 2).verdict;
   assert.equal(verdict(at(14_990, 14_980)), 'holds');
   assert.equal(verdict(at(14_990, 12_000)), 'rate not kept');
   assert.equal(verdict(at(12_000, 14_990)), 'rate not kept');

@@ -104,6 +104,27 @@ export function ratioOf(
   return spreadOf([...own].filter(([round]) => other.has(round)).map(([round, value]) => value / other.get(round)!));
 }
 
+/**
+ * The most that any peer in the place of `peer` could reach of the throughput of the one that it is compared with: one
+ * that takes no CPU time itself, while the load and both servers take what they took, on all cores. By the median of
+ * the rounds; null for other ratios than that of a throughput.
+ */
+export function reachOf(
+  samples: readonly Sample[],
+  peer: PeerName,
+  comparison: Comparison,
+  point: Point,
+  cores: number,
+): number | null {
+  const { measure, to } = COMPARISONS[comparison];
+  if (measure !== 'opsPerSecond') return null;
+  const others = samples
+    .filter((s) => s.peer === peer && samePoint(s, point))
+    .map(({ loadCpu, sourceCpu, targetCpu }) => loadCpu + sourceCpu + targetCpu);
+  const [rest, reached] = [median(others), rowOf(samples, to, point).opsPerSecond];
+  return rest === null || reached === null ? null : (cores * 1e6) / rest / reached;
+}
+
 export function rowOf(samples: readonly Sample[], peer: PeerName, point: Point): Row {
   const own = samples.filter((s) => s.peer === peer && samePoint(s, point));
   const medians = MEASURES.map((name) => [name, median(own.map((s) => s[name]).filter((v) => v !== null))] as const);

@@ -4,6 +4,7 @@
  * 3 could not tell (a peer is missing or failed, or the rate was not kept).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { LoadtestError } from '../../rig/errors.js';
 import { onPath } from '../../rig/programs.js';
@@ -25,6 +26,9 @@ import { figuresOf } from './record.js';
 import { asMarkdown, asText, machine, type ProxyReport, type Report } from './report.js';
 import { versionsOf } from './versions.js';
 
+/** That the load, the peers and both servers share. */
+const CORES = availableParallelism();
+
 async function main(): Promise<number> {
   const options = parseOptions(process.argv);
   const missing = [...(await missingServers()), ...missingPeers(options.peers, options.proxyCommand)];
@@ -36,7 +40,7 @@ async function main(): Promise<number> {
   try {
     const report = await bench(rig, options);
     await write(report, options);
-    const verdicts = options.requirements.map((wanted) => judge(report.samples, wanted).verdict);
+    const verdicts = options.requirements.map((wanted) => judge(report.samples, wanted, CORES).verdict);
     if (verdicts.includes('missed') || isDoubtful(report)) return 1;
     return verdicts.every((verdict) => verdict === 'holds') ? 0 : 3;
   } finally {
@@ -75,7 +79,7 @@ async function bench(rig: Rig, options: Options): Promise<Report> {
     rounds: options.rounds,
     load: { seconds, valueBytes, keys },
     rows: measured,
-    requirements: options.shown.map((wanted) => judge(samples, wanted)),
+    requirements: options.shown.map((wanted) => judge(samples, wanted, CORES)),
     proxies: await proxyReports(peers, [...warmUp, ...samples]),
     samples,
   };

@@ -97,10 +97,10 @@ const notKept = ({ peer }: Row): string =>
 function required(judgements: readonly Judgement[]): Section {
   return {
     title: 'Required of the shadow proxy',
-    head: ['ratio', 'pipeline', 'clients', 'required', 'measured', '', 'what it means'],
+    head: ['ratio', 'pipeline', 'clients', 'required', 'measured', 'at most here', '', 'what it means'],
     rows: judgements.map((judgement) => [
       ...[COMPARISONS[judgement.ratio].title, `${judgement.pipeline}`, whole(judgement.clients)],
-      ...[boundOf(judgement), spread(judgement.measured)],
+      ...[boundOf(judgement), spread(judgement.measured), judgement.reach?.toFixed(2) ?? '–'],
       judgement.verdict === 'missed' ? 'MISSED' : judgement.verdict,
       judgement.says,
     ]),
