@@ -33,8 +33,8 @@ export const COPY: readonly Fault[] = [
   {
     id: 'a-copy-does-not-replace',
     file: 'shadow-proxy/src/copy/key/put.ts',
-    from: '.argument(restored).raw(REPLACE);',
-    to: '.argument(restored);',
+    from: 'to.raw(REPLACE);',
+    to: 'to.raw(REPLACE.subarray(0, 0));',
     tests: ['unit/copy/put'],
   },
   {

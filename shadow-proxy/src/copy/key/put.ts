@@ -2,7 +2,10 @@
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
+import { checkFooter } from '../rdb/footer.js';
+import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { openString, transcode } from '../rdb/transcode.js';
+import { WRITTEN } from '../rdb/types.js';
 
 /** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
 const RDB_VERSION = 9;
@@ -46,20 +49,32 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
     to.raw(UNLINK).argument(name);
     return timeless;
   }
-  const value = openString(payload!);
-  const restored = value === null ? transcode(payload!, RDB_VERSION) : null;
-  if (restored === null)
-    to.command(pttl === -1 ? 3 : 5)
-      .raw(SET)
-      .argument(name)
-      .argument(value!);
-  else to.raw(RESTORE).argument(name).raw(FOR_EVER).argument(restored).raw(REPLACE);
+  const isString = payload![0] === WRITTEN.string;
+  if (isString) putString(name, payload!, pttl === -1 ? 3 : 5, to);
+  else putOther(name, payload!, to);
   if (pttl === -1) return timeless;
-  if (restored === null) to.raw(PX);
+  if (isString) to.raw(PX);
   else to.raw(PEXPIRE).argument(name);
   const ttlStart = to.length;
   to.integer(pttl);
-  return { key, commands: restored === null ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
+  return { key, commands: isString ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
+}
+
+const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
+
+function putString(name: Buffer, payload: Buffer, args: number, to: CommandWriter): void {
+  const taken = openString(payload)!;
+  to.command(args).raw(SET).argument(name).argument(taken);
+}
+
+function putOther(name: Buffer, payload: Buffer, to: CommandWriter): void {
+  const version = checkFooter(payload);
+  const size = repackHash(payload, version, RDB_VERSION, repacked);
+  const restored = size > 0 ? null : transcode(payload, RDB_VERSION, version);
+  to.raw(RESTORE).argument(name).raw(FOR_EVER);
+  if (restored === null) to.argument(repacked, 0, size);
+  else to.argument(restored);
+  to.raw(REPLACE);
 }
 
 /** Whether it takes the key from the mirror: the authority does not have it. */

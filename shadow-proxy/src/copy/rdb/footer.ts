@@ -30,9 +30,14 @@ export function checkFooter(payload: Buffer): number {
 
 /** Writes it behind the value, which ends at `at`; returns the payload. */
 export function seal(bytes: Buffer, at: number, version: number): Buffer {
+  return bytes.subarray(0, sealAt(bytes, at, version));
+}
+
+/** Likewise; returns where the payload ends. */
+export function sealAt(bytes: Buffer, at: number, version: number): number {
   bytes.writeUInt16LE(version, at);
   const crc = new Crc64().update(bytes, 0, at + 2);
   bytes.writeUInt32LE(crc.low, at + 2);
   bytes.writeUInt32LE(crc.high, at + 6);
-  return bytes.subarray(0, at + FOOTER);
+  return at + FOOTER;
 }

@@ -29,21 +29,28 @@ export function inflatedLength(packed: Buffer): number {
   return length;
 }
 
-/** The bytes that `packed` stands for; `length` must be what `inflatedLength` says. */
-export function inflate(packed: Buffer, length: number): Buffer {
-  const out = Buffer.allocUnsafe(length);
-  let end = 0;
-  for (let at = 0; at < packed.length;) {
+/**
+ * Writes what `packed[start, end)` stands for to the beginning of `out`, which has room for `length` bytes; whether it
+ * is LZF of exactly so many.
+ */
+export function inflate(packed: Buffer, start: number, end: number, out: Buffer, length: number): boolean {
+  let to = 0;
+  for (let at = start; at < end;) {
     const control = packed[at++];
     if (control < LITERAL_LIMIT) {
-      for (let left = control; left >= 0; left--) out[end++] = packed[at++];
+      const stop = to + control + 1;
+      if (at + control >= end || stop > length) return false;
+      while (to < stop) out[to++] = packed[at++];
     } else {
       let run = control >> 5;
+      if (at + (run === 7 ? 1 : 0) >= end) return false;
       if (run === 7) run += packed[at++];
-      let from = end - (((control & 31) << 8) + packed[at++] + 1);
+      let from = to - (((control & 31) << 8) + packed[at++] + 1);
+      const stop = to + run + 2;
+      if (from < 0 || stop > length) return false;
       // Byte by byte: a copy may reach into what it is just writing.
-      for (let left = run + 2; left > 0; left--) out[end++] = out[from++];
+      while (to < stop) out[to++] = out[from++];
     }
   }
-  return out;
+  return to === length;
 }

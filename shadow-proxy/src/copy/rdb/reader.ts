@@ -128,6 +128,8 @@ export class Reader {
     const real = inflatedLength(packed);
     if (real !== size)
       this.fail(`compressed string of ${size} bytes that ${real < 0 ? 'is not LZF' : `inflates to ${real}`}`);
-    return inflate(packed, size);
+    const bytes = Buffer.allocUnsafe(size);
+    inflate(packed, 0, packedSize, bytes, size);
+    return bytes;
   }
 }

@@ -6,7 +6,7 @@
 import { openDump } from './decode.js';
 import { checkTarget, encodeDump } from './encode.js';
 import { checkFooter, FOOTER, seal } from './footer.js';
-import { repackHash } from './repack.js';
+import { MAX_REPACKED, repackHash } from './repack.js';
 
 export { decodeDump, openString } from './decode.js';
 export { encodeDump } from './encode.js';
@@ -18,16 +18,18 @@ export type * from './value.js';
  * restore. The whole value is checked even where its bytes can stay as they are, because a server that restores a
  * damaged encoding may crash on it.
  * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10
+ * @param version of the payload, where the footer was checked already
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the target cannot hold the value
  */
-export function transcode(payload: Buffer, targetVersion = 9): Buffer {
+export function transcode(payload: Buffer, targetVersion = 9, version = checkFooter(payload)): Buffer {
   checkTarget(targetVersion);
-  const version = checkFooter(payload);
-  const repacked = repackHash(payload, version, targetVersion);
-  if (repacked !== null) return repacked;
+  const repacked = repackHash(payload, version, targetVersion, packed);
+  if (repacked > 0) return Buffer.from(packed.subarray(0, repacked));
   const { type, value, valueEnd } = openDump(payload, version);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
 }
+
+const packed = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
 /** The same value under another version. What KeyDB wrote after it falls away. */
 function reseal(payload: Buffer, valueEnd: number, version: number): Buffer {
