@@ -2,8 +2,9 @@
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
-import { checkFooter } from '../rdb/footer.js';
+import { checkFooter, FOOTER } from '../rdb/footer.js';
 import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
+import { Span } from '../rdb/span.js';
 import { openString, transcode } from '../rdb/transcode.js';
 import { WRITTEN } from '../rdb/types.js';
 
@@ -60,11 +61,18 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   return { key, commands: isString ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
 }
 
+const value = new Span();
 const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
 function putString(name: Buffer, payload: Buffer, args: number, to: CommandWriter): void {
-  const taken = openString(payload)!;
-  to.command(args).raw(SET).argument(name).argument(taken);
+  checkFooter(payload);
+  const limit = payload.length - FOOTER;
+  // What is long, a number or with something behind it is the rest's.
+  const isPlain = value.open(payload, 1, limit) && value.next === limit;
+  const taken = isPlain ? null : openString(payload);
+  to.command(args).raw(SET).argument(name);
+  if (taken === null) to.argument(value.bytes, value.start, value.end);
+  else to.argument(taken);
 }
 
 function putOther(name: Buffer, payload: Buffer, to: CommandWriter): void {

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRemoval, put, refusalOf, shortened } from '../../../src/copy/key/put.js';
-import { encodeDump } from '../../../src/copy/rdb/transcode.js';
+import { encodeDump, openString, TranscodeError } from '../../../src/copy/rdb/transcode.js';
 import type { Value } from '../../../src/copy/rdb/transcode.js';
 import { decodeReply } from '../../../src/resp/decode.js';
 import { Scalars } from '../../../src/resp/scalars.js';
 import { CommandWriter } from '../../../src/resp/writer.js';
+import { seal } from '../../integration/rdb/seal.js';
 
 const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), pttl });
 const string: Value = { type: 'string', bytes: Buffer.from('v') };
@@ -56,6 +57,27 @@ test('each key is put with its time to live, and what waits is put with what is 
   );
   // SET would refuse 0.
   assert.deepEqual(commandsIn(shortened(frame, puts, 60.4)), wanted('4940', '1', '69940'));
+});
+
+test('a string is set to what it is, however its payload has it', () => {
+  const repeated = [0, 0xc3, 5, 10, 0, 97, 0xe0, 0, 0];
+  const payloads: Record<string, Buffer> = {
+    short: seal([0, 3, 97, 98, 99], 10),
+    empty: seal([0, 0], 10),
+    number: seal([0, 0xc1, 0x39, 0x30], 10),
+    compressed: seal(repeated, 10),
+    "KeyDB's": seal([0, 1, 97, 250, 11, ...Buffer.from('mvcc-tstamp'), 1, 55], 9),
+  };
+  for (const [name, payload] of Object.entries(payloads)) {
+    const writer = new CommandWriter();
+    put({ key: Buffer.from(name) }, { payload, pttl: -1 }, writer);
+    const value = openString(payload)!.toString('latin1');
+    assert.deepEqual(commandsIn(writer.finish()), [['SET', name, value]]);
+  }
+  const damaged = seal([0, 0xc3, 5, 11, 0, 97, 0xe0, 0, 0], 10);
+  const writer = new CommandWriter();
+  assert.throws(() => put({ key: Buffer.from('k') }, { payload: damaged, pttl: -1 }, writer), TranscodeError);
+  assert.equal(writer.length, 0, 'nothing of a command that cannot be');
 });
 
 test('a key that was gone when its value was asked for is deleted, whatever its time to live was', () => {
