@@ -5,7 +5,9 @@ import { Listpack, type Elements } from './listpack.js';
 import { Reader } from './reader.js';
 import { readStream } from './stream-decode.js';
 import {
+  AUX,
   KEYDB_CRON,
+  KEYDB_TIMESTAMP,
   LAST_SHARED_VERSION,
   MAX_FIELD_EXPIRY,
   MODULE,
@@ -18,9 +20,6 @@ import type { Form, TypeByte } from './types.js';
 import type { HashField, Value, ZsetMember } from './value.js';
 import { Ziplist, Zipmap } from './ziplist.js';
 
-/** RDB's mark of a named extra string after a value; KeyDB adds one to every DUMP. */
-const AUX = 250;
-const KEYDB_TIMESTAMP = 'mvcc-tstamp';
 /** How the nodes of a `quicklist 2` hold their elements. */
 const [NODE_PLAIN, NODE_PACKED] = [1, 2];
 

@@ -11,7 +11,7 @@ import { FOOTER, sealAt } from './footer.js';
 import { Span } from './span.js';
 import { TYPES } from './types.js';
 
-const [HASH_LISTPACK, HASH_ZIPLIST] = [16, 13];
+export const [HASH_LISTPACK, HASH_ZIPLIST] = [16, 13];
 const SINCE_VERSION = TYPES.get(HASH_LISTPACK)!.since;
 /** Looking for a field that is there twice takes the square of it. */
 const MAX_FIELDS = 32;
@@ -20,8 +20,8 @@ const ZIPLIST_HEADER = 10;
 const END = 0xff;
 /** Elements up to so many bytes have their length in one byte in the one that follows. */
 const SHORT = 253;
-/** Of the ziplist in the payload, behind the type and a length of two bytes. */
-const FROM = 3;
+/** Where the ziplist begins in what is written, behind the type and a length of two bytes. */
+export const ZIPLIST_AT = 3;
 /** Of a listpack: no element takes more than 5 bytes more than it took, so that a length of two bytes is enough. */
 const MAX_BYTES = 15 << 10;
 /** What a repacked payload takes at most, in bytes. */
@@ -47,7 +47,7 @@ export function repackHash(payload: Buffer, version: number, targetVersion: numb
   const elements = bytes.readUInt16LE(start + 4);
   if (elements === 0 || elements % 2 !== 0 || elements > 2 * MAX_FIELDS) return 0;
   let at = start + LISTPACK_HEADER;
-  let to = FROM + ZIPLIST_HEADER;
+  let to = ZIPLIST_AT + ZIPLIST_HEADER;
   let last = to;
   let before = 0;
   for (let i = 0; i < elements; i++) {
@@ -80,13 +80,13 @@ export function repackHash(payload: Buffer, version: number, targetVersion: numb
   }
   if (at !== end - 1 || bytes[at] !== END) return 0;
   out[to++] = END;
-  const total = to - FROM;
+  const total = to - ZIPLIST_AT;
   out[0] = HASH_ZIPLIST;
   out[1] = 0x40 | (total >> 8);
   out[2] = total & 255;
-  out.writeUInt32LE(total, FROM);
-  out.writeUInt32LE(last - FROM, FROM + 4);
-  out.writeUInt16LE(elements, FROM + 8);
+  out.writeUInt32LE(total, ZIPLIST_AT);
+  out.writeUInt32LE(last - ZIPLIST_AT, ZIPLIST_AT + 4);
+  out.writeUInt16LE(elements, ZIPLIST_AT + 8);
   return sealAt(out, to, targetVersion);
 }
 

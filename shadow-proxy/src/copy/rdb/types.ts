@@ -75,6 +75,12 @@ export const [MODULE, MODULE_2] = [6, 7];
 /** A scheduled script, which KeyDB keeps as a key. */
 export const KEYDB_CRON = 64;
 
+/** RDB's mark of a named extra string after a value; KeyDB adds one to every DUMP, of this name. */
+export const AUX = 250;
+export const KEYDB_TIMESTAMP = 'mvcc-tstamp';
+/** How that begins. */
+export const KEYDB_EXTRA = Buffer.from([AUX, KEYDB_TIMESTAMP.length, ...Buffer.from(KEYDB_TIMESTAMP)]);
+
 /** RDB versions whose payloads are read and written. */
 export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 12];
 /**

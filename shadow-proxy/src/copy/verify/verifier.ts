@@ -3,7 +3,7 @@
  *
  *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: the same ─▶ compared
  *
- * Values are compared decoded, so that how a server encodes them does not matter.
+ * Values are compared decoded, so that how a server encodes them does not matter; most are alike before that.
  *
  * Room: copy/verify: compare one key on both servers at one place in the order.
  * Called by: copy/job, copy/large, copy/repair, stages.
@@ -16,6 +16,7 @@ import type { Sequencer } from '../../pipeline/sequencer.js';
 import { ask, CopyError } from '../key/copier.js';
 import { equalStrings, equalValues } from './equal.js';
 import { readHeld, type CopiedKey, type Held } from '../key/held.js';
+import { areAlike } from '../rdb/alike.js';
 import { decodeDump, openString } from '../rdb/transcode.js';
 
 /**
@@ -87,11 +88,14 @@ export class Verification<K extends CopiedKey> implements Sink {
   #compare(authority: Scalars, mirror: Scalars, lagMs: number): void {
     for (const key of this.keys) {
       const [one, other] = [readHeld(authority), readHeld(mirror)];
-      const refusal = [one, other].find((held) => typeof held === 'string');
-      if (refusal !== undefined)
-        this.events.failed(key, new CopyError('authority', `a server refused: ${refusal as string}`));
-      else this.#judge(key, one as Held, other as Held, lagMs);
+      if (typeof one === 'string') this.#refused(key, one);
+      else if (typeof other === 'string') this.#refused(key, other);
+      else this.#judge(key, one, other, lagMs);
     }
+  }
+
+  #refused(key: K, said: string): void {
+    this.events.failed(key, new CopyError('authority', `a server refused: ${said}`));
   }
 
   #judge(key: K, authority: Held, mirror: Held, lagMs: number): void {
@@ -143,6 +147,7 @@ export function ttlsDiffer(
 }
 
 function valuesDiffer(a: Buffer, b: Buffer): 'type' | 'value' | null {
+  if (areAlike(a, b)) return null;
   const [x, y] = [openString(a), openString(b)];
   if (x !== null && y !== null) return equalStrings(x, y) ? null : 'value';
   if (x !== null || y !== null) return 'type';
