@@ -4,7 +4,8 @@
  *
  *   $5\r\nhello\r\n :42\r\n -ERR …\r\n        bytes() 'hello', integer() 42, error() 'ERR …'
  */
-const [CR, MINUS, DOLLAR, ZERO] = [13, '-'.charCodeAt(0), '$'.charCodeAt(0), '0'.charCodeAt(0)];
+const CR = 13;
+const [MINUS, DOLLAR, COLON, ZERO, ONE] = ['-', '$', ':', '0', '1'].map((each) => each.charCodeAt(0));
 
 export class Scalars {
   constructor(
@@ -15,6 +16,12 @@ export class Scalars {
 
   get isError(): boolean {
     return this.buffer[this.at] === MINUS;
+  }
+
+  /** Whether it is `:1`. */
+  get isOne(): boolean {
+    const { buffer, at } = this;
+    return buffer[at] === COLON && buffer[at + 1] === ONE && buffer[at + 2] === CR;
   }
 
   /** The next reply's bytes, as a slice: of a bulk string, or of a line without its type; null for a nil. */

@@ -2,7 +2,8 @@
  * copy(key): the key's value and time to live, read on the authority's lane, replace the key on the mirror at that
  * reply's place in the order. Writes before it are inside the copy, writes after it come on top.
  *
- *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: SET | RESTORE PEXPIRE | UNLINK, of each ─▶ confirmed
+ *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: MSET, then SET | RESTORE PEXPIRE | UNLINK, of
+ *   each ─▶ confirmed
  *
  * Keys go together, as one operation on either side: that costs a fraction of what each by itself does. The questions
  * are neighbours on their lane, and other lanes wait for the keys until all are answered. MULTI would not do: a server
@@ -13,7 +14,6 @@
  * Calls: io, resp, route, upstream, pipeline, copy/rdb.
  */
 import { Scalars } from '../../resp/scalars.js';
-import { CommandWriter } from '../../resp/writer.js';
 import type { Lane } from '../../pipeline/lane.js';
 import {
   ACCEPT,
@@ -27,7 +27,8 @@ import {
 } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
-import { COMMAND_BYTES, isRemoval, put, refusalOf, shortened, type Put } from './put.js';
+import { COMMAND_BYTES } from './put.js';
+import { Puts } from './puts.js';
 
 export type CopyErrorCode =
   /** It is written to in a way that lets no chunked copy end. */
@@ -78,7 +79,6 @@ export interface CopyEvents<K extends CopiedKey> {
 
 /** Copies in flight. Their starter has the keys' turn in the order of their lanes. */
 export class Copy<K extends CopiedKey> implements Sink {
-  readonly #puts: Put<K>[] = [];
   #askedAt = 0;
 
   /** @param keys of the lane's database, and not so large that they must not be read together */
@@ -97,20 +97,20 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.events.answered();
     this.#askedAt = operation.submittedAt;
     const replies = new Scalars(buffer, start);
-    const commands = new CommandWriter(end - start + this.keys.length * COMMAND_BYTES);
+    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES);
     for (const key of this.keys) {
       const held = readHeld(replies);
       if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);
-      else this.#put(key, held, commands);
+      else this.#put(key, held, puts);
     }
-    if (this.#puts.length > 0) this.#append(operation, commands.finish());
+    if (puts.replies > 0) this.#append(operation, puts);
   }
 
-  #put(key: K, held: Held, commands: CommandWriter): void {
+  #put(key: K, held: Held, puts: Puts<K>): void {
     if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true)
       return this.events.kept?.(key);
     try {
-      this.#puts.push(put(key, held, commands));
+      puts.add(key, held);
     } catch (error) {
       this.#fail(key, 'payload', (error as Error).message);
     }
@@ -121,14 +121,11 @@ export class Copy<K extends CopiedKey> implements Sink {
     for (const key of this.keys) this.#fail(key, 'lost', 'the connection to the authority was lost');
   }
 
-  #append(operation: Operation, frame: Buffer): void {
-    const puts = this.#puts;
+  #append(operation: Operation, puts: Puts<K>): void {
+    const { keys, replies } = puts;
+    const { frame, shorten } = puts.finish();
     const effect = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, 2, WRITE);
-    effect.bundle = {
-      replies: puts.reduce((sum, { commands }) => sum + commands, 0),
-      keys: puts.map(({ key }) => key.key),
-      shorten: puts.some(({ pttl }) => pttl > 0) ? (ms) => shortened(frame, puts, ms) : null,
-    };
+    effect.bundle = { replies, keys: keys.map(({ key }) => key), shorten };
     effect.lane = this.lane;
     effect.answeredAt = operation.answeredAt;
     effect.check = ACCEPT;
@@ -136,41 +133,28 @@ export class Copy<K extends CopiedKey> implements Sink {
     let taken = true;
     effect.confirmed = (answer) => {
       taken = answer !== null;
-      this.#confirmed(effect, answer);
+      if (answer !== null) this.#confirmed(effect, puts, answer);
+      else for (const key of keys) this.#fail(key, 'lost', 'the connection to the mirror was lost');
     };
     this.sequencer.mirrorOf(effect).append(effect);
     if (taken) this.events.ordered(frame.length);
   }
 
-  #confirmed(effect: Operation, answer: Buffer | null): void {
-    if (answer === null) {
-      for (const { key } of this.#puts) this.#fail(key, 'lost', 'the connection to the mirror was lost');
-      return;
-    }
+  #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
     const now = performance.now();
     const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
-    const replies = new Scalars(answer);
-    for (const one of this.#puts) {
-      const { key, pttl } = one;
-      const gone = !isRemoval(one) ? null : !replies.isError && isOne(answer, replies.at) ? 'deleted' : 'neither';
-      const refusal = refusalOf(one, replies);
-      if (refusal !== null) {
-        this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
-        continue;
-      }
+    puts.each(new Scalars(answer), (key, { refusal, gone, pttl }) => {
+      if (refusal !== null)
+        return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
       this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
       this.events.confirmed(key, late && pttl > 0, gone);
-    }
+    });
   }
 
   #fail(key: K, code: CopyErrorCode, why: string): void {
     this.events.failed(key, new CopyError(code, why));
   }
 }
-
-/** Whether the reply at `at` is `:1`. */
-const isOne = (replies: Buffer, at: number): boolean => replies[at + 1] === ONE;
-const ONE = '1'.charCodeAt(0);
 
 /**
  * Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile.

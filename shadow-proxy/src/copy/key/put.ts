@@ -61,19 +61,38 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   return { key, commands: isString ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
 }
 
-const value = new Span();
-const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
+/** Whether it is a string that stays until it is deleted. */
+export const isLastingString = (held: Held): held is Held & { readonly payload: Buffer } =>
+  held.payload !== null && held.pttl === -1 && held.payload[0] === WRITTEN.string;
+
+/** Adds the name of a key and the string that it holds, as arguments. @throws {TranscodeError} */
+export function putPair(name: Buffer, payload: Buffer, to: CommandWriter): void {
+  const taken = openValue(payload);
+  to.argument(name);
+  putValue(taken, to);
+}
 
 function putString(name: Buffer, payload: Buffer, args: number, to: CommandWriter): void {
+  const taken = openValue(payload);
+  to.command(args).raw(SET).argument(name);
+  putValue(taken, to);
+}
+
+const value = new Span();
+
+/** Opens the string: null where `value` has it, else itself: what is long, a number or with something behind it. */
+function openValue(payload: Buffer): Buffer | null {
   checkFooter(payload);
   const limit = payload.length - FOOTER;
-  // What is long, a number or with something behind it is the rest's.
-  const isPlain = value.open(payload, 1, limit) && value.next === limit;
-  const taken = isPlain ? null : openString(payload);
-  to.command(args).raw(SET).argument(name);
+  return value.open(payload, 1, limit) && value.next === limit ? null : openString(payload);
+}
+
+function putValue(taken: Buffer | null, to: CommandWriter): void {
   if (taken === null) to.argument(value.bytes, value.start, value.end);
   else to.argument(taken);
 }
+
+const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
 function putOther(name: Buffer, payload: Buffer, to: CommandWriter): void {
   const version = checkFooter(payload);
@@ -88,14 +107,17 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter): void {
 /** Whether it takes the key from the mirror: the authority does not have it. */
 export const isRemoval = ({ pttl }: Put<unknown>): boolean => pttl === -2 || pttl === 0;
 
-/** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean no expiry. */
-export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number): Buffer {
+/**
+ * The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean no expiry.
+ * @param base where in the frame they begin
+ */
+export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number, base = 0): Buffer {
   const out = new CommandWriter(frame.length);
   let from = 0;
   for (const { pttl, ttlStart, ttlEnd } of puts) {
     if (pttl <= 0) continue;
-    out.raw(frame.subarray(from, ttlStart)).integer(Math.max(1, Math.round(pttl - ms)));
-    from = ttlEnd;
+    out.raw(frame.subarray(from, base + ttlStart)).integer(Math.max(1, Math.round(pttl - ms)));
+    from = base + ttlEnd;
   }
   return out.raw(frame.subarray(from)).finish();
 }
