@@ -26,6 +26,10 @@ export class Deadlines {
   /** @param oldest what expired before this moment is of no interest to anybody any more */
   constructor(private readonly oldest: () => number) {}
 
+  get isEmpty(): boolean {
+    return this.#used === 0;
+  }
+
   /** Whether there can be a key that expires at or after `from`. */
   any(from: number): boolean {
     return this.#last >= from;

@@ -111,9 +111,8 @@ export class Expiry implements ExpiryEdges {
 
   /** A key was copied: `pttl` is what the authority said, between `from` and now. */
   copied(db: number, key: Buffer, pttl: number, from: number, now: number): void {
-    const hash = this.#hash(db, key);
-    if (pttl >= 0) this.#note(hash, from, now, pttl, false);
-    else this.#deadlines.forget(hash);
+    if (pttl >= 0) this.#note(this.#hash(db, key), from, now, pttl, false);
+    else if (!this.#deadlines.isEmpty) this.#deadlines.forget(this.#hash(db, key));
   }
 
   /** The command `asked` was carried out on the mirror as `told`. */

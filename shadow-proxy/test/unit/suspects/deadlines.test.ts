@@ -33,7 +33,9 @@ test('the same name in another database is another key', () => {
 
 test('a new time to live replaces the old one, or is added to it; a key without one has none', () => {
   const deadlines = new Deadlines(() => 0);
+  assert.equal(deadlines.isEmpty, true);
   deadlines.note(1, 100, 110);
+  assert.equal(deadlines.isEmpty, false);
   deadlines.note(1, 500, 510);
   assert.deepEqual([deadlines.within(1, 0, 200), deadlines.within(1, 505, 505)], [false, true]);
   deadlines.widen(1, 100, 110);
