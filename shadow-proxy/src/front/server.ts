@@ -9,7 +9,7 @@ import {
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import type { ListenTls } from '../plan/endpoint.js';
 
-/** Clients that may wait to be accepted: as many as connect at once after a restart. Linux allows no more by default. */
+/** Clients that may wait to be accepted, as many connect at once after a restart. Linux has no more by default. */
 const BACKLOG = 4096;
 
 export interface ServerOptions {
