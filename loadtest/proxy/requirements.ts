@@ -128,16 +128,26 @@ export const pointOf = ({ ratio, pipeline, clients }: Requirement, points: reado
  */
 export type Verdict = 'holds' | 'missed' | 'out of reach' | 'rate not kept' | 'not measured';
 
-/** @param measured the median of the rounds. @param kept whether all peers kept the rate of the point */
-export function verdictOf({ bound, value }: Requirement, measured: number | undefined, kept: boolean): Verdict {
+/**
+ * @param measured the median of the rounds
+ * @param kept whether all peers kept the rate of the point
+ * @param reach what a proxy that takes no CPU time would reach (`reachOf`); null where that is no question
+ */
+export function verdictOf(
+  { bound, value }: Requirement,
+  measured: number | undefined,
+  kept: boolean,
+  reach: number | null,
+): Verdict {
   if (measured === undefined) return 'not measured';
   if (!kept) return 'rate not kept';
-  return (bound === '<=' ? measured <= value : measured >= value) ? 'holds' : 'missed';
+  if (bound === '<=' ? measured <= value : measured >= value) return 'holds';
+  return reach !== null && reach < value ? 'out of reach' : 'missed';
 }
 
 export interface Judgement extends Requirement {
   readonly measured: Spread | null;
-  /** What a proxy that takes no CPU time would reach (`reachOf`). */
+  /** As for `verdictOf`. */
   readonly reach: number | null;
   readonly verdict: Verdict;
 }
@@ -150,7 +160,5 @@ export function judge(samples: readonly Sample[], requirement: Requirement, core
   const peers = samples.filter((sample) => samePoint(sample, point)).map(({ peer }) => peer);
   const kept = peers.every((peer) => keptRate(rowOf(samples, peer, point)));
   const reach = reachOf(samples, requirement.peer, requirement.ratio, point, cores);
-  const verdict = verdictOf(requirement, measured?.median, kept);
-  const outOfReach = verdict === 'missed' && reach !== null && reach < requirement.value;
-  return { ...requirement, measured, reach, verdict: outOfReach ? 'out of reach' : verdict };
+  return { ...requirement, measured, reach, verdict: verdictOf(requirement, measured?.median, kept, reach) };
 }

@@ -104,6 +104,9 @@ export function ratioOf(
   return spreadOf([...own].filter(([round]) => other.has(round)).map(([round, value]) => value / other.get(round)!));
 }
 
+/** Commands a second beside what takes so many seconds of CPU for a million of them, on all cores. */
+export const mostOpsBeside = (cpu: number, cores: number): number => (cores * 1e6) / cpu;
+
 /**
  * The most that any peer in the place of `peer` could reach of the throughput of the one that it is compared with: one
  * that takes no CPU time itself, while the load and both servers take what they took, on all cores. By the median of
@@ -122,7 +125,7 @@ export function reachOf(
     .filter((s) => s.peer === peer && samePoint(s, point))
     .map(({ loadCpu, sourceCpu, targetCpu }) => loadCpu + sourceCpu + targetCpu);
   const [rest, reached] = [median(others), rowOf(samples, to, point).opsPerSecond];
-  return rest === null || reached === null ? null : (cores * 1e6) / rest / reached;
+  return rest === null || reached === null ? null : mostOpsBeside(rest, cores) / reached;
 }
 
 export function rowOf(samples: readonly Sample[], peer: PeerName, point: Point): Row {

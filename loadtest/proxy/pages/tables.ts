@@ -1,11 +1,18 @@
 /** The tables that pages fill from docs/figures.json, by the name behind `<!-- figures: `. Pure. */
-import { comparable, COMPARISON_NAMES, COMPARISONS, keptRate } from '../bench/figures.js';
+import { comparable, COMPARISON_NAMES, COMPARISONS, keptRate, mostOpsBeside } from '../bench/figures.js';
 import { isShadow } from '../bench/peers.js';
 import { pointKey } from '../bench/point.js';
 import type { Columns } from '../bench/record.js';
 import { markdownTable } from '../bench/report.js';
 import { CORES, scaled, type Costs } from '../bench/scaling.js';
-import { boundOf, MEMORY_REQUIREMENT, REQUIREMENTS, verdictOf, type Verdict } from '../requirements.js';
+import {
+  boundOf,
+  MEMORY_REQUIREMENT,
+  REQUIREMENTS,
+  verdictOf,
+  type Requirement,
+  type Verdict,
+} from '../requirements.js';
 import { recordedPeers, written, type RecordedPeer, type RecordedRun, type Runs } from './runs.js';
 
 const fixed = (value: number | undefined, digits = 2): string => value?.toFixed(digits) ?? '–';
@@ -64,31 +71,46 @@ function comparisons(run: RecordedRun): string {
 
 function required(run: RecordedRun, { soak }: Runs): string {
   return markdownTable(
-    ['required', 'ratio', 'load', 'wanted', 'measured', ''],
+    ['required', 'ratio', 'load', 'wanted', 'measured', 'at most here', ''],
     [
       ...REQUIREMENTS.map((requirement) => {
         const { ratio, pipeline, clients, says } = requirement;
         const rows = recordedPeers(run).filter(
           (row) => row.pipeline === pipeline && row.clients === clients && comparable(ratio, row),
         );
-        const own = rows.find(({ peer }) => peer === 'shadow');
+        const own = rows.find(({ peer }) => peer === requirement.peer);
         const measured = own && run.figures[`${own.key} ${ratio}`];
-        const verdict = verdictOf(requirement, measured?.median, rows.every(kept));
+        const reach = own ? reachIn(run, own, rows, requirement) : null;
+        const verdict = verdictOf(requirement, measured?.median, rows.every(kept), reach);
         const at = own?.rate
           ? `${written(own.rate)} commands a second, ${written(clients)} clients`
           : load(requirement);
-        return [says, COMPARISONS[ratio].title, at, boundOf(requirement), spread(measured), verdict];
+        const most = reach === null ? '–' : fixed(reach);
+        return [says, COMPARISONS[ratio].title, at, boundOf(requirement), spread(measured), most, verdict];
       }),
       memory(soak),
     ],
   );
 }
 
+/** `reachOf` of the recorded run, on as many cores as its machine had. */
+function reachIn(
+  { figures, machine }: RecordedRun,
+  { key }: RecordedPeer,
+  rows: readonly RecordedPeer[],
+  { ratio }: Requirement,
+): number | null {
+  const { measure, to } = COMPARISONS[ratio];
+  const [costs, other] = [figures[`${key} costs`], rows.find(({ peer }) => peer === to)?.columns['ops/s']];
+  if (measure !== 'opsPerSecond' || costs === undefined || other === undefined) return null;
+  return mostOpsBeside(costs.load + costs.redis + costs.keydb, parseInt(machine, 10)) / other;
+}
+
 function memory(soak: RecordedRun | undefined): string[] {
   const rss = soak?.figures.memory?.['highest RSS MiB'];
   const { says, maxRssMib } = MEMORY_REQUIREMENT;
   const verdict: Verdict = rss === undefined ? 'not measured' : rss < maxRssMib ? 'holds' : 'missed';
-  return [says, 'highest RSS', '`npm run soak`', `< ${maxRssMib} MiB`, `${written(rss)} MiB`, verdict];
+  return [says, 'highest RSS', '`npm run soak`', `< ${maxRssMib} MiB`, `${written(rss)} MiB`, '–', verdict];
 }
 
 function latency(run: RecordedRun): string {
