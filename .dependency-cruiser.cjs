@@ -100,7 +100,9 @@ module.exports = {
       comment: 'The product does not need its tests',
       severity: 'error',
       from: { path: `^${SRC}/` },
-      to: { path: '^(shadow-proxy/test|loadtest|conformance|drills|rehearsal|dashboards|terraform|mutants)/' },
+      to: {
+        path: '^(shadow-proxy/test|loadtest|conformance|drills|rehearsal|packaging|dashboards|terraform|mutants)/',
+      },
     },
     {
       name: 'resolvable',

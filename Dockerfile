@@ -6,17 +6,12 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run archive && mkdir /release && tar -xzf dist/redis-to-keydb.tar.gz -C /release
 
 FROM node:20-slim
 WORKDIR /kit
-# As ansible/archive.sh packs a release: no sources, so that nothing is compiled when it starts.
-COPY --from=build /kit/package.json ./
-COPY --from=build /kit/node_modules ./node_modules
-COPY --from=build /kit/dist ./dist
-COPY --from=build /kit/loadtest/profiles ./loadtest/profiles
-COPY --from=build /kit/runbooks ./runbooks
-COPY --from=build /kit/shadow-proxy/bin ./shadow-proxy/bin
+# A release: it has no sources, so that nothing is compiled when it starts.
+COPY --from=build /release ./
 RUN ln -s /kit/shadow-proxy/bin/shadow-proxy.mjs /usr/local/bin/shadow-proxy \
   && ln -s /kit/shadow-proxy/bin/shadow-compare.mjs /usr/local/bin/shadow-compare \
   && install -d -o node -g node /var/lib/shadow-proxy

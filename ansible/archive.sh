@@ -1,5 +1,19 @@
 #!/bin/sh
-# Packs a release of the kit for the role migration_kit: archive.sh FILE. `npm run archive` builds first.
+# Packs a release of the kit: archive.sh FILE [PATH …]. It has the files of the npm package (`files` in package.json),
+# the packages that they need, and the paths. The Ansible role migration_kit, the image and the Debian package install
+# it. `npm run archive` builds first.
 set -eu
 cd "$(dirname "$0")/.."
-tar --create --gzip --file "$1" --exclude='*.tar.gz' --exclude='*.log' dist loadtest/profiles node_modules package.json runbooks shadow-proxy/bin
+file=$1
+shift
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+# Each in a command of its own, so that it fails where they fail.
+packed=$(npm pack --dry-run --json --ignore-scripts)
+needed=$(npm ls --omit=dev --all --parseable)
+{
+  printf '%s' "$packed" | node -p 'JSON.parse(fs.readFileSync(0))[0].files.map(({ path }) => path).join("\n")'
+  # A nested one comes with its parent.
+  printf '%s\n' "$needed" | sed -n "s|^$PWD/||p" | grep -v 'node_modules/.*node_modules/'
+} > "$list"
+tar --create --gzip --file "$file" --owner=0 --group=0 --numeric-owner --mode='u+w,go-w,a+rX' --files-from="$list" "$@"

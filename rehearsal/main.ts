@@ -57,7 +57,8 @@ async function rehearse(): Promise<number> {
     const ansible = await prepareAnsible(log);
     hosts = new Hosts(mkdtempSync('/var/tmp/rehearsal-'), image, log);
     const archive = join(hosts.directory, 'kit.tar.gz');
-    await run(['sh', join(ROOT, 'ansible', 'archive.sh'), archive], { log });
+    // The load of the rehearsal runs on a host, too.
+    await run(['sh', join(ROOT, 'packaging', 'archive.sh'), archive, 'dist/rehearsal/traffic'], { log });
     const booted = await hosts.up(HOSTS);
     timeline.say(`${booted.length} hosts are up: ${HOSTS.join(', ')}`);
     const ssh = { key: hosts.key, options: hosts.sshOptions.slice(2) };

@@ -23,7 +23,7 @@ const stores: Store[] = [ioredisStore(new Redis({ lazyConnect: true })), nodeRed
 process.stdout.write(\`\${stores.length} \${typeof Counters.open}\`);
 `;
 
-test('packed and installed, it runs and type-checks with both clients', async () => {
+test('packed and installed, it runs and type-checks with both clients, as ES and CommonJS modules', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'counters-package-'));
   try {
     const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: join(ROOT, 'counters') });
@@ -31,7 +31,7 @@ test('packed and installed, it runs and type-checks with both clients', async ()
       { filename: string; files: { path: string }[] },
     ];
     assert.ok(
-      files.every(({ path }) => /^(dist\/|package\.json|README\.md)/.test(path)),
+      files.every(({ path }) => /^(dist\/|package\.json|README\.md|LICENSE)/.test(path)),
       files.map(({ path }) => path).join(),
     );
 
@@ -43,14 +43,28 @@ test('packed and installed, it runs and type-checks with both clients', async ()
       await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name));
     await writeFile(join(dir, 'package.json'), '{ "type": "module" }');
     await writeFile(join(dir, 'use.ts'), USE);
+    await writeFile(join(dir, 'use-common.cts'), USE);
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     await run(
       process.execPath,
-      [tsc, '--strict', '--skipLibCheck', '--types', 'node', '--target', 'es2022', '--module', 'nodenext', 'use.ts'],
+      [
+        tsc,
+        '--strict',
+        '--skipLibCheck',
+        '--types',
+        'node',
+        '--target',
+        'es2022',
+        '--module',
+        'nodenext',
+        'use.ts',
+        'use-common.cts',
+      ],
       { cwd: dir },
     );
-    assert.equal((await run(process.execPath, ['use.js'], { cwd: dir })).stdout, '2 function');
-    assert.match(await readFile(join(installed, 'dist', 'index.d.ts'), 'utf8'), /Counters/);
+    for (const file of ['use.js', 'use-common.cjs'])
+      assert.equal((await run(process.execPath, [file], { cwd: dir })).stdout, '2 function');
+    assert.match(await readFile(join(dir, 'use-common.cjs'), 'utf8'), /require\("redis-to-keydb-counters"\)/);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -1,0 +1,42 @@
+/** The versions of Node that the packages are tried with. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from '../../rehearsal/run.js';
+
+/** Besides the one that runs this. */
+const MAJORS = [22, 24];
+
+export interface Node {
+  readonly version: string;
+  readonly path: string;
+}
+
+/**
+ * This one, and those that `NODE_22` and `NODE_24` name; where they name none, npm's packages of Node's binaries.
+ * @param folder for what is fetched
+ */
+export async function findNodes(folder: string): Promise<{ nodes: Node[]; missing: string[] }> {
+  const nodes: Node[] = [{ version: process.versions.node, path: process.execPath }];
+  const missing: string[] = [];
+  for (const major of MAJORS.filter((one) => !nodes[0].version.startsWith(`${one}.`))) {
+    try {
+      const path = process.env[`NODE_${major}`] ?? (await fetchNode(join(folder, String(major)), major));
+      const { stdout } = await run([path, '--version']);
+      if (!stdout.startsWith(`v${major}.`)) throw new Error(`${path} is ${stdout.trim()}`);
+      nodes.push({ version: stdout.trim().slice(1), path });
+    } catch (error) {
+      const reason = (error as Error).message.split('\n').find((line) => /^npm error |^.* is v/.test(line));
+      missing.push(`Node ${major}, which could not be had (${reason ?? 'npm failed'}): set NODE_${major} to its path`);
+    }
+  }
+  return { nodes, missing };
+}
+
+/** npm's package `node` takes its binary from this one, with a script at installation. @returns the binary's path */
+async function fetchNode(folder: string, major: number): Promise<string> {
+  const name = `node-${process.platform}-${process.arch}`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{}');
+  await run(['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', `${name}@${major}`], { cwd: folder });
+  return join(folder, 'node_modules', name, 'bin', 'node');
+}
