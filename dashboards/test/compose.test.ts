@@ -134,5 +134,5 @@ test('the image has what a release has, and runs as nobody in particular', () =>
   const steps = read(join(ROOT, 'Dockerfile'));
   assert.match(steps, /^RUN npm run archive .*dist\/redis-to-keydb\.tar\.gz/m);
   assert.match(steps, /^COPY --from=build \/release \.\/$/m);
-  assert.match(steps, /^USER node$/m);
+  assert.match(steps, /^USER 1000:1000$/m);
 });

@@ -1,0 +1,33 @@
+/** A Debian in a folder, with this Node: what the image is built on, and the package is installed in. */
+import { copyFileSync, cpSync, existsSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { run } from '../../rehearsal/run.js';
+
+const MIRROR = process.env.DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
+const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+
+/** @returns why a test that needs root and these programs is skipped; false where it can run */
+export function lacks(...programs: readonly string[]): string | false {
+  if (process.platform !== 'linux') return `NOT TESTED: needs Linux, and this is ${process.platform}`;
+  if (process.getuid?.() !== 0) return 'NOT TESTED: needs root';
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const missing = programs.filter((program) => !folders.some((folder) => existsSync(join(folder, program))));
+  return missing.length > 0 && `NOT TESTED: no ${missing.join(', ')} on this machine`;
+}
+
+/** Makes it in a minute, with the network. It trusts the certificates that this machine trusts. */
+export async function makeDebian(root: string): Promise<void> {
+  const packages = 'ca-certificates,libatomic1';
+  await run(['debootstrap', '--variant=minbase', `--include=${packages}`, 'bookworm', root, MIRROR]);
+  if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(root, CERTIFICATES));
+  copyFileSync(process.execPath, join(root, 'usr/local/bin/node'));
+}
+
+/** Adds this machine's npm. */
+export async function addNpm(root: string): Promise<void> {
+  const npm = join((await run(['npm', 'root', '--global'])).stdout.trim(), 'npm');
+  const modules = join(root, 'usr/local/lib/node_modules');
+  mkdirSync(modules, { recursive: true });
+  cpSync(realpathSync(npm), join(modules, 'npm'), { recursive: true });
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
+}
