@@ -100,6 +100,8 @@ function protocol(withThreads: (options: RigOptions, body: (rig: Rig) => Promise
   test('one that is one too many gets an error, and one that closes its side gets its last replies', () =>
     withThreads({ limits: { clients: 2 } }, async (rig) => {
       const [, second] = [await rig.wire(), await rig.wire()];
+      // Of clients on two threads, either may be seen first.
+      await until(() => rig.shard.snapshot().clients === 2);
       assert.match(await halfClose(rig.shard.port, Buffer.alloc(0)), /^-ERR max number of clients reached\r\n$/);
       second.destroy();
       await until(() => rig.shard.snapshot().clients === 1);
