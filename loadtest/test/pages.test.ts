@@ -57,7 +57,7 @@ test('the leading table has the ratio of the sequencing thread for each load', (
   assert.match(table('leading'), /\| shadow proxy \| 0\.50 \(0\.40 – 0\.63\) \|/);
 });
 
-test('a requirement holds, is missed, or was not measured; a rate that was not kept is told', () => {
+test('a requirement holds, is missed, or was not measured; a rate that was not kept is named', () => {
   const front: RecordedRun = {
     ...bench,
     figures: {

@@ -232,12 +232,6 @@ static void free_client(struct client *client) {
   free(client);
 }
 
-/* Closes what nobody refers to but the caller, and frees it. */
-static void end_client(struct front *front, struct client *client) {
-  close_client(front, client);
-  if (client->first == -1) free_client(client);
-}
-
 /* What the kernel has not taken is kept; false where there is no memory for it. */
 static bool keep(struct client *client, const uint8_t *bytes, size_t length) {
   size_t left = client->pending_end - client->pending_at;
@@ -419,7 +413,8 @@ static void order(struct front *front, const struct record *record) {
       if (!after_last(front, client)) free_client(client);
       break;
     case DESTROY:
-      end_client(front, client);
+      close_client(front, client);
+      free_client(client);
       break;
   }
 }

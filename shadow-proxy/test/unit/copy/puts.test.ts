@@ -1,4 +1,4 @@
-/** What a mirror is told of several keys at once, and what it answers. */
+/** What a mirror gets for several keys at once, and what it answers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Puts } from '../../../src/copy/key/puts.js';
