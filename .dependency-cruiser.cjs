@@ -48,7 +48,7 @@ const ONLY = {
   guard: ['resp', 'route', 'command', 'plan', 'upstream'],
   assess: ['resp', 'route', 'command', 'plan', 'compare', 'upstream'],
   html: [],
-  local: [],
+  local: ['resp', 'route'],
   runbook: ['route', 'plan'],
 };
 

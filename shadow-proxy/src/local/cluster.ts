@@ -1,0 +1,127 @@
+/** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and who has which slots. */
+import { createConnection } from 'node:net';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import { FrameScanner } from '../resp/scan.js';
+import { SLOTS } from '../route/slot.js';
+import type { SlotRange } from '../route/owner.js';
+import { startKeydb, startRedis, type LocalServer, type ServerConfig } from './servers.js';
+
+const READY_MS = 20_000;
+/** How long a node may be silent before the others call it failed, in ms: a failover begins then. */
+const NODE_TIMEOUT_MS = 1_500;
+
+export interface ClusterOptions {
+  readonly program: 'redis' | 'keydb';
+  /** 1 to 16. A failover needs a majority of at least 3. */
+  readonly masters: number;
+  /** Replicas of each master. */
+  readonly replicas?: number;
+  /** Of each master; equal shares where absent. */
+  readonly ranges?: readonly (readonly SlotRange[])[];
+  /** The first node's port; the others follow. Free ports where absent. */
+  readonly port?: number;
+  readonly config?: ServerConfig;
+}
+
+export interface LocalCluster {
+  /** Masters first, in the order of their ranges; then replicas: replica i is of master i modulo masters. */
+  readonly nodes: readonly LocalServer[];
+  readonly masters: readonly LocalServer[];
+  /** `host:port,host:port` of every node, as a plan takes them. */
+  readonly seeds: string;
+  stop(): Promise<void>;
+}
+
+/** Slots in as many equal, adjoining ranges. */
+export const equalRanges = (parts: number): SlotRange[][] =>
+  Array.from({ length: parts }, (_, i) => [
+    [Math.floor((i * SLOTS) / parts), Math.floor(((i + 1) * SLOTS) / parts) - 1] as const,
+  ]);
+
+/** Resolves when every node sees all slots served. @throws {ServerMissing} {ServerFailed} {Error} */
+export async function startCluster(options: ClusterOptions): Promise<LocalCluster> {
+  const { program, masters: count, replicas = 0, ranges = equalRanges(count) } = options;
+  const start = program === 'redis' ? startRedis : startKeydb;
+  const config = {
+    'cluster-enabled': 'yes',
+    'cluster-config-file': 'nodes.conf',
+    'cluster-node-timeout': NODE_TIMEOUT_MS,
+    'cluster-replica-validity-factor': 0,
+    ...options.config,
+  };
+  const nodes = await Promise.all(
+    Array.from({ length: count * (1 + replicas) }, (_, i) =>
+      start({ config, ...(options.port === undefined ? {} : { port: options.port + i }) }),
+    ),
+  );
+  const masters = nodes.slice(0, count);
+  await Promise.all(
+    masters.flatMap((node, i) =>
+      // One by one: KeyDB 6.3 has no ADDSLOTSRANGE.
+      ranges[i].map(([first, last]) =>
+        askNode(node, 'CLUSTER', 'ADDSLOTS', ...Array.from({ length: last - first + 1 }, (_, n) => first + n)),
+      ),
+    ),
+  );
+  for (const [i, node] of nodes.entries()) await askNode(node, 'CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+  for (const node of nodes.slice(1)) await askNode(node, 'CLUSTER', 'MEET', nodes[0].host, nodes[0].port);
+  await until(async () => (await knownNodes(nodes)).every((known) => known === nodes.length));
+  for (const [i, replica] of nodes.slice(count).entries()) {
+    const id = text(await askNode(masters[i % count], 'CLUSTER', 'MYID'));
+    await askNode(replica, 'CLUSTER', 'REPLICATE', id);
+  }
+  await until(async () => (await Promise.all(nodes.map(isOk))).every(Boolean));
+  await until(async () => (await Promise.all(nodes.slice(count).map(isLinked))).every(Boolean));
+  return {
+    nodes,
+    masters,
+    seeds: nodes.map(({ host, port }) => `${host}:${port}`).join(','),
+    stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
+  };
+}
+
+const knownNodes = (nodes: readonly LocalServer[]): Promise<number[]> =>
+  Promise.all(
+    nodes.map(async (node) => text(await askNode(node, 'CLUSTER', 'NODES')).trim().split('\n').length),
+  );
+
+const isOk = async (node: LocalServer): Promise<boolean> =>
+  text(await askNode(node, 'CLUSTER', 'INFO')).includes('cluster_state:ok');
+
+const isLinked = async (replica: LocalServer): Promise<boolean> =>
+  text(await askNode(replica, 'INFO', 'replication')).includes('master_link_status:up');
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + READY_MS;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`the cluster is not ready after ${READY_MS} ms`);
+    await sleep(50);
+  }
+}
+
+/** One command on a connection of its own, in plaintext and without a login. @throws {Error} with an error reply */
+export async function askNode(
+  { host, port }: { readonly host: string; readonly port: number },
+  ...args: (string | number)[]
+): Promise<Reply> {
+  const socket = createConnection({ host, port });
+  try {
+    await once(socket, 'connect');
+    socket.write(encodeCommand(args));
+    const scanner = new FrameScanner();
+    let received = Buffer.alloc(0);
+    for await (const chunk of socket) {
+      received = Buffer.concat([received, chunk as Buffer]);
+      if (scanner.scan(received, 0, received.length) === -1) continue;
+      const { reply } = decodeReply(received);
+      if (isError(reply)) throw new Error(`${host}:${port} refuses ${args.slice(0, 2).join(' ')}: ${text(reply)}`);
+      return reply;
+    }
+    throw new Error(`${host}:${port} closed the connection`);
+  } finally {
+    socket.destroy();
+  }
+}
