@@ -10,14 +10,15 @@ import { Daemon } from './shard/daemon.js';
 import { createLogger } from './telemetry/log.js';
 import { exitCode, parseArguments, usage } from './cli/exit.js';
 import { proxyProgram, type ProxyOptions } from './cli/proxy-program.js';
+import { describeShards } from './plan/cluster.js';
 import { PlanError } from './plan/errors.js';
-import { loadPlan } from './plan/load.js';
 import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
+import { openPlan } from './upstream/cluster.js';
 import { onStop } from './io/signals.js';
 
 const program = proxyProgram().action(async (options: ProxyOptions) => {
-  const plan = loadPlan(options.plan);
+  const plan = await openPlan(options.plan);
   const shards = options.shard === undefined ? plan.shards.length : 1;
   const problem = memoryProblem(plan, shards, memoryLimit());
   if (!options.check) return serve(plan, options, problem);
@@ -35,14 +36,14 @@ async function serve(plan: Plan, options: ProxyOptions, problem: string | null):
   process.on('SIGHUP', () => {
     if (daemon === undefined) return logger.warn('not serving yet: the plan is not reloaded');
     // The event loop is not held up by more than a file of a few kilobytes.
-    void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) =>
+    void (async () => daemon.reload(await openPlan(options.plan)))().catch((error: Error) =>
       logger.error({ problem: error.message }, 'the plan is not reloaded: the old plan stays in use'),
     );
   });
   // Only servers and passwords: what shards there are, and where, was settled at the start.
-  const reread = (current: Plan): Plan => {
+  const reread = async (current: Plan): Promise<Plan> => {
     try {
-      const now = loadPlan(options.plan);
+      const now = await openPlan(options.plan);
       const shards = current.shards.map((shard) => ({
         ...shard,
         ...pick(now.shards.find(({ name }) => name === shard.name)),
@@ -80,7 +81,10 @@ const pick = (shard: ShardPlan | undefined): Partial<ShardPlan> =>
 
 const console = (text: string): void => void process.stdout.write(`${text}\n`);
 
-const describe = ({ name, shards, workloads }: Plan): string =>
-  `${name}: the plan is valid (${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${workloads.length} ${workloads.length === 1 ? 'workload' : 'workloads'})`;
+const describe = ({ name, cluster, shards, workloads }: Plan): string =>
+  [
+    `${name}: the plan is valid (${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${workloads.length} ${workloads.length === 1 ? 'workload' : 'workloads'})`,
+    ...(cluster === null ? [] : describeShards(shards)),
+  ].join('\n');
 
 await parseArguments(usage(program));

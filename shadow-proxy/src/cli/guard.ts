@@ -12,7 +12,7 @@ import { acceptsWrites, type Cluster, type NodeFacts } from '../guard/facts.js';
 import { hazardsOf, type Hazard } from '../guard/heals.js';
 import type { Safety, Sightings, Verdict } from '../guard/judge.js';
 import { readClusters, targetsOf } from '../guard/read.js';
-import { loadPlan } from '../plan/load.js';
+import { openPlan } from '../upstream/cluster.js';
 import type { Plan } from '../plan/plan.js';
 import { number } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
@@ -65,7 +65,7 @@ export function addGuard(program: Command): void {
     3: 'unknown: a node or the proxy does not answer, or nothing was judged',
   });
   addAdminOptions(command).action(async (options: GuardOptions) => {
-    const plan = loadPlan(planFile(options));
+    const plan = await openPlan(planFile(options));
     if (options.watch) return watch(plan, options);
     const guard = await look(plan, options);
     process.stdout.write(`${options.json ? JSON.stringify(guard, plain, 2) : render(guard)}\n`);

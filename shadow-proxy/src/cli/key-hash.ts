@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { hashKey } from '../compare/redact.js';
-import { loadPlan } from '../plan/load.js';
+import { openPlan } from '../upstream/cluster.js';
 import { readHashKey } from '../storage/hash-key.js';
 import { Router } from '../route/router.js';
 import { CliError, exitCode } from './exit.js';
@@ -31,8 +31,8 @@ export function addKeyHash(program: Command): void {
     .requiredOption('--plan <file>', 'the migration plan, in YAML')
     .option('--shard <name>', 'only this shard (default: all shards of the plan)')
     .option('--json', 'print JSON')
-    .action((key: string, options: KeyHashOptions) => {
-      const hashes = hashesOf(Buffer.from(key), options);
+    .action(async (key: string, options: KeyHashOptions) => {
+      const hashes = await hashesOf(Buffer.from(key), options);
       const lines = hashes.map(
         ({ shard, hash, workload, pattern }) =>
           `${shard}  ${hash}  ${workload}${pattern === null ? '' : ` (${pattern})`}`,
@@ -46,8 +46,8 @@ export function addKeyHash(program: Command): void {
 }
 
 /** @throws {CliError} where no shard has a key for hashes here, or one cannot be read */
-function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): readonly KeyHash[] {
-  const plan = loadPlan(file);
+async function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): Promise<readonly KeyHash[]> {
+  const plan = await openPlan(file);
   const names = plan.shards.map(({ name }) => name).filter((name) => only === undefined || name === only);
   if (names.length === 0)
     throw new CliError(

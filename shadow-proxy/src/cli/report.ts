@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { loadPlan } from '../plan/load.js';
+import { openPlan } from '../upstream/cluster.js';
 import type { Plan } from '../plan/plan.js';
 import type { Report, ShardFacts } from '../report/facts.js';
 import { toHtml } from '../report/html.js';
@@ -77,7 +77,7 @@ function write(out: string, text: string): void {
 }
 
 async function gather(options: ReportOptions): Promise<Report> {
-  const plan = options.plan === undefined ? null : loadPlan(options.plan);
+  const plan = options.plan === undefined ? null : await openPlan(options.plan);
   const facts =
     plan === null || options.admin !== undefined
       ? await withStates(plan, await ask(new AdminClient(options)))

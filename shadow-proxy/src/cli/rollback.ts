@@ -6,7 +6,7 @@ import { formatPoint } from '../storage/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollback.js';
 import { redactSecrets } from '../plan/endpoint.js';
-import { loadPlan } from '../plan/load.js';
+import { openPlan } from '../upstream/cluster.js';
 import { count } from '../text/figures.js';
 import { noReturn } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
@@ -86,7 +86,7 @@ async function rollBackWithoutProxy(
       '--offline needs --plan: it names the shards, their servers and the state directory',
       exitCode.usage,
     );
-  const plan = loadPlan(file);
+  const plan = await openPlan(file);
   const shards = plan.shards.filter(({ name }) => only === undefined || name === only);
   if (shards.length === 0)
     throw new CliError(

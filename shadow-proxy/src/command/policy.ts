@@ -128,9 +128,14 @@ const RULES: readonly Rule[] = [
   ],
   ['refused', 'it would move keys where the proxy does not see them: use DUMP here and RESTORE there', 'migrate'],
   [
+    'local',
+    'clients see the proxies of the shards as the nodes of the cluster',
+    'cluster|slots cluster|shards cluster|nodes cluster|info cluster|myid cluster|keyslot cluster|countkeysinslot cluster|getkeysinslot cluster|links cluster|replicas cluster|slaves cluster|count-failure-reports asking readonly readwrite',
+  ],
+  [
     'refused',
-    'the proxy serves one shard, not a cluster: use a client without cluster mode',
-    'cluster|* asking readonly readwrite restore-asking',
+    'it changes the cluster itself, whose slots must not move while a migration runs: connect directly to one of its nodes',
+    'cluster|* restore-asking',
   ],
   ['refused', 'only KeyDB has it: Redis could not follow', 'expdel expiremember expirememberat pexpirememberat lfence'],
   [

@@ -16,7 +16,9 @@
  * Calls: io, resp, route, plan, upstream.
  */
 import { isError, text } from '../resp/decode.js';
+import { commonSlots } from '../plan/cluster.js';
 import type { Address } from '../plan/endpoint.js';
+import { parseSlots } from '../plan/owns.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from '../upstream/connection.js';
 import type { Dialer } from '../upstream/dialer.js';
@@ -117,11 +119,12 @@ export class Lease {
   constructor(
     readonly side: Side,
     readonly dialer: Dialer,
+    /** `name`, or, of a cluster, `name@slots`: a shard that has one of these slots has the same lease. */
     private readonly shard: string,
     private readonly process: string,
     private readonly owner: LeaseOwner,
   ) {
-    this.dataName = `${DATA_NAME}:${shard}:${process}`;
+    this.dataName = `${DATA_NAME}:${nameOf(shard)}:${process}`;
   }
 
   get connected(): boolean {
@@ -167,7 +170,7 @@ export class Lease {
     );
     try {
       await greet(connection, 2, this.dialer.credentials, this.#name(word));
-      if (this.dialer.followsSentinel) await requireMaster(connection, this.dialer.label);
+      if (this.dialer.followsMaster) await requireMaster(connection, this.dialer.label);
       const info = await connection.ask('INFO', 'server');
       if (isError(info)) throw new HandshakeRefused(refusalOf(this.side, this.dialer, text(info)));
       this.runId = /run_id:(\w+)/.exec(text(info))?.[1] ?? '';
@@ -341,19 +344,21 @@ export class Lease {
   async #endOthers(lines: ReadonlyMap<number, string>): Promise<void> {
     for (const [id, line] of lines) {
       const name = clientField(line, 'name');
-      const data = name === `${DATA_NAME}:${this.shard}` || name.startsWith(`${DATA_NAME}:${this.shard}:`);
+      const ours = `${DATA_NAME}:${nameOf(this.shard)}`;
+      const data = name === ours || name.startsWith(`${ours}:`);
       if (data && name !== this.dataName) await this.kill(id);
     }
   }
 
   /** Those of the shard, in the order of their numbers; without ourselves, as a rule. */
   #claims(lines: ReadonlyMap<number, string>, withOurs = false): Claim[] {
-    const prefix = `${NAME}:${this.shard}:`;
+    const prefix = `${NAME}:`;
     const claims: Claim[] = [];
     for (const [id, line] of lines) {
       const name = clientField(line, 'name');
       if (!name.startsWith(prefix)) continue;
-      const [process, word, note = ''] = name.slice(prefix.length).split(':');
+      const [shard, process, word, note = ''] = name.slice(prefix.length).split(':');
+      if (!isSameShard(shard, this.shard)) continue;
       if (process === this.process && !withOurs) continue;
       claims.push({
         id,
@@ -366,5 +371,19 @@ export class Lease {
       });
     }
     return claims.sort((a, b) => a.id - b.id);
+  }
+}
+
+const nameOf = (shard: string): string => shard.split('@', 1)[0];
+
+/** Whether both names are of one shard, or of shards of a cluster that have a slot in common. */
+function isSameShard(a: string, b: string): boolean {
+  const [[name, slots], [other, others]] = [a.split('@'), b.split('@')];
+  if (slots === undefined || others === undefined || name === other) return name === other;
+  try {
+    return commonSlots(parseSlots(slots), parseSlots(others)).length > 0;
+  } catch {
+    // Any client may call itself so.
+    return false;
   }
 }

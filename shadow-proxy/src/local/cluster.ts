@@ -85,7 +85,12 @@ export async function startCluster(options: ClusterOptions): Promise<LocalCluste
 
 const knownNodes = (nodes: readonly LocalServer[]): Promise<number[]> =>
   Promise.all(
-    nodes.map(async (node) => text(await askNode(node, 'CLUSTER', 'NODES')).trim().split('\n').length),
+    nodes.map(
+      async (node) =>
+        text(await askNode(node, 'CLUSTER', 'NODES'))
+          .trim()
+          .split('\n').length,
+    ),
   );
 
 const isOk = async (node: LocalServer): Promise<boolean> =>
@@ -103,8 +108,16 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 /** One command on a connection of its own, in plaintext and without a login. @throws {Error} with an error reply */
-export async function askNode(
-  { host, port }: { readonly host: string; readonly port: number },
+export async function askNode(node: Pick<LocalServer, 'host' | 'port'>, ...args: (string | number)[]): Promise<Reply> {
+  const reply = await askRaw(node, ...args);
+  if (isError(reply))
+    throw new Error(`${node.host}:${node.port} refuses ${args.slice(0, 2).join(' ')}: ${text(reply)}`);
+  return reply;
+}
+
+/** Likewise; an error reply is a reply. @throws {Error} where the connection is refused or closed */
+export async function askRaw(
+  { host, port }: Pick<LocalServer, 'host' | 'port'>,
   ...args: (string | number)[]
 ): Promise<Reply> {
   const socket = createConnection({ host, port });
@@ -115,13 +128,36 @@ export async function askNode(
     let received = Buffer.alloc(0);
     for await (const chunk of socket) {
       received = Buffer.concat([received, chunk as Buffer]);
-      if (scanner.scan(received, 0, received.length) === -1) continue;
-      const { reply } = decodeReply(received);
-      if (isError(reply)) throw new Error(`${host}:${port} refuses ${args.slice(0, 2).join(' ')}: ${text(reply)}`);
-      return reply;
+      if (scanner.scan(received, 0, received.length) !== -1) return decodeReply(received).reply;
     }
     throw new Error(`${host}:${port} closed the connection`);
   } finally {
     socket.destroy();
   }
+}
+
+/**
+ * Moves a slot with all its keys from one master to another, as `redis-cli --cluster reshard` does. @param between
+ * called when the keys have moved and the slot has not
+ */
+export async function moveSlot(
+  slot: number,
+  from: LocalServer,
+  to: LocalServer,
+  masters: readonly LocalServer[],
+  between: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const [fromId, toId] = await Promise.all(
+    [from, to].map(async (node) => text(await askNode(node, 'CLUSTER', 'MYID'))),
+  );
+  await askNode(to, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId);
+  await askNode(from, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId);
+  for (;;) {
+    const { items } = await askNode(from, 'CLUSTER', 'GETKEYSINSLOT', slot, 100);
+    if (items!.length === 0) break;
+    await askNode(from, 'MIGRATE', to.host, to.port, '', 0, 5000, 'KEYS', ...items!.map((key) => text(key)));
+  }
+  await between();
+  for (const node of [to, from, ...masters.filter((each) => each !== to && each !== from)])
+    await askNode(node, 'CLUSTER', 'SETSLOT', slot, 'NODE', toId);
 }

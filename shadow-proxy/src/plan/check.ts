@@ -1,7 +1,7 @@
 /** What no shape can say: the rules between the parts of a plan. Each adds problems; none stops the others. */
 import { counterProblem } from './counters.js';
 import { cacheEndpointProblem } from './elasticache.js';
-import { formatAddress, isLoopback, type Address, type Endpoint } from './endpoint.js';
+import { addressesOf, formatAddress, isLoopback, type Address } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
 import { patternProblem, patternsCover } from './overlap.js';
@@ -100,11 +100,12 @@ function servers(plan: Plan, say: Say): void {
       );
     }
     const twin = plan.shards.findIndex((other) => sameServer(other.source, shard.source));
-    if (twin < i)
+    // Shards of a cluster have its slots, each another part of them.
+    if (twin < i && shard.slots === null)
       say(['shards', i, 'source'], `is the source of shards[${twin}] too: two shards would order the same keys`);
     for (const side of ['source', 'target'] as const) {
       for (const { host } of addressesOf(shard[side])) {
-        const problem = cacheEndpointProblem(host);
+        const problem = shard[side].kind === 'cluster' ? null : cacheEndpointProblem(host);
         if (problem !== null) say(['shards', i, side], problem);
       }
       const looped = plan.shards.findIndex(({ listen }) =>
@@ -116,9 +117,6 @@ function servers(plan: Plan, say: Say): void {
     }
   });
 }
-
-const addressesOf = (endpoint: Endpoint): readonly Address[] =>
-  endpoint.kind === 'server' ? [endpoint] : endpoint.sentinels;
 
 function workloads(plan: Plan, say: Say): void {
   const patterns = plan.workloads.flatMap((workload, i) => workload.keys.map((pattern, k) => ({ pattern, i, k })));

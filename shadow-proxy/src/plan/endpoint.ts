@@ -9,6 +9,8 @@
  * They may hold `${NAME}`, which stands for the environment variable's raw value (no percent-encoding needed).
  */
 
+import type { SlotRange } from '../route/owner.js';
+
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -45,8 +47,19 @@ export interface SentinelEndpoint extends Common {
   readonly sentinelPassword: string | null;
 }
 
-/** Where a source or a target is: a server, or the Sentinels that know it. */
-export type Endpoint = ServerEndpoint | SentinelEndpoint;
+/** The master of some slots of a cluster: the one that has the most of them. */
+export interface ClusterEndpoint extends Common {
+  readonly kind: 'cluster';
+  /** Nodes that are asked which master that is. */
+  readonly seeds: readonly Address[];
+  readonly slots: readonly SlotRange[];
+  /** That master's node ID and address when the shards were derived; a failover gives the slots to another node. */
+  readonly master: string;
+  readonly at: Address;
+}
+
+/** Where a source or a target is: a server, the Sentinels that know it, or the cluster of which it serves a slot. */
+export type Endpoint = ServerEndpoint | SentinelEndpoint | ClusterEndpoint;
 
 /** What `tls.createServer` needs. */
 export interface ListenTls {
@@ -82,9 +95,10 @@ const SHAPE = /^([a-z+]+):\/\/(?:(.*)@)?([^@/]*)(?:\/(.*))?$/;
 
 /**
  * Takes a URL apart.
+ * @param severalHosts whether `redis://` may name several nodes, as those of a cluster
  * @throws {UrlError}
  */
-export function parseUrl(url: string): ParsedUrl {
+export function parseUrl(url: string, severalHosts = false): ParsedUrl {
   const [, scheme, userinfo, hosts, path = ''] = SHAPE.exec(url) ?? [];
   if (!SCHEMES.includes(scheme as ParsedUrl['scheme'])) {
     throw new UrlError(
@@ -100,7 +114,8 @@ export function parseUrl(url: string): ParsedUrl {
     throw new UrlError('has too many parts after the host: only a database number is allowed there');
   const db = segments.length ? integer(segments[0], 'database', 0, 2 ** 31 - 1) : 0;
   const addresses = hosts.split(',').map((host) => parseAddress(host, sentinel ? 26379 : 6379));
-  if (!sentinel && addresses.length > 1) throw new UrlError('has several hosts: allowed with redis+sentinel:// only');
+  if (!sentinel && !severalHosts && addresses.length > 1)
+    throw new UrlError('has several hosts: allowed with redis+sentinel:// only');
   return { scheme: scheme as ParsedUrl['scheme'], ...credentials(userinfo), addresses, master, db };
 }
 
@@ -187,6 +202,10 @@ export const redactSecrets = (text: string): string =>
     ACL_PASSWORD,
     '***',
   );
+
+/** Every address that the endpoint names. */
+export const addressesOf = (endpoint: Endpoint): readonly Address[] =>
+  endpoint.kind === 'server' ? [endpoint] : endpoint.kind === 'sentinel' ? endpoint.sentinels : endpoint.seeds;
 
 /** `host:port`, an IPv6 host in brackets. */
 export const formatAddress = ({ host, port }: Address): string =>

@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
+import type { ClusterPlan, ClusterSide } from './cluster.js';
+import { formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
 import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { parseSlots } from './owns.js';
 import type { AdminPlan, Gates, Plan, ShardPlan, WorkloadPlan } from './plan.js';
-import type { AdminFile, EndpointFile, PlanFile, ShardFile } from './schema.js';
+import type { AdminFile, ClusterFile, EndpointFile, PlanFile, ShardFile } from './schema.js';
 import type { Owns } from '../route/owner.js';
 
 export interface Surroundings {
@@ -22,11 +23,22 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
   const read = new Reader(surroundings, problems);
   const { topology, onAuthorityChange, threads, sockets, failover, limits } = file;
   const { ledger, gates, knownClients, knownUsers } = file;
-  const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
+  if ((file.shards === undefined) === (file.cluster === undefined))
+    problems.push(
+      file.shards === undefined
+        ? { path: ['shards'], message: 'is missing: give shards, or cluster for a Redis Cluster' }
+        : {
+            path: ['cluster'],
+            message: 'and shards are both given: the shards of a cluster are derived, leave one out',
+          },
+    );
+  const cluster = file.cluster ? read.cluster(file.cluster, ['cluster']) : null;
+  const shards = sharedTargets((file.shards ?? []).map((shard, i) => read.shard(shard, ['shards', i])));
   const plan: Plan = {
     version: 1,
     name: file.name,
     shards,
+    cluster,
     workloads: file.workloads.map(({ channels = [], ...rest }) => workload({ ...rest, channels }, file)),
     default: workload({ ...file.default, name: 'default', keys: [], channels: [] }, file),
     gates,
@@ -44,6 +56,8 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
   };
   return { plan: problems.length === 0 ? plan : null, problems };
 }
+
+const ANY_HOST: readonly string[] = ['0.0.0.0', '::'];
 
 /** Stands in for an admin address that cannot be read, while the other problems are collected. */
 const NO_ADMIN: AdminPlan = { host: '', port: 0, token: null };
@@ -83,6 +97,17 @@ function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
 export const neighboursOf = (plan: Plan, shard: ShardPlan): readonly ShardPlan[] =>
   plan.shards.filter((other) => other.name !== shard.name && sameServer(other.target, shard.target));
 
+/** The names of the other shards of the plan that have each of the shard's servers: of a source, only those of a cluster. */
+export const sharersOf = (plan: Plan, shard: ShardPlan): Readonly<Record<'source' | 'target', readonly string[]>> => {
+  const others = plan.shards.filter(({ name }) => name !== shard.name);
+  return {
+    source: shard.sharedSource
+      ? others.filter(({ source }) => sameServer(source, shard.source)).map(({ name }) => name)
+      : [],
+    target: neighboursOf(plan, shard).map(({ name }) => name),
+  };
+};
+
 /**
  * Whether both surely lead to one server: they name the same address, or the same master of Sentinels they have in
  * common.
@@ -90,6 +115,8 @@ export const neighboursOf = (plan: Plan, shard: ShardPlan): readonly ShardPlan[]
 export function sameServer(a: Endpoint, b: Endpoint): boolean {
   if (a.kind === 'server' && b.kind === 'server') return a.host === b.host && a.port === b.port;
   if (a.kind === 'server' || b.kind === 'server' || a.master !== b.master) return false;
+  // A node ID is one node's alone.
+  if (a.kind === 'cluster' || b.kind === 'cluster') return a.kind === b.kind;
   return a.sentinels.some((s) => b.sentinels.some((other) => s.host === other.host && s.port === other.port));
 }
 
@@ -107,9 +134,50 @@ class Reader {
       target: this.#endpoint(file, 'target', path),
       owns: this.#owns(file.owns, [...path, 'owns']),
       sharedTarget: false,
+      slots: null,
+      sharedSource: false,
+      announce: null,
       region: file.region ?? null,
       admin: file.admin ? this.admin(file.admin, [...path, 'admin']) : null,
     };
+  }
+
+  cluster(file: ClusterFile, path: PlanPath): ClusterPlan | null {
+    const source = this.#clusterSide(file, 'source', path);
+    const target = this.#clusterSide(file, 'target', path);
+    const listen = this.#listen(file, path);
+    const announce = listen && this.#try([...path, 'announce'], () => this.#announce(file, listen));
+    const admin = file.admin ? this.admin(file.admin, [...path, 'admin']) : null;
+    if (source === null || target === null || listen === null || announce === null) return null;
+    return { source, target, listen, announce, cuts: [...file.cuts].sort((a, b) => a - b), admin };
+  }
+
+  #announce({ announce }: ClusterFile, listen: Listen): string {
+    if (announce === undefined) {
+      if (ANY_HOST.includes(listen.host))
+        throw new UrlError(
+          `is missing, and listen is ${listen.host}: give the host:port by which clients reach the proxies`,
+        );
+      return formatAddress(listen);
+    }
+    const given = interpolate(announce, this.surroundings.env);
+    parseAddress(given.replaceAll('{shard}', 'slots-0'));
+    return given;
+  }
+
+  #clusterSide(file: ClusterFile, side: 'source' | 'target', path: PlanPath): ClusterSide | null {
+    const given = typeof file[side] === 'string' ? { url: file[side] } : file[side];
+    const where = [...path, side];
+    return this.#try(typeof file[side] === 'string' ? where : [...where, 'url'], () => {
+      const url = parseUrl(interpolate(given.url, this.surroundings.env), true);
+      if (url.master !== null)
+        throw new UrlError('is a Sentinel URL: write redis://host:port,host:port with nodes of the cluster');
+      if (url.db !== 0) throw new UrlError('has a database: a cluster has only database 0, so leave it out');
+      if (url.addresses.some(({ port }) => port === 0)) throw new UrlError('has port 0, which is not a valid port');
+      const password = this.#password(given.passwordFile, url, where);
+      const tls = this.#clientTls(file, side, url, path);
+      return { label: formatUrl({ ...url, password }), tls, username: url.username, password, seeds: url.addresses };
+    });
   }
 
   #owns(owns: ShardFile['owns'], path: PlanPath): Owns | null {
@@ -131,7 +199,7 @@ class Reader {
     });
   }
 
-  #listen(file: ShardFile, path: PlanPath): Listen | null {
+  #listen(file: Pick<ShardFile, 'listen' | 'tls'>, path: PlanPath): Listen | null {
     return this.#try([...path, 'listen'], () => {
       const url = parseUrl(interpolate(file.listen, this.surroundings.env));
       if (url.master !== null)
@@ -145,7 +213,7 @@ class Reader {
     });
   }
 
-  #listenTls(file: ShardFile, url: ParsedUrl, path: PlanPath): ListenTls | null {
+  #listenTls(file: Pick<ShardFile, 'tls'>, url: ParsedUrl, path: PlanPath): ListenTls | null {
     const files = file.tls?.listen;
     const where = [...path, 'tls', 'listen'];
     if (url.scheme === 'redis') {
@@ -166,11 +234,9 @@ class Reader {
     return this.#try(typeof file[side] === 'string' ? where : [...where, 'url'], () => {
       const url = parseUrl(interpolate(given.url, this.surroundings.env));
       if (url.addresses.some(({ port }) => port === 0)) throw new UrlError('has port 0, which is not a valid port');
-      const password = this.#secret(given.passwordFile, [...where, 'passwordFile']);
-      if (password !== null && url.password !== null)
-        this.#problem([...where, 'passwordFile'], 'and a password in url are both given: leave one out');
+      const password = this.#password(given.passwordFile, url, where);
       const tls = this.#clientTls(file, side, url, path);
-      const common = { tls, username: url.username, password: password ?? url.password, db: url.db };
+      const common = { tls, username: url.username, password, db: url.db };
       const sentinelLogin = {
         sentinelUsername: given.sentinelUsername ?? null,
         sentinelPassword: this.#secret(given.sentinelPasswordFile, [...where, 'sentinelPasswordFile']),
@@ -181,7 +247,20 @@ class Reader {
     });
   }
 
-  #clientTls(file: ShardFile, side: 'source' | 'target', url: ParsedUrl, path: PlanPath): ClientTls | null {
+  /** Of the file, or of the URL. */
+  #password(file: string | undefined, url: ParsedUrl, where: PlanPath): string | null {
+    const password = this.#secret(file, [...where, 'passwordFile']);
+    if (password !== null && url.password !== null)
+      this.#problem([...where, 'passwordFile'], 'and a password in url are both given: leave one out');
+    return password ?? url.password;
+  }
+
+  #clientTls(
+    file: Pick<ShardFile, 'tls'>,
+    side: 'source' | 'target',
+    url: ParsedUrl,
+    path: PlanPath,
+  ): ClientTls | null {
     const files = file.tls?.[side];
     if (url.scheme.startsWith('rediss')) {
       const { servername, ...pems } = files ?? {};

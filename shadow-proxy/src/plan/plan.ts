@@ -6,9 +6,10 @@
  * Called by: every room after it.
  * Calls: route.
  */
-import type { Owns } from '../route/owner.js';
+import type { Owns, SlotRange } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';
-import type { Endpoint, Listen } from './endpoint.js';
+import type { ClusterPlan } from './cluster.js';
+import type { Address, Endpoint, Listen } from './endpoint.js';
 
 /**
  * - `plain`: one key a counter.
@@ -24,7 +25,9 @@ export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];
 export interface Plan {
   readonly version: 1;
   readonly name: string;
+  /** Of a plan with `cluster`, empty until the slot maps of both sides are read (`upstream/cluster.ts`). */
   readonly shards: readonly ShardPlan[];
+  readonly cluster: ClusterPlan | null;
   /** Workloads, in the order in which keys are matched: the first that names a key has it. */
   readonly workloads: readonly WorkloadPlan[];
   /** Has the keys that no workload names. Its name is `default`, its `keys` and `channels` are empty. */
@@ -62,6 +65,12 @@ export interface ShardPlan {
   readonly owns: Owns | null;
   /** True where another shard of the plan has the same target, or this one says which keys it has there. */
   readonly sharedTarget: boolean;
+  /** The slots of a cluster that it serves; null where the source is no cluster. */
+  readonly slots: readonly SlotRange[] | null;
+  /** True where the source's master has slots of other shards, too. */
+  readonly sharedSource: boolean;
+  /** Its address as clients of the cluster are given it; null where the source is no cluster. */
+  readonly announce: Address | null;
   /** The region of its target; null where the topology has none. */
   readonly region: string | null;
   /** The shard's own admin address; where null, the plan's. */

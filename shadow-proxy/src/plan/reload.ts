@@ -56,6 +56,8 @@ const OF_SHARD: readonly Part<ShardPlan>[] = [
   ['source', (shard) => serverOf(shard.source)],
   ['target', (shard) => serverOf(shard.target)],
   ['owns', (shard) => shard.owns],
+  ['slots', (shard) => shard.slots],
+  ['announce', (shard) => shard.announce],
   ['region', (shard) => shard.region],
   ['admin.listen', (shard) => shard.admin && formatAddress(shard.admin)],
 ];
@@ -63,6 +65,8 @@ const OF_SHARD: readonly Part<ShardPlan>[] = [
 /** Which server it is, and who the kit is there: not its password, nor what proves either to the other. */
 const serverOf = (endpoint: Endpoint): unknown => ({
   ...endpoint,
+  // A failover gives the slots of a cluster to another node.
+  ...(endpoint.kind === 'cluster' ? { master: null, at: null } : {}),
   label: null,
   password: null,
   sentinelPassword: null,
@@ -134,6 +138,7 @@ export function checkRouting(
  * name.
  */
 export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
+  if (shard.slots !== null) return JSON.stringify({ slots: shard.slots });
   const others = neighboursOf(plan, shard).flatMap(({ owns }) => owns ?? []);
   return shard.owns !== null
     ? JSON.stringify(shard.owns)
@@ -145,7 +150,8 @@ export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
 /** Why a shard cannot have the keys that the plan says in these stages, and had others before; null where it can. */
 export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, stages: Stages): string | null {
   const beyond = Object.entries(stages).find(([, { stage }]) => stageRule(stage).authority === 'target');
-  if (beyond === undefined) return null;
+  // Where slots of a cluster have moved, those who served them were in the same stages (`shard/inherit.ts`).
+  if (beyond === undefined || shard.slots !== null) return null;
   const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
   if (shard.sharedTarget && shard.owns === null)
     return `shard ${shard.name} shares its target and has no owns, but ${where}: add owns to it`;

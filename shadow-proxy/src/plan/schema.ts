@@ -3,6 +3,7 @@
  * What no shape can say (two shards on one address, a percent without `live`) is in `check.ts`.
  */
 import { z } from 'zod';
+import { SLOTS } from '../route/slot.js';
 import { STAGES } from '../route/stage.js';
 import { COUNTER_LAYOUTS } from './plan.js';
 import { WORKLOAD_CLASSES } from './plan.js';
@@ -163,6 +164,15 @@ const gates = z.strictObject({
 });
 const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; a missing gate is the plan's");
 
+const shardTls = z
+  .strictObject({
+    listen: listenTls.describe('For clients; use it with a `listen` that begins with rediss://'),
+    source: clientTls.describe('For a source that begins with rediss:// or rediss+sentinel://'),
+    target: clientTls.describe('For a target that begins with rediss:// or rediss+sentinel://'),
+  })
+  .partial()
+  .describe('Certificates; those of servers are always verified');
+
 const shard = z.strictObject({
   name: name.describe('Name of the shard in --shard, metrics and status, and of its folder below `state`'),
   listen: z
@@ -175,16 +185,48 @@ const shard = z.strictObject({
     .describe('Where several shards share a target: the keys of this shard, as patterns or hash slots')
     .optional(),
   region: name.describe('The region of its target, in an active-active topology').optional(),
-  tls: z
-    .strictObject({
-      listen: listenTls.describe('For clients; use it with a `listen` that begins with rediss://'),
-      source: clientTls.describe('For a source that begins with rediss:// or rediss+sentinel://'),
-      target: clientTls.describe('For a target that begins with rediss:// or rediss+sentinel://'),
-    })
-    .partial()
-    .describe('Certificates; those of servers are always verified')
-    .optional(),
+  tls: shardTls.optional(),
   admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
+});
+
+const clusterUrl = z
+  .string()
+  .min(1)
+  .meta({ title: 'URL' })
+  .describe('redis://[user[:password]@]h1:p1,h2:p2 or rediss://…: any nodes; ${NAME} is an environment variable');
+const clusterSide = z.union([
+  clusterUrl,
+  z.strictObject({ url: clusterUrl, passwordFile: path.describe("File with the servers' password").optional() }),
+]);
+
+const cluster = z.strictObject({
+  source: clusterSide.describe('Nodes of the Redis Cluster to leave; the others are read from it'),
+  target: clusterSide.describe('Nodes of the KeyDB cluster to move to, or one standalone KeyDB'),
+  listen: z
+    .string()
+    .min(1)
+    .describe('Where clients connect to: the address of the first shard; each further shard has the next port'),
+  announce: z
+    .string()
+    .min(1)
+    .describe(
+      'host:port of the first shard as clients reach it; each further shard has the next port, unless {shard}, its name, is in it. Default: listen',
+    )
+    .optional(),
+  cuts: z
+    .array(
+      z
+        .number()
+        .int()
+        .min(1)
+        .max(SLOTS - 1),
+    )
+    .default([])
+    .describe('Slots at which a further shard begins, so that several proxies share one master'),
+  tls: shardTls.optional(),
+  admin: admin
+    .describe("The first shard's own admin address, for one process a shard; each further one has the next port")
+    .optional(),
 });
 
 /** How a workload is written where several nodes accept writes. */
@@ -287,7 +329,14 @@ const limits = z.strictObject({
 export const planSchema = z.strictObject({
   version: z.literal(1).describe('Version of the format of this file'),
   name: name.describe('Name of the migration'),
-  shards: z.array(shard).min(1).describe('Shards: each has a source, a target, and an address for clients'),
+  shards: z
+    .array(shard)
+    .min(1)
+    .describe('Shards: each has a source, a target, and an address for clients; left out with `cluster`')
+    .optional(),
+  cluster: cluster
+    .describe('Instead of `shards`: a Redis Cluster, whose shards are derived from the slots of both sides')
+    .optional(),
   workloads: z.array(workload).default([]).describe('Workloads, in the order in which keys are matched'),
   default: z
     .strictObject({
@@ -386,6 +435,7 @@ export const planSchema = z.strictObject({
 export type PlanFile = z.infer<typeof planSchema>;
 export type EndpointFile = z.infer<typeof endpoint>;
 export type ShardFile = z.infer<typeof shard>;
+export type ClusterFile = z.infer<typeof cluster>;
 export type AdminFile = z.infer<typeof admin>;
 
 /** JSON Schema (draft 2020-12) of a plan file. */

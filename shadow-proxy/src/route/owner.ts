@@ -18,8 +18,13 @@ export class Owners {
   /**
    * @param mine what this shard has; null where it does not say
    * @param others likewise, of the shards that have the same target
+   * @param partitioned whether they are parts of one cluster: what another has on either server is where it belongs
    */
-  constructor(mine: Owns | null, others: readonly (Owns | null)[]) {
+  constructor(
+    mine: Owns | null,
+    others: readonly (Owns | null)[],
+    readonly partitioned = false,
+  ) {
     this.#mine = mine && compileOwns(mine);
     this.#others = others.filter((each) => each !== null).map(compileOwns);
   }
@@ -31,7 +36,7 @@ export class Owners {
 
   of(key: Buffer, start: number, end: number): Owner {
     if (this.#mine?.(key, start, end) === true) return 'mine';
-    return this.#others.some((has) => has(key, start, end)) ? 'another' : 'nobody';
+    return this.partitioned || this.#others.some((has) => has(key, start, end)) ? 'another' : 'nobody';
   }
 
   /**

@@ -30,3 +30,11 @@ export function hashSlot(buffer: Buffer, start: number, end: number): number {
   for (let i = from; i < to; i++) crc = ((crc << 8) & 0xffff) ^ TABLE[((crc >> 8) ^ buffer[i]) & 0xff];
   return crc % SLOTS;
 }
+
+/** The smallest number whose text has the slot: one of some 16,384 is tried on average, so it is not for a hot path. */
+export function tagOf(slot: number): number {
+  for (let tag = 0; ; tag++) {
+    const text = Buffer.from(String(tag));
+    if (hashSlot(text, 0, text.length) === slot) return tag;
+  }
+}

@@ -20,6 +20,8 @@ export interface OpenTransaction {
   queueReply(reply: Buffer): void;
   /** Takes the command at hand, which is about counters that are rewritten. */
   queueRegional(spec: CommandSpec, workload: Workload): void;
+  /** The command at hand, which is queued next, has keys of this slot of a cluster. */
+  entersSlot(slot: number): void;
   /** EXEC is the command at hand. */
   exec(): void;
   /** EXEC will refuse. */

@@ -10,6 +10,7 @@ import { MAX_ARGUMENTS } from '../resp/request.js';
 import { ClientErrors } from './client-errors.js';
 import { ClientLimits, type ClientBounds, type Weighed } from './client-limits.js';
 import type { BlockedCommand, ClientState } from './client-state.js';
+import type { ClusterFace } from './cluster-face.js';
 import { BlockQueue } from './block-queue.js';
 import { CounterWatch } from './counting.js';
 import { LargeReplies, type Taker } from './large-replies.js';
@@ -67,6 +68,10 @@ export class Clients {
     bounds: ClientBounds,
     /** Null where no workload's layout is `per-region`. */
     readonly regional: Regional | null,
+    /** What clients see of the cluster; null where the source is none. */
+    readonly face: ClusterFace | null = null,
+    /** Whether the source holds keys of other shards, too. */
+    private readonly sharedSource = false,
   ) {
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);
@@ -88,6 +93,11 @@ export class Clients {
     this.sessions.delete(session.client.id);
     this.subscribers.ended(session);
     this.largeReplies.left(session);
+  }
+
+  /** Which of the keys of a server are this shard's; null where all are, or where that is not said. */
+  ownedAt(side: Side): Matcher | null {
+    return side === 'target' || this.sharedSource ? this.owned : null;
   }
 
   /** The authority of `default`: it says who may log in, and answers commands without keys. */

@@ -1,7 +1,8 @@
 /**
  * Finds who answers the command at hand: interceptors in their order, then the handler of its kind.
  *
- *   unsupported forms are counted ─▶ exclusive command? wait ─▶ subscriber? ─▶ unknown? ─▶ intercepted? ─▶ HANDLERS
+ *   unsupported forms are counted ─▶ exclusive command? wait ─▶ subscriber? ─▶ unknown? ─▶ another shard's slot?
+ *   ─▶ intercepted? ─▶ HANDLERS
  */
 import { refusal, type Handling } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
@@ -9,7 +10,9 @@ import type { CommandContext, Handler } from './context.js';
 import { answerLocally } from './handlers/answered-here.js';
 import { asksToBlock, block } from './handlers/blocking.js';
 import { broadcast } from './handlers/broadcast.js';
+import { redirected } from './handlers/cluster.js';
 import { exclusive } from './handlers/exclusive.js';
+import { flushOwned } from './handlers/flush-owned.js';
 import { keyed } from './handlers/keyed.js';
 import { plain, unknown } from './handlers/plain.js';
 import { publish, subscription } from './handlers/pubsub.js';
@@ -68,7 +71,7 @@ const HANDLERS: Readonly<Record<Handling, Handler>> = {
   local: (context, spec) => answerLocally(context, spec.name),
   keyed,
   script: keyed,
-  exclusive,
+  exclusive: (context, spec) => flushOwned(context, spec) || exclusive(context, spec),
   broadcast,
   publish,
   subscribe: subscription,
@@ -87,6 +90,7 @@ export function dispatch(context: CommandContext, again: boolean): void {
   if (sequencer.barred) return context.flow.retryWhen('open');
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
   if (spec === undefined) return unknown(context, again);
+  if (clients.face !== null && redirected(context, spec, clients.face)) return;
   // What the proxy answers itself is never refused, nor queued but by its own handler.
   if (spec.handling !== 'local' && intercepted(context, spec, again)) return;
   HANDLERS[spec.handling](context, spec);

@@ -239,8 +239,11 @@ export class Session implements CommandContext, ConnectedClient {
     this.lanes.answered(operation, bytes);
     if (bytes >= LARGE || this.#takesTurns) this.#largeReply(bytes);
     if (!this.client.closed) {
-      if (buffer[start] === MINUS && !operation.silent)
+      if (buffer[start] === MINUS && !operation.silent) {
         this.#countError(operation.lane?.server.side, buffer, start, end);
+        const own = this.clients.face?.insteadOf(buffer, start, end) ?? null;
+        if (own !== null) [buffer, start, end] = [own, 0, own.length];
+      }
       // As many small ones as can be in flight are no danger.
       if (bytes > LARGE_REPLY && !this.#mayOwe(bytes)) this.clients.limits.close(this, 'output');
       else if (!operation.silent) this.#outbox.add(buffer, start, end);

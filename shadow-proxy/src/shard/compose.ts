@@ -15,12 +15,13 @@ import { frontThreads } from '../front/threads.js';
 import { Clocks } from '../health/clocks.js';
 import { Failover } from '../health/failover.js';
 import { Logins } from '../health/logins.js';
+import { SlotWatch } from '../health/slot-watch.js';
 import { HealthMonitor } from '../health/monitor.js';
 import { Trust } from '../health/trust.js';
 import { Turn } from '../io/turn.js';
 import { Authorities } from '../pipeline/authorities.js';
 import { Sequencer, type SequencerOptions } from '../pipeline/sequencer.js';
-import { neighboursOf } from '../plan/normalise.js';
+import { neighboursOf, sharersOf } from '../plan/normalise.js';
 import { allWorkloads, type StagePoint } from '../plan/plan.js';
 import { Regional } from '../regional/regional.js';
 import { Owners } from '../route/owner.js';
@@ -28,6 +29,7 @@ import { Router } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { Scripts } from '../script/catalog.js';
 import { Clients } from '../session/clients.js';
+import { ClusterFace } from '../session/cluster-face.js';
 import { Admitted } from '../stages/admitted.js';
 import { guardShard } from '../stages/counters-gate.js';
 import { EvidenceCollector, type EvidenceContext } from '../stages/evidence-collector.js';
@@ -85,7 +87,12 @@ function composeGround({ plan, shard, state, ownership, hashKey, logger }: Shard
     author: { process: ownership.process, before: state.previous?.journal ?? null },
     redact: (key) => (settings.plan.ledger.redact ? redactKey(key, hashKey) : key.toString()),
     neighbourSources: new Map(neighbours.map(({ name, source }) => [name, new Dialer(source, plan.limits.connectMs)])),
-    owners: shard.sharedTarget ? new Owners(shard.owns, others) : null,
+    owners:
+      shard.slots !== null
+        ? new Owners({ slots: shard.slots }, [], true)
+        : shard.sharedTarget
+          ? new Owners(shard.owns, others)
+          : null,
   };
 }
 
@@ -198,7 +205,17 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
     );
   const { threads, problem } = frontThreads(plan.threads, shardCount, native !== null);
   if (problem !== null) parts.logger.warn({ problem }, 'fewer front threads than the plan says');
-  const clients = new Clients(sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits, regional);
+  const face = ClusterFace.of(plan, shard.name);
+  const { sharedTarget, sharedSource } = shard;
+  const clients = new Clients(
+    sequencer,
+    sharedTarget,
+    sharedTarget ? (owners?.mine ?? null) : null,
+    plan.limits,
+    regional,
+    face,
+    sharedSource,
+  );
   const sharing = sharingOf({ ...parts, shards });
   return {
     regional,
@@ -239,6 +256,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
     silenced,
     liveness: SIDES.map((side) => new Liveness(servers[side], silence)),
     logins: new Logins(parts),
+    slotWatch: new SlotWatch({ ...parts, face: parts.clients.face }),
     clocks: new Clocks({ ...parts, mirrors: sequencer.mirrors }),
     monitor: new HealthMonitor({
       ...parts,
@@ -329,7 +347,9 @@ function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: ()
     refusedLogins: () => clients.logins.refusedBy(servers.target, servers.source),
     sent: () => clients.counts.writes(),
     shard: () => parts.name,
-    sharing: () => neighboursOf(settings.plan, settings.shard).map(({ name }) => name),
+    sharing: () => sharersOf(settings.plan, settings.shard),
+    slot: settings.shard.slots?.[0][0] ?? null,
+    sharedSource: settings.shard.sharedSource,
   };
 }
 

@@ -94,12 +94,12 @@ export class FailoverWatch {
     for (const side of SIDES) {
       const server = this.context.sequencer.servers[side];
       if (server.connections.address === undefined) continue;
-      await (server.endpoint.followsSentinel ? this.#followSentinel(server) : this.#followName(server));
+      await (server.endpoint.followsMaster ? this.#followMaster(server) : this.#followName(server));
     }
     this.#looking = false;
   }
 
-  async #followSentinel(server: Server): Promise<void> {
+  async #followMaster(server: Server): Promise<void> {
     const { endpoint, connections, side } = server;
     const now = await endpoint.resolve().catch(() => null);
     if (now === null || (now.host === connections.address?.host && now.port === connections.address.port)) return;

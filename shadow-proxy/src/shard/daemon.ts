@@ -20,7 +20,7 @@ export interface DaemonOptions {
   readonly standby?: boolean;
   readonly peers?: readonly string[];
   readonly firstStart?: boolean;
-  readonly reread?: (plan: Plan) => Plan;
+  readonly reread?: (plan: Plan) => Promise<Plan>;
 }
 
 export class Daemon {
@@ -39,7 +39,7 @@ export class Daemon {
     private readonly only: string | null,
     private readonly logger: Logger,
     private readonly firstStart: boolean,
-    private readonly reread: (plan: Plan) => Plan,
+    private readonly reread: (plan: Plan) => Promise<Plan>,
   ) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
   }
@@ -57,7 +57,7 @@ export class Daemon {
     plan: Plan,
     only: string | null,
     logger: Logger,
-    { standby = false, peers = [], firstStart = false, reread = (same) => same }: DaemonOptions = {},
+    { standby = false, peers = [], firstStart = false, reread = (same) => Promise.resolve(same) }: DaemonOptions = {},
   ): Promise<Daemon> {
     const daemon = new Daemon(plan, only, logger, firstStart, reread);
     try {
@@ -93,7 +93,7 @@ export class Daemon {
           this.logger.error({ shard: name, problem: error.message }, 'the shard cannot start: retrying every second');
         this.#problems.set(name, error.message);
         await sleep(RETRY_MS);
-        this.plan = this.reread(this.plan);
+        this.plan = await this.reread(this.plan);
       }
     }
   }

@@ -10,6 +10,7 @@ import type { Shard } from './contract.js';
 import { Dialer } from '../upstream/dialer.js';
 import { LeaseError } from '../lease/lease.js';
 import { Ownership } from '../lease/ownership.js';
+import { formatSlots } from '../plan/cluster.js';
 import { PlanError } from '../plan/errors.js';
 import type { Plan, ShardPlan, Stages } from '../plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from '../plan/reload.js';
@@ -29,6 +30,7 @@ import {
 } from '../storage/state.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
 import { StateFollower } from './follow.js';
+import { inheritState, nowServed } from './inherit.js';
 import { startShard } from './shard.js';
 
 export interface Launched {
@@ -138,11 +140,11 @@ export async function launch(
 
 const ownershipOf = (
   { limits: { connectMs } }: Plan,
-  { name, source, target }: ShardPlan,
+  { name, source, target, slots }: ShardPlan,
   lost: (reason: LeaseError) => void,
 ): Ownership =>
   new Ownership({
-    shard: name,
+    shard: slots === null ? name : `${name}@${formatSlots(slots)}`,
     dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) },
     lost,
   });
@@ -203,6 +205,7 @@ async function start(
   logger: Logger,
   { standby, alike, consent, firstStart, shards, shardCount }: Required<Omit<LaunchOptions, 'peers'>>,
 ): Promise<Omit<Launched, 'lost'>> {
+  await inheritState(plan, shardPlan, logger);
   const state = await StateStore.open(plan.state, shardPlan.name, aroundOf(ownership, shardPlan, logger));
   const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   await checkStages(ownership, state, plan, shardPlan);
@@ -319,7 +322,9 @@ function unknownBecauseOf(ownership: Ownership, state: StateStore): string | nul
 /** Why the mirror may lack keys that are the shard's from now on; null where those are what they were. */
 function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan): string | null {
   if (previous === null || previous.owns === writtenOwns(plan, shardPlan)) return null;
-  return '`owns` of this shard changed in the plan: keys that are new to the shard may not be copied yet';
+  return shardPlan.slots !== null
+    ? 'slots have moved: keys that are new to the shard may differ'
+    : '`owns` of this shard changed in the plan: keys that are new to the shard may not be copied yet';
 }
 
 /**
@@ -422,6 +427,7 @@ async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, log
       workloads: { ...resolveStages(plan, current).stages },
       routing: routingOf(plan),
       owns: writtenOwns(plan, shardPlan),
+      served: nowServed(current, shardPlan),
     };
     return { ...next, perRegion: perRegionOf(plan), admitted: admittedAfter(current, next) };
   };

@@ -7,6 +7,7 @@ import type { Clocks } from '../health/clocks.js';
 import type { Failover } from '../health/failover.js';
 import type { Logins } from '../health/logins.js';
 import type { HealthMonitor } from '../health/monitor.js';
+import type { SlotWatch } from '../health/slot-watch.js';
 import type { Trust } from '../health/trust.js';
 import type { Turn } from '../io/turn.js';
 import type { Authorities } from '../pipeline/authorities.js';
@@ -88,6 +89,7 @@ export interface Health {
   readonly trust: Trust;
   readonly clocks: Clocks;
   readonly logins: Logins;
+  readonly slotWatch: SlotWatch;
   readonly liveness: readonly Liveness[];
   /** Connections that were closed because they went silent. */
   readonly silenced: Readonly<Record<Side, number>>;

@@ -94,7 +94,7 @@ class RunningShard implements Shard {
     parts.journal.serve();
     await parts.listener.open(performance.now() + listenMs);
     this.#failovers.watch();
-    for (const watcher of [parts.clocks, parts.monitor, parts.logins]) watcher.watch();
+    for (const watcher of [parts.clocks, parts.monitor, parts.logins, parts.slotWatch]) watcher.watch();
     parts.collector.start();
     parts.jobs.begin(unknownBecause === null ? keeper.job() : null, certain);
   }
@@ -202,7 +202,14 @@ class RunningShard implements Shard {
   async stop(): Promise<void> {
     const { clients, sequencer, servers, sharing, ...parts } = this.parts;
     this.#stopping = true;
-    for (const watcher of [this.#failovers, parts.clocks, parts.monitor, parts.logins, ...parts.liveness])
+    for (const watcher of [
+      this.#failovers,
+      parts.clocks,
+      parts.monitor,
+      parts.logins,
+      parts.slotWatch,
+      ...parts.liveness,
+    ])
       watcher.stop();
     for (const part of [parts.admitted, parts.jobs, parts.collector, clients.counterWatch]) part.close();
     clients.limits.end();

@@ -14,6 +14,8 @@ export interface BypassContext {
   readonly authorities: Pick<Authorities, 'frozen'>;
   /** Writes sent to the source, by command; and how many scripts. */
   readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
+  /** Whether proxies of other shards write to the source, too: its counts say nothing then. */
+  readonly sharedSource: boolean;
 }
 
 /** Writes at the source that this proxy did not send. */
@@ -49,6 +51,7 @@ export class BypassCounter {
     const { sequencer, sent, authorities } = this.by;
     const { source } = sequencer.servers;
     const comparable = (): boolean =>
+      !this.by.sharedSource &&
       sequencer.router.oneAuthority &&
       sequencer.router.default.keylessRule.authority === 'source' &&
       authorities.frozen === null &&

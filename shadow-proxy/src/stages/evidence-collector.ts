@@ -15,7 +15,7 @@ import { LatencyMinutes } from './latency-minutes.js';
 import { nextStageOf, type NextStage } from './next-stage.js';
 import { Pace } from './pace.js';
 import type { Standing } from './promotion.js';
-import { lookAt, serverProblems } from './servers-gate.js';
+import { lookAt, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
 import { StageError } from './stage-change.js';
 import { lookAtUsers } from './users-gate.js';
@@ -33,7 +33,9 @@ export interface EvidenceContext extends BypassContext {
   readonly counters: () => Promise<readonly Verdict[]>;
   /** The shard's name, and those of the other shards that the plan lets have its target. */
   readonly shard: () => string;
-  readonly sharing: () => readonly string[];
+  readonly sharing: () => Readonly<Record<Side, readonly string[]>>;
+  /** One of its slots of a cluster; null where it is of none. */
+  readonly slot: number | null;
   /** Names of the users that clients have logged in as. */
   readonly seenUsers: () => ReadonlySet<string>;
   /** Of these, those whose login the source takes and the target refuses. */
@@ -295,8 +297,9 @@ export class EvidenceCollector {
 
   async #problems(): Promise<readonly string[]> {
     const { source, target } = this.context.sequencer.servers;
-    const [from, to] = await Promise.all([lookAt(source, false), lookAt(target, true)]);
-    return serverProblems({ source: from, target: to }, this.context.shard(), this.context.sharing());
+    const { slot } = this.context;
+    const [from, to] = await Promise.all([lookAt(source, null), lookAt(target, probeKey(slot))]);
+    return serverProblems({ source: from, target: to }, this.context.shard(), this.context.sharing(), slot !== null);
   }
 
   #askAtTimes(everyMs: number): Promise<Told> {

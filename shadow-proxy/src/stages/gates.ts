@@ -289,7 +289,7 @@ const JUDGES: Readonly<
     return says(
       bypassing.length === 0,
       bypassing.length === 0
-        ? `no client is connected to the source directly${since === null ? '; call counts could not be compared (scripts run, the target answers clients, or the proxy has just started)' : `, and for ${number(minutes(since))} min the source counted only the writes of the proxy`}`
+        ? `no client is connected to the source directly${since === null ? '; call counts could not be compared (scripts run, the target answers clients, other shards have slots of the source, or the proxy has just started)' : `, and for ${number(minutes(since))} min the source counted only the writes of the proxy`}`
         : `connected to the source directly, bypassing the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or list them in knownClients)`,
     );
   },

@@ -8,6 +8,7 @@ import { inTime } from '../io/in-time.js';
 import type { Server } from '../upstream/server.js';
 import { NEEDED, notNamed } from '../upstream/server-commands.js';
 import { isError, text } from '../resp/decode.js';
+import { tagOf } from '../route/slot.js';
 import type { Side } from '../route/stage.js';
 
 /** One server, as it answers now. */
@@ -29,19 +30,21 @@ export interface ServerFacts {
 /** A server that hangs is not waited for longer than this. */
 const ANSWER_MS = 2_000;
 /**
- * Sets the score of a member that is there, and none is: nothing is created, yet it is a write that needs memory.
- * `guard` must not take it for a counter (`command/counting.ts`).
+ * The key of a ZADD XX: sets the score of a member that is there, and none is. Nothing is created, yet it is a write
+ * that needs memory. `guard` must not take it for a counter (`command/counting.ts`).
+ * @param slot of a cluster, which the key must have; null where any will do
  */
-const PROBE = ['ZADD', 'shadow-proxy:probe', 'XX', 0, 'none'] as const;
+export const probeKey = (slot: number | null): string =>
+  slot === null ? 'shadow-proxy:probe' : `shadow-proxy:probe{${tagOf(slot)}}`;
 /** Connections that carry data, or stand for the lease of the process that has the shard. */
-const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:\s]+):[^:\s]+:holds|:([^:\s]+)):/;
+const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:@\s]+)(?:@[^:\s]+)?:[^:\s]+:holds|:([^:\s]+)):/;
 
-/** @param probe whether it is asked to take a write */
-export async function lookAt(server: Server, probe: boolean): Promise<ServerFacts> {
+/** @param probe the key of a write that it is asked to take, and that changes nothing; null for no write */
+export async function lookAt(server: Server, probe: string | null): Promise<ServerFacts> {
   const asked = async (): Promise<ServerFacts> => {
     await server.identify();
     const [refusal, needed, clients] = await Promise.all([
-      probe ? server.ask(...PROBE) : null,
+      probe === null ? null : server.ask('ZADD', probe, 'XX', 0, 'none'),
       server.ask('COMMAND', 'INFO', ...NEEDED),
       listClients((...args) => server.ask(...args)).catch(() => null),
     ]);
@@ -75,12 +78,14 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
 /**
  * What is wrong with the two; empty where nothing is. Pure.
  * @param shard its name
- * @param sharing the other shards that the plan lets have the target
+ * @param sharing the other shards that the plan lets have each server
+ * @param cluster whether the plan names a cluster
  */
 export function serverProblems(
   { source, target }: Readonly<Record<Side, ServerFacts>>,
   shard: string,
-  sharing: readonly string[],
+  sharing: Readonly<Record<Side, readonly string[]>>,
+  cluster: boolean,
 ): string[] {
   const problems: string[] = [];
   const [from, to] = [source.identity, target.identity];
@@ -89,9 +94,9 @@ export function serverProblems(
     ['target', target],
   ] as const) {
     if (identity === null) problems.push(`the ${side} cannot be used: ${unreachable}`);
-    else if (identity.mode === 'cluster')
+    else if (identity.mode === 'cluster' && !cluster)
       problems.push(
-        `the ${side} is in cluster mode, which is not supported: it would redirect clients to servers that the proxy does not serve`,
+        `the ${side} is in cluster mode, and would redirect clients to servers that the proxy does not serve: write \`cluster\` instead of \`shards\` in the plan`,
       );
     else if (identity.mode === 'sentinel')
       problems.push(`the ${side} is a Sentinel: use a URL redis+sentinel://host:port/master`);
@@ -117,11 +122,11 @@ export function serverProblems(
   else if (target.refusal !== null) problems.push(`the target refuses writes: ${target.refusal}`);
   const others = (shards: readonly string[], allowed: readonly string[]): string[] =>
     shards.filter((name) => name !== shard && !allowed.includes(name));
-  for (const name of others(source.shards, []))
+  for (const name of others(source.shards, sharing.source))
     problems.push(
       `a proxy of shard ${name} uses the source, too, and its writes bypass this proxy: each source belongs to one shard`,
     );
-  for (const name of others(target.shards, sharing))
+  for (const name of others(target.shards, sharing.target))
     problems.push(
       `a proxy of shard ${name} uses the target, too, but the plan has another address for it: give both shards the same target address, and set \`owns\` of each shard`,
     );

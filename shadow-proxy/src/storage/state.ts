@@ -54,6 +54,8 @@ const shardState = z.strictObject({
   routing: z.array(z.tuple([z.string(), z.string()])),
   /** Which keys the shard has of those on its target, as the plan said it; null where it said nothing. */
   owns: z.string().nullable().default(null),
+  /** Of a shard of a cluster, every slot that it has served, such as `0-5460`; null for others. */
+  served: z.string().nullable().default(null),
   /** Workloads whose counters the target has with one part per region. */
   perRegion: z.array(z.string()).default([]),
   /**
@@ -228,6 +230,7 @@ const emptyState = (shard: string): ShardState => ({
   workloads: {},
   routing: [],
   owns: null,
+  served: null,
   perRegion: [],
   admitted: {},
   source: null,

@@ -198,7 +198,7 @@ export class ServerConnections {
         const selected = await connection.ask('SELECT', db);
         if (isError(selected)) throw new HandshakeRefused(text(selected));
       }
-      if (dialer.followsSentinel) await requireMaster(connection, dialer.label);
+      if (dialer.followsMaster) await requireMaster(connection, dialer.label);
       return connection;
     } catch (error) {
       connection.destroy();

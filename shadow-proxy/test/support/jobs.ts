@@ -7,7 +7,8 @@ interface Rig {
   readonly shard: TestShard;
 }
 
-const whole = {
+/** A job of every key, that changes nothing. */
+export const WHOLE = {
   workloads: null,
   repair: false,
   dryRun: false,
@@ -20,7 +21,7 @@ const whole = {
 
 /** Begins one. @throws {JobError} */
 export const ask = ({ shard }: Rig, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): JobSnapshot =>
-  shard.shard.startJob({ ...whole, ...request });
+  shard.shard.startJob({ ...WHOLE, ...request });
 
 /** The one that runs, or the last. */
 export const job = ({ shard }: Rig): JobSnapshot => shard.snapshot().job!;

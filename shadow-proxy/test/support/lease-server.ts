@@ -35,7 +35,7 @@ export class LeaseServer {
       label: this.label,
       timeoutMs: 1_000,
       credentials: undefined,
-      followsSentinel: false,
+      followsMaster: false,
       resolve: () => Promise.resolve({ host: this.label, port: 1 }),
       connect: () =>
         this.refuses ? Promise.reject(new Error('connect ECONNREFUSED')) : Promise.resolve(this.#connect()),

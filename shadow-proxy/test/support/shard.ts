@@ -167,7 +167,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
   };
 }
 
-const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boolean =>
+export const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boolean =>
   mirror.connected && mirror.queuedEffects === 0 && undecided === 0 && suspects.total === 0;
 
 /**

@@ -68,6 +68,7 @@ export class Chooser {
       if (!this.#isSampled(key)) continue;
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
       const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);
+      if (owner !== 'mine' && owners!.partitioned) continue;
       const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
       if (workload === router.default && authority === side && (owner === 'mine' || side === 'source'))
         this.#tellOfDefault(db, key);

@@ -98,7 +98,7 @@ export async function connectTo(dialer: Dialer, name: string, turn: Turn): Promi
   const connection = new Connection(await dialer.connect(await dialer.resolve()), turn);
   try {
     await greet(connection, 2, dialer.credentials, name);
-    if (dialer.followsSentinel) await requireMaster(connection, dialer.label);
+    if (dialer.followsMaster) await requireMaster(connection, dialer.label);
     return connection;
   } catch (error) {
     connection.destroy();

@@ -7,6 +7,7 @@ import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../../resp/encode.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { CLIENT, isName, refusalOfName } from './client-command.js';
+import { answerCluster, ANSWERED_BY_FACE } from './cluster.js';
 import type { CommandContext } from '../context.js';
 import { plain } from './plain.js';
 import { databaseOf } from './exec.js';
@@ -145,7 +146,7 @@ function greeting(context: CommandContext): Buffer {
     ['version', bulk(server.version)],
     ['proto', integer(context.client.protocol)],
     ['id', integer(context.client.id)],
-    ['mode', bulk('standalone')],
+    ['mode', bulk(context.clients.face === null ? 'standalone' : 'cluster')],
     ['role', bulk('master')],
     ['modules', array([])],
   ];
@@ -161,6 +162,8 @@ const select: Handler = (context) => {
   if (context.parser.argc !== 2) return arity(context);
   const wanted = text(context, 1);
   const { client, clients } = context;
+  if (clients.face !== null && databaseOf(wanted) !== 0 && databaseOf(wanted) !== null)
+    return context.refuse('ERR SELECT is not allowed in cluster mode');
   if (client.transaction !== null) return client.transaction.queue(clients.sequencer.table.byName('select')!);
   const db = databaseOf(wanted);
   // The authority's answer changes nothing: it refuses, or is there already.
@@ -253,8 +256,8 @@ const http: Handler = (context) => context.destroy();
 /** Answers the command at hand. A client that has to log in gets no transaction. */
 export function answerLocally(context: CommandContext, name: string): void {
   const handler = LOCAL[name];
-  if (context.client.credentials !== undefined || !(handler === multi || handler === exec || handler === discard))
-    return handler(context);
+  const needsLogin = handler === multi || handler === exec || handler === discard || handler === answerCluster;
+  if (context.client.credentials !== undefined || !needsLogin) return handler(context);
   const { side, sequencer } = context.clients;
   if (context.client.login.standing[side] === 'unknown') {
     context.lanes.retryOn(sequencer.lanes[side].admit(context.client.login));
@@ -279,5 +282,6 @@ export const LOCAL: Readonly<Record<string, Handler>> = {
   'function|kill': kill,
   post: http,
   'host:': http,
+  ...Object.fromEntries(ANSWERED_BY_FACE.map((name) => [name, answerCluster])),
   ...CLIENT,
 };

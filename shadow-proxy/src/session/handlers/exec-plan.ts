@@ -107,12 +107,10 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
   authority ??= first.keylessRule.authority;
   for (const command of published) command.follow = followOfMessage(context.clients, command, authority);
   const all =
-    authority === 'target' && context.clients.owned !== null
-      ? commands.find(({ spec }) => spec.asksForAllKeys)
-      : undefined;
+    context.clients.ownedAt(authority) !== null ? commands.find(({ spec }) => spec.asksForAllKeys) : undefined;
   if (all !== undefined)
     return new Error(
-      `ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same target`,
+      `ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same server`,
     );
   return { commands, authority, workload: first, keys: new Map() };
 }

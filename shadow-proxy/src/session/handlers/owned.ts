@@ -1,15 +1,18 @@
 /**
- * DBSIZE and RANDOMKEY on a target that several shards share: a client sees its own shard's keys. The server
- * does not know them, so its keys are scanned, on a connection of its own: DBSIZE costs as much as a SCAN
- * of the whole database, and counts twice what a table that shrinks meanwhile shows twice.
+ * DBSIZE and RANDOMKEY on a server that several shards share, and CLUSTER COUNTKEYSINSLOT and GETKEYSINSLOT where it is
+ * no cluster's: a client sees its own shard's keys. The server does not know them, so its keys are scanned, on a
+ * connection of its own: DBSIZE costs as much as a SCAN of the whole database, and counts twice what a table that
+ * shrinks meanwhile shows twice.
  */
 import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage } from '../../upstream/scan-page.js';
-import { HandshakeRefused } from '../../upstream/server.js';
+import { HandshakeRefused, type Server } from '../../upstream/server.js';
 import type { CommandSpec } from '../../command/table.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
-import { bulk, error, integer } from '../../resp/encode.js';
+import { array, bulk, error, integer } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
+import { hashSlot } from '../../route/slot.js';
+import type { Side } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 
 /** Keys that the server looks at at a time: well under a millisecond. */
@@ -17,32 +20,64 @@ const PAGE_KEYS = 1000;
 /** So many keys are tried before a scan looks for one. */
 const TRIES = 32;
 
-type Answer = (context: CommandContext, connection: Connection, owned: Matcher) => Promise<Buffer>;
+type Answer = (context: CommandContext, asked: Asked, owned: Matcher) => Promise<Buffer>;
+
+/** A server, and a connection to it of the command's own. */
+interface Asked {
+  readonly server: Server;
+  readonly connection: Connection;
+}
 
 const ANSWERS: Readonly<Record<string, Answer>> = {
-  async dbsize(context, connection, owned) {
+  async dbsize(context, asked, owned) {
+    const { face } = context.clients;
+    if (face !== null && asked.server.identity?.mode === 'cluster') {
+      const slots = face.own.slots.flatMap(([first, last]) =>
+        Array.from({ length: last - first + 1 }, (_, i) => ['CLUSTER', 'COUNTKEYSINSLOT', first + i]),
+      );
+      const counts = await asked.connection.askAll(slots);
+      return integer(counts.reduce((sum, each) => sum + Number(text(each)), 0));
+    }
     let count = 0;
-    for await (const keys of pages(context, connection, owned)) count += keys.length;
+    for await (const keys of pages(context, asked, owned)) count += keys.length;
     return integer(count);
   },
-  async randomkey(context, connection, owned) {
-    const tried = await connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
+  async randomkey(context, asked, owned) {
+    const tried = await asked.connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
     const mine = ownedOf(tried, owned);
     if (mine.length > 0) return bulk(mine[0]);
-    for await (const keys of pages(context, connection, owned))
+    for await (const keys of pages(context, asked, owned))
       if (keys.length > 0) return bulk(keys[Math.floor(Math.random() * keys.length)]);
     return bulk(null, context.client.protocol);
   },
 };
 
 /** Answers the command at hand, if it is one of these. */
-export function answerOwned(context: CommandContext, spec: CommandSpec, owned: Matcher): boolean {
+export function answerOwned(context: CommandContext, spec: CommandSpec, side: Side, owned: Matcher): boolean {
   const { name } = spec;
   const answer = ANSWERS[name] as Answer | undefined;
   if (answer === undefined || context.parser.argc > 1) return false;
   context.clients.counts.sent(spec, context.clients.sequencer.router.default);
+  begin(context, side, name, (asked) => answer(context, asked, owned));
+  return true;
+}
+
+/** Answers with the keys of a slot that the default authority has: how many, or, with a limit, so many of them. */
+export function answerSlot(context: CommandContext, slot: number, limit: number | null): void {
+  const inSlot: Matcher = (key, start, end) => hashSlot(key, start, end) === slot;
+  begin(context, context.clients.side, 'DBSIZE', async (asked) => {
+    const found: Buffer[] = [];
+    for await (const keys of pages(context, asked, inSlot)) {
+      found.push(...keys);
+      if (limit !== null && found.length >= limit) break;
+    }
+    return limit === null ? integer(found.length) : array(found.slice(0, limit).map((key) => bulk(key)));
+  });
+}
+
+function begin(context: CommandContext, side: Side, name: string, answer: (asked: Asked) => Promise<Buffer>): void {
   context.flow.whenIdle(() => {
-    ask(context, name, answer, owned).then(
+    ask(context, side, name, answer).then(
       (reply) => {
         context.reply(reply);
         context.flow.resume();
@@ -50,12 +85,16 @@ export function answerOwned(context: CommandContext, spec: CommandSpec, owned: M
       () => context.destroy(),
     );
   });
-  return true;
 }
 
 /** Whether the client may ask at all is the server's to say. */
-async function ask(context: CommandContext, name: string, answer: Answer, owned: Matcher): Promise<Buffer> {
-  const server = context.clients.sequencer.servers.target;
+async function ask(
+  context: CommandContext,
+  side: Side,
+  name: string,
+  answer: (asked: Asked) => Promise<Buffer>,
+): Promise<Buffer> {
+  const server = context.clients.sequencer.servers[side];
   try {
     const asked = await server.askAs(context.client.credentials, name);
     if (isError(asked)) return error(text(asked));
@@ -69,7 +108,22 @@ async function ask(context: CommandContext, name: string, answer: Answer, owned:
     credentials: server.endpoint.credentials,
   });
   try {
-    return await answer(context, connection, owned);
+    return await answer({ server, connection });
+  } finally {
+    connection.destroy();
+  }
+}
+
+/** The shard's keys on a server, page by page, as the kit's own user. */
+export async function* openPages(
+  context: CommandContext,
+  server: Server,
+  owned: Matcher,
+): AsyncGenerator<Buffer[], void, undefined> {
+  const { credentials } = server.endpoint;
+  const connection = await server.open({ db: context.client.db, protocol: 2, credentials });
+  try {
+    yield* pages(context, { server, connection }, owned);
   } finally {
     connection.destroy();
   }
@@ -77,10 +131,9 @@ async function ask(context: CommandContext, name: string, answer: Answer, owned:
 
 async function* pages(
   context: CommandContext,
-  connection: Connection,
+  { server, connection }: Asked,
   owned: Matcher,
 ): AsyncGenerator<Buffer[], void, undefined> {
-  const server = context.clients.sequencer.servers.target;
   let cursor = FIRST_PAGE;
   do {
     const page = await scanPage(server, connection, cursor, PAGE_KEYS);

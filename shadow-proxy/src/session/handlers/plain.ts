@@ -16,12 +16,13 @@ const MAX_NAME = 64;
 /** The command at hand goes to the authority of the default workload, and nothing follows. */
 export function plain(context: CommandContext, spec?: CommandSpec): void {
   const { parser, client, clients, lanes } = context;
-  const { owned, subscribers } = clients;
+  const { subscribers } = clients;
   const { router } = clients.sequencer;
   if (router.default.held) return context.flow.retryWhen('open');
   if (subscribers.changing && spec?.name.startsWith('pubsub|') === true && subscribers.holds(context, null)) return;
   const { authority } = router.default.keylessRule;
-  if (spec !== undefined && owned !== null && authority === 'target' && answerOwned(context, spec, owned)) return;
+  const owned = clients.ownedAt(authority);
+  if (spec !== undefined && owned !== null && answerOwned(context, spec, authority, owned)) return;
   const scan = spec?.name === 'scan' ? scanOf(context, authority) : null;
   const lane = lanes.to(scan?.side ?? authority);
   if (lane === null) return;
@@ -32,7 +33,8 @@ export function plain(context: CommandContext, spec?: CommandSpec): void {
     : [parser.frame, parser.start, parser.end];
   const sink = spec?.handling === 'script' ? noting(context) : context;
   const operation = new Operation(frame, start, end, sink, spec, router.default, db, protocol, NOTHING);
-  const shape = spec !== undefined && lane.server.side === 'target' ? shapeOf(spec.name, owned) : null;
+  const { side } = lane.server;
+  const shape = spec === undefined ? null : shapeOf(spec.name, side, clients.ownedAt(side));
   if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb)
     return sendInside(context, operation, lane, shape);
   if (shape !== null) {

@@ -29,18 +29,21 @@ export function scanOf(context: CommandContext, authority: Side): Scan {
 }
 
 /**
- * What a client gets instead of the target's reply to SCAN or KEYS, of which `owned` are this shard's keys; null where
- * it gets that one.
+ * What a client gets instead of a server's reply to SCAN or KEYS, of which `owned` are this shard's keys; null where it
+ * gets that one.
  */
-export function shapeOf(name: string, owned: Matcher | null): ((reply: Buffer) => Buffer) | null {
+export function shapeOf(name: string, side: Side, owned: Matcher | null): ((reply: Buffer) => Buffer) | null {
   if (name === 'keys') return owned && ((reply) => keysOwned(decodeReply(reply).reply, owned) ?? reply);
   if (name !== 'scan') return null;
-  if (owned === null) return withCursorOfTarget;
+  const withCursor = side === 'target' ? withCursorOfTarget : same;
+  if (owned === null) return side === 'target' ? withCursor : null;
   return (reply) => {
     const { items } = decodeReply(reply).reply;
-    return items ? withCursorOfTarget(array([bulk(items[0].data!), keysOwned(items[1], owned)!])) : reply;
+    return items ? withCursor(array([bulk(items[0].data!), keysOwned(items[1], owned)!])) : reply;
   };
 }
+
+const same = (reply: Buffer): Buffer => reply;
 
 /** A list of keys without those of others; null for anything else. */
 function keysOwned({ items }: Reply, owned: Matcher): Buffer | null {

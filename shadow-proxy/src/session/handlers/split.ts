@@ -23,7 +23,7 @@ export function crossing(what: string, one: Workload, other: Workload): string {
 
 const percentOf = (workload: Workload): string => (workload.whole ? '' : ` at ${workload.percent} %`);
 
-interface Part {
+export interface Part {
   readonly authority: Side;
   readonly workload: Workload;
   readonly rule: StageRule;
@@ -114,7 +114,7 @@ function partsOf(context: CommandContext): Part[] | 'rewritten' | null {
   return [...parts.values()];
 }
 
-function sendPart(context: CommandContext, spec: CommandSpec, part: Part, lane: Lane): Promise<Buffer> {
+export function sendPart(context: CommandContext, spec: CommandSpec, part: Part, lane: Lane): Promise<Buffer> {
   const { sequencer } = context.clients;
   const frame = encodeCommand([spec.name, ...part.keys]);
   return new Promise((resolve, reject) => {

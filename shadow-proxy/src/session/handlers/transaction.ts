@@ -13,6 +13,7 @@ import { isKeyed, type Queued } from './exec-plan.js';
 import { Exec, type OwnReply } from './exec.js';
 import { carryOut, perform } from './regional.js';
 import { crossing } from './split.js';
+import { CROSSSLOT } from '../cluster-face.js';
 
 const QUEUED = simple('QUEUED');
 /** What a queued command takes beside its bytes, about. */
@@ -24,6 +25,8 @@ export class Transaction implements OpenTransaction {
   #authority: Side | null = null;
   #workload: Workload | null = null;
   #spoiled = false;
+  /** Of the keys, in a cluster; null where they have several. */
+  #slot: number | null | undefined;
   /** Bytes that it takes while it is queued. */
   bytes = 0;
   /** Replies of commands that the proxy answers itself, and before which of the queued commands they stand. */
@@ -129,9 +132,18 @@ export class Transaction implements OpenTransaction {
     return true;
   }
 
+  entersSlot(slot: number): void {
+    this.#slot = this.#slot === undefined || this.#slot === slot ? slot : null;
+  }
+
   /** EXEC is the command at hand; it may have to wait, and is then looked at again. */
   exec(): void {
     const { context } = this;
+    if (!this.#spoiled && this.#slot === null) {
+      context.client.endTransaction();
+      context.client.watch?.end();
+      return context.reply(error(CROSSSLOT));
+    }
     if (this.#spoiled) {
       context.client.endTransaction();
       context.client.watch?.end();

@@ -343,6 +343,7 @@ describe('state beats plan:', () => {
     perRegion: [],
     admitted: {},
     owns: null,
+    served: null,
     source: null,
     target: null,
     cleanShutdown: true,

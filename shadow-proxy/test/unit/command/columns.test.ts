@@ -159,7 +159,7 @@ test('what the proxy does with each command', () => {
     for (const name of names.split(' ')) assert.equal(handlingOf(name, false, false), handling, name);
   assert.equal(handlingOf('get', true, false), 'keyed');
   assert.equal(handlingOf('object', false, true), 'authority', 'a container explains its subcommands');
-  assert.equal(handlingOf('cluster|nodes', false, false), 'refused', 'by the rule for all subcommands');
+  assert.equal(handlingOf('cluster|meet', false, false), 'refused', 'by the rule for all subcommands');
   assert.equal(handlingOf('config|get', false, false), 'authority');
   assert.equal(handlingOf('client|help', false, false), 'authority');
   assert.equal(handlingOf('help', true, false), 'keyed');

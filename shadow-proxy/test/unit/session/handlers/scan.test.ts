@@ -11,7 +11,7 @@ const BIT = 2 ** 52;
 const wire = (reply: string): Buffer => Buffer.from(`${reply.replaceAll(' ', '\r\n')}\r\n`);
 const owned = (key: Buffer, start: number): boolean => key[start] === 'm'.charCodeAt(0);
 const shaped = (name: string, matcher: typeof owned | null, reply: string): string | undefined =>
-  shapeOf(name, matcher)?.(wire(reply)).toString().trimEnd().replaceAll('\r\n', ' ');
+  shapeOf(name, 'target', matcher)?.(wire(reply)).toString().trimEnd().replaceAll('\r\n', ' ');
 
 test('it begins at the authority, and goes on at the server whose cursor it has', async () => {
   const { client } = await connect();
@@ -34,8 +34,8 @@ test('the target’s cursors are given with the bit, its last one is 0; nothing 
   assert.equal(shaped('scan', null, '*2 $2 17 *1 $1 k'), `*2 $16 ${BIT + 17} *1 $1 k`);
   assert.equal(shaped('scan', null, '*2 $1 0 *1 $1 k'), '*2 $1 0 *1 $1 k');
   assert.equal(shaped('scan', null, '-ERR'), '-ERR');
-  assert.equal(shapeOf('keys', null), null);
-  assert.equal(shapeOf('dbsize', owned), null);
+  assert.equal(shapeOf('keys', 'target', null), null);
+  assert.equal(shapeOf('dbsize', 'target', owned), null);
 });
 
 test('on a shared target a client is told of its own shard’s keys', () => {

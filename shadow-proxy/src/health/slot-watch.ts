@@ -1,0 +1,121 @@
+/**
+ * Whether the shard's slots are still with its masters. A slot that is on its way to another node, or has arrived
+ * there, is frozen: two proxies would order its keys otherwise. Its commands are refused until the slot is back, or
+ * the proxies are started again and derive their shards from the slots as they are then.
+ */
+import type { Logger } from 'pino';
+import { commonSlots, countSlots, formatSlots, masterOf } from '../plan/cluster.js';
+import { isError, text } from '../resp/decode.js';
+import type { SlotRange } from '../route/owner.js';
+import { SIDES, type Side } from '../route/stage.js';
+import type { ClusterFace } from '../session/cluster-face.js';
+import type { Authorities } from '../pipeline/authorities.js';
+import type { SuspectWorkloads } from '../suspects/workloads.js';
+import type { Server } from '../upstream/server.js';
+import { nodesOf, type ListedNode } from '../upstream/slots.js';
+
+const POLL_MS = 250;
+
+export interface SlotWatchContext {
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly authorities: Pick<Authorities, 'isFollowed'>;
+  readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
+  /** Null where the source is no cluster. */
+  readonly face: ClusterFace | null;
+  readonly logger: Logger;
+}
+
+/** What became of the shard's slots at one side; slots of neither list are where they belong. */
+export interface MovedSlots {
+  /** On their way to another node. */
+  readonly leaving: readonly number[];
+  /** With another node. */
+  readonly away: readonly SlotRange[];
+}
+
+/** @returns null where the reply does not show it: no master has any of the slots */
+export function movedSlots(nodes: readonly ListedNode[], slots: readonly SlotRange[]): MovedSlots | null {
+  const master = masterOf(
+    nodes.filter(({ isMaster }) => isMaster),
+    slots,
+  );
+  if (master === undefined) return null;
+  const has = (slot: number): boolean => slots.some(([first, last]) => first <= slot && slot <= last);
+  return {
+    leaving: master.isAsked ? master.leaving.filter(has) : [],
+    away: nodes.filter((node) => node.isMaster && node !== master).flatMap((node) => commonSlots(node.slots, slots)),
+  };
+}
+
+export class SlotWatch {
+  readonly #moved: Record<Side, MovedSlots> = { source: STILL, target: STILL };
+  #shown = '';
+  #timer: NodeJS.Timeout | undefined;
+  #looking = false;
+
+  constructor(private readonly context: SlotWatchContext) {}
+
+  watch(): void {
+    if (this.context.face !== null) this.#timer = setInterval(() => void this.look(), POLL_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** How many slots are not where they belong at that side. */
+  count(side: Side): number {
+    const { leaving, away } = this.#moved[side];
+    return leaving.length + countSlots(away);
+  }
+
+  /** Asks both servers once. */
+  async look(): Promise<void> {
+    const { servers, face } = this.context;
+    if (face === null || this.#looking) return;
+    this.#looking = true;
+    for (const side of SIDES) {
+      const server = servers[side];
+      if (server.identity?.mode !== 'cluster') continue;
+      const reply = await server.ask('CLUSTER', 'NODES').catch(() => null);
+      if (reply === null || isError(reply)) continue;
+      this.#moved[side] = movedSlots(nodesOf(text(reply)), face.own.slots) ?? this.#moved[side];
+    }
+    this.#looking = false;
+    this.#apply(face);
+  }
+
+  #apply(face: ClusterFace): void {
+    const { authorities, suspectWorkloads, logger } = this.context;
+    const frozen = new Map<number, string>();
+    for (const side of SIDES.filter((each) => authorities.isFollowed(each))) {
+      const { leaving, away } = this.#moved[side];
+      for (const slot of leaving) frozen.set(slot, `is moving to another node of the ${side}`);
+      for (const [first, last] of away)
+        for (let slot = first; slot <= last; slot++)
+          frozen.set(slot, `has moved to another node of the ${side}; restart the proxies when all slots have moved`);
+    }
+    const back = [...face.frozen.keys()].filter((slot) => !frozen.has(slot));
+    if (back.length > 0) suspectWorkloads.markAll('slots were away from their master, and are back', () => true);
+    face.freeze(frozen);
+    const now = this.describe();
+    if (now === this.#shown) return;
+    this.#shown = now;
+    if (now === '') logger.warn('all slots of the shard are with their masters again');
+    else logger.error({ slots: now }, 'slots of the shard move: their commands are refused (TRYAGAIN)');
+  }
+
+  /** For people; empty where every slot is where it belongs. */
+  describe(): string {
+    return SIDES.flatMap((side) => {
+      const { leaving, away } = this.#moved[side];
+      const moving = leaving.map((slot): SlotRange => [slot, slot]);
+      return [
+        ...(moving.length === 0 ? [] : [`slots ${formatSlots(moving)} are moving to another node of the ${side}`]),
+        ...(away.length === 0 ? [] : [`slots ${formatSlots(away)} have moved to another node of the ${side}`]),
+      ];
+    }).join('; ');
+  }
+}
+
+const STILL: MovedSlots = { leaving: [], away: [] };

@@ -1,0 +1,197 @@
+/**
+ * The shards of a cluster: the common refinement of the slot ranges of both sides. Each has one source master, one
+ * target master, and the slots that they share.
+ *
+ *   source   A ─────────────── B ─────────────── C ──────────────
+ *   target   X ──────────────────────── Y ───────────────────────
+ *   cuts              │
+ *   shards   A/X ──── A/X ──── B/X ──── B/Y ──── C/Y ────────────
+ */
+import { SLOTS } from '../route/slot.js';
+import type { SlotRange } from '../route/owner.js';
+import {
+  formatAddress,
+  parseAddress,
+  type Address,
+  type Endpoint,
+  type Listen,
+  type ServerEndpoint,
+} from './endpoint.js';
+import type { AdminPlan, Plan, ShardPlan } from './plan.js';
+
+/** One side of a cluster as the plan names it. */
+export interface ClusterSide extends Pick<ServerEndpoint, 'label' | 'tls' | 'username' | 'password'> {
+  /** Nodes that tell the others. */
+  readonly seeds: readonly Address[];
+}
+
+export interface ClusterPlan {
+  readonly source: ClusterSide;
+  /** A cluster, or one standalone server. */
+  readonly target: ClusterSide;
+  /** The first shard's; each further one has the next port. */
+  readonly listen: Listen;
+  /** `host:port` of the first shard for clients; each further one has the next port, unless `{shard}` is in it. */
+  readonly announce: string;
+  /** Slots at which a further shard begins. */
+  readonly cuts: readonly number[];
+  /** The first shard's own admin address; each further one has the next port. Null where they have the plan's. */
+  readonly admin: AdminPlan | null;
+}
+
+/** A master of a cluster, and its slots in their order. */
+export interface SlotMaster {
+  /** The node's ID. */
+  readonly id: string;
+  readonly address: Address;
+  readonly slots: readonly SlotRange[];
+}
+
+/** One shard of the refinement. */
+export interface ClusterShard {
+  /** By its lowest slot. */
+  readonly name: string;
+  readonly slots: readonly SlotRange[];
+  readonly source: SlotMaster;
+  /** Null where the target is one standalone server. */
+  readonly target: SlotMaster | null;
+}
+
+/**
+ * The common refinement of both maps.
+ * @param target null where the target is one standalone server, which has every slot
+ * @returns by their lowest slots; slots that one side does not serve are left out (`unserved`)
+ */
+export function refine(
+  source: readonly SlotMaster[],
+  target: readonly SlotMaster[] | null,
+  cuts: readonly number[],
+): ClusterShard[] {
+  const [sources, targets] = [bySlot(source), target && bySlot(target)];
+  const shards = new Map<string, { source: SlotMaster; target: SlotMaster | null; slots: [number, number][] }>();
+  for (let slot = 0; slot < SLOTS; slot++) {
+    const from = sources[slot];
+    const to = targets === null ? null : targets[slot];
+    if (from === undefined || to === undefined) continue;
+    const id = `${from.id} ${to?.id ?? ''} ${cuts.filter((cut) => cut <= slot).length}`;
+    let shard = shards.get(id);
+    if (shard === undefined) shards.set(id, (shard = { source: from, target: to, slots: [] }));
+    const last = shard.slots.at(-1);
+    if (last?.[1] === slot - 1) last[1] = slot;
+    else shard.slots.push([slot, slot]);
+  }
+  // A map keeps the order in which its keys came: that of the lowest slots.
+  return [...shards.values()].map((shard) => ({ ...shard, name: `slots-${shard.slots[0][0]}` }));
+}
+
+/** The master that has the most of the slots; undefined where none has any. */
+export function masterOf<T extends Pick<SlotMaster, 'slots'>>(
+  masters: readonly T[],
+  slots: readonly SlotRange[],
+): T | undefined {
+  const shares = masters.map((master) => ({ master, count: countSlots(commonSlots(master.slots, slots)) }));
+  const [most] = shares.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
+  return (most as (typeof shares)[number] | undefined)?.master;
+}
+
+export const commonSlots = (a: readonly SlotRange[], b: readonly SlotRange[]): SlotRange[] =>
+  a.flatMap(([first, last]) =>
+    b.flatMap(([from, to]): SlotRange[] => {
+      const common: SlotRange = [Math.max(first, from), Math.min(last, to)];
+      return common[0] <= common[1] ? [common] : [];
+    }),
+  );
+
+/** Slots that no master of the map serves. */
+export function unserved(masters: readonly SlotMaster[]): SlotRange[] {
+  const served = bySlot(masters);
+  const ranges: [number, number][] = [];
+  for (let slot = 0; slot < SLOTS; slot++) {
+    if (served[slot] !== undefined) continue;
+    const last = ranges.at(-1);
+    if (last?.[1] === slot - 1) last[1] = slot;
+    else ranges.push([slot, slot]);
+  }
+  return ranges;
+}
+
+function bySlot(masters: readonly SlotMaster[]): (SlotMaster | undefined)[] {
+  const owners: (SlotMaster | undefined)[] = Array.from({ length: SLOTS });
+  for (const master of masters) for (const [first, last] of master.slots) owners.fill(master, first, last + 1);
+  return owners;
+}
+
+/** `0-5460,7000`, as a plan and the servers write it. */
+export const formatSlots = (slots: readonly SlotRange[]): string =>
+  slots.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(',');
+
+export const countSlots = (slots: readonly SlotRange[]): number =>
+  slots.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+
+/** Where clients find shard `index` of that name. */
+export function announced(announce: string, name: string, index: number): string {
+  if (announce.includes('{shard}')) return announce.replaceAll('{shard}', name);
+  const colon = announce.lastIndexOf(':');
+  return `${announce.slice(0, colon)}:${Number(announce.slice(colon + 1)) + index}`;
+}
+
+/** The endpoint of a shard at one side. */
+export function endpointOf(side: ClusterSide, master: SlotMaster | null, slots: readonly SlotRange[]): Endpoint {
+  const { seeds, label, tls, username, password } = side;
+  const common = { tls, username, password, db: 0 };
+  if (master === null) return { kind: 'server', label, ...common, ...seeds[0] };
+  return {
+    kind: 'cluster',
+    label: `${label} (master of slot ${slots[0][0]})`,
+    ...common,
+    seeds,
+    slots,
+    master: master.id,
+    at: master.address,
+  };
+}
+
+/** The plan with the shards that were derived for its cluster; their ports and addresses count up. */
+export function withShards(plan: Plan, cluster: ClusterPlan, refined: readonly ClusterShard[]): Plan {
+  const shards = refined.map((shard, index): ShardPlan => {
+    const { name, slots, source, target } = shard;
+    const { listen, admin } = cluster;
+    const exact = (master: SlotMaster | null): boolean =>
+      master === null ? refined.length === 1 : sameSlots(master.slots, slots);
+    const sharedSource = !exact(source);
+    const shared = sharedSource || !exact(target);
+    return {
+      name,
+      listen: {
+        ...listen,
+        port: port(listen, index),
+        label: `${listen.label.replace(/:\d+$/, '')}:${port(listen, index)}`,
+      },
+      source: endpointOf(cluster.source, source, slots),
+      target: endpointOf(cluster.target, target, slots),
+      // Where nothing else lies on either server, every key is the shard's.
+      owns: shared ? { slots } : null,
+      sharedTarget: shared,
+      slots,
+      sharedSource,
+      announce: parseAddress(announced(cluster.announce, name, index)),
+      region: null,
+      admin: admin && { ...admin, port: port(admin, index) },
+    };
+  });
+  return { ...plan, shards };
+}
+
+const port = ({ port: first }: { readonly port: number }, index: number): number => (first === 0 ? 0 : first + index);
+
+const sameSlots = (a: readonly SlotRange[], b: readonly SlotRange[]): boolean => formatSlots(a) === formatSlots(b);
+
+/** For people: a line per shard, its slots, servers and address for clients. */
+export const describeShards = (shards: readonly ShardPlan[]): string[] =>
+  shards.flatMap(({ name, slots, source, target, announce }) => [
+    `  ${name}: ${countSlots(slots!)} slots (${formatSlots(slots!)})`,
+    `    source ${placeOf(source)}, target ${placeOf(target)}, clients connect to ${formatAddress(announce!)}`,
+  ]);
+
+const placeOf = (endpoint: Endpoint): string =>
+  endpoint.kind === 'cluster' ? formatAddress(endpoint.at) : endpoint.label;

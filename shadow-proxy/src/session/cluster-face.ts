@@ -1,0 +1,84 @@
+/**
+ * The cluster as clients see it: every shard's proxy is a master with that shard's slots, and no server's address is
+ * ever named. Pure; the commands that ask for it are in `handlers/cluster.ts`.
+ */
+import { createHash } from 'node:crypto';
+import type { Address } from '../plan/endpoint.js';
+import { countSlots } from '../plan/cluster.js';
+import type { Plan } from '../plan/plan.js';
+import type { SlotRange } from '../route/owner.js';
+import { SLOTS } from '../route/slot.js';
+
+export const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
+
+/** One shard's proxy, as a node. */
+export interface FaceNode {
+  readonly name: string;
+  /** 40 hex digits, the same in every process and after every restart. */
+  readonly id: string;
+  readonly address: Address;
+  readonly slots: readonly SlotRange[];
+}
+
+export class ClusterFace {
+  /** Index of its node by slot. */
+  readonly #owners = new Int16Array(SLOTS).fill(-1);
+  /** Why commands on a slot of this shard are refused for now, by slot. */
+  #frozen: ReadonlyMap<number, string> = new Map();
+
+  constructor(
+    readonly nodes: readonly FaceNode[],
+    readonly own: FaceNode,
+    /** Whether clients connect over TLS. */
+    readonly tls = false,
+  ) {
+    nodes.forEach(({ slots }, i) => slots.forEach(([first, last]) => this.#owners.fill(i, first, last + 1)));
+  }
+
+  /** Null for a shard that is not of a cluster. */
+  static of({ name: plan, shards, cluster }: Plan, shard: string): ClusterFace | null {
+    const nodes = shards.flatMap(({ name, slots, announce }): FaceNode[] =>
+      slots === null || announce === null ? [] : [{ name, id: idOf(plan, name), address: announce, slots }],
+    );
+    const own = nodes.find(({ name }) => name === shard);
+    return own === undefined ? null : new ClusterFace(nodes, own, cluster?.listen.tls != null);
+  }
+
+  isMine(slot: number): boolean {
+    return this.nodes[this.#owners[slot]] === this.own;
+  }
+
+  /** The error with which a command on that slot is answered, without the leading `-`; null where this shard has it. */
+  redirect(slot: number): string | null {
+    const node = this.nodes[this.#owners[slot]];
+    if (node !== this.own) return `MOVED ${slot} ${node.address.host}:${node.address.port}`;
+    const why = this.#frozen.get(slot);
+    return why === undefined ? null : `TRYAGAIN shadow-proxy: slot ${slot} ${why}`;
+  }
+
+  /** Slots whose commands are refused for now. */
+  get frozen(): ReadonlyMap<number, string> {
+    return this.#frozen;
+  }
+
+  /** From now on, commands on these slots, and no others, are refused. */
+  freeze(slots: ReadonlyMap<number, string>): void {
+    this.#frozen = slots;
+  }
+
+  /**
+   * What a client gets in place of a server's own redirection; null for any other error. The server has not run the
+   * command: its slot is on the way to another node, or a failover is.
+   */
+  insteadOf(reply: Buffer, start: number, end: number): Buffer | null {
+    const [, slot] = /^-(?:MOVED|ASK) (\d+) /.exec(reply.toString('latin1', start, Math.min(end, start + 16))) ?? [];
+    if (slot === undefined) return null;
+    return Buffer.from(`-TRYAGAIN shadow-proxy: slot ${slot} is moving to another node of the cluster\r\n`);
+  }
+
+  get assigned(): number {
+    return this.nodes.reduce((sum, { slots }) => sum + countSlots(slots), 0);
+  }
+}
+
+const idOf = (plan: string, shard: string): string => createHash('sha1').update(`${plan}\n${shard}`).digest('hex');

@@ -1,0 +1,219 @@
+/**
+ * What clients of a cluster ask of its nodes, and the errors that send them to another one. Every address is a proxy's.
+ * Source of the replies: cluster.c of Redis 7.0.
+ *
+ *   keys of several slots ─▶ CROSSSLOT      slot of another shard ─▶ MOVED      slot on its way elsewhere ─▶ TRYAGAIN
+ */
+import { isIP } from 'node:net';
+import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
+import type { CommandSpec } from '../../command/table.js';
+import { array, bulk, integer, map, OK } from '../../resp/encode.js';
+import { hashSlot, SLOTS } from '../../route/slot.js';
+import { CROSSSLOT, type ClusterFace, type FaceNode } from '../cluster-face.js';
+import type { CommandContext } from '../context.js';
+import { crossesDatabases } from '../routing.js';
+import { answerSlot } from './owned.js';
+import { plain } from './plain.js';
+
+/** Commands that leave database 0, of which a cluster has no other. */
+const LEAVES: Readonly<Record<string, string>> = {
+  swapdb: 'ERR SWAPDB is not allowed in cluster mode',
+  move: 'ERR MOVE is not allowed in cluster mode',
+};
+const NO_SLOT = -1;
+
+/** Answers the command at hand if it is not for this shard. */
+export function redirected(context: CommandContext, spec: CommandSpec, face: ClusterFace): boolean {
+  if (context.mustLogIn) return false;
+  const left = LEAVES[spec.name] as string | undefined;
+  if (left !== undefined) return refuse(context, left);
+  const slot = slotOf(context, spec);
+  if (slot === NO_SLOT) return false;
+  if (slot === null) return refuse(context, CROSSSLOT);
+  const elsewhere = face.redirect(slot);
+  if (elsewhere !== null) return refuse(context, elsewhere);
+  if (spec.name === 'copy' && crossesDatabases(context.parser))
+    return refuse(context, 'ERR Copying to another database is not allowed in cluster mode');
+  context.client.transaction?.entersSlot(slot);
+  return false;
+}
+
+function refuse(context: CommandContext, message: string): true {
+  context.refuse(message);
+  return true;
+}
+
+/** The slot of the keys of the command at hand; null where they have several, `NO_SLOT` where there is no key. */
+function slotOf({ parser }: CommandContext, spec: CommandSpec): number | null {
+  const { frame, argStart, argEnd, argc } = parser;
+  const at = spec.singleKey;
+  if (at > 0) return at < argc ? hashSlot(frame, argStart[at], argEnd[at]) : NO_SLOT;
+  let slot = NO_SLOT;
+  if (SHARDED.has(spec.name)) {
+    const last = spec.name === 'spublish' ? 1 : argc - 1;
+    for (let i = 1; i <= last && i < argc; i++) {
+      const here = hashSlot(frame, argStart[i], argEnd[i]);
+      if (slot !== NO_SLOT && slot !== here) return null;
+      slot = here;
+    }
+    return slot;
+  }
+  const told = keysOf(spec, frame, argStart, argEnd, argc, KEYS);
+  const count = told === UNKNOWN_KEYS ? KEYS.known : told;
+  for (let i = 0; i < count; i++) {
+    const here = hashSlot(frame, argStart[KEYS.index[i]], argEnd[KEYS.index[i]]);
+    if (slot !== NO_SLOT && slot !== here) return null;
+    slot = here;
+  }
+  return slot;
+}
+
+/** Used again for each command. */
+const KEYS = new KeyList();
+/** Their channels have slots, as keys. */
+const SHARDED: ReadonlySet<string> = new Set(['ssubscribe', 'sunsubscribe', 'spublish']);
+
+type Answer = (face: ClusterFace, context: CommandContext) => Buffer;
+
+/** Of a reply, `name` and value by turns. */
+const fields = (protocol: 2 | 3, entries: readonly (readonly [string, Buffer])[]): Buffer =>
+  map(
+    entries.flatMap(([name, value]) => [bulk(name), value]),
+    protocol,
+  );
+
+/** `[first, last, [host, port, id, []]]`, by slot. */
+const slots: Answer = ({ nodes }) =>
+  array(
+    nodes
+      .flatMap((node) => node.slots.map((range) => ({ node, range })))
+      .sort((a, b) => a.range[0] - b.range[0])
+      .map(({ node: { address, id }, range: [first, last] }) =>
+        array([integer(first), integer(last), array([bulk(address.host), integer(address.port), bulk(id), array([])])]),
+      ),
+  );
+
+const shards: Answer = ({ nodes, tls }, { client: { protocol } }) =>
+  array(
+    nodes.map((node) =>
+      fields(protocol, [
+        ['slots', array(node.slots.flatMap(([first, last]) => [integer(first), integer(last)]))],
+        [
+          'nodes',
+          array([
+            fields(protocol, [
+              ['id', bulk(node.id)],
+              [tls ? 'tls-port' : 'port', integer(node.address.port)],
+              ['ip', bulk(node.address.host)],
+              ['endpoint', bulk(node.address.host)],
+              ...(isIP(node.address.host) === 0 ? ([['hostname', bulk(node.address.host)]] as const) : []),
+              ['role', bulk('master')],
+              ['replication-offset', integer(0)],
+              ['health', bulk('online')],
+            ]),
+          ]),
+        ],
+      ]),
+    ),
+  );
+
+const lineOf =
+  ({ own }: ClusterFace) =>
+  (node: FaceNode, i: number): string => {
+    const { host, port } = node.address;
+    const name = isIP(host) === 0 ? `,${host}` : '';
+    const flags = node === own ? 'myself,master' : 'master';
+    const ranges = node.slots.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(' ');
+    return `${node.id} ${host}:${port}@${port}${name} ${flags} - 0 0 ${i + 1} connected ${ranges}\n`;
+  };
+
+const nodes: Answer = (face) => bulk(face.nodes.map(lineOf(face)).join(''));
+
+const info: Answer = (face) => {
+  const { nodes: all, assigned } = face;
+  const facts = {
+    cluster_enabled: 1,
+    cluster_state: 'ok',
+    cluster_slots_assigned: assigned,
+    cluster_slots_ok: assigned,
+    cluster_slots_pfail: 0,
+    cluster_slots_fail: 0,
+    cluster_known_nodes: all.length,
+    cluster_size: all.length,
+    cluster_current_epoch: all.length,
+    cluster_my_epoch: all.indexOf(face.own) + 1,
+  };
+  return bulk(
+    Object.entries(facts)
+      .map(([name, value]) => `${name}:${value}\r\n`)
+      .join(''),
+  );
+};
+
+const none: Answer = () => array([]);
+
+const keyslot: Answer = (_face, context) => {
+  const key = context.argument(2);
+  return integer(hashSlot(key, 0, key.length));
+};
+
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  'cluster|slots': slots,
+  'cluster|shards': shards,
+  'cluster|nodes': nodes,
+  'cluster|info': info,
+  'cluster|myid': ({ own }) => bulk(own.id),
+  'cluster|keyslot': keyslot,
+  // A shard's standby is no node: it answers nobody.
+  'cluster|links': none,
+  'cluster|replicas': none,
+  'cluster|slaves': none,
+  'cluster|count-failure-reports': () => integer(0),
+  // The authority answers reads, too: what a replica would give may be older.
+  readonly: () => OK,
+  readwrite: () => OK,
+  asking: () => OK,
+};
+
+/** Commands of which the reply says what a client that is not logged in must not know. */
+export const ANSWERED_BY_FACE: readonly string[] = [
+  ...Object.keys(ANSWERS),
+  'cluster|countkeysinslot',
+  'cluster|getkeysinslot',
+];
+
+/** Answers CLUSTER, READONLY, READWRITE or ASKING. */
+export function answerCluster(context: CommandContext): void {
+  const { clients, client, parser } = context;
+  const { face, sequencer } = clients;
+  const { frame, argStart, argEnd, argc } = parser;
+  const spec = sequencer.table.find(frame, argStart, argEnd, argc)!;
+  if (face === null) return context.refuse('ERR This instance has cluster support disabled');
+  if (spec.arity > 0 ? argc !== spec.arity : argc < -spec.arity)
+    return context.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
+  const answer = ANSWERS[spec.name] as Answer | undefined;
+  if (answer === undefined) return keysInSlot(context, spec, face);
+  const reply = answer(face, context);
+  if (client.transaction === null) context.reply(reply);
+  else client.transaction.queueReply(reply);
+}
+
+/** COUNTKEYSINSLOT slot, GETKEYSINSLOT slot count. */
+function keysInSlot(context: CommandContext, spec: CommandSpec, face: ClusterFace): void {
+  if (context.client.transaction !== null)
+    return context.refuse('ERR shadow-proxy: CLUSTER COUNTKEYSINSLOT and GETKEYSINSLOT inside MULTI are not supported');
+  const [slot, limit] = [numberAt(context, 2), context.parser.argc > 3 ? numberAt(context, 3) : null];
+  if (slot === null || slot >= SLOTS) return context.refuse('ERR Invalid slot');
+  if (context.parser.argc > 3 && limit === null) return context.refuse('ERR Invalid number of keys');
+  // A node knows of its own slots only.
+  if (!face.isMine(slot)) return context.reply(limit === null ? integer(0) : array([]));
+  const { router, servers } = context.clients.sequencer;
+  if (servers[router.default.keylessRule.authority].identity?.mode === 'cluster') plain(context, spec);
+  else answerSlot(context, slot, limit);
+}
+
+/** Null where the argument is no whole number from 0 on. */
+function numberAt(context: CommandContext, index: number): number | null {
+  const text = context.argument(index).toString('latin1');
+  return /^\d{1,9}$/.test(text) ? Number(text) : null;
+}

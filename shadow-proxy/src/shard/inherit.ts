@@ -1,0 +1,82 @@
+/**
+ * After slots of a cluster have moved, the shards are others than before. A shard that has slots which another one
+ * served goes on in that one's stages: in those of the plan, its clients might be sent to the wrong server.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { commonSlots, countSlots, formatSlots } from '../plan/cluster.js';
+import type { Plan, ShardPlan } from '../plan/plan.js';
+import { parseSlots } from '../plan/owns.js';
+import type { SlotRange } from '../route/owner.js';
+import { readState, StateError, StateStore, type ShardState } from '../storage/state.js';
+
+/**
+ * Writes the shard's state where it has none for some of its slots, and other shards' folders have. Called when the
+ * lease is held: those who served the slots have ended.
+ * @throws {StateError} where it cannot be known in which stages the slots were served, or they were in several
+ */
+export async function inheritState(plan: Plan, shard: ShardPlan, logger: Logger): Promise<void> {
+  const { name, slots } = shard;
+  if (slots === null) return;
+  const own = await readState(join(plan.state, name), name);
+  if (own !== null && covers(servedBy(own), slots)) return;
+  const others = await otherStates(plan.state, name);
+  const before = [...(own === null ? [] : [own]), ...others].filter(
+    (state) => commonSlots(servedBy(state), slots).length > 0,
+  );
+  if (before.length === 0) return;
+  const known = before.flatMap(servedBy);
+  if (!covers(known, slots))
+    throw new StateError(
+      'state-missing',
+      `shard ${name} has slots that were served in stages which are not known here: ${plan.state} has a state for ${formatSlots(commonSlots(known, slots))} of ${formatSlots(slots)}. Copy the folders of the other shards there`,
+    );
+  const [first, ...rest] = before;
+  const unlike = rest.find(({ workloads }) => !isDeepStrictEqual(workloads, first.workloads));
+  if (unlike !== undefined)
+    throw new StateError(
+      'state-old',
+      `shard ${name} has slots that shards ${first.shard} and ${unlike.shard} served in other stages: start the proxies with the slots as they were, and bring both to the same stages first`,
+    );
+  if (own !== null) return;
+  const { workloads, routing, perRegion, target } = first;
+  const admitted = rest.every((state) => isDeepStrictEqual(state.admitted, first.admitted)) ? first.admitted : {};
+  const store = await StateStore.open(plan.state, name);
+  const inherited = before.map((state) => state.shard);
+  await store.update({ workloads, routing, perRegion, target, admitted }, { event: 'inherited', from: inherited });
+  await store.close();
+  logger.warn(
+    { shard: name, from: inherited },
+    'slots have moved: the shard goes on in the stages of those that served them',
+  );
+}
+
+async function otherStates(directory: string, name: string): Promise<ShardState[]> {
+  const names = await readdir(directory).catch(() => []);
+  const states = await Promise.all(
+    names.filter((each) => each !== name).map((each) => readState(join(directory, each), each).catch(() => null)),
+  );
+  return states.filter((state) => state !== null);
+}
+
+const servedBy = ({ served }: ShardState): readonly SlotRange[] => (served === null ? [] : parseSlots(served));
+
+const covers = (all: readonly SlotRange[], some: readonly SlotRange[]): boolean =>
+  countSlots(union(all, some)) === countSlots(union(all, []));
+
+/** Every slot of either, once, in order. */
+export function union(a: readonly SlotRange[], b: readonly SlotRange[]): SlotRange[] {
+  const ranges: [number, number][] = [];
+  for (const [first, last] of [...a, ...b].sort((one, other) => one[0] - other[0])) {
+    const before = ranges.at(-1);
+    if (before !== undefined && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else ranges.push([first, last]);
+  }
+  return ranges;
+}
+
+/** The slots that the shard has served, those of now among them, as its state keeps them; null where it is of no cluster. */
+export const nowServed = ({ served }: ShardState, { slots }: ShardPlan): string | null =>
+  slots === null ? served : formatSlots(union(served === null ? [] : parseSlots(served), slots));

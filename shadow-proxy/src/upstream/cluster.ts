@@ -1,0 +1,87 @@
+/** The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. */
+import {
+  countSlots,
+  formatSlots,
+  refine,
+  unserved,
+  withShards,
+  type ClusterPlan,
+  type ClusterSide,
+  type SlotMaster,
+} from '../plan/cluster.js';
+import { checkPlan } from '../plan/check.js';
+import { formatAddress } from '../plan/endpoint.js';
+import { PlanError, type PlanPath } from '../plan/errors.js';
+import { loadPlan } from '../plan/load.js';
+import type { Plan } from '../plan/plan.js';
+import { readSlots } from './slots.js';
+
+/** More masters than this were never tried. */
+const MAX_MASTERS = { source: 12, target: 6 };
+
+/**
+ * Reads a plan, and the slot maps of its cluster if it has one.
+ * @throws {PlanError} also where the cluster cannot be read, or slots have no master
+ */
+export const openPlan = async (file: string): Promise<Plan> => derive(loadPlan(file), file);
+
+/**
+ * The plan with its shards.
+ * @throws {PlanError} likewise
+ */
+export async function derive(plan: Plan, file: string): Promise<Plan> {
+  const { cluster } = plan;
+  if (cluster === null) return plan;
+  const [source, target] = await Promise.all([read(cluster, 'source', file), read(cluster, 'target', file)]);
+  const refuse = refusing(file);
+  if (source === null)
+    return refuse(['cluster', 'source'], 'is not in cluster mode: write shards, each with its source and target');
+  if (target === null && cluster.target.seeds.length > 1)
+    refuse(
+      ['cluster', 'target'],
+      'names several servers that are not in cluster mode: give one standalone KeyDB, or nodes of a cluster',
+    );
+  const derived = withShards(plan, cluster, refine(source, target, cluster.cuts));
+  const [problem] = checkPlan(derived);
+  if (problem)
+    throw new PlanError(file, [{ path: ['cluster'], message: `gives shards that do not fit: ${problem.message}` }]);
+  return derived;
+}
+
+const refusing =
+  (file: string) =>
+  (path: PlanPath, message: string): never => {
+    throw new PlanError(file, [{ path, message }]);
+  };
+
+/** Null where that side is one standalone server. @throws {PlanError} */
+async function read(cluster: ClusterPlan, side: 'source' | 'target', file: string): Promise<SlotMaster[] | null> {
+  const refuse = refusing(file);
+  const masters = await ask(cluster[side]).catch((error: Error) =>
+    refuse(['cluster', side], `cannot be read: ${error.message}`),
+  );
+  if (masters === null) return null;
+  const missing = unserved(masters);
+  if (missing.length > 0)
+    refuse(
+      ['cluster', side],
+      `has no master for ${countSlots(missing)} slots (${formatSlots(missing.slice(0, 4))}${missing.length > 4 ? ',…' : ''}): assign them first`,
+    );
+  if (masters.length > MAX_MASTERS[side])
+    refuse(['cluster', side], `has ${masters.length} masters: at most ${MAX_MASTERS[side]} are supported`);
+  return masters;
+}
+
+/** What the first node that answers says. @throws {Error} with what each said, where none does */
+async function ask({ seeds, tls, username, password }: ClusterSide): Promise<SlotMaster[] | null> {
+  const credentials = password === null ? undefined : { username: username ?? undefined, password };
+  const failures: string[] = [];
+  for (const seed of seeds) {
+    try {
+      return await readSlots(seed, tls, credentials);
+    } catch (error) {
+      failures.push(`${formatAddress(seed)}: ${(error as Error).message}`);
+    }
+  }
+  throw new Error(failures.join('; '));
+}

@@ -1,0 +1,75 @@
+/** Which master of a cluster has which slots, as one of its nodes says. Source: CLUSTER SLOTS of Redis 4.0 and later. */
+import type { Address, ClientTls } from '../plan/endpoint.js';
+import type { SlotMaster } from '../plan/cluster.js';
+import { isError, isNull, text, type Reply } from '../resp/decode.js';
+import type { SlotRange } from '../route/owner.js';
+import { askOnce, type Credentials } from './ask-once.js';
+
+/**
+ * @returns the masters that have slots, by their lowest one, with the address for this kind of connection; null where the server is not in cluster mode
+ * @throws {Error} where the node does not answer, or refuses
+ */
+export async function readSlots(
+  node: Address,
+  tls: ClientTls | null,
+  credentials: Credentials | undefined,
+): Promise<SlotMaster[] | null> {
+  const reply = await askOnce(node, tls, credentials, 'CLUSTER', 'SLOTS');
+  if (isError(reply)) {
+    if (/cluster support disabled/i.test(text(reply))) return null;
+    throw new Error(text(reply));
+  }
+  return mastersOf(reply, node.host);
+}
+
+/** @param asked host of the node that answered: it may not know its own */
+export function mastersOf({ items }: Reply, asked: string): SlotMaster[] {
+  const masters = new Map<string, { id: string; address: Address; slots: SlotRange[] }>();
+  const ranges = items!.map(({ items: range }) => range!);
+  ranges.sort((a, b) => Number(text(a[0])) - Number(text(b[0])));
+  for (const [first, last, master] of ranges) {
+    const [host, port, node] = master.items!;
+    const id = text(node);
+    const named = isNull(host) ? '' : text(host);
+    const address = { host: named === '' || named === '?' ? asked : named, port: Number(text(port)) };
+    const known = masters.get(id) ?? { id, address, slots: [] };
+    known.slots.push([Number(text(first)), Number(text(last))]);
+    masters.set(id, known);
+  }
+  return [...masters.values()];
+}
+
+/** A node in a reply of CLUSTER NODES. */
+export interface ListedNode {
+  readonly id: string;
+  /** The node that was asked. */
+  readonly isAsked: boolean;
+  readonly isMaster: boolean;
+  readonly slots: readonly SlotRange[];
+  /** Slots that it hands over to another node now; known of the asked node only. */
+  readonly leaving: readonly number[];
+}
+
+/**
+ * Takes a reply of CLUSTER NODES apart. Source of the format: its documentation, "Serialization format":
+ * `id address flags master ping pong epoch link slot…`, where `[93->-id]` is a slot that leaves.
+ */
+export const nodesOf = (listed: string): ListedNode[] =>
+  listed
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [id, , flags, , , , , , ...slots] = line.split(' ');
+      return {
+        id,
+        isAsked: flags.split(',').includes('myself'),
+        isMaster: flags.split(',').includes('master'),
+        slots: slots
+          .filter((slot) => !slot.startsWith('['))
+          .map((range): SlotRange => {
+            const [first, last = first] = range.split('-').map(Number);
+            return [first, last];
+          }),
+        leaving: slots.flatMap((slot) => Number(/^\[(\d+)->-/.exec(slot)?.[1] ?? NaN)).filter((slot) => slot >= 0),
+      };
+    });

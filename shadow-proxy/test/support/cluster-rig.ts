@@ -1,0 +1,230 @@
+/** A Redis Cluster, a KeyDB cluster or one KeyDB, and the proxies of all shards between them. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Cluster } from 'ioredis';
+import { pino } from 'pino';
+import { askNode, askRaw, startCluster, type ClusterOptions, type LocalCluster } from '../../src/local/cluster.js';
+import type { LocalServer } from '../../src/local/servers.js';
+import { planFrom } from '../../src/plan/load.js';
+import type { Plan } from '../../src/plan/plan.js';
+import { text, type Reply } from '../../src/resp/decode.js';
+import type { Stage } from '../../src/route/stage.js';
+import type { JobRequest } from '../../src/storage/job-file.js';
+import type { JobSnapshot } from '../../src/telemetry/snapshot.js';
+import { launch, type Launched } from '../../src/shard/launch.js';
+import type { Shard } from '../../src/shard/contract.js';
+import { derive } from '../../src/upstream/cluster.js';
+import { startTargetKeydb } from './servers.js';
+import { WHOLE } from './jobs.js';
+import { isSettled, until } from './shard.js';
+
+export interface ClusterRigOptions {
+  readonly source?: Partial<ClusterOptions>;
+  /** `standalone` is one KeyDB. Default: as many masters as the source has, with the same ranges. */
+  readonly target?: Partial<ClusterOptions> | 'standalone';
+  readonly cuts?: readonly number[];
+  /** Whether both sides are believed to hold the same at the first start. Default: true. */
+  readonly alike?: boolean;
+  /** Over the rest of the plan. */
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+export class ClusterRig {
+  launched: Launched[] = [];
+  plan!: Plan;
+  readonly #clients: Cluster[] = [];
+
+  private constructor(
+    readonly source: LocalCluster,
+    /** Null where it is one KeyDB. */
+    readonly targetCluster: LocalCluster | null,
+    /** The target's masters, or the one KeyDB. */
+    readonly targets: readonly LocalServer[],
+    private readonly options: ClusterRigOptions,
+    readonly state: string,
+    readonly port: number,
+  ) {}
+
+  static async start(options: ClusterRigOptions = {}): Promise<ClusterRig> {
+    const masters = options.source?.masters ?? 3;
+    const { target } = options;
+    const [source, targetCluster, standalone] = await Promise.all([
+      startCluster({ program: 'redis', masters, ...options.source }),
+      target === 'standalone' ? null : startCluster({ program: 'keydb', masters, ...target }),
+      target === 'standalone' ? startTargetKeydb() : null,
+    ]);
+    const state = mkdtempSync(join(tmpdir(), 'cluster-'));
+    const targets = targetCluster?.masters ?? [standalone!];
+    const rig = new ClusterRig(source, targetCluster, targets, options, state, await freePorts(40));
+    try {
+      await rig.serve();
+      return rig;
+    } catch (problem) {
+      await rig.stop();
+      throw problem;
+    }
+  }
+
+  /** Starts the proxies of all shards, as the slots are now. */
+  async serve(): Promise<void> {
+    const { cuts, plan } = this.options;
+    const target = this.targetCluster?.seeds ?? `127.0.0.1:${this.targets[0].port}`;
+    const file = {
+      version: 1,
+      name: 'cluster',
+      cluster: {
+        source: `redis://${this.source.seeds}`,
+        target: `redis://${target}`,
+        listen: `redis://127.0.0.1:${this.port}`,
+        ...(cuts === undefined ? {} : { cuts }),
+      },
+      admin: { listen: '127.0.0.1:0' },
+      state: this.state,
+      onAuthorityChange: 'accept',
+      limits: { drainMs: 5_000 },
+      ...plan,
+    };
+    this.plan = await derive(planFrom(file, 'the test', { directory: this.state, env: {} }), 'the test');
+    const logger = pino({ level: process.env.TEST_LOG ?? 'silent' }, pino.destination({ fd: 2, sync: true }));
+    for (const shard of this.plan.shards)
+      this.launched.push(
+        await launch(this.plan, shard, logger, {
+          alike: this.options.alike ?? true,
+          shards: () => this.shards,
+          shardCount: this.plan.shards.length,
+        }),
+      );
+  }
+
+  get shards(): readonly Shard[] {
+    return this.launched.map(({ shard }) => shard);
+  }
+
+  /** A command at the first proxy, or at that of the shard. */
+  ask(args: readonly (string | number)[], shard = 0): Promise<Reply> {
+    return askRaw({ host: '127.0.0.1', port: this.plan.shards[shard].listen.port }, ...args);
+  }
+
+  async changeStage(stage: Stage): Promise<void> {
+    for (const shard of this.shards) await shard.changeStage({ workload: 'default', stage });
+  }
+
+  /** Runs a job on every shard to its end. */
+  async run(request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): Promise<JobSnapshot[]> {
+    for (const shard of this.shards) shard.startJob({ ...WHOLE, ...request });
+    const jobs = (): JobSnapshot[] => this.shards.map((shard) => shard.snapshot().job!);
+    await until(
+      () => jobs().every(({ state }) => state !== 'running'),
+      60_000,
+      () => JSON.stringify(jobs()),
+    );
+    return jobs();
+  }
+
+  /** Ends the proxies of all shards, everything confirmed. */
+  async drain(): Promise<void> {
+    for (const { shard } of this.launched) await shard.drain(5_000);
+    for (const each of this.launched.splice(0)) await each.stop();
+  }
+
+  /** An ioredis client of the whole cluster. */
+  client(): Cluster {
+    const client = new Cluster([{ host: '127.0.0.1', port: this.port }], { lazyConnect: false });
+    client.on('error', () => undefined);
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** Resolves when every shard's mirror has confirmed all, and nothing is suspect. */
+  async settled(ms = 20_000): Promise<void> {
+    const left = (): string =>
+      JSON.stringify(
+        this.shards.map((shard) => {
+          const { mirror, suspects, undecided, workloads, frozen } = shard.snapshot();
+          const unclean = workloads.flatMap(({ name, clean, suspect }) => (clean ? [] : [[name, suspect]]));
+          return { mirror, suspects, undecided, frozen, unclean };
+        }),
+      );
+    await until(() => this.shards.every((shard) => isSettled(shard.snapshot())), ms, left);
+  }
+
+  /** Every key of the source's and of the target's masters, with its DUMP-free value; what differs. */
+  async differences(): Promise<string[]> {
+    const [from, to] = await Promise.all([
+      keysOf(await this.mastersOf('source')),
+      keysOf(await this.mastersOf('target')),
+    ]);
+    const all = new Set([...from.keys(), ...to.keys()]);
+    return [...all].flatMap((key) =>
+      from.get(key) === to.get(key) ? [] : [`${key}: ${from.get(key)} / ${to.get(key)}`],
+    );
+  }
+
+  /** The nodes that are masters now. */
+  async mastersOf(side: 'source' | 'target'): Promise<readonly LocalServer[]> {
+    const cluster = side === 'source' ? this.source : this.targetCluster;
+    if (cluster === null) return this.targets;
+    const found: LocalServer[] = [];
+    for (const node of cluster.nodes) {
+      if (node.pid === undefined) continue;
+      const role = await askNode(node, 'ROLE').catch(() => null);
+      if (role?.items && text(role.items[0]) === 'master') found.push(node);
+    }
+    return found;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.disconnect();
+    for (const each of this.launched.splice(0)) await each.stop();
+    await Promise.all([this.source.stop(), this.targetCluster?.stop(), ...this.targets.map((server) => server.stop())]);
+    rmSync(this.state, { recursive: true, force: true });
+  }
+}
+
+/** Type, value and whether it expires, of every key that the servers hold. */
+export async function keysOf(servers: readonly LocalServer[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const server of servers) {
+    const { items } = await askNode(server, 'KEYS', '*');
+    for (const each of items!) {
+      const key = text(each);
+      const type = text(await askNode(server, 'TYPE', key));
+      const [first, ...rest] = READ[type];
+      const value = shown(await askNode(server, first, key, ...rest));
+      const sorted = type === 'set' || type === 'hash' ? [...value].sort() : value;
+      const pttl = Number(text(await askNode(server, 'PTTL', key)));
+      found.set(key, `${type} ${JSON.stringify(sorted)}${pttl > 0 ? ' expires' : ''}`);
+    }
+  }
+  return found;
+}
+
+const READ: Readonly<Record<string, readonly string[]>> = {
+  string: ['GET'],
+  list: ['LRANGE', '0', '-1'],
+  set: ['SMEMBERS'],
+  hash: ['HGETALL'],
+  zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
+  stream: ['XRANGE', '-', '+'],
+};
+
+const shown = ({ items, data }: Awaited<ReturnType<typeof askNode>>): string[] =>
+  items ? items.flatMap((item) => shown(item)) : [data?.toString('latin1') ?? ''];
+
+/** The first of so many adjoining ports that are free. */
+async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = 20_000 + Math.floor(Math.random() * 9_000);
+    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
+    if (free.every(Boolean)) return first;
+  }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
