@@ -11,9 +11,10 @@ import getPort from 'get-port';
 import { stringify } from 'yaml';
 import { Daemon } from '../shard/daemon.js';
 import { afterDeath } from '../local/guard.js';
+import { adjoiningPorts, startCluster } from '../local/cluster.js';
 import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
 import { createLogger } from '../telemetry/log.js';
-import { loadPlan } from '../plan/load.js';
+import { openPlan } from '../upstream/cluster.js';
 import { onStop } from '../io/signals.js';
 import { connectApps, drive, WORKLOADS } from './demo/traffic.js';
 import { count } from '../text/figures.js';
@@ -27,6 +28,7 @@ interface UpOptions {
   readonly keydbPort?: number;
   readonly proxyPort?: number;
   readonly adminPort?: number;
+  readonly cluster?: boolean;
   readonly id: string;
   readonly json?: boolean;
 }
@@ -49,6 +51,7 @@ export function addLocal(program: Command): void {
       .option('--keydb-port <port>', 'port of the target (default: a free port)', port)
       .option('--proxy-port <port>', 'port that clients connect to (default: a free port)', port)
       .option('--admin-port <port>', 'port of the admin address and status page (default: a free port)', port)
+      .option('--cluster', 'a Redis Cluster and a KeyDB cluster of three masters each; ports are those of the first')
       .option('--id <text>', 'note for running.json: who started it', 'by hand');
   const started = withServers(command('up', 'Start it, and return when it serves'))
     .option('--json', 'print one JSON object')
@@ -95,13 +98,12 @@ async function serve(options: UpOptions): Promise<void> {
   const running = folder.file('running.json');
   const callOff = afterDeath('rm -f -- "$1"', running);
   try {
-    const [source, target] = [
-      await startRedis({ port: options.redisPort }),
-      await startTarget({ port: options.keydbPort }),
-    ];
-    const [proxy, admin] = [options.proxyPort ?? (await getPort()), options.adminPort ?? (await getPort())];
-    writeFileSync(folder.file('migration.yaml'), planOf(source, target, proxy, admin));
-    const daemon = await Daemon.start(loadPlan(folder.file('migration.yaml')), null, createLogger('info'));
+    const cluster = options.cluster === true;
+    const [[source, target], sides] = await (cluster ? startClusters(options) : startServers(options));
+    const proxy = options.proxyPort ?? (cluster ? await adjoiningPorts(MASTERS) : await getPort());
+    const admin = options.adminPort ?? (await getPort());
+    writeFileSync(folder.file('migration.yaml'), planOf(sides(proxy), admin));
+    const daemon = await Daemon.start(await openPlan(folder.file('migration.yaml')), null, createLogger('info'));
     const stopped = new Promise<void>((resolve) =>
       onStop(
         () => resolve(),
@@ -115,6 +117,7 @@ async function serve(options: UpOptions): Promise<void> {
       target: { ...serverOf(target), standIn: target.standIn ?? null },
       proxy: `redis://127.0.0.1:${proxy}`,
       admin: `http://127.0.0.1:${admin}`,
+      cluster,
       plan: folder.file('migration.yaml'),
     });
     const lost = await Promise.race([stopped, daemon.lost]);
@@ -162,7 +165,7 @@ async function traffic({
       `no migration runs in ${directory}: start it with shadow-compare local up --directory ${directory}`,
       exitCode.usage,
     );
-  const apps = await connectApps(Number(new URL(running.proxy).port));
+  const apps = await connectApps(Number(new URL(running.proxy).port), running.cluster);
   try {
     const until = Date.now() + forMs;
     const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
@@ -177,22 +180,46 @@ async function traffic({
   }
 }
 
-const portArguments = ({ redisPort, keydbPort, proxyPort, adminPort }: UpOptions): string[] =>
-  Object.entries({
+const portArguments = ({ redisPort, keydbPort, proxyPort, adminPort, cluster }: UpOptions): string[] => [
+  ...(cluster === true ? ['--cluster'] : []),
+  ...Object.entries({
     '--redis-port': redisPort,
     '--keydb-port': keydbPort,
     '--proxy-port': proxyPort,
     '--admin-port': adminPort,
-  }).flatMap(([option, value]) => (value === undefined ? [] : [option, String(value)]));
+  }).flatMap(([option, value]) => (value === undefined ? [] : [option, String(value)])),
+];
+
+const MASTERS = 3;
+
+/** The first server of each side, and what the plan says of both for the proxy's first port. */
+type Sides = readonly [readonly [LocalServer, LocalServer], (proxy: number) => Readonly<Record<string, unknown>>];
+
+async function startServers({ redisPort, keydbPort }: UpOptions): Promise<Sides> {
+  const source = await startRedis({ port: redisPort });
+  const target = await startTarget({ port: keydbPort });
+  const shard = { name: 'practice', source: source.url, target: target.url };
+  return [[source, target], (proxy) => ({ shards: [{ ...shard, listen: `redis://127.0.0.1:${proxy}` }] })];
+}
+
+async function startClusters({ redisPort, keydbPort }: UpOptions): Promise<Sides> {
+  const source = await startCluster({ program: 'redis', masters: MASTERS, port: redisPort });
+  const target = await startCluster({ program: 'keydb', masters: MASTERS, port: keydbPort });
+  const cluster = { source: `redis://${source.seeds}`, target: `redis://${target.seeds}` };
+  return [
+    [source.masters[0], target.masters[0]],
+    (proxy) => ({ cluster: { ...cluster, listen: `redis://127.0.0.1:${proxy}` } }),
+  ];
+}
 
 const serverOf = ({ label, url, port, pid }: LocalServer): Server => ({ label, url, port, pid: pid! });
 
 /** The demo's workloads, before their first step; gates that minutes of practice can open. */
-function planOf(source: LocalServer, target: LocalServer, proxy: number, admin: number): string {
+function planOf(sides: Readonly<Record<string, unknown>>, admin: number): string {
   const plan = {
     version: 1,
     name: 'practice',
-    shards: [{ name: 'practice', listen: `redis://127.0.0.1:${proxy}`, source: source.url, target: target.url }],
+    ...sides,
     workloads: WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })),
     gates: { minCompared: 500, minMinutes: 0.1, maxP99Ratio: 20, maxAllowedShare: 1 },
     admin: { listen: `127.0.0.1:${admin}` },
@@ -201,13 +228,15 @@ function planOf(source: LocalServer, target: LocalServer, proxy: number, admin: 
   return `# For practice: the gates are small, and prove nothing about a real migration.\n${stringify(plan)}`;
 }
 
-const describe = ({ source, target, proxy, admin, plan }: Running, folder: Folder): string =>
+const describe = ({ source, target, proxy, admin, plan, cluster }: Running, folder: Folder): string =>
   [
     ...(target.standIn === null
       ? []
       : [`NOTE: no KeyDB was found on this machine: ${target.standIn} takes its place.`]),
     `Source: ${source.label} at ${source.url}. Target: ${target.label} at ${target.url}.`,
-    `Clients connect to ${proxy}.`,
+    cluster
+      ? `Both are clusters of ${MASTERS} masters. Clients in cluster mode connect to ${proxy}.`
+      : `Clients connect to ${proxy}.`,
     `Status page: ${admin}/`,
     'Next:',
     `  npx shadow-compare local traffic --directory ${folder.path}`,

@@ -28,8 +28,12 @@ const OPERATIONS: Readonly<Record<(typeof WORKLOADS)[number]['name'], Operations
     write: () => ['HSET', `session:${pick(USERS)}`, 'user', `u${pick(USERS)}`, 'page', `/p/${pick(50)}`],
   },
   'api-cache': {
-    read: () => ['MGET', `api:/products/${pick(USERS)}`, `api:/products/${pick(USERS)}`],
-    write: () => ['SET', `api:/products/${pick(USERS)}`, `{"price":${pick(1000)}}`, 'EX', '300'],
+    // Of one hash tag, as a cluster wants it.
+    read: () => {
+      const product = `api:{/products/${pick(USERS)}}`;
+      return ['MGET', `${product}/price`, `${product}/stock`];
+    },
+    write: () => ['SET', `api:{/products/${pick(USERS)}}/price`, `{"price":${pick(1000)}}`, 'EX', '300'],
   },
   'rate-limits': { read: () => ['GET', `rl:${pick(USERS)}`], write: () => ['INCR', `rl:${pick(USERS)}`] },
   leaderboards: {
@@ -62,7 +66,8 @@ export interface App {
  * Two connections. Their libraries are loaded here, for they would take a third of the time in which any other command
  * starts.
  */
-export async function connectApps(port: number): Promise<App[]> {
+export async function connectApps(port: number, cluster = false): Promise<App[]> {
+  if (cluster) return connectClusterApps(port);
   const [{ Redis }, { createClient }] = await Promise.all([import('ioredis'), import('redis')]);
   const io = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0 });
   io.on('error', () => undefined);
@@ -72,6 +77,23 @@ export async function connectApps(port: number): Promise<App[]> {
   return [
     { library: 'ioredis', call: ([name, ...args]) => io.call(name, args), close: () => io.disconnect() },
     { library: 'node-redis', call: (command) => node.sendCommand([...command]), close: () => node.destroy() },
+  ];
+}
+
+async function connectClusterApps(port: number): Promise<App[]> {
+  const [{ Cluster }, { createCluster }] = await Promise.all([import('ioredis'), import('redis')]);
+  const io = new Cluster([{ host: '127.0.0.1', port }], { clusterRetryStrategy: () => null });
+  io.on('error', () => undefined);
+  const node = createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] });
+  node.on('error', () => undefined);
+  await node.connect();
+  return [
+    { library: 'ioredis Cluster', call: ([name, ...args]) => io.call(name, args), close: () => io.disconnect() },
+    {
+      library: 'node-redis cluster',
+      call: (command) => node.sendCommand(command[1], false, [...command]),
+      close: () => node.destroy(),
+    },
   ];
 }
 

@@ -21,6 +21,8 @@ export interface Running {
   /** URLs: what clients connect to, and the admin HTTP. */
   readonly proxy: string;
   readonly admin: string;
+  /** Whether source, target and proxy are clusters: the servers are those of slot 0. */
+  readonly cluster?: boolean;
   readonly plan: string;
 }
 
