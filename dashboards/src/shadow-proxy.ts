@@ -299,6 +299,14 @@ export const shadowProxy = dashboard({
           queries: { '{{shard}}': maxBy('shard', proxy('frozen')) },
           mappings: words({ 0: ['no', 'green'], 1: ['frozen', 'red'] }),
         }),
+        states({
+          title: 'Slots moved',
+          description:
+            'Of a Redis Cluster: slots of the shard are not with its masters, and their commands are refused. The status page says which.',
+          width: 8,
+          queries: { '{{shard}}': maxBy('shard', proxy('slots_moved')) },
+          mappings: words({ 0: ['no', 'green'], 1: ['moved', 'red'] }),
+        }),
         lines({
           title: 'Writes bypassing the proxy',
           description:

@@ -25,7 +25,7 @@ import {
   type Tolerances,
   type Verdict,
 } from './verdict.js';
-import { isAboutKey, isRefusal, isScript, lacksMemory, takesNoWrites } from './wording.js';
+import { isAboutKey, isRefusal, isScript, lacksMemory, servesNotSlot, takesNoWrites } from './wording.js';
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
 export { RULES } from './rules.js';
@@ -67,6 +67,7 @@ export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
 
 /** Why the mirror cannot write now, whatever its data; null where the error does not say so. */
 function unableTo(command: CommandView, error: string): string | null {
+  if (servesNotSlot(error, command)) return 'mirror-slot-away';
   if (lacksMemory(error, command)) return MIRROR_FULL;
   return takesNoWrites(error, command) ? 'mirror-read-only' : null;
 }
@@ -75,7 +76,8 @@ function unableTo(command: CommandView, error: string): string | null {
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
   if (isError(mirror) && !isError(authority)) {
-    const unable = isRead(command) ? null : unableTo(command, text(mirror));
+    const error = text(mirror);
+    const unable = isRead(command) && !servesNotSlot(error, command) ? null : unableTo(command, error);
     if (unable !== null) return unable;
     // The command in it that was refused has its own verdict.
     if (name === 'exec' && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';

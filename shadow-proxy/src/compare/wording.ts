@@ -188,6 +188,11 @@ export const lacksMemory = (error: string, command: CommandView): boolean =>
 export const takesNoWrites = (error: string, command: CommandView): boolean =>
   error.startsWith('READONLY ') || (isScript(command) && error.includes('READONLY You can'));
 
+/** Whether a node of a cluster does not serve the key's slot now: in its own reply, or in that of a script. */
+export const servesNotSlot = (error: string, command: CommandView): boolean =>
+  /^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) /.test(error) ||
+  (isScript(command) && /CLUSTERDOWN|attempted to access (a non local key|keys that do not hash)/.test(error));
+
 /** Whether the error shows what the key holds: a server that lacks the key does not say it. */
 export const isAboutKey = (error: string, { name }: CommandView): boolean =>
   ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));

@@ -1,9 +1,9 @@
 /** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and who has which slots. */
-import { createConnection } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
-import { encodeCommand } from '../resp/encode.js';
+import { encodeCommand, type Argument } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { SLOTS } from '../route/slot.js';
 import type { SlotRange } from '../route/owner.js';
@@ -108,7 +108,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 /** One command on a connection of its own, in plaintext and without a login. @throws {Error} with an error reply */
-export async function askNode(node: Pick<LocalServer, 'host' | 'port'>, ...args: (string | number)[]): Promise<Reply> {
+export async function askNode(node: Pick<LocalServer, 'host' | 'port'>, ...args: Argument[]): Promise<Reply> {
   const reply = await askRaw(node, ...args);
   if (isError(reply))
     throw new Error(`${node.host}:${node.port} refuses ${args.slice(0, 2).join(' ')}: ${text(reply)}`);
@@ -116,10 +116,7 @@ export async function askNode(node: Pick<LocalServer, 'host' | 'port'>, ...args:
 }
 
 /** Likewise; an error reply is a reply. @throws {Error} where the connection is refused or closed */
-export async function askRaw(
-  { host, port }: Pick<LocalServer, 'host' | 'port'>,
-  ...args: (string | number)[]
-): Promise<Reply> {
+export async function askRaw({ host, port }: Pick<LocalServer, 'host' | 'port'>, ...args: Argument[]): Promise<Reply> {
   const socket = createConnection({ host, port });
   try {
     await once(socket, 'connect');
@@ -155,9 +152,25 @@ export async function moveSlot(
   for (;;) {
     const { items } = await askNode(from, 'CLUSTER', 'GETKEYSINSLOT', slot, 100);
     if (items!.length === 0) break;
-    await askNode(from, 'MIGRATE', to.host, to.port, '', 0, 5000, 'KEYS', ...items!.map((key) => text(key)));
+    await askNode(from, 'MIGRATE', to.host, to.port, '', 0, 5000, 'KEYS', ...items!.map(({ data }) => data!));
   }
   await between();
   for (const node of [to, from, ...masters.filter((each) => each !== to && each !== from)])
     await askNode(node, 'CLUSTER', 'SETSLOT', slot, 'NODE', toId);
 }
+
+/** The first of so many adjoining ports that are free. */
+export async function adjoiningPorts(count: number): Promise<number> {
+  for (;;) {
+    const first = 20_000 + Math.floor(Math.random() * 9_000);
+    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
+    if (free.every(Boolean)) return first;
+  }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });

@@ -48,6 +48,12 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       `Repairs are frozen: ${frozen ?? ''}.`,
       { command: 'accept --dry-run', runbook: 'RepairsFrozen' },
     ],
+    [
+      shard.movedSlots !== '',
+      'act',
+      `Of the cluster, ${shard.movedSlots}. Their commands are refused.`,
+      { command: 'status', runbook: 'SlotsMoved' },
+    ],
     ...shard.workloads.map(ofNewErrors),
     [
       sum(mismatches) > 0,

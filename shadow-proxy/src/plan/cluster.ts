@@ -135,6 +135,10 @@ export function announced(announce: string, name: string, index: number): string
   return `${announce.slice(0, colon)}:${Number(announce.slice(colon + 1)) + index}`;
 }
 
+/** Likewise, the first two ranges of more. */
+const shortSlots = (slots: readonly SlotRange[]): string =>
+  slots.length > 2 ? `${formatSlots(slots.slice(0, 2))},…` : formatSlots(slots);
+
 /** The endpoint of a shard at one side. */
 export function endpointOf(side: ClusterSide, master: SlotMaster | null, slots: readonly SlotRange[]): Endpoint {
   const { seeds, label, tls, username, password } = side;
@@ -142,7 +146,7 @@ export function endpointOf(side: ClusterSide, master: SlotMaster | null, slots: 
   if (master === null) return { kind: 'server', label, ...common, ...seeds[0] };
   return {
     kind: 'cluster',
-    label: `${label} (master of slot ${slots[0][0]})`,
+    label: `${label.replace(/,.*/, '')} (slots ${shortSlots(slots)})`,
     ...common,
     seeds,
     slots,

@@ -2,6 +2,7 @@
 import type { Jobs } from '../copy/job/jobs.js';
 import type { Failover } from '../health/failover.js';
 import type { HealthMonitor } from '../health/monitor.js';
+import type { SlotWatch } from '../health/slot-watch.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import { reservationsOf } from '../pipeline/key-locks.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -28,6 +29,7 @@ export interface Observed {
   readonly failover: Pick<Failover, 'snapshot' | 'count'>;
   readonly jobs: Pick<Jobs, 'snapshot' | 'earlier'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
+  readonly slotWatch: Pick<SlotWatch, 'describe'>;
 }
 
 const NO_SUSPECTS = { total: 0, acknowledged: 0 };
@@ -59,6 +61,7 @@ export function factsOf(parts: Observed): ShardFacts {
       ),
       flips: parts.flipper.flips,
       frozen: parts.authorities.frozen,
+      movedSlots: parts.slotWatch.describe(),
       counting: clients.counterWatch.snapshot(),
       outage: failover.snapshot((side) => monitor.silentMs(side)),
       failovers: failover.count,

@@ -32,13 +32,19 @@ export function sharingOf(options: SharingOptions): StraysContext {
   const { name, sequencer, turn, owners, neighbourSources } = options;
   const own = (side: Side): KeyReader => {
     const server = sequencer.servers[side];
-    return new KeyReader(`the ${side} of shard ${name}`, () =>
-      server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }),
+    return new KeyReader(
+      `the ${side} of shard ${name}`,
+      () => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }),
+      server.endpoint.isCluster,
     );
   };
   const others = [...neighbourSources].map(
     ([other, dialer]) =>
-      new KeyReader(`the source of shard ${other}`, () => connectTo(dialer, `shadow-proxy-asks:${name}`, turn)),
+      new KeyReader(
+        `the source of shard ${other}`,
+        () => connectTo(dialer, `shadow-proxy-asks:${name}`, turn),
+        dialer.isCluster,
+      ),
   );
   const here = (): readonly Shard[] => options.shards().filter((shard) => neighbourSources.has(shard.name));
   const settled: StraysContext['settled'] = async (db, keys) => {

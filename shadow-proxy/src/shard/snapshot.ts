@@ -58,6 +58,7 @@ type Plain = Pick<
   | 'reservations'
   | 'flips'
   | 'frozen'
+  | 'movedSlots'
   | 'counting'
   | 'outage'
   | 'failovers'

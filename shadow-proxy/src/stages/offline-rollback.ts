@@ -170,7 +170,7 @@ async function repair(
   const open = (side: 'source' | 'target'): Promise<Connection> =>
     connectTo(dialers[side], `shadow-proxy-rollback:${shard}`, new Turn());
   const [source, target] = (['source', 'target'] as const).map(
-    (side) => new KeyReader(`the ${side}`, () => open(side)),
+    (side) => new KeyReader(`the ${side}`, () => open(side), dialers[side].isCluster),
   );
   let writer: Connection | undefined;
   let repaired = 0;

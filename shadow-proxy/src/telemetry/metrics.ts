@@ -207,6 +207,9 @@ export const METRICS: readonly Metric[] = [
   gauge('frozen', 'Repairs and deletes are frozen; the status page says why', [], (s) =>
     one(Number(s.frozen !== null)),
   ),
+  gauge('slots_moved', '1 while slots of the shard are not with its masters; the status page says which', [], (s) =>
+    one(Number(s.movedSlots !== '')),
+  ),
   gauge('job_running', '1 for the backfill or verification that is under way', ['kind'], (s) =>
     JOB_KINDS.map((kind) => [{ kind }, Number(s.job?.kind === kind && s.job.state === 'running')]),
   ),

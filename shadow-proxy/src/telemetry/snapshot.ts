@@ -284,6 +284,8 @@ export interface ShardSnapshot {
   readonly flips: number;
   /** Why repairs and deletes are frozen; null where they are not. */
   readonly frozen: string | null;
+  /** Slots of a cluster that left their master, in words; empty where each is in its place, or there is no cluster. */
+  readonly movedSlots: string;
   /** Keys that are counted in, the most frequent first, whatever class the plan gives them. */
   readonly counting: readonly CountingSnapshot[];
   /** Null where every authority has answered since the start. */

@@ -54,6 +54,11 @@ export class Dialer {
     this.#credentials = credentialsOf(endpoint);
   }
 
+  /** Whether it is a cluster's node. */
+  get isCluster(): boolean {
+    return this.endpoint.kind === 'cluster';
+  }
+
   /** Whether Sentinel, or a cluster, says which server it is. */
   get followsMaster(): boolean {
     return this.endpoint.kind !== 'server';

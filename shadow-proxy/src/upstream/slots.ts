@@ -65,7 +65,7 @@ export const nodesOf = (listed: string): ListedNode[] =>
         isAsked: flags.split(',').includes('myself'),
         isMaster: flags.split(',').includes('master'),
         slots: slots
-          .filter((slot) => !slot.startsWith('['))
+          .filter((slot) => /^\d/.test(slot))
           .map((range): SlotRange => {
             const [first, last = first] = range.split('-').map(Number);
             return [first, last];

@@ -1,11 +1,17 @@
 /** A Redis Cluster, a KeyDB cluster or one KeyDB, and the proxies of all shards between them. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { pino } from 'pino';
-import { askNode, askRaw, startCluster, type ClusterOptions, type LocalCluster } from '../../src/local/cluster.js';
+import {
+  adjoiningPorts,
+  askNode,
+  askRaw,
+  startCluster,
+  type ClusterOptions,
+  type LocalCluster,
+} from '../../src/local/cluster.js';
 import type { LocalServer } from '../../src/local/servers.js';
 import { planFrom } from '../../src/plan/load.js';
 import type { Plan } from '../../src/plan/plan.js';
@@ -16,6 +22,7 @@ import type { JobSnapshot } from '../../src/telemetry/snapshot.js';
 import { launch, type Launched } from '../../src/shard/launch.js';
 import type { Shard } from '../../src/shard/contract.js';
 import { derive } from '../../src/upstream/cluster.js';
+import { nodesOf } from '../../src/upstream/slots.js';
 import { startTargetKeydb } from './servers.js';
 import { WHOLE } from './jobs.js';
 import { isSettled, until } from './shard.js';
@@ -57,7 +64,7 @@ export class ClusterRig {
     ]);
     const state = mkdtempSync(join(tmpdir(), 'cluster-'));
     const targets = targetCluster?.masters ?? [standalone!];
-    const rig = new ClusterRig(source, targetCluster, targets, options, state, await freePorts(40));
+    const rig = new ClusterRig(source, targetCluster, targets, options, state, await adjoiningPorts(40));
     try {
       await rig.serve();
       return rig;
@@ -117,7 +124,7 @@ export class ClusterRig {
     const jobs = (): JobSnapshot[] => this.shards.map((shard) => shard.snapshot().job!);
     await until(
       () => jobs().every(({ state }) => state !== 'running'),
-      60_000,
+      30_000,
       () => JSON.stringify(jobs()),
     );
     return jobs();
@@ -125,6 +132,7 @@ export class ClusterRig {
 
   /** Ends the proxies of all shards, everything confirmed. */
   async drain(): Promise<void> {
+    this.#count();
     for (const { shard } of this.launched) await shard.drain(5_000);
     for (const each of this.launched.splice(0)) await each.stop();
   }
@@ -175,6 +183,38 @@ export class ClusterRig {
     return found;
   }
 
+  /** The node that serves the slot now. */
+  async masterOfSlot(side: 'source' | 'target', slot: number): Promise<LocalServer> {
+    for (const node of await this.mastersOf(side)) {
+      const own = nodesOf(text(await askNode(node, 'CLUSTER', 'NODES'))).find(({ isAsked }) => isAsked)!;
+      if (own.slots.some(([first, last]) => first <= slot && slot <= last)) return node;
+    }
+    throw new Error(`no master of the ${side} has slot ${slot}`);
+  }
+
+  /** What the shards of the proxies that were drained have compared; without what KeyDB has not. */
+  readonly #earlier = { pairs: 0, mismatches: {} as Record<string, number>, found: [] as unknown[] };
+
+  #count(): void {
+    for (const { shard, ledger } of this.launched) {
+      const { mismatches, compared } = shard.snapshot();
+      this.#earlier.pairs += compared;
+      for (const [kind, count] of Object.entries(mismatches))
+        if (kind !== 'unsupported') this.#earlier.mismatches[kind] = (this.#earlier.mismatches[kind] ?? 0) + count;
+      this.#earlier.found.push(...ledger.latest().filter(({ kind }) => kind !== 'unsupported'));
+    }
+  }
+
+  /** Pairs of replies that were compared since the start, and mismatches by kind. Call it once, at the end. */
+  compared(): {
+    readonly pairs: number;
+    readonly mismatches: Readonly<Record<string, number>>;
+    readonly found: unknown[];
+  } {
+    this.#count();
+    return this.#earlier;
+  }
+
   async stop(): Promise<void> {
     for (const client of this.#clients) client.disconnect();
     for (const each of this.launched.splice(0)) await each.stop();
@@ -183,19 +223,35 @@ export class ClusterRig {
   }
 }
 
-/** Type, value and whether it expires, of every key that the servers hold. */
+/** Type, value and whether it expires, of every key that the servers hold; by key, other bytes than printable escaped. */
 export async function keysOf(servers: readonly LocalServer[]): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const server of servers) {
-    const { items } = await askNode(server, 'KEYS', '*');
-    for (const each of items!) {
-      const key = text(each);
-      const type = text(await askNode(server, 'TYPE', key));
-      const [first, ...rest] = READ[type];
-      const value = shown(await askNode(server, first, key, ...rest));
-      const sorted = type === 'set' || type === 'hash' ? [...value].sort() : value;
-      const pttl = Number(text(await askNode(server, 'PTTL', key)));
-      found.set(key, `${type} ${JSON.stringify(sorted)}${pttl > 0 ? ' expires' : ''}`);
+    const redis = new Redis(server.port, { protocol: 2 });
+    try {
+      for (const key of (await redis.callBuffer('KEYS', '*')) as Buffer[]) {
+        const type = await redis.type(key);
+        // It may have expired since.
+        if (type === 'none') continue;
+        const [first, ...rest] = READ[type];
+        const value = shown(await redis.callBuffer(first, key, ...rest));
+        // KeyDB keeps the sign of a zero that Redis does not show.
+        const sorted =
+          type === 'zset'
+            ? value.map((each) => (each === '-0' ? '0' : each))
+            : type === 'set'
+              ? [...value].sort()
+              : type === 'hash'
+                ? pairs(value).sort()
+                : value;
+        const expires = (await redis.pttl(key)) > 0;
+        found.set(
+          JSON.stringify(key.toString('latin1')),
+          `${type} ${JSON.stringify(sorted)}${expires ? ' expires' : ''}`,
+        );
+      }
+    } finally {
+      redis.disconnect();
     }
   }
   return found;
@@ -210,21 +266,8 @@ const READ: Readonly<Record<string, readonly string[]>> = {
   stream: ['XRANGE', '-', '+'],
 };
 
-const shown = ({ items, data }: Awaited<ReturnType<typeof askNode>>): string[] =>
-  items ? items.flatMap((item) => shown(item)) : [data?.toString('latin1') ?? ''];
+const shown = (reply: unknown): string[] =>
+  Array.isArray(reply) ? reply.flatMap(shown) : [Buffer.isBuffer(reply) ? reply.toString('latin1') : String(reply)];
 
-/** The first of so many adjoining ports that are free. */
-async function freePorts(count: number): Promise<number> {
-  for (;;) {
-    const first = 20_000 + Math.floor(Math.random() * 9_000);
-    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
-    if (free.every(Boolean)) return first;
-  }
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
+const pairs = (flat: readonly string[]): string[] =>
+  flat.flatMap((field, i) => (i % 2 === 0 ? [`${field}=${flat[i + 1]}`] : []));

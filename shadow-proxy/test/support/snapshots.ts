@@ -89,6 +89,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   workloads: [workloadSnapshot()],
   flips: 0,
   frozen: null,
+  movedSlots: '',
   counting: [],
   outage: null,
   failovers: 0,

@@ -25,6 +25,7 @@ import {
   WRITE,
   type Sink,
 } from '../../pipeline/operation.js';
+import { otherSide } from '../../route/stage.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
 import { COMMAND_BYTES } from './put.js';
@@ -97,7 +98,8 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.events.answered();
     this.#askedAt = operation.submittedAt;
     const replies = new Scalars(buffer, start);
-    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES);
+    const { isCluster } = this.sequencer.servers[otherSide(this.lane.server.side)].endpoint;
+    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !isCluster);
     for (const key of this.keys) {
       const held = readHeld(replies);
       if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);

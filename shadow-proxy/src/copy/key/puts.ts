@@ -32,15 +32,21 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
   readonly #others: Put<K>[] = [];
   readonly #commands: CommandWriter;
 
-  /** @param bytes that all of it takes, about */
-  constructor(bytes: number) {
+  /**
+   * @param bytes that all of it takes, about
+   * @param together whether one command may set several keys: a cluster's node takes keys of one slot only
+   */
+  constructor(
+    bytes: number,
+    private readonly together: boolean,
+  ) {
     this.#pairs = new CommandWriter(bytes >> 1);
     this.#commands = new CommandWriter(bytes >> 1);
   }
 
   /** @throws {TranscodeError} as `put`; nothing is added then */
   add(key: K, held: Held): void {
-    if (isLastingString(held)) {
+    if (this.together && isLastingString(held)) {
       putPair(key.key, held.payload, this.#pairs);
       this.#strings.push(key);
     } else this.#others.push(put(key, held, this.#commands));

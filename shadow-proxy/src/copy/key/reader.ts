@@ -19,12 +19,15 @@ export class KeyReader {
     /** Whose keys it reads, for people. */
     readonly name: string,
     private readonly open: () => Promise<Connection>,
+    /** Whether it is a cluster's node: one command takes keys of one slot only. */
+    private readonly isCluster: boolean,
   ) {}
 
   /** Those of the keys that the server does not have. @throws {ScanError} {Error} */
   async absent<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<T[]> {
-    const groups = Array.from({ length: Math.ceil(keys.length / TOGETHER) }, (_, i) =>
-      keys.slice(i * TOGETHER, (i + 1) * TOGETHER),
+    const together = this.isCluster ? 1 : TOGETHER;
+    const groups = Array.from({ length: Math.ceil(keys.length / together) }, (_, i) =>
+      keys.slice(i * together, (i + 1) * together),
     );
     const found = await this.#ask(
       db,

@@ -1,86 +1,9 @@
-/** The shards of a cluster whose sides have other slot ranges: split sources, split targets, one KeyDB. */
-import assert from 'node:assert/strict';
+/** The shards of a cluster whose target has other slot ranges. */
 import { test } from 'node:test';
-import { text } from '../../../src/resp/decode.js';
-import { askNode } from '../../../src/local/cluster.js';
-import { ClusterRig, type ClusterRigOptions } from '../../support/cluster-rig.js';
+import { moveThere } from '../../support/cluster-move.js';
 import { needsKeydb } from '../../support/servers.js';
 
-async function withRig(options: ClusterRigOptions, body: (rig: ClusterRig) => Promise<void>): Promise<void> {
-  const rig = await ClusterRig.start(options);
-  try {
-    await body(rig);
-  } finally {
-    await rig.stop();
-  }
-}
-
-const LARGE = { limits: { largeKeyElements: 100, largeKeyBytes: 20_000, drainMs: 5_000 } };
-
-/** Strings, hashes with and without expiry, a large list, a large string. */
-async function fill(rig: ClusterRig, prefix: string): Promise<void> {
-  const client = rig.client();
-  for (let i = 0; i < 200; i++) {
-    await client.set(`${prefix}:s${i}`, `value ${i}`);
-    await client.hset(`${prefix}:h${i}`, { a: String(i), b: 'x' });
-    if (i % 3 === 0) await client.pexpire(`${prefix}:h${i}`, 600_000);
-  }
-  for (let i = 0; i < 10; i++) {
-    await client.rpush(`${prefix}:large${i}`, ...Array.from({ length: 400 }, (_, n) => `element ${n}`));
-    await client.set(`${prefix}:wide${i}`, 'x'.repeat(40_000));
-  }
-}
-
-for (const [name, options] of [
-  ['one KeyDB', { target: 'standalone' }],
-  ['a KeyDB cluster of two with other ranges', { target: { masters: 2, ranges: [[[0, 8191]], [[8192, 16383]]] } }],
-  ['one master split over three proxies', { source: { masters: 1 }, target: { masters: 1 }, cuts: [4000, 9000] }],
-] as const)
-  test(`${name}: what was there is copied, what comes is written twice, and both hold the same`, async (t) => {
-    if (!(await needsKeydb(t))) return;
-    await withRig({ ...options, alike: false, plan: { ...LARGE } } as ClusterRigOptions, async (rig) => {
-      await fill(rig, 'before');
-      await rig.changeStage('dualwrite');
-      await fill(rig, 'meanwhile');
-      const copied = await rig.run({ kind: 'backfill' });
-      for (const job of copied)
-        assert.deepEqual([job.state, job.failed, job.listed], ['done', 0, {}], JSON.stringify(job));
-      await fill(rig, 'after');
-      await rig.settled();
-      const verified = await rig.run({ kind: 'verify' });
-      for (const job of verified) assert.deepEqual([job.state, job.failed, job.differences], ['done', 0, {}]);
-      const held = await Promise.all((await rig.mastersOf('source')).map((node) => askNode(node, 'DBSIZE')));
-      const keys = held.reduce((sum, reply) => sum + Number(text(reply)), 0);
-      assert.equal(keys, 3 * 420);
-      const sizes = await Promise.all(
-        rig.plan.shards.map(async (_, at) => Number(text(await rig.ask(['DBSIZE'], at)))),
-      );
-      assert.equal(
-        sizes.reduce((a, b) => a + b),
-        keys,
-        `each shard counts its own: ${sizes.join(', ')}`,
-      );
-      assert.deepEqual(await rig.differences(), []);
-      // Clients go to the target, and back.
-      await rig.changeStage('shadow');
-      await rig.changeStage('live');
-      await fill(rig, 'live');
-      const client = rig.client();
-      assert.equal(await client.get('before:s7'), 'value 7');
-      const live = await Promise.all(rig.plan.shards.map(async (_, at) => Number(text(await rig.ask(['DBSIZE'], at)))));
-      assert.equal(
-        live.reduce((a, b) => a + b),
-        4 * 420,
-        'as many at the target',
-      );
-      await rig.settled();
-      await rig.changeStage('shadow');
-      // FLUSHALL takes this shard's keys, at both sides, and no other's.
-      assert.equal(text(await rig.ask(['FLUSHALL'], 1)), 'OK');
-      assert.equal(text(await rig.ask(['DBSIZE'], 1)), '0');
-      await rig.settled();
-      assert.deepEqual(await rig.differences(), []);
-      assert.ok(Number(text(await rig.ask(['DBSIZE'], 0))) > 0);
-      for (const shard of rig.shards) assert.deepEqual(shard.snapshot().mismatches, {});
-    });
-  });
+test('a KeyDB cluster with other ranges: copied, written twice, live, and back; both hold the same', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await moveThere({ source: { masters: 2 }, target: { masters: 2, ranges: [[[0, 3000]], [[3001, 16383]]] } });
+});

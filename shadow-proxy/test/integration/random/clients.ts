@@ -1,6 +1,6 @@
 /** One face for the three kinds of clients: send some steps at once, get the reply to every call. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import { Cluster, Command, Redis } from 'ioredis';
 import { createClient, RESP_TYPES, WatchError } from 'redis';
 import type { Call, Kind } from './command.js';
 import type { Argument, Plain } from './reply.js';
@@ -134,6 +134,54 @@ export async function openIoredis(login: Login): Promise<Client> {
     select: async (to) => void (await client.select(to)),
     close: () => client.disconnect(),
   };
+}
+
+/** Whether ioredis finds the keys of a command, and thereby its node: of some it takes other arguments for keys. */
+function hasNode([name, ...args]: readonly Argument[]): boolean {
+  try {
+    const keys = new Command(String(name), args).getKeys();
+    return keys.length > 0 && keys.every((key: unknown) => String(key).startsWith('{'));
+  } catch {
+    return false;
+  }
+}
+
+/** A client of a cluster. Its keys must be of one slot, and what has no key goes to any node. */
+export function openCluster(login: Login): Promise<Client> {
+  const client = new Cluster([{ host: login.host, port: login.port }], {
+    clusterRetryStrategy: () => null,
+  });
+  client.on('error', () => {});
+  const send = (args: readonly Argument[]): Promise<Plain> =>
+    client.callBuffer(String(args[0]), ...args.slice(1)).then(plain, caught);
+
+  async function inTransaction(calls: readonly Call[]): Promise<Answered[]> {
+    const multi = client.multi();
+    for (const { args } of calls) multi.callBuffer(String(args[0]), ...args.slice(1));
+    try {
+      const results = await multi.exec();
+      return transaction(
+        calls,
+        results === null ? null : results.map(([error, value]) => (error ? caught(error) : plain(value))),
+      );
+    } catch (error) {
+      return [answered(EXEC, caught(error))];
+    }
+  }
+
+  return Promise.resolve({
+    // A transaction that is given up has no key that says which node it is for.
+    run: (steps) =>
+      all(
+        steps
+          .filter(({ end }) => end !== 'DISCARD')
+          .map(({ calls, end }) => ({ calls: calls.filter(({ args }) => hasNode(args)), end })),
+        send,
+        inTransaction,
+      ),
+    select: () => Promise.resolve(),
+    close: () => client.disconnect(),
+  });
 }
 
 export async function openNodeRedis(login: Login): Promise<Client> {

@@ -1201,6 +1201,8 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
     ['EXEC', array(status('OK')), error('ERR EXEC without MULTI'), '!error'],
     ['SET x y', status('OK'), error('EXECABORT Transaction discarded because of previous errors.'), '!error'],
     ['SET x y', status('OK'), error("READONLY You can't write against a read only replica."), '?mirror-read-only'],
+    ['SET x y', status('OK'), error('MOVED 16287 127.0.0.1:7001'), '?mirror-slot-away'],
+    ['GET x', status('y'), error('CLUSTERDOWN The cluster is down'), '?mirror-slot-away'],
     ['GET x', string('x'), error("READONLY You can't write against a read only replica."), '!error'],
   ] as const) {
     assert.equal(judge(command, authority, mirror), verdict, `${command} ${String(authority)} ${String(mirror)}`);

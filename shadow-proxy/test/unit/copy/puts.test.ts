@@ -12,7 +12,7 @@ const list: Value = { type: 'list', items: [Buffer.from('a')] };
 const GONE = { payload: null, pttl: -2 };
 
 function putsOf(keys: Readonly<Record<string, ReturnType<typeof held> | typeof GONE>>): Puts<{ key: Buffer }> {
-  const puts = new Puts<{ key: Buffer }>(64);
+  const puts = new Puts<{ key: Buffer }>(64, true);
   for (const [key, each] of Object.entries(keys)) puts.add({ key: Buffer.from(key) }, each);
   return puts;
 }

@@ -156,3 +156,25 @@ test('a lease that was claimed by two is nobody’s, and one that was given back
   assert.deepEqual([none, goodbye?.process, goodbye?.word], [null, 'one', 'left']);
   assert.equal(await waiter.claim(), true);
 });
+
+test('shards of a cluster that share a slot have one lease, others each their own', async () => {
+  const named = (server: LeaseServer, shard: string, process: string): Lease =>
+    new Lease('target', server.dialer, shard, process, { regain: () => Promise.resolve(), lost: () => undefined });
+  const server = new LeaseServer(clock, 'a server');
+  const holder = named(server, 'slots-0@0-5460', 'one');
+  await holder.open('waits');
+  assert.equal(await holder.claim(), true);
+  for (const [shard, free] of [
+    ['slots-5460@5460-10922', false],
+    ['slots-5461@5461-10922', true],
+    ['slots-7@7,9000', false],
+    ['slots-9@nonsense-99999', true],
+    ['cache-0', true],
+  ] as const) {
+    const other = named(server, shard, shard);
+    await other.open('waits');
+    assert.equal(await other.claim(), free, shard);
+    await other.release('clean');
+    other.close();
+  }
+});
