@@ -23,6 +23,7 @@ interface Options extends CommonOptions {
   readonly redisSource: string;
   readonly units: readonly string[];
   readonly stall: number;
+  readonly cluster?: boolean;
 }
 
 await main(() => {
@@ -31,6 +32,10 @@ await main(() => {
     .requiredOption('--redis-source <folder>', 'a source tree of Redis, such as that of the tag 7.0.15')
     .option('--units <list>', 'units of the suite, such as unit/type/hash,unit/multi', words, UNITS)
     .option('--stall <seconds>', 'a test without a sign of progress for so long counts as hung', positive, 90)
+    .option(
+      '--cluster',
+      'source and target are clusters of one node each, as in the tests that Redis runs of a cluster',
+    )
     .parse(process.argv)
     .opts<Options>();
   const source = path.resolve(options.redisSource);
@@ -44,8 +49,15 @@ await main(() => {
     ways: waysOf(options),
     again: options.again,
     redisConfig: CONFIG,
+    cluster: options.cluster === true,
     run: (unit: string, port: number, log: string, authority: number) =>
-      runTcl(unit, port, log, { source, stall: options.stall, limit: options.limit }, authority),
+      runTcl(
+        unit,
+        port,
+        log,
+        { source, stall: options.stall, limit: options.limit, cluster: options.cluster === true },
+        authority,
+      ),
   } as const;
   return { suite, tree: `${source}, Redis ${versionOf(source)}`, options };
 });

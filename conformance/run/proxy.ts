@@ -16,6 +16,8 @@ import type { Proxied } from './result.js';
 
 const MAIN = fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url));
 const SHARD = 'conformance';
+/** The one shard of a cluster of one node. */
+const CLUSTER_SHARD = 'slots-0';
 const READY_MS = 20_000;
 const STOP_MS = 15_000;
 
@@ -40,15 +42,17 @@ export async function startProxy(
   servers: { source: Address; target: Address },
   stage: Proxied,
   port: number,
+  cluster: boolean,
 ): Promise<ProxyProcess> {
   const dir = mkdtempSync(join(tmpdir(), 'redis-to-keydb-conformance-'));
   const admin = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`;
   const state = join(dir, 'state');
   const { source, target } = servers;
+  const sides = { listen: `redis://127.0.0.1:${port}`, source: source.url, target: target.url };
   const plan = {
     version: 1,
     name: SHARD,
-    shards: [{ name: SHARD, listen: `redis://127.0.0.1:${port}`, source: source.url, target: target.url }],
+    ...(cluster ? { cluster: sides } : { shards: [{ name: SHARD, ...sides }] }),
     default: { stage },
     ...(process.env.TEST_THREADS && { threads: Number(process.env.TEST_THREADS) }),
     ...(process.env.TEST_SOCKETS && { sockets: process.env.TEST_SOCKETS }),
@@ -95,7 +99,7 @@ export async function startProxy(
       const { shards } = (await (await fetch(`http://${admin}/api/status`)).json()) as { shards: ShardSnapshot[] };
       return shards[0];
     },
-    ledger: () => ledgerIn(join(state, SHARD)),
+    ledger: () => ledgerIn(join(state, cluster ? CLUSTER_SHARD : SHARD)),
     stop,
   };
 }

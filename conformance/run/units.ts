@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
+import { startCluster } from '../../shadow-proxy/src/local/cluster.js';
 import { startKeydb, startRedis, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
 import { ConformanceError } from './error.js';
 import { reportMirror } from './mirror.js';
@@ -21,6 +22,8 @@ export interface Suite {
   /** How often a unit goes through the proxy once more when tests were lost. */
   readonly again: number;
   readonly redisConfig: ServerConfig;
+  /** Whether both servers are a cluster of one node, and the proxy its face. */
+  readonly cluster?: boolean;
   /** Where the suite must find its server, because some of its clients look nowhere else. */
   readonly port?: number;
   /**
@@ -108,9 +111,14 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
   // What of the servers is not the suite's own to talk to gets another port.
   const port = suite.port ?? (await getPort({ host: '127.0.0.1' }));
   if (suite.port !== undefined) await untilFree(suite.port);
-  const redis = (own?: number): Promise<LocalServer> =>
-    start('redis', startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
-  const keydb = (own?: number): Promise<LocalServer> => start('keydb', startKeydb(own ? { port: own } : {}));
+  const redis = (own?: number): Promise<LocalServer> => {
+    const options = { config: suite.redisConfig, ...(own && { port: own }) };
+    return start('redis', suite.cluster ? oneNode('redis', options) : startRedis(options));
+  };
+  const keydb = (own?: number): Promise<LocalServer> => {
+    const options = own ? { port: own } : {};
+    return start('keydb', suite.cluster ? oneNode('keydb', options) : startKeydb(options));
+  };
   try {
     if (way === 'redis' || way === 'keydb') {
       await (way === 'redis' ? redis(port) : keydb(port));
@@ -118,7 +126,7 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
       return timed({ outcome, mirror: null, died: ended() });
     }
     const [source, target] = [await redis(), await keydb()];
-    const proxy = await start('proxy', startProxy({ source, target }, way, port));
+    const proxy = await start('proxy', startProxy({ source, target }, way, port, suite.cluster === true));
     const outcome = await suite.run(unit, port, log, (way === 'live' ? target : source).port);
     if (ended() === null) await disconnected(proxy);
     const mirror = ended() === null ? await reportMirror(proxy, source, target) : null;
@@ -130,6 +138,12 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
     }
   }
 }
+
+/** A cluster of one node, which has every slot. */
+const oneNode = async (
+  program: 'redis' | 'keydb',
+  options: { readonly config?: ServerConfig; readonly port?: number },
+): Promise<LocalServer> => (await startCluster({ program, masters: 1, ...options })).nodes[0];
 
 /** @throws {ConformanceError} where another process has the port: the suite's clients would talk to the wrong server */
 async function untilFree(port: number): Promise<void> {

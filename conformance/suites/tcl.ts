@@ -10,6 +10,8 @@ export interface TclOptions {
   readonly source: string;
   /** Seconds without any sign of progress before a test counts as hung. */
   readonly stall: number;
+  /** Whether the server is a node of a cluster. */
+  readonly cluster: boolean;
   /** Seconds for a whole unit. */
   readonly limit: number;
 }
@@ -34,7 +36,7 @@ export async function runTcl(
   options: TclOptions,
   authority = port,
 ): Promise<Outcome> {
-  const { source, stall, limit } = options;
+  const { source, stall, limit, cluster } = options;
   const hung: string[] = [];
   const cwd = viewOf(source, `${log}.tree`);
   for (const deadline = Date.now() + limit * 1000; ;) {
@@ -49,6 +51,7 @@ export async function runTcl(
       '127.0.0.1',
       '--port',
       String(port),
+      ...(cluster ? ['--cluster-mode'] : []),
       '--durable',
       '--timeout',
       String(stall),

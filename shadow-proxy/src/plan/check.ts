@@ -209,7 +209,10 @@ function sharedTargets(plan: Plan, say: Say): void {
 function topology(plan: Plan, say: Say): void {
   const { mode, regions } = plan.topology;
   if (mode === 'active-active' && plan.cluster !== null)
-    say(['topology', 'mode'], 'is active-active, which is not possible with cluster: a KeyDB cluster has one master for each slot');
+    say(
+      ['topology', 'mode'],
+      'is active-active, which is not possible with cluster: a KeyDB cluster has one master for each slot',
+    );
   if (mode === 'active-active' && regions.length < 2)
     say(['topology', 'regions'], 'needs at least two regions in mode active-active');
   duplicates(

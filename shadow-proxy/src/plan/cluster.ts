@@ -9,35 +9,8 @@
  */
 import { SLOTS } from '../route/slot.js';
 import type { SlotRange } from '../route/owner.js';
-import {
-  formatAddress,
-  parseAddress,
-  type Address,
-  type Endpoint,
-  type Listen,
-  type ServerEndpoint,
-} from './endpoint.js';
-import type { AdminPlan, Plan, ShardPlan } from './plan.js';
-
-/** One side of a cluster as the plan names it. */
-export interface ClusterSide extends Pick<ServerEndpoint, 'label' | 'tls' | 'username' | 'password'> {
-  /** Nodes that tell the others. */
-  readonly seeds: readonly Address[];
-}
-
-export interface ClusterPlan {
-  readonly source: ClusterSide;
-  /** A cluster, or one standalone server. */
-  readonly target: ClusterSide;
-  /** The first shard's; each further one has the next port. */
-  readonly listen: Listen;
-  /** `host:port` of the first shard for clients; each further one has the next port, unless `{shard}` is in it. */
-  readonly announce: string;
-  /** Slots at which a further shard begins. */
-  readonly cuts: readonly number[];
-  /** The first shard's own admin address; each further one has the next port. Null where they have the plan's. */
-  readonly admin: AdminPlan | null;
-}
+import { formatAddress, parseAddress, type Address, type Endpoint } from './endpoint.js';
+import type { ClusterPlan, ClusterSide, Plan, ShardPlan } from './plan.js';
 
 /** A master of a cluster, and its slots in their order. */
 export interface SlotMaster {

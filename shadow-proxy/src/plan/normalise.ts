@@ -2,12 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import type { ClusterPlan, ClusterSide } from './cluster.js';
 import { formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
 import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { parseSlots } from './owns.js';
-import type { AdminPlan, Gates, Plan, ShardPlan, WorkloadPlan } from './plan.js';
+import type { AdminPlan, ClusterPlan, ClusterSide, Gates, Plan, ShardPlan, WorkloadPlan } from './plan.js';
 import type { AdminFile, ClusterFile, EndpointFile, PlanFile, ShardFile } from './schema.js';
 import type { Owns } from '../route/owner.js';
 
@@ -97,7 +96,7 @@ function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
 export const neighboursOf = (plan: Plan, shard: ShardPlan): readonly ShardPlan[] =>
   plan.shards.filter((other) => other.name !== shard.name && sameServer(other.target, shard.target));
 
-/** The names of the other shards of the plan that have each of the shard's servers: of a source, only those of a cluster. */
+/** The names of the other shards that have each of the shard's servers: of a source, only those of a cluster. */
 export const sharersOf = (plan: Plan, shard: ShardPlan): Readonly<Record<'source' | 'target', readonly string[]>> => {
   const others = plan.shards.filter(({ name }) => name !== shard.name);
   return {

@@ -8,8 +8,7 @@
  */
 import type { Owns, SlotRange } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';
-import type { ClusterPlan } from './cluster.js';
-import type { Address, Endpoint, Listen } from './endpoint.js';
+import type { Address, Endpoint, Listen, ServerEndpoint } from './endpoint.js';
 
 /**
  * - `plain`: one key a counter.
@@ -54,6 +53,26 @@ export interface Plan {
   /** ACL users that no client of the proxy uses. */
   readonly knownUsers: readonly string[];
   readonly ledger: LedgerPlan;
+}
+
+/** One side of a cluster as the plan names it. */
+export interface ClusterSide extends Pick<ServerEndpoint, 'label' | 'tls' | 'username' | 'password'> {
+  /** Nodes that tell the others. */
+  readonly seeds: readonly Address[];
+}
+
+export interface ClusterPlan {
+  readonly source: ClusterSide;
+  /** A cluster, or one standalone server. */
+  readonly target: ClusterSide;
+  /** The first shard's; each further one has the next port. */
+  readonly listen: Listen;
+  /** `host:port` of the first shard for clients; each further one has the next port, unless `{shard}` is in it. */
+  readonly announce: string;
+  /** Slots at which a further shard begins. */
+  readonly cuts: readonly number[];
+  /** The first shard's own admin address; each further one has the next port. Null where they have the plan's. */
+  readonly admin: AdminPlan | null;
 }
 
 export interface ShardPlan {

@@ -41,7 +41,7 @@ export class ClusterFace {
       slots === null || announce === null ? [] : [{ name, id: idOf(plan, name), address: announce, slots }],
     );
     const own = nodes.find(({ name }) => name === shard);
-    return own === undefined ? null : new ClusterFace(nodes, own, cluster?.listen.tls != null);
+    return own === undefined ? null : new ClusterFace(nodes, own, (cluster?.listen.tls ?? null) !== null);
   }
 
   isMine(slot: number): boolean {

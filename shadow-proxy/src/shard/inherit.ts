@@ -77,6 +77,6 @@ export function union(a: readonly SlotRange[], b: readonly SlotRange[]): SlotRan
   return ranges;
 }
 
-/** The slots that the shard has served, those of now among them, as its state keeps them; null where it is of no cluster. */
+/** The slots that the shard has served, with those of now, as its state keeps them; null where it is of no cluster. */
 export const nowServed = ({ served }: ShardState, { slots }: ShardPlan): string | null =>
   slots === null ? served : formatSlots(union(served === null ? [] : parseSlots(served), slots));

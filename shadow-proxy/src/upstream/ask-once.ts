@@ -13,7 +13,10 @@ export interface Credentials {
 
 const TIMEOUT_MS = 2_000;
 
-/** @returns the reply, which may be an error of the server @throws {Error} where it does not answer in time, or refuses the login */
+/**
+ * @returns the reply, which may be an error of the server
+ * @throws {Error} where it does not answer in time, or refuses the login
+ */
 export async function askOnce(
   address: Address,
   tls: ClientTls | null,

@@ -1,19 +1,10 @@
 /** The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. */
-import {
-  countSlots,
-  formatSlots,
-  refine,
-  unserved,
-  withShards,
-  type ClusterPlan,
-  type ClusterSide,
-  type SlotMaster,
-} from '../plan/cluster.js';
+import { countSlots, formatSlots, refine, unserved, withShards, type SlotMaster } from '../plan/cluster.js';
 import { checkPlan } from '../plan/check.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError, type PlanPath } from '../plan/errors.js';
 import { loadPlan } from '../plan/load.js';
-import type { Plan } from '../plan/plan.js';
+import type { ClusterPlan, ClusterSide, Plan } from '../plan/plan.js';
 import { readSlots } from './slots.js';
 
 /** More masters than this were never tried. */

@@ -1,4 +1,7 @@
-/** Which master of a cluster has which slots, as one of its nodes says. Source: CLUSTER SLOTS of Redis 4.0 and later. */
+/**
+ * Which master of a cluster has which slots, as one of its nodes says.
+ * Source: CLUSTER SLOTS and CLUSTER NODES of Redis 4.0 and later.
+ */
 import type { Address, ClientTls } from '../plan/endpoint.js';
 import type { SlotMaster } from '../plan/cluster.js';
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
@@ -6,7 +9,8 @@ import type { SlotRange } from '../route/owner.js';
 import { askOnce, type Credentials } from './ask-once.js';
 
 /**
- * @returns the masters that have slots, by their lowest one, with the address for this kind of connection; null where the server is not in cluster mode
+ * @returns the masters that have slots, by their lowest one, with the address for this kind of connection; null where
+ * the server is not in cluster mode
  * @throws {Error} where the node does not answer, or refuses
  */
 export async function readSlots(

@@ -119,12 +119,12 @@ export class ClusterRig {
   }
 
   /** Runs a job on every shard to its end. */
-  async run(request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): Promise<JobSnapshot[]> {
+  async run(request: Pick<JobRequest, 'kind'> & Partial<JobRequest>, ms = 30_000): Promise<JobSnapshot[]> {
     for (const shard of this.shards) shard.startJob({ ...WHOLE, ...request });
     const jobs = (): JobSnapshot[] => this.shards.map((shard) => shard.snapshot().job!);
     await until(
       () => jobs().every(({ state }) => state !== 'running'),
-      30_000,
+      ms,
       () => JSON.stringify(jobs()),
     );
     return jobs();
@@ -223,7 +223,7 @@ export class ClusterRig {
   }
 }
 
-/** Type, value and whether it expires, of every key that the servers hold; by key, other bytes than printable escaped. */
+/** Type, value and whether it expires, of every key that the servers hold. */
 export async function keysOf(servers: readonly LocalServer[]): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const server of servers) {

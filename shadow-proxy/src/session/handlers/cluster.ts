@@ -2,7 +2,7 @@
  * What clients of a cluster ask of its nodes, and the errors that send them to another one. Every address is a proxy's.
  * Source of the replies: cluster.c of Redis 7.0.
  *
- *   keys of several slots ─▶ CROSSSLOT      slot of another shard ─▶ MOVED      slot on its way elsewhere ─▶ TRYAGAIN
+ *   keys of several slots ─▶ CROSSSLOT      slot of another shard ─▶ MOVED      slot that moves ─▶ TRYAGAIN
  */
 import { isIP } from 'node:net';
 import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';

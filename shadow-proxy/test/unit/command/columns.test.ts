@@ -143,7 +143,7 @@ const HANDLED = {
   authority:
     'acl|cat acl|dryrun acl|genpass acl|getuser acl|list acl|log acl|users acl|whoami bgrewriteaof bgsave client|getredir client|trackinginfo config|get config|resetstat dbsize debug echo function|dump function|list function|stats info keys lastsave lolwut module|list pfselftest ping randomkey role save scan script|exists time wait waitaof',
   refused:
-    'acl|deluser acl|load acl|save acl|setuser asking client|caching client|pause client|tracking client|unpause config|rewrite expdel expiremember expirememberat failover keydb.cron keydb.hrename keydb.mexists keydb.mvccrestore keydb.nhget keydb.nhset lfence migrate module|load module|loadex module|unload monitor pexpirememberat psync readonly readwrite replconf replicaof replping restore-asking rreplay script|debug shutdown slaveof stralgo sync',
+    'acl|deluser acl|load acl|save acl|setuser client|caching client|pause client|tracking client|unpause config|rewrite expdel expiremember expirememberat failover keydb.cron keydb.hrename keydb.mexists keydb.mvccrestore keydb.nhget keydb.nhset lfence migrate module|load module|loadex module|unload monitor pexpirememberat psync replconf replicaof replping restore-asking rreplay script|debug shutdown slaveof stralgo sync',
   local:
     'auth client|getname client|id client|info client|kill client|list client|no-evict client|no-touch client|reply client|setinfo client|setname client|unblock discard exec function|kill hello host: multi post quit reset script|kill select unwatch watch',
   broadcast: 'config|set script|load',
