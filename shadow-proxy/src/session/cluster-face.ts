@@ -50,7 +50,8 @@ export class ClusterFace {
 
   /** The error with which a command on that slot is answered, without the leading `-`; null where this shard has it. */
   redirect(slot: number): string | null {
-    const node = this.nodes[this.#owners[slot]];
+    const node = this.nodes[this.#owners[slot]] as FaceNode | undefined;
+    if (node === undefined) return 'CLUSTERDOWN Hash slot not served';
     if (node !== this.own) return `MOVED ${slot} ${node.address.host}:${node.address.port}`;
     const why = this.#frozen.get(slot);
     return why === undefined ? null : `TRYAGAIN shadow-proxy: slot ${slot} ${why}`;

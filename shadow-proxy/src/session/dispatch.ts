@@ -1,7 +1,7 @@
 /**
  * Finds who answers the command at hand: interceptors in their order, then the handler of its kind.
  *
- *   unsupported forms are counted ─▶ exclusive command? wait ─▶ subscriber? ─▶ unknown? ─▶ another shard's slot?
+ *   unsupported forms are counted ─▶ exclusive command? wait ─▶ another shard's slot? ─▶ subscriber? ─▶ unknown?
  *   ─▶ intercepted? ─▶ HANDLERS
  */
 import { refusal, type Handling } from '../command/policy.js';
@@ -88,9 +88,10 @@ export function dispatch(context: CommandContext, again: boolean): void {
   const spec = sequencer.table.find(frame, argStart, argEnd, argc);
   if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
   if (sequencer.barred) return context.flow.retryWhen('open');
+  // Before the subscriber: its server would name another server.
+  if (clients.face !== null && spec !== undefined && redirected(context, spec, clients.face)) return;
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
   if (spec === undefined) return unknown(context, again);
-  if (clients.face !== null && redirected(context, spec, clients.face)) return;
   // What the proxy answers itself is never refused, nor queued but by its own handler.
   if (spec.handling !== 'local' && intercepted(context, spec, again)) return;
   HANDLERS[spec.handling](context, spec);

@@ -5,6 +5,7 @@ import { isError, text, type Reply } from '../../../src/resp/decode.js';
 import { hashSlot } from '../../../src/route/slot.js';
 import { ClusterRig } from '../../support/cluster-rig.js';
 import { needsKeydb } from '../../support/servers.js';
+import { Wire } from '../../support/wire.js';
 
 let rig: ClusterRig;
 before(async () => {
@@ -72,6 +73,17 @@ test('a key of another shard is answered with MOVED to its proxy, keys of severa
     (key) => slotOf(key) <= rig.plan.shards[0].slots![0][1],
   );
   assert.equal(shown(await rig.ask(['SET', mine[0], 'x'])), '"OK"');
+});
+
+test('a subscriber, too, is sent to the proxy of a sharded channel', async () => {
+  const wire = await Wire.open({ port: rig.plan.shards[0].listen.port });
+  const away = Array.from({ length: 1000 }, (_, i) => `c${i}`).find((name) => slotOf(name) > 11_000)!;
+  await wire.ask('SUBSCRIBE', 'news');
+  assert.match(
+    await wire.ask('SSUBSCRIBE', away),
+    new RegExp(`^-MOVED ${slotOf(away)} 127\\.0\\.0\\.1:${rig.plan.shards[2].listen.port}`),
+  );
+  wire.destroy();
 });
 
 test('what a cluster has not is refused in its words, and CLUSTER SETSLOT not passed on', async () => {
