@@ -16,8 +16,8 @@ const ON_KEYS = new Set(
   ),
 );
 
-/** `readInstance` asks for it. */
-const ASKED_HERE = 'function|list';
+/** `readInstance` asks for the first; KeyDB answers QUIT, and does not list it. */
+const NO_LACK = ['function|list', 'quit'];
 
 export function modules({ sources }: Question): Finding[] {
   const names = [...new Set(sources.flatMap((source) => source.modules))];
@@ -42,7 +42,7 @@ export function newerCommands({ sources, target }: Question): Finding[] {
   const used = new Map<string, number>();
   for (const source of sources) {
     for (const [name, calls] of source.calls)
-      if (calls > 0 && !known(name) && name !== ASKED_HERE && !(titleOf(name) in HARMLESS))
+      if (calls > 0 && !known(name) && !NO_LACK.includes(name) && !(titleOf(name) in HARMLESS))
         used.set(name, (used.get(name) ?? 0) + calls);
   }
   const libraries = sources.reduce((total, source) => total + source.functions, 0);

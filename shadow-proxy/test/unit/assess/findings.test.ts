@@ -133,6 +133,7 @@ test('commands are named with how often they were called, by what the target say
     ['lmpop', 1_234],
     ['object|freq', 7],
     ['latency|histogram', 2],
+    ['quit', 5],
     ['get', 9],
   ]);
   const { findings } = judge([{ calls }, { calls }]);
