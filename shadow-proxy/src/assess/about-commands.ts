@@ -2,6 +2,7 @@
 import { HARMLESS, formsOf, supports, titleOf, type Form } from '../command/forms.js';
 import { COMMANDS } from '../command/table.generated.js';
 import { count, number } from '../text/figures.js';
+import { isClusters } from './about-cluster.js';
 import { MANAGED_ONLY, type Finding, type Question } from './finding.js';
 
 const NO_SERVER = { version: '', isKeydb: true, commands: new Set<string>() };
@@ -34,16 +35,17 @@ export function modules({ sources }: Question): Finding[] {
 }
 
 /** Commands that clients use and the target does not know. */
-export function newerCommands({ sources, target }: Question): Finding[] {
+export function newerCommands({ sources, target, cluster }: Question): Finding[] {
   // Servers before 7.0 do not name their subcommands.
   const tells = [...(target?.commands ?? [])].some((name) => name.includes('|'));
   const known = (name: string): boolean =>
     target === null || (name.includes('|') && !tells) ? KEYDB_COMMANDS.has(name) : target.commands.has(name);
+  const isLeftOut = (name: string): boolean =>
+    NO_LACK.includes(name) || titleOf(name) in HARMLESS || (cluster !== null && isClusters(name));
   const used = new Map<string, number>();
   for (const source of sources) {
     for (const [name, calls] of source.calls)
-      if (calls > 0 && !known(name) && !NO_LACK.includes(name) && !(titleOf(name) in HARMLESS))
-        used.set(name, (used.get(name) ?? 0) + calls);
+      if (calls > 0 && !known(name) && !isLeftOut(name)) used.set(name, (used.get(name) ?? 0) + calls);
   }
   const libraries = sources.reduce((total, source) => total + source.functions, 0);
   const found: Finding[] = [];

@@ -13,7 +13,7 @@ const [SPIKE_MS, SPIKE_TIMES] = [5, 5];
 /** Of an idle server that says something about its host. */
 const SOME_LOAD = 0.1;
 /** A shard needs no more of a proxy than this. */
-const PROXY_SHARE = 0.6;
+export const PROXY_SHARE = 0.6;
 const LARGE_BYTES = 1 << 20;
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -122,7 +122,9 @@ export function memory({ sources }: Question): Finding[] {
   }));
 }
 
-export function proxyCeiling({ sources, proxyOps }: Question): Finding[] {
+/** Of a cluster, the slots of one master can be divided among several proxies: about-cluster.ts. */
+export function proxyCeiling({ sources, cluster, proxyOps }: Question): Finding[] {
+  if (cluster !== null) return [];
   return sources
     .filter(({ opsPerSecond }) => opsPerSecond > proxyOps * PROXY_SHARE)
     .map(({ label, opsPerSecond }) => ({

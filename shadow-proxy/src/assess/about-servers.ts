@@ -1,6 +1,7 @@
 /** The servers themselves: versions, clocks, settings, replicas, users, clients. */
 import { compareUsers } from '../command/users.js';
 import { count, number } from '../text/figures.js';
+import type { InstanceFacts } from './facts.js';
 import type { Finding, Question } from './finding.js';
 
 /** Clocks may differ by as much as times to live are compared with. */
@@ -23,16 +24,9 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 const ITS_OWN =
   /^((hash|list|set|zset)-max-listpack|replica-|io-threads|bind|port|dir|dbfilename|logfile|pidfile|unixsocket|syslog|supervised|proc-title|set-proc-title|oom-score|daemonize|cluster-|tls-|loglevel|databases|enable-|crash|use-exit|disable-thp|bgsave|aof_rewrite|jemalloc|server_cpulist|bio_cpulist|locale|shutdown-|socket-mark|bind-source|busy-reply|latency-tracking|sanitize|ignore-warnings|list-compress)/;
 
-export function versions({ sources, target }: Question): Finding[] {
+export function versions({ sources, target, cluster }: Question): Finding[] {
   const found: Finding[] = [];
-  for (const { label, version, mode, role, isKeydb } of sources) {
-    if (mode === 'cluster')
-      found.push({
-        about: 'cluster',
-        weight: 'no-go',
-        what: `${label} runs in cluster mode`,
-        means: 'the proxy serves single servers, not the slots of a cluster',
-      });
+  for (const { label, version, role, isKeydb } of sources) {
     if (role === 'slave')
       found.push({
         about: 'role',
@@ -56,6 +50,13 @@ export function versions({ sources, target }: Question): Finding[] {
         means: 'the kit is tested from 4.0 on: upgrade first',
       });
   }
+  if (cluster === null && target?.mode === 'cluster')
+    found.push({
+      about: 'target',
+      weight: 'first',
+      what: `${target.label} runs in cluster mode, and the sources do not`,
+      means: 'use a KeyDB without cluster mode for each of them',
+    });
   if (target !== null && !target.isKeydb)
     found.push({
       about: 'target',
@@ -142,35 +143,44 @@ export function settings({ sources, target }: Question): Finding[] {
   return found;
 }
 
-export function clients({ sources }: Question): Finding[] {
-  return sources.flatMap(({ label, connections: all }): Finding[] => {
-    if (all === null)
-      return [
-        {
-          about: 'clients',
-          weight: 'unknown',
-          what: `${label} does not list its clients`,
-          means: 'find its clients another way: each must be pointed at the proxy',
-        },
-      ];
-    if (all.length === 0) return [];
-    const groups = new Map<string, number>();
-    for (const { host, name, library } of all) {
-      const who = [host, name, library].filter(Boolean).join(' ');
-      groups.set(who, (groups.get(who) ?? 0) + 1);
-    }
-    const named = [...groups].sort((a, b) => b[1] - a[1]);
-    const shown = named.slice(0, 8).map(([who, times]) => `${who} (${times})`);
-    const more = named.length > 8 ? ` and ${named.length - 8} more` : '';
-    return [
-      {
-        about: 'clients',
-        weight: 'first',
-        what: `${count(all.length, 'client')} of ${label}: ${shown.join(', ')}${more}`,
-        means: 'each must be pointed at the proxy: a client that bypasses it makes the servers differ',
-      },
-    ];
-  });
+export function clients({ sources, cluster }: Question): Finding[] {
+  const silent = sources.filter(({ connections }) => connections === null);
+  // A client of a cluster is one of each of its masters.
+  const of = cluster === null ? sources.map((source) => [source]) : [sources];
+  return [
+    ...silent.map(({ label }): Finding => ({
+      about: 'clients',
+      weight: 'unknown',
+      what: `${label} does not list its clients`,
+      means: 'find its clients another way: each must be pointed at the proxy',
+    })),
+    ...of.flatMap((servers) => clientsOf(servers)),
+  ];
+}
+
+function clientsOf(servers: readonly InstanceFacts[]): Finding[] {
+  const all = servers.flatMap(({ connections }) => connections ?? []);
+  if (all.length === 0) return [];
+  const groups = new Map<string, number>();
+  for (const { host, name, library } of all) {
+    const who = [host, name, library].filter(Boolean).join(' ');
+    groups.set(who, (groups.get(who) ?? 0) + 1);
+  }
+  const named = [...groups].sort((a, b) => b[1] - a[1]);
+  const shown = named.slice(0, 8).map(([who, times]) => `${who} (${times})`);
+  const more = named.length > 8 ? ` and ${named.length - 8} more` : '';
+  const connected =
+    servers.length === 1
+      ? `${count(all.length, 'client')} of ${servers[0].label}`
+      : `${count(all.length, 'connection')} to ${count(servers.length, 'master')}`;
+  return [
+    {
+      about: 'clients',
+      weight: 'first',
+      what: `${connected}: ${shown.join(', ')}${more}`,
+      means: 'each must be pointed at the proxy: a client that bypasses it makes the servers differ',
+    },
+  ];
 }
 
 /** What the gate `users` will ask for before the first client is answered by the target. */

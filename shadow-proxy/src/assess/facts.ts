@@ -45,6 +45,8 @@ export interface InstanceFacts {
   readonly memory: {
     readonly used: number;
     readonly peak: number;
+    /** Of the keys and values alone; null where the server does not say. */
+    readonly dataset: number | null;
     readonly max: number | null;
     readonly policy: string | null;
   };

@@ -1,4 +1,9 @@
 /** One line of an assessment, and what it is found from. */
+import type { SlotMaster } from '../plan/cluster.js';
+import type { Advice } from './cluster/advice.js';
+import type { ClusterFacts } from './cluster/facts.js';
+import type { SlotTraffic } from './cluster/traffic.js';
+import type { SlotWeights } from './cluster/weights.js';
 import type { InstanceFacts } from './facts.js';
 
 /**
@@ -22,8 +27,24 @@ export const MANAGED_ONLY: Readonly<Record<string, string>> = {
   serverless: 'automatic scaling with the load',
 };
 
+/** Sources that are the masters of one cluster. */
+export interface ClusterQuestion {
+  /** In the order of the sources. */
+  readonly facts: ClusterFacts;
+  readonly weights: SlotWeights;
+  /** Of the target, where it is a cluster already. */
+  readonly targetMasters: readonly SlotMaster[] | null;
+  /** By slot; null where MONITOR was not asked for. */
+  readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
+  /** Null where there are more masters than the kit was tried with. */
+  readonly advice: Advice | null;
+  /** Commands per second that one proxy should get. */
+  readonly capacity: number;
+}
+
 export interface Question {
   readonly sources: readonly InstanceFacts[];
+  readonly cluster: ClusterQuestion | null;
   readonly target: InstanceFacts | null;
   /** Keys of `MANAGED_ONLY`. */
   readonly requires: readonly string[];

@@ -3,8 +3,9 @@
  *
  * Room: assess: go or no-go: pure decisions over facts read from live servers.
  * Called by: cli.
- * Calls: text, resp, plan, command, upstream.
+ * Calls: text, resp, route, plan, command, upstream.
  */
+import { clusters } from './about-cluster.js';
 import { cachesOfAws, neededCommands } from './about-elasticache.js';
 import { managed, modules, newerCommands, options, scripts, unseenCommands } from './about-commands.js';
 import type { Finding, Question, Weight } from './finding.js';
@@ -48,6 +49,7 @@ export function findingsOf(question: Question): Finding[] {
     unseenCommands,
     managed,
     proxyCeiling,
+    clusters,
     versions,
     cachesOfAws,
     neededCommands,
@@ -64,5 +66,31 @@ export function findingsOf(question: Question): Finding[] {
     evictions,
     refusals,
   ];
-  return each.flatMap((judge) => judge(question));
+  const findings = each.flatMap((judge) => judge(question));
+  return question.cluster === null ? findings : oncePerCluster(findings, question.sources);
+}
+
+/** Stands for the name of a server. */
+const NAME = '\0';
+
+/** Masters of one cluster are alike: what is found of several of them is said once. */
+function oncePerCluster(findings: readonly Finding[], sources: Question['sources']): Finding[] {
+  // One name may be the beginning of another.
+  const labels = sources.map(({ label }) => label).sort((a, b) => b.length - a.length);
+  const groups = new Map<string, { readonly finding: Finding; readonly named: string[] }>();
+  for (const finding of findings) {
+    const label = labels.find((each) => finding.what.includes(each));
+    const nameless = label === undefined ? finding : { ...finding, what: finding.what.replaceAll(label, NAME) };
+    const id = JSON.stringify(nameless);
+    const group = groups.get(id) ?? { finding: nameless, named: [] };
+    if (label !== undefined) group.named.push(label);
+    groups.set(id, group);
+  }
+  return [...groups.values()].map(({ finding, named }) => ({
+    ...finding,
+    what: finding.what.replaceAll(
+      NAME,
+      named.length > 1 && named.length === labels.length ? 'each master' : named.join(', '),
+    ),
+  }));
 }

@@ -3,7 +3,8 @@
  * It costs the server throughput for as long as it lasts, so it is asked for, and bounded in time and in lines.
  */
 import type { Socket } from 'node:net';
-import { CommandTable } from '../command/table.js';
+import { KeyList, keysOf } from '../command/keys.js';
+import { CommandTable, type CommandSpec } from '../command/table.js';
 import { Dialer } from '../upstream/dialer.js';
 import { AskError } from '../upstream/asker.js';
 import type { Endpoint } from '../plan/endpoint.js';
@@ -18,12 +19,27 @@ export interface Monitored {
   readonly forms: ReadonlyMap<string, number>;
 }
 
+/** One key of one command. */
+export interface KeySighting {
+  readonly command: CommandSpec;
+  readonly key: Buffer;
+  /** Which of the command's keys it is: 0 for the first. */
+  readonly at: number;
+  /** Called by a script. */
+  readonly isScripted: boolean;
+}
+
+export type SeeKey = (sighting: KeySighting) => void;
+
 /** Commands that are looked at at most. */
 const MAX_COMMANDS = 500_000;
 const CONNECT_MS = 5_000;
 
-/** @throws {AskError} where the server cannot be reached, or refuses MONITOR */
-export async function monitor(endpoint: Endpoint, ms: number): Promise<Monitored> {
+/**
+ * @param seeKey called for each key of each command
+ * @throws {AskError} where the server cannot be reached, or refuses MONITOR
+ */
+export async function monitor(endpoint: Endpoint, ms: number, seeKey?: SeeKey): Promise<Monitored> {
   const dialer = new Dialer(endpoint, CONNECT_MS);
   let socket: Socket | undefined;
   try {
@@ -35,7 +51,7 @@ export async function monitor(endpoint: Endpoint, ms: number): Promise<Monitored
         : ['AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password];
     if (login.length > 0) socket.write(encodeCommand(login));
     socket.write(encodeCommand(['MONITOR']));
-    return await watch(socket, ms);
+    return await watch(socket, ms, seeKey);
   } catch (problem) {
     throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
   } finally {
@@ -43,8 +59,8 @@ export async function monitor(endpoint: Endpoint, ms: number): Promise<Monitored
   }
 }
 
-function watch(socket: Socket, ms: number): Promise<Monitored> {
-  const sample = new Sample();
+function watch(socket: Socket, ms: number, seeKey?: SeeKey): Promise<Monitored> {
+  const sample = new Sample(seeKey);
   const since = performance.now();
   let rest = '';
   return new Promise((resolve, reject) => {
@@ -70,11 +86,14 @@ function watch(socket: Socket, ms: number): Promise<Monitored> {
   });
 }
 
-/** Counts the forms in lines of `MONITOR`. */
+/** Counts the forms in lines of `MONITOR`, and shows the keys. */
 export class Sample {
   commands = 0;
   readonly forms = new Map<string, number>();
   readonly #table = new CommandTable();
+  readonly #keys = new KeyList();
+
+  constructor(private readonly seeKey?: SeeKey) {}
 
   /**
    * @param line such as `+1700000000.123456 [0 127.0.0.1:6000] "SET" "k" "v"`; `lua` stands for the address in scripts
@@ -85,13 +104,27 @@ export class Sample {
     this.commands++;
     const word = /^"([^"\\]*)"/.exec(quoted)?.[1].toLowerCase() ?? '';
     const known = this.#table.byName(word);
+    if (known === undefined) return;
     // Most commands have no such form: they are not read further.
-    if (known === undefined || (known.forms === null && known.subcommands === null)) return;
+    if (this.seeKey === undefined && known.forms === null && known.subcommands === null) return;
     const frame = encodeCommand(argumentsIn(quoted));
     const [argStart, argEnd]: number[][] = [[], []];
     const argc = locateArguments(frame, 0, argStart, argEnd);
-    for (const form of this.#table.find(frame, argStart, argEnd, argc)?.forms ?? []) {
+    const command = this.#table.find(frame, argStart, argEnd, argc);
+    if (command === undefined) return;
+    for (const form of command.forms ?? []) {
       if (form.matches(frame, argStart, argEnd, argc)) this.forms.set(form.name, (this.forms.get(form.name) ?? 0) + 1);
+    }
+    if (this.seeKey === undefined) return;
+    const keys = keysOf(command, frame, argStart, argEnd, argc, this.#keys);
+    for (let at = 0; at < keys; at++) {
+      const index = this.#keys.index[at];
+      this.seeKey({
+        command,
+        key: frame.subarray(argStart[index], argEnd[index]),
+        at,
+        isScripted: address === 'lua',
+      });
     }
   }
 }

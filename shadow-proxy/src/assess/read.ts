@@ -17,23 +17,28 @@ import { formatAddress, type Endpoint } from '../plan/endpoint.js';
 import { text, type Reply } from '../resp/decode.js';
 import { recognise, UNAVAILABLE } from './about-elasticache.js';
 import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
+import { sampleKeys, type SampledKey } from './keys.js';
 
 const PING_MS = 20;
 /** Keys that are looked at for large ones. */
 const SAMPLED_KEYS = 2_000;
-/** KeyDB answers a COUNT of 100 or more from a snapshot, which harms it: upstream/scan-page.ts. */
-const PAGE_KEYS = 99;
 const LARGEST = 5;
+
+export interface ReadOptions {
+  /** For how long CPU, commands and round trips are watched. */
+  readonly watchMs: number;
+  /** How many keys are sampled. */
+  readonly keys?: number;
+  /** Called for each of them. */
+  readonly seeKey?: (key: SampledKey) => void;
+}
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
 
-/**
- * @param watchMs for how long CPU, commands and round trips are watched
- * @throws {AskError} where the server cannot be reached, or refuses INFO
- */
-export async function readInstance(endpoint: Endpoint, watchMs: number): Promise<InstanceFacts> {
+/** @throws {AskError} where the server cannot be reached, or refuses INFO */
+export async function readInstance(endpoint: Endpoint, options: ReadOptions): Promise<InstanceFacts> {
   const asker = await Asker.connect(endpoint);
   try {
-    return await read(asker, endpoint, watchMs);
+    return await read(asker, endpoint, options);
   } catch (problem) {
     if (problem instanceof AskError) throw problem;
     throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
@@ -42,9 +47,9 @@ export async function readInstance(endpoint: Endpoint, watchMs: number): Promise
   }
 }
 
-async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<InstanceFacts> {
+async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Promise<InstanceFacts> {
   const before = await moment(asker);
-  const ping = await watch(asker, watchMs);
+  const ping = await watch(asker, options.watchMs);
   const now = await moment(asker);
   const seconds = (now.at - before.at) / 1000;
   const info = now.fields;
@@ -54,6 +59,7 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
   const listed = await asker.must('COMMAND');
   const commands = namesOf(listed);
   const settings = mapOf(await asker.may('CONFIG', 'GET', '*'));
+  const databases = databasesOf(info);
   const users = (await asker.may('ACL', 'LIST'))?.items?.map(text) ?? null;
   const login = { name: endpoint.username ?? 'default', password: endpoint.password };
   return {
@@ -72,11 +78,12 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     memory: {
       used: number('used_memory'),
       peak: number('used_memory_peak'),
+      dataset: Number(info.get('used_memory_dataset')) || null,
       max: number('maxmemory') || null,
       policy: info.get('maxmemory_policy') ?? null,
     },
     evicted: number('evicted_keys'),
-    databases: databasesOf(info),
+    databases,
     ping,
     calls,
     commands,
@@ -87,7 +94,9 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     users: (await asker.may('ACL', 'USERS'))?.items?.length ?? null,
     elastiCache: recognise(endpoint, info, await missing(asker, UNAVAILABLE)),
     lacks: await missing(asker, NEEDED),
-    oneNode: endpoint.kind === 'server' && cacheEndpointOf(endpoint.host) === 'node',
+    // In a cluster, another node takes over the slots, and the plan names any of them.
+    oneNode:
+      endpoint.kind === 'server' && cacheEndpointOf(endpoint.host) === 'node' && info.get('redis_mode') !== 'cluster',
     acl: {
       ...(users === null ? { lines: null } : usersSeenBy(users, login)),
       commands: supportedCommands(listed),
@@ -96,7 +105,7 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     askedAs: endpoint.username ?? 'default',
     replicas: await replicasOf(info, endpoint),
     clock,
-    keySample: await sampleKeys(asker, [...databasesOf(info).keys()]),
+    keySample: await largestKeys(asker, databases, options),
     refusals: asker.refusals,
     monitored: null,
   };
@@ -236,31 +245,19 @@ async function readsAt(endpoint: Endpoint): Promise<number | null> {
 }
 
 /** The largest of some keys: a look, not a count. */
-async function sampleKeys(asker: Asker, databases: readonly number[]): Promise<InstanceFacts['keySample']> {
+async function largestKeys(
+  asker: Asker,
+  databases: InstanceFacts['databases'],
+  { keys: most = SAMPLED_KEYS, seeKey }: ReadOptions,
+): Promise<InstanceFacts['keySample']> {
   let keys = 0;
-  const found: LargestKey[] = [];
-  for (const db of databases) {
-    if ((await asker.may('SELECT', db)) === null) break;
-    let cursor = '0';
-    const most = SAMPLED_KEYS / databases.length;
-    for (let seen = 0; seen < most;) {
-      const page = await asker.may('SCAN', cursor, 'COUNT', PAGE_KEYS);
-      if (page === null) return { keys, largest: [] };
-      const names = page.items![1].items!.map(({ data }) => data!);
-      const replies = await asker.all(
-        names.flatMap((name) => [
-          ['MEMORY', 'USAGE', name],
-          ['TYPE', name],
-        ]),
-      );
-      for (let i = 0; i < names.length; i++)
-        found.push({ db, bytes: Number(text(replies[2 * i])) || 0, type: text(replies[2 * i + 1]) });
-      seen += names.length;
-      cursor = text(page.items![0]);
-      if (cursor === '0') break;
-    }
-    keys = found.length;
-    found.sort((a, b) => b.bytes - a.bytes);
+  let largest: LargestKey[] = [];
+  for await (const key of sampleKeys(asker, databases, most)) {
+    keys++;
+    seeKey?.(key);
+    const { db, bytes, type } = key;
+    if (largest.length === LARGEST && bytes <= largest[LARGEST - 1].bytes) continue;
+    largest = [...largest, { db, bytes, type }].sort((a, b) => b.bytes - a.bytes).slice(0, LARGEST);
   }
-  return { keys, largest: found.slice(0, LARGEST) };
+  return { keys, largest };
 }

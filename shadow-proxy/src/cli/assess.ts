@@ -1,21 +1,17 @@
 /** `shadow-compare assess`: whether to migrate at all, from what the live servers say. */
-import Table from 'cli-table3';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { MANAGED_ONLY, type Finding, type Weight } from '../assess/finding.js';
-import { concludeFrom, findingsOf, type Conclusion } from '../assess/findings.js';
-import type { InstanceFacts } from '../assess/facts.js';
+import { MAX_MASTERS, type LayoutKind } from '../assess/cluster/layout.js';
+import { MANAGED_ONLY } from '../assess/finding.js';
+import { concludeFrom, findingsOf } from '../assess/findings.js';
 import { TRUTHS } from '../assess/keydb.js';
-import { monitor } from '../assess/monitor.js';
-import { readInstance } from '../assess/read.js';
-import { AskError } from '../upstream/asker.js';
-import { sizingOf, type Sizing } from '../assess/sizing.js';
-import { loadPlan, planFrom } from '../plan/load.js';
-import { PlanError } from '../plan/errors.js';
-import type { Endpoint } from '../plan/endpoint.js';
-import { number } from '../text/figures.js';
+import { sizingOf } from '../assess/sizing.js';
+import { clusterJson, renderCluster, type Ends } from './assess/cluster.js';
+import { PROXY_OPS, questionOf, readAll } from './assess/read.js';
+import { render } from './assess/render.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 import { withManual } from './manual.js';
-import { PLAIN, short } from './table.js';
+import { monitorTime } from './monitor-option.js';
+import { seedsIn, seedsOf } from './sources.js';
 
 interface AssessOptions {
   readonly plan?: string;
@@ -24,6 +20,9 @@ interface AssessOptions {
   readonly monitor?: number;
   readonly ca?: string;
   readonly requires: readonly string[];
+  readonly masters?: number;
+  readonly layout: LayoutKind;
+  readonly balance?: 'load' | 'memory';
   readonly proxyOps: number;
   readonly nodeMemory?: number;
   readonly nodeOps?: number;
@@ -32,18 +31,15 @@ interface AssessOptions {
   readonly json?: boolean;
 }
 
-/** docs/figures.json, shadow@1, rounded down: pipeline 1, stage shadow, all on two shared cores. */
-const PROXY_OPS = 59_000;
 const GIB = 2 ** 30;
-const MAX_MONITOR_MS = 60_000;
 
 export function addAssess(program: Command): void {
   const command = program
     .command('assess')
     .description('Assess live servers: is a migration to KeyDB worth it, and what must be done first')
-    .argument('[source...]', 'URL of each source Redis')
+    .argument('[source...]', 'URL of each source Redis, or of one node of a Redis Cluster')
     .option('--plan <file>', 'read the sources from this plan instead')
-    .option('--target <url>', 'URL of the target KeyDB, if there is one already')
+    .option('--target <url>', 'URL of the target KeyDB (of a cluster: any node), if there is one already')
     .addOption(
       new Option('--for <duration>', 'how long to measure load and latency; choose a busy hour')
         .argParser(duration)
@@ -51,7 +47,7 @@ export function addAssess(program: Command): void {
     )
     .option(
       '--monitor <duration>',
-      'then run MONITOR for this long (at most 60s) to see which options commands use; slows the sources down',
+      'then run MONITOR for this long (at most 60s) to see which options commands use, and hot slots; slows the sources down',
       monitorTime,
     )
     .option('--ca <file>', 'CA certificate for rediss:// servers')
@@ -59,6 +55,22 @@ export function addAssess(program: Command): void {
       new Option('--requires <what...>', 'features of a managed service that you need')
         .choices(Object.keys(MANAGED_ONLY))
         .default([]),
+    )
+    .option(
+      '--masters <number>',
+      `of a Redis Cluster: lay the slots out for so many KeyDB masters, 1 to ${MAX_MASTERS} (default: as many as the source has)`,
+      mastersOf,
+    )
+    .addOption(
+      new Option('--layout <kind>', 'of a Redis Cluster: aligned has the fewest shards, even divides masters')
+        .choices(['aligned', 'even'])
+        .default('aligned'),
+    )
+    .addOption(
+      new Option(
+        '--balance <weight>',
+        'of a Redis Cluster: what the layout spreads over the KeyDB masters (default: load; memory if the cluster is idle)',
+      ).choices(['load', 'memory']),
     )
     .option(
       '--proxy-ops <number>',
@@ -82,8 +94,19 @@ export function addAssess(program: Command): void {
 }
 
 async function assess(urls: readonly string[], options: AssessOptions): Promise<number> {
-  const [sources, target] = await readAll(urls, options);
-  const findings = findingsOf({ sources, target, requires: options.requires, proxyOps: options.proxyOps });
+  if ((urls.length === 0) === (options.plan === undefined))
+    throw new CliError('option', 'give either the URLs of the sources or --plan, not both', exitCode.usage);
+  const { plan, target: targetUrl, ca, monitor: monitorMs = null, proxyOps } = options;
+  const read = await readAll({
+    sources: plan === undefined ? urls.map((url) => seedsOf('<source>', url, ca)) : seedsIn(plan),
+    target: targetUrl === undefined ? null : seedsOf('--target', targetUrl, ca),
+    watchMs: options.for,
+    monitorMs,
+  });
+  const { sources, target } = read;
+  const { masters = null, layout: kind, balance: by = null } = options;
+  const cluster = await questionOf(read, { masters, kind, by, proxyOps });
+  const findings = findingsOf({ sources, cluster, target, requires: options.requires, proxyOps });
   const { conclusion, because } = concludeFrom(findings);
   const { nodeMemory, nodeOps = null, sourcePrice = null, targetPrice = null } = options;
   const sizing = sizingOf(sources, {
@@ -92,76 +115,23 @@ async function assess(urls: readonly string[], options: AssessOptions): Promise<
     sourcePrice,
     targetPrice,
   });
+  const ends: Ends = { source: read.cluster?.endpoints ?? [], target: read.targets?.endpoints ?? [] };
   if (options.json)
     process.stdout.write(
-      `${JSON.stringify({ conclusion, because, findings, sizing, truths: TRUTHS, sources, target }, plain, 2)}\n`,
+      `${JSON.stringify({ conclusion, because, findings, sizing, truths: TRUTHS, cluster: cluster && clusterJson(cluster, ends), sources, target }, plain, 2)}\n`,
     );
-  else process.stdout.write(`${render(sources, findings, sizing, conclusion, because)}\n`);
+  else
+    process.stdout.write(
+      `${render({ sources, findings, sizing, conclusion, because, cluster: cluster && renderCluster(cluster, ends) })}\n`,
+    );
   return { go: exitCode.holds, 'no-go': exitCode.fails, unknown: exitCode.inconclusive }[conclusion];
 }
 
-/** All at once, so that they are watched in the same time. */
-async function readAll(
-  urls: readonly string[],
-  options: AssessOptions,
-): Promise<[InstanceFacts[], InstanceFacts | null]> {
-  if ((urls.length === 0) === (options.plan === undefined))
-    throw new CliError('option', 'give either the URLs of the sources or --plan, not both', exitCode.usage);
-  const endpoints =
-    options.plan === undefined
-      ? urls.map((url) => endpointOf('<source>', url, options.ca))
-      : loadPlan(options.plan).shards.map(({ source }) => source);
-  const target = options.target === undefined ? null : endpointOf('--target', options.target, options.ca);
-  try {
-    const read = await Promise.all([
-      Promise.all(endpoints.map((endpoint) => readInstance(endpoint, options.for))),
-      target && readInstance(target, options.for),
-    ]);
-    return options.monitor === undefined ? read : [await monitorAll(read[0], endpoints, options.monitor), read[1]];
-  } catch (problem) {
-    if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
-    throw problem;
-  }
-}
-
-/** After everything else was measured, which it would distort. */
-function monitorAll(
-  sources: readonly InstanceFacts[],
-  endpoints: readonly Endpoint[],
-  ms: number,
-): Promise<InstanceFacts[]> {
-  const count = `${endpoints.length} ${endpoints.length === 1 ? 'source' : 'sources'}`;
-  process.stderr.write(
-    `Running MONITOR on ${count} for ${ms / 1000} s. It lowers throughput and shows this tool every command with its arguments; only counts are kept.\n`,
-  );
-  return Promise.all(sources.map(async (source, i) => ({ ...source, monitored: await monitor(endpoints[i], ms) })));
-}
-
-function monitorTime(text: string): number {
-  const ms = duration(text);
-  if (ms > MAX_MONITOR_MS) throw new InvalidArgumentError('At most 60s: MONITOR costs the server throughput.');
-  return ms;
-}
-
-/** Read as a plan's would be: environment variables, Sentinels, certificates. */
-function endpointOf(option: string, url: string, ca: string | undefined): Endpoint {
-  const tls = ca !== undefined && url.startsWith('rediss') ? { tls: { source: { ca } } } : {};
-  const value = {
-    version: 1,
-    name: 'assess',
-    shards: [
-      { name: 'assess', listen: 'redis://127.0.0.1:0', source: url, target: 'redis://target.invalid:1', ...tls },
-    ],
-  };
-  try {
-    return planFrom(value, 'shadow-compare assess', { directory: process.cwd(), env: process.env }).shards[0].source;
-  } catch (error) {
-    if (!(error instanceof PlanError)) throw error;
-    throw new PlanError(
-      'shadow-compare assess',
-      error.problems.map(({ message }) => ({ path: [option], message })),
-    );
-  }
+function mastersOf(text: string): number {
+  const masters = /^\d{1,2}$/.test(text) ? Number(text) : NaN;
+  if (!(masters >= 1 && masters <= MAX_MASTERS))
+    throw new InvalidArgumentError(`Give a number from 1 to ${MAX_MASTERS}.`);
+  return masters;
 }
 
 function price(text: string): number {
@@ -179,106 +149,3 @@ const plain = (name: string, value: unknown): unknown =>
       : value instanceof Set
         ? [...value].length
         : value;
-
-const ORDER: readonly Weight[] = ['no-go', 'go', 'unknown', 'first', 'note'];
-const WORD: Readonly<Record<Weight, string>> = {
-  'no-go': 'NO-GO',
-  go: 'GO',
-  unknown: 'UNKNOWN',
-  first: 'FIRST',
-  note: 'note',
-};
-const WIDTH = 80;
-
-/** What fits 80 columns with a blank between them. */
-const SERVER_COLUMNS = [19, 7, 8, 5, 7, 9, 7, 11];
-
-export function serverTable(sources: readonly InstanceFacts[]): string {
-  const table = new Table({
-    ...PLAIN,
-    chars: { ...PLAIN.chars, middle: ' ' },
-    wordWrap: true,
-    wrapOnWordBoundary: false,
-    colWidths: SERVER_COLUMNS,
-    head: ['source', 'version', 'commands\nper s', 'CPU', 'clients', 'memory', 'keys', 'p50 / p99\nin ms'],
-    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
-  });
-  for (const { label, version, opsPerSecond, cpu, clients, memory, databases, ping } of sources)
-    table.push([
-      // Whatever is not TLS or Sentinel needs no scheme.
-      label.replace(/^redis:\/\//, ''),
-      version,
-      short(Math.round(opsPerSecond)),
-      cpu === null ? '–' : `${Math.round(cpu * 100)} %`,
-      short(clients.connected),
-      memory.used < GIB ? `${(memory.used / 2 ** 20).toFixed(0)} MiB` : `${(memory.used / GIB).toFixed(1)} GiB`,
-      short([...databases.values()].reduce((a, b) => a + b, 0)),
-      `${milliseconds(ping.p50)} / ${milliseconds(ping.p99)}`,
-    ]);
-  return table.toString().replace(/ +$/gm, '');
-}
-
-/** Fits its column. */
-const milliseconds = (ms: number): string => ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0);
-
-function render(
-  sources: readonly InstanceFacts[],
-  findings: readonly Finding[],
-  sizing: Sizing,
-  conclusion: Conclusion,
-  because: string,
-): string {
-  const lines = ORDER.flatMap((weight) => findings.filter((finding) => finding.weight === weight)).map(
-    ({ about, weight, what, means }) => entry(WORD[weight], `${about}: ${what}`, means),
-  );
-  const truths = TRUTHS.map(({ what, means }) => entry('', what, means));
-  return [
-    serverTable(sources),
-    '',
-    ...lines,
-    '',
-    'What to know about KeyDB',
-    ...truths,
-    '',
-    renderSizing(sizing, sources.length),
-    '',
-    fold(`${conclusion.toUpperCase()}: ${because}`),
-  ].join('\n');
-}
-
-const INDENT = 9;
-const entry = (word: string, what: string, means: string): string =>
-  [
-    ...wrap(what).map((line, i) => `${(i === 0 ? word : '').padEnd(INDENT)}${line}`),
-    ...wrap(`→ ${means}`).map((line) => `${''.padEnd(INDENT)}${line}`),
-  ].join('\n');
-
-const fold = (text: string): string => wrap(text, WIDTH).join('\n');
-
-function wrap(text: string, width = WIDTH - INDENT): string[] {
-  const lines: string[] = [''];
-  for (const word of text.split(/\s+/)) {
-    if (lines[lines.length - 1].length + word.length + 1 > width && lines[lines.length - 1] !== '') lines.push(word);
-    else lines[lines.length - 1] += lines[lines.length - 1] === '' ? word : ` ${word}`;
-  }
-  return lines;
-}
-
-function renderSizing(
-  { opsPerSecond, memory, byMemory, byOps, nodes, costNow, costThen }: Sizing,
-  instances: number,
-): string {
-  const load = `Sizing: ${number(Math.round(opsPerSecond))} commands per second, ${(memory / GIB).toFixed(1)} GiB including fragmentation and growth`;
-  if (byMemory === null || byOps === null) {
-    return fold(
-      `${load}. For the number of nodes, give --node-memory and --node-ops. Measure --node-ops on your own KeyDB with your own commands (loadtest/): other people's figures do not apply.`,
-    );
-  }
-  const cost =
-    costNow === null || costThen === null
-      ? 'for the cost, give --source-price and --target-price'
-      : `${number(Math.round(costThen))} per month instead of ${number(Math.round(costNow))}`;
-  return fold(
-    `${load}: ${nodes} KeyDB ${nodes === 1 ? 'node' : 'nodes'} instead of ${instances} (${byMemory} for memory, ${byOps} for commands), without replicas; ${cost}.`,
-  );
-}

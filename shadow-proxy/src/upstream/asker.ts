@@ -3,7 +3,7 @@ import { parseInfo } from './server.js';
 import { Connection } from './connection.js';
 import { Dialer } from './dialer.js';
 import { Turn } from '../io/turn.js';
-import type { Endpoint } from '../plan/endpoint.js';
+import type { Address, Endpoint } from '../plan/endpoint.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
@@ -21,13 +21,16 @@ export class Asker {
   private constructor(
     private readonly connection: Connection,
     private readonly endpoint: Endpoint,
+    /** Where it was found. */
+    readonly address: Address,
   ) {}
 
   static async connect(endpoint: Endpoint): Promise<Asker> {
     try {
       const dialer = new Dialer(endpoint, CONNECT_MS);
-      const connection = new Connection(await dialer.connect(await dialer.resolve()), new Turn());
-      const asker = new Asker(connection, endpoint);
+      const address = await dialer.resolve();
+      const connection = new Connection(await dialer.connect(address), new Turn());
+      const asker = new Asker(connection, endpoint, address);
       const { credentials } = dialer;
       if (credentials !== undefined)
         await asker.must(

@@ -46,9 +46,15 @@ export function mastersOf({ items }: Reply, asked: string): SlotMaster[] {
 /** A node in a reply of CLUSTER NODES. */
 export interface ListedNode {
   readonly id: string;
+  /** Null where the others have none; its host is empty for a node that does not know its own. */
+  readonly address: Address | null;
   /** The node that was asked. */
   readonly isAsked: boolean;
   readonly isMaster: boolean;
+  /** The ID of its master; null for a master. */
+  readonly masterId: string | null;
+  /** Failed, suspected to have, or not reached. */
+  readonly isFailed: boolean;
   readonly slots: readonly SlotRange[];
   /** Slots that it hands over to another node now; known of the asked node only. */
   readonly leaving: readonly number[];
@@ -56,24 +62,28 @@ export interface ListedNode {
 
 /**
  * Takes a reply of CLUSTER NODES apart. Source of the format: its documentation, "Serialization format":
- * `id address flags master ping pong epoch link slot…`, where `[93->-id]` is a slot that leaves.
+ * `id host:port@cport[,hostname] flags master ping pong epoch link slot…`, where `[93->-id]` is a slot that leaves.
  */
-export const nodesOf = (listed: string): ListedNode[] =>
-  listed
-    .trim()
-    .split('\n')
-    .map((line) => {
-      const [id, , flags, , , , , , ...slots] = line.split(' ');
-      return {
-        id,
-        isAsked: flags.split(',').includes('myself'),
-        isMaster: flags.split(',').includes('master'),
-        slots: slots
-          .filter((slot) => /^\d/.test(slot))
-          .map((range): SlotRange => {
-            const [first, last = first] = range.split('-').map(Number);
-            return [first, last];
-          }),
-        leaving: slots.flatMap((slot) => Number(/^\[(\d+)->-/.exec(slot)?.[1] ?? NaN)).filter((slot) => slot >= 0),
-      };
-    });
+export const nodesOf = (listed: string): ListedNode[] => listed.trim().split('\n').map(nodeOf);
+
+function nodeOf(line: string): ListedNode {
+  const [id, place, words, master, , , , link, ...slots] = line.split(' ');
+  const flags = new Set(words.split(','));
+  const [, host, port] = /^([^,]*):(\d+)/.exec(place) ?? [];
+  const isAsked = flags.has('myself');
+  return {
+    id,
+    address: host === undefined || port === '0' || flags.has('noaddr') ? null : { host, port: Number(port) },
+    isAsked,
+    isMaster: flags.has('master'),
+    masterId: flags.has('master') || master === '-' ? null : master,
+    isFailed: flags.has('fail') || flags.has('fail?') || (link === 'disconnected' && !isAsked),
+    slots: slots
+      .filter((slot) => /^\d/.test(slot))
+      .map((range): SlotRange => {
+        const [first, last = first] = range.split('-').map(Number);
+        return [first, last];
+      }),
+    leaving: slots.flatMap((slot) => Number(/^\[(\d+)->-/.exec(slot)?.[1] ?? NaN)).filter((slot) => slot >= 0),
+  };
+}

@@ -24,6 +24,7 @@ const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-compare guard .*--watch/, 'guard/live.long.test.ts'],
   [/^shadow-compare runbook .*(--next|--check|--until|--all)/, 'runbook/walk.long.test.ts'],
   [/^shadow-compare status .*--watch/, 'cli/jobs.test.ts'],
+  [/^shadow-compare assess .*--masters/, 'cli/assess-cluster.test.ts'],
 ];
 
 /** The stage in which a workload must be for a command, and the exit codes that it may have then. */

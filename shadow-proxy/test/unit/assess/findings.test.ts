@@ -5,46 +5,7 @@ import type { InstanceFacts } from '../../../src/assess/facts.js';
 import type { Finding, Question } from '../../../src/assess/finding.js';
 import { concludeFrom, findingsOf } from '../../../src/assess/findings.js';
 import { sizingOf } from '../../../src/assess/sizing.js';
-
-const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
-  label: 'redis://10.0.0.1:6379',
-  version: '7.0.15',
-  isKeydb: false,
-  mode: 'standalone',
-  role: 'master',
-  opsPerSecond: 15_000,
-  cpu: 0.5,
-  clients: { connected: 100, max: 10_000, rejected: 0 },
-  memory: { used: 2 ** 30, peak: 2 ** 30, max: 4 * 2 ** 30, policy: 'noeviction' },
-  evicted: 0,
-  databases: new Map([[0, 1000]]),
-  ping: { p50: 0.3, p99: 1, count: 500 },
-  calls: new Map([
-    ['get', 10],
-    ['client|list', 1],
-  ]),
-  commands: new Set(['get', 'scan', 'client']),
-  modules: [],
-  functions: 0,
-  settings: new Map(),
-  connections: [],
-  users: 1,
-  elastiCache: null,
-  lacks: [],
-  oneNode: false,
-  acl: {
-    lines: ['user default on nopass ~* &* +@all'],
-    commands: new Set(['get']),
-    categories: new Map([['get', new Set(['read'])]]),
-  },
-  askedAs: 'default',
-  replicas: [],
-  clock: { offsetMs: 1, errorMs: 1 },
-  keySample: { keys: 100, largest: [] },
-  refusals: [],
-  monitored: null,
-  ...changes,
-});
+import { facts } from '../../support/instance-facts.js';
 
 const judge = (
   sources: readonly Partial<InstanceFacts>[],
@@ -52,6 +13,7 @@ const judge = (
 ): { findings: Finding[]; conclusion: string } => {
   const findings = findingsOf({
     sources: sources.map(facts),
+    cluster: null,
     target: null,
     requires: [],
     proxyOps: 60_000,
@@ -104,7 +66,7 @@ test('options that the target refuses: told by MONITOR, and only there', () => {
 
 test('what speaks against it outweighs what speaks for it', () => {
   for (const [about, reason] of [
-    ['memory', { cpu: 0.2, memory: { used: 95, peak: 95, max: 100, policy: 'allkeys-lru' } }],
+    ['memory', { cpu: 0.2, memory: { used: 95, peak: 95, dataset: 90, max: 100, policy: 'allkeys-lru' } }],
     ['modules', { cpu: 0.9, modules: ['search'] }],
     [
       'commands',
@@ -118,7 +80,6 @@ test('what speaks against it outweighs what speaks for it', () => {
     ],
     ['functions', { cpu: 0.9, functions: 2 }],
     ['proxy', { cpu: 0.9, opsPerSecond: 36_001 }],
-    ['cluster', { cpu: 0.9, mode: 'cluster' }],
   ] as const) {
     const { findings, conclusion } = judge([reason]);
     assert.deepEqual([conclusion, weights(findings, about)], ['no-go', ['no-go']], about);
@@ -224,7 +185,7 @@ test('what has to be done first', () => {
 
 test('nodes by memory and by commands, and what they cost', () => {
   const sources = Array.from({ length: 12 }, () =>
-    facts({ memory: { used: 2 ** 30, peak: 2 * 2 ** 30, max: null, policy: null } }),
+    facts({ memory: { used: 2 ** 30, peak: 2 * 2 ** 30, dataset: null, max: null, policy: null } }),
   );
   const sizing = sizingOf(sources, { nodeMemory: 16 * 2 ** 30, nodeOps: 200_000, sourcePrice: 100, targetPrice: 250 });
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceFacts } from '../../../src/assess/facts.js';
-import { serverTable } from '../../../src/cli/assess.js';
+import { serverTable } from '../../../src/cli/assess/render.js';
 
 const facts = (changes: Partial<InstanceFacts>): InstanceFacts =>
   ({

@@ -20,8 +20,11 @@ test('nodes are taken apart: flags, ranges, slots that leave', () => {
   const [a, b, r] = nodes(`0-99 102 [100->-${B}] [500-<-${B}]`, '103-16383');
   assert.deepEqual(a, {
     id: A,
+    address: { host: '127.0.0.1', port: 7001 },
     isAsked: true,
     isMaster: true,
+    masterId: null,
+    isFailed: false,
     slots: [
       [0, 99],
       [102, 102],

@@ -1,0 +1,113 @@
+/** What `assess` reads: the sources, the target, and of a cluster its slots. */
+import { MAX_SOURCE_MASTERS } from '../../assess/about-cluster.js';
+import { PROXY_SHARE } from '../../assess/about-load.js';
+import { advise, type Wanted } from '../../assess/cluster/advice.js';
+import { MAX_MASTERS } from '../../assess/cluster/layout.js';
+import { readSlots, type FoundCluster } from '../../assess/cluster/read.js';
+import { SlotSample, type SlotTraffic } from '../../assess/cluster/traffic.js';
+import { total, weigh } from '../../assess/cluster/weights.js';
+import type { InstanceFacts } from '../../assess/facts.js';
+import type { ClusterQuestion } from '../../assess/finding.js';
+import { monitor, type SeeKey } from '../../assess/monitor.js';
+import { readInstance } from '../../assess/read.js';
+import { AskError } from '../../upstream/asker.js';
+import { CliError, exitCode } from '../exit.js';
+import { announceMonitor } from '../monitor-option.js';
+import { findSources, type Seeds, type Sources } from '../sources.js';
+
+/** docs/figures.json, shadow@1, rounded down: pipeline 1, stage shadow, all on two shared cores. */
+export const PROXY_OPS = 59_000;
+
+export interface Asked {
+  readonly sources: readonly Seeds[];
+  readonly target: Seeds | null;
+  /** For how long load is watched. */
+  readonly watchMs: number;
+  /** For how long MONITOR runs afterwards; null: not at all. */
+  readonly monitorMs: number | null;
+}
+
+export interface Read {
+  readonly sources: readonly InstanceFacts[];
+  readonly target: InstanceFacts | null;
+  /** What the sources are masters of; null where they are single servers. */
+  readonly cluster: FoundCluster | null;
+  /** Where the target is: its masters, or one server. */
+  readonly targets: Sources | null;
+  /** Of the cluster, where MONITOR ran. */
+  readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
+}
+
+/** All at once, so that they are watched in the same time. @throws {CliError} */
+export async function readAll({ sources, target, watchMs, monitorMs }: Asked): Promise<Read> {
+  try {
+    const [from, to] = await Promise.all([findSources(sources), target && findSources([target])]);
+    const [facts, there] = await Promise.all([
+      Promise.all(from.endpoints.map((endpoint) => readInstance(endpoint, { watchMs }))),
+      to && readInstance(to.endpoints[0], { watchMs }),
+    ]);
+    const sample = from.cluster === null ? null : new SlotSample();
+    const monitored = monitorMs === null ? facts : await monitorAll(facts, from, monitorMs, sample?.add.bind(sample));
+    return {
+      sources: monitored,
+      target: there,
+      cluster: from.cluster,
+      targets: to,
+      traffic: monitorMs === null ? null : (sample?.slots ?? null),
+    };
+  } catch (problem) {
+    if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
+    throw problem;
+  }
+}
+
+/** After everything else was measured, which it would distort. */
+function monitorAll(
+  facts: readonly InstanceFacts[],
+  { endpoints }: Sources,
+  ms: number,
+  seeKey: SeeKey | undefined,
+): Promise<InstanceFacts[]> {
+  announceMonitor(endpoints.length, ms);
+  return Promise.all(
+    facts.map(async (source, i) => ({ ...source, monitored: await monitor(endpoints[i], ms, seeKey) })),
+  );
+}
+
+/** Fewer commands per second say nothing of how the load is spread. */
+const IDLE_OPS = 100;
+
+export interface Wish extends Pick<Wanted, 'kind'> {
+  /** Null: one for each of the source, at most `MAX_MASTERS`. */
+  readonly masters: number | null;
+  /** Null: the load, or of an idle cluster the memory. */
+  readonly by: Wanted['by'] | null;
+  /** Commands per second that one proxy was measured to take. */
+  readonly proxyOps: number;
+}
+
+/** The slots of a cluster, and what the target should look like; null where the sources are single servers. */
+export async function questionOf(
+  { sources, cluster, targets, traffic }: Read,
+  wish: Wish,
+): Promise<ClusterQuestion | null> {
+  if (cluster === null) return null;
+  const facts = await readSlots(cluster).catch((problem: Error) => {
+    throw new CliError('unreachable', problem.message, exitCode.inconclusive);
+  });
+  const weights = weigh(facts, sources, traffic);
+  const capacity = wish.proxyOps * PROXY_SHARE;
+  const masters = wish.masters ?? Math.min(MAX_MASTERS, facts.masters.length);
+  const by = wish.by ?? (total(weights.load) < IDLE_OPS ? 'memory' : 'load');
+  return {
+    facts,
+    weights,
+    traffic,
+    targetMasters: targets?.cluster?.facts.masters ?? null,
+    advice:
+      facts.masters.length > MAX_SOURCE_MASTERS
+        ? null
+        : advise(facts.masters, weights, { kind: wish.kind, masters, by, capacity }),
+    capacity,
+  };
+}

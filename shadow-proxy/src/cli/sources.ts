@@ -1,0 +1,92 @@
+/** Where a command finds the servers that it reads: URLs as a plan takes them, and the masters of a cluster. */
+import type { FoundCluster } from '../assess/cluster/read.js';
+import { findCluster } from '../assess/cluster/read.js';
+import type { ClusterSide } from '../plan/cluster.js';
+import type { Endpoint } from '../plan/endpoint.js';
+import { PlanError } from '../plan/errors.js';
+import { loadPlan, planFrom } from '../plan/load.js';
+import { AskError } from '../upstream/asker.js';
+import { CliError, exitCode } from './exit.js';
+
+/** What is read: servers, or the masters of one cluster. */
+export interface Sources {
+  readonly endpoints: readonly Endpoint[];
+  /** In the order of the endpoints; null where they are single servers. */
+  readonly cluster: FoundCluster | null;
+}
+
+/** Addresses of one server, or of nodes of one cluster: the first that answers is asked. */
+export type Seeds = readonly Endpoint[];
+
+/**
+ * Read as a plan's would be: environment variables, Sentinels, several nodes of a cluster, certificates.
+ * @param option names the URL in an error
+ * @throws {PlanError}
+ */
+export function seedsOf(option: string, url: string, ca: string | undefined): Seeds {
+  const tls = ca !== undefined && url.startsWith('rediss') ? { tls: { source: { ca } } } : {};
+  const sides = { source: url, target: 'redis://target.invalid:1', listen: 'redis://127.0.0.1:0', ...tls };
+  const isCluster = url.includes(',') && !url.includes('+sentinel://');
+  const value = {
+    version: 1,
+    name: 'assess',
+    ...(isCluster ? { cluster: sides } : { shards: [{ name: 'assess', ...sides }] }),
+  };
+  try {
+    const plan = planFrom(value, 'shadow-compare', { directory: process.cwd(), env: process.env });
+    return plan.cluster === null ? [plan.shards[0].source] : nodesOf(plan.cluster.source);
+  } catch (error) {
+    if (!(error instanceof PlanError)) throw error;
+    throw new PlanError(
+      'shadow-compare',
+      error.problems.map(({ message }) => ({ path: [option], message })),
+    );
+  }
+}
+
+/** Of each shard, or of the cluster. @throws {PlanError} */
+export function seedsIn(file: string): Seeds[] {
+  const { cluster, shards } = loadPlan(file);
+  return cluster === null ? shards.map(({ source }) => [source]) : [nodesOf(cluster.source)];
+}
+
+const nodesOf = ({ seeds, label, tls, username, password }: ClusterSide): Seeds =>
+  seeds.map((seed) => ({ kind: 'server', label, tls, username, password, db: 0, ...seed }));
+
+/**
+ * Asks each server whether it is a node of a cluster.
+ * @throws {AskError} where none of the seeds of one answers
+ * @throws {CliError} where they are nodes of several clusters, or some are none
+ */
+export async function findSources(all: readonly Seeds[]): Promise<Sources> {
+  const found = await Promise.all(all.map((seeds) => firstThatAnswers(seeds)));
+  const [first] = found;
+  if (found.every(({ cluster }) => cluster === null))
+    return { endpoints: found.map(({ endpoint }) => endpoint), cluster: null };
+  const idsOf = ({ cluster }: Found): string => cluster?.facts.masters.map(({ id }) => id).join() ?? '';
+  if (found.some((each) => idsOf(each) !== idsOf(first)))
+    throw new CliError(
+      'several-clusters',
+      'the sources are not nodes of one cluster: name nodes of one cluster, or single servers alone',
+      exitCode.usage,
+    );
+  return { endpoints: first.cluster!.endpoints, cluster: first.cluster };
+}
+
+interface Found {
+  readonly endpoint: Endpoint;
+  readonly cluster: FoundCluster | null;
+}
+
+async function firstThatAnswers(seeds: Seeds): Promise<Found> {
+  const failures: string[] = [];
+  for (const endpoint of seeds) {
+    try {
+      return { endpoint, cluster: await findCluster(endpoint) };
+    } catch (problem) {
+      if (!(problem instanceof AskError)) throw problem;
+      failures.push(problem.message);
+    }
+  }
+  throw new AskError([...new Set(failures)].join('; '));
+}

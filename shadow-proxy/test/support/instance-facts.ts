@@ -1,0 +1,42 @@
+/** What `assess` reads off a server, made up: a Redis with some load, and nothing to complain of. */
+import type { InstanceFacts } from '../../src/assess/facts.js';
+
+export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
+  label: 'redis://10.0.0.1:6379',
+  version: '7.0.15',
+  isKeydb: false,
+  mode: 'standalone',
+  role: 'master',
+  opsPerSecond: 15_000,
+  cpu: 0.5,
+  clients: { connected: 100, max: 10_000, rejected: 0 },
+  memory: { used: 2 ** 30, peak: 2 ** 30, dataset: 2 ** 30, max: 4 * 2 ** 30, policy: 'noeviction' },
+  evicted: 0,
+  databases: new Map([[0, 1000]]),
+  ping: { p50: 0.3, p99: 1, count: 500 },
+  calls: new Map([
+    ['get', 10],
+    ['client|list', 1],
+  ]),
+  commands: new Set(['get', 'scan', 'client']),
+  modules: [],
+  functions: 0,
+  settings: new Map(),
+  connections: [],
+  users: 1,
+  elastiCache: null,
+  lacks: [],
+  oneNode: false,
+  acl: {
+    lines: ['user default on nopass ~* &* +@all'],
+    commands: new Set(['get']),
+    categories: new Map([['get', new Set(['read'])]]),
+  },
+  askedAs: 'default',
+  replicas: [],
+  clock: { offsetMs: 1, errorMs: 1 },
+  keySample: { keys: 100, largest: [] },
+  refusals: [],
+  monitored: null,
+  ...changes,
+});
