@@ -46,7 +46,7 @@ const ONLY = {
   front: ['io', 'plan'],
   compare: ['resp'],
   guard: ['resp', 'route', 'command', 'plan', 'upstream'],
-  assess: ['resp', 'route', 'command', 'plan', 'compare', 'upstream'],
+  assess: ['resp', 'route', 'command', 'plan', 'compare', 'telemetry', 'upstream'],
   html: [],
   local: ['resp', 'route'],
   runbook: ['route', 'plan'],

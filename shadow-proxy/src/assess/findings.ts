@@ -1,9 +1,9 @@
 /**
  * Go or no-go, line by line: pure decisions over what was read.
  *
- * Room: assess: go or no-go: pure decisions over facts read from live servers.
+ * Room: assess: go or no-go, and a first plan: pure decisions over facts read from live servers.
  * Called by: cli.
- * Calls: text, resp, route, plan, command, upstream.
+ * Calls: text, resp, route, plan, command, telemetry, upstream.
  */
 import { clusters } from './about-cluster.js';
 import { cachesOfAws, neededCommands } from './about-elasticache.js';

@@ -11,6 +11,7 @@ import { usage } from './exit.js';
 
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   assess: async () => (await import('./assess.js')).addAssess,
+  plan: async () => (await import('./plan.js')).addPlan,
   run: async () => (await import('./run.js')).addRun,
   status: async () => (await import('./status.js')).addStatus,
   stage: async () => (await import('./stage.js')).addStage,

@@ -74,6 +74,12 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     ['shadow-compare', ['assess', 'redis://h', '--masters', '7'], /'7' is invalid\. Give a number from 1 to 6/],
     ['shadow-compare', ['assess', 'redis://u:hunter2@h,i', '--layout', 'flat'], /Allowed choices are aligned, even/],
     ['shadow-compare', ['assess', 'redis://u:hunter2@h,i/3'], /<source> has a database: a cluster has only database 0/],
+    ['shadow-compare', ['plan', 'init'], /required option '--from <url>' not specified/],
+    [
+      'shadow-compare',
+      ['plan', 'init', '--from', 'redis://h', '--sample', '0'],
+      /'--sample <number>' argument '0' is invalid\. Give a whole number of keys/,
+    ],
     ['shadow-proxy', [], /required option '--plan <file>' not specified\nSee shadow-proxy --help/],
     ['shadow-proxy', ['--plan', '/nowhere/plan.yaml'], /^\/nowhere\/plan\.yaml: cannot be read \(ENOENT\)/],
   ];

@@ -25,6 +25,7 @@ const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-compare runbook .*(--next|--check|--until|--all)/, 'runbook/walk.long.test.ts'],
   [/^shadow-compare status .*--watch/, 'cli/jobs.test.ts'],
   [/^shadow-compare assess .*--masters/, 'cli/assess-cluster.test.ts'],
+  [/^shadow-compare plan init/, 'cli/plan-init.test.ts'],
 ];
 
 /** The stage in which a workload must be for a command, and the exit codes that it may have then. */

@@ -1,0 +1,121 @@
+/** Families of keys: those whose names begin alike, with what was sampled of them and what MONITOR showed. */
+import { prefixOf } from '../../telemetry/prefixes.js';
+import type { SampledKey } from '../keys.js';
+import type { KeySighting } from '../monitor.js';
+
+export interface LargeKey {
+  readonly type: string;
+  readonly bytes: number;
+  /** Null where it is no collection. */
+  readonly elements: number | null;
+}
+
+/** Of the keys that one pattern names. */
+export interface Family {
+  /** As a plan takes it; no key of another family matches it, but for those of narrower patterns. */
+  readonly pattern: string;
+  /** Of the sample. */
+  readonly keys: number;
+  readonly bytes: number;
+  /** Keys by type. */
+  readonly types: ReadonlyMap<string, number>;
+  /** Keys with a TTL, in ms. */
+  readonly ttls: readonly number[];
+  /** Strings that are whole numbers. */
+  readonly numbers: number;
+  readonly large: readonly LargeKey[];
+  /** What MONITOR showed, by command. */
+  readonly commands: ReadonlyMap<string, number>;
+}
+
+/** From these on, a key is copied in chunks: `limits` of a plan. */
+export interface LargeFrom {
+  readonly bytes: number;
+  readonly elements: number;
+}
+
+/** Further families count as nameless: clients that invent names must not fill the memory. */
+const MAX_FAMILIES = 10_000;
+/** Stands for all keys of which the name says nothing. */
+export const NAMELESS = '*';
+
+class Collected implements Family {
+  keys = 0;
+  bytes = 0;
+  numbers = 0;
+  readonly types = new Map<string, number>();
+  readonly ttls: number[] = [];
+  readonly large: LargeKey[] = [];
+  readonly commands = new Map<string, number>();
+
+  constructor(readonly pattern: string) {}
+}
+
+export class Families {
+  readonly #families = new Map<string, Collected>();
+
+  constructor(private readonly largeFrom: LargeFrom) {}
+
+  add({ name, type, encoding, bytes, elements, ttlMs }: SampledKey): void {
+    const family = this.#of(name);
+    family.keys++;
+    family.bytes += bytes;
+    family.types.set(type, (family.types.get(type) ?? 0) + 1);
+    if (ttlMs !== null) family.ttls.push(ttlMs);
+    if (encoding === 'int') family.numbers++;
+    if (bytes >= this.largeFrom.bytes || (elements ?? 0) >= this.largeFrom.elements)
+      family.large.push({ type, bytes, elements });
+  }
+
+  /** Each command once a family; what a script calls counts, and the script itself says nothing of what it does. */
+  see({ command, key, at }: KeySighting): void {
+    if (at > 0 || command.name.startsWith('eval') || command.name.startsWith('fcall')) return;
+    const { commands } = this.#of(key);
+    commands.set(command.name, (commands.get(command.name) ?? 0) + 1);
+  }
+
+  get all(): Family[] {
+    return [...this.#families.values()];
+  }
+
+  #of(name: Buffer): Collected {
+    const pattern = patternOf(name.toString('latin1', 0, 256));
+    const known = this.#families.get(pattern);
+    if (known !== undefined) return known;
+    const isFull = this.#families.size >= MAX_FAMILIES;
+    if (isFull && pattern !== NAMELESS) return this.#of(Buffer.alloc(0));
+    const family = new Collected(pattern);
+    this.#families.set(pattern, family);
+    return family;
+  }
+}
+
+/** Several families as one. */
+export function merge(pattern: string, families: readonly Family[]): Family {
+  const sums = (of: (family: Family) => ReadonlyMap<string, number>): Map<string, number> => {
+    const sum = new Map<string, number>();
+    for (const family of families) for (const [name, n] of of(family)) sum.set(name, (sum.get(name) ?? 0) + n);
+    return sum;
+  };
+  const total = (of: (family: Family) => number): number => families.reduce((sum, family) => sum + of(family), 0);
+  return {
+    pattern,
+    keys: total(({ keys }) => keys),
+    bytes: total(({ bytes }) => bytes),
+    types: sums(({ types }) => types),
+    ttls: families.flatMap(({ ttls }) => ttls),
+    numbers: total(({ numbers }) => numbers),
+    large: families.flatMap(({ large }) => large),
+    commands: sums(({ commands }) => commands),
+  };
+}
+
+/**
+ * The pattern of a key: `rl:user:*` of `rl:user:17`, as for counters (`prefixOf`). A hash tag before the name is a part
+ * of its own: `{user:*}:cart` of `{user:17}:cart`, `{*}:cart` of `{17}:cart`.
+ */
+export function patternOf(key: string): string {
+  const [, tag, separator, rest] = /^\{([^}]+)\}([:/.|]?)(.*)$/s.exec(key) ?? [];
+  if (tag === undefined) return prefixOf(key);
+  return `{${prefixOf(tag)}}${separator}${rest === '' ? '' : prefixOf(rest)}`;
+}

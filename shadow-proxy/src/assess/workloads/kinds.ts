@@ -1,0 +1,164 @@
+/** What a family of keys is for, judged by its types, its TTLs and what is done to it: the first rule that holds. */
+import { countingKind } from '../../command/counting.js';
+import { COMMANDS } from '../../command/table.generated.js';
+import type { WorkloadClass } from '../../plan/plan.js';
+import type { Calls } from '../facts.js';
+import type { Family } from './family.js';
+
+export interface Kind {
+  readonly name: string;
+  readonly class: WorkloadClass;
+  /** Why, as a sentence. */
+  readonly says: string;
+}
+
+interface Rule extends Kind {
+  readonly holds: (evidence: Evidence) => boolean;
+}
+
+/** Nearly all keys of a family, for not every key must be like the others. */
+const MOST = 0.8;
+/** Of its commands. */
+const OFTEN = 0.1;
+/** Fewer commands do not show what is done to a family. */
+const ENOUGH_COMMANDS = 20;
+const SESSION = /sess|token|login|auth/i;
+
+/** A session that is read has its TTL renewed: its value is not written. */
+const RENEWS = new Set(['expire', 'pexpire', 'expireat', 'pexpireat', 'persist', 'touch']);
+const namesWith = (flag: string): string[] =>
+  COMMANDS.filter(([name, , , flags]) => flags.split(' ').includes(flag) && !RENEWS.has(name)).map(([name]) => name);
+const READS = new Set([...namesWith('readonly'), 'getex']);
+const WRITES = new Set(namesWith('write').filter((name) => !READS.has(name)));
+const INCREMENTS = ['incr', 'incrby', 'incrbyfloat', 'decr', 'decrby', 'hincrby', 'hincrbyfloat'];
+const WINDOW = ['zremrangebyscore', 'zremrangebyrank'];
+
+/** Ordered: what holds first is what it is. */
+const RULES: readonly Rule[] = [
+  {
+    name: 'counter',
+    class: 'counter',
+    says: 'Counters: clients increment them.',
+    holds: ({ shareOf }) => shareOf((name) => INCREMENTS.includes(name)) >= OFTEN,
+  },
+  {
+    name: 'counter',
+    class: 'counter',
+    says: 'Counters, it seems: whole numbers, and clients of this server call INCR or its like.',
+    holds: ({ isSeen, numbers, called }) => !isSeen && numbers >= MOST && called(INCREMENTS),
+  },
+  {
+    name: 'rate limit',
+    class: 'counter',
+    says: 'Windows of rate limits: sorted sets that are cut at one end.',
+    holds: ({ isSeen, type, expiring, shareOf, called }) =>
+      type('zset') >= MOST &&
+      (isSeen ? shareOf((name) => countingKind(name) === 'window') >= OFTEN : expiring >= MOST && called(WINDOW)),
+  },
+  {
+    name: 'leaderboard',
+    class: 'leaderboard',
+    says: 'Leaderboards: sorted sets.',
+    holds: ({ type }) => type('zset') >= MOST,
+  },
+  {
+    name: 'queue',
+    class: 'critical',
+    says: 'Queues: lists. A lost write is a lost job.',
+    holds: ({ type, shareOf }) => type('list') >= MOST || shareOf((name) => countingKind(name) === 'list') >= 0.5,
+  },
+  {
+    name: 'stream',
+    class: 'critical',
+    says: 'Streams. A lost write is a lost event.',
+    holds: ({ type }) => type('stream') >= MOST,
+  },
+  {
+    name: 'written often',
+    class: 'general',
+    says: 'Written more often than read.',
+    holds: ({ isSeen, reads }) => isSeen && reads < 0.5,
+  },
+  {
+    name: 'session',
+    class: 'read-mostly',
+    says: 'Sessions: strings or hashes with a TTL, by their name.',
+    holds: ({ pattern, expiring, plain }) => plain >= MOST && expiring >= MOST && SESSION.test(pattern),
+  },
+  {
+    name: 'cache',
+    class: 'read-mostly',
+    says: 'A cache: strings or hashes with a TTL.',
+    holds: ({ expiring, plain }) => plain >= MOST && expiring >= MOST,
+  },
+  {
+    name: 'read often',
+    class: 'read-mostly',
+    says: 'Mostly read. Without a TTL: make it critical if this is the only copy.',
+    holds: ({ isSeen, reads }) => isSeen && reads >= MOST,
+  },
+  {
+    name: 'expiring',
+    class: 'general',
+    says: 'With a TTL, and neither a cache nor a counter by its types.',
+    holds: ({ expiring }) => expiring >= MOST,
+  },
+  {
+    name: 'kept',
+    class: 'critical',
+    says: 'Without a TTL, so that this may be the only copy: make it general if it can be computed again.',
+    holds: () => true,
+  },
+];
+
+/** Shares are 0 to 1. */
+interface Evidence {
+  readonly pattern: string;
+  /** Of the sampled keys. */
+  readonly type: (name: string) => number;
+  readonly plain: number;
+  readonly expiring: number;
+  readonly numbers: number;
+  /** Whether MONITOR showed enough. */
+  readonly isSeen: boolean;
+  /** Of what MONITOR showed; 0 where that was not enough. */
+  readonly reads: number;
+  readonly shareOf: (these: (command: string) => boolean) => number;
+  /** Whether a client of the server has called one of them, on whatever key. */
+  readonly called: (commands: readonly string[]) => boolean;
+}
+
+/** @param calls those of all clients of the source, since it started */
+export const kindOf = (family: Family, calls: Calls): Kind =>
+  RULES.find(({ holds }) => holds(evidenceOf(family, calls)))!;
+
+function evidenceOf({ pattern, keys, types, ttls, numbers, commands }: Family, calls: Calls): Evidence {
+  const share = (n: number): number => (keys === 0 ? 0 : n / keys);
+  const type = (name: string): number => share(types.get(name) ?? 0);
+  const sum = (these: (command: string) => boolean): number =>
+    [...commands].reduce((total, [name, n]) => total + (these(name) ? n : 0), 0);
+  const all = sum((name) => READS.has(name) || WRITES.has(name));
+  const isSeen = all >= ENOUGH_COMMANDS;
+  const shareOf = (these: (command: string) => boolean): number => (isSeen ? sum(these) / all : 0);
+  return {
+    pattern,
+    type,
+    plain: type('string') + type('hash'),
+    expiring: share(ttls.length),
+    numbers: share(numbers),
+    isSeen,
+    reads: shareOf((name) => READS.has(name)),
+    shareOf,
+    called: (these) => these.some((name) => (calls.get(name) ?? 0) > 0),
+  };
+}
+
+/** Reads and writes among what MONITOR showed of a family. */
+export function readsAndWrites({ commands }: Pick<Family, 'commands'>): { reads: number; writes: number } {
+  let [reads, writes] = [0, 0];
+  for (const [name, n] of commands) {
+    if (WRITES.has(name)) writes += n;
+    else if (READS.has(name)) reads += n;
+  }
+  return { reads, writes };
+}

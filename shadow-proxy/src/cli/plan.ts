@@ -1,0 +1,143 @@
+/** `shadow-compare plan init`: a first draft of the plan, from what a live source shows. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { InvalidArgumentError, type Command } from 'commander';
+import { parse } from 'yaml';
+import { Asker, AskError } from '../upstream/asker.js';
+import type { Endpoint } from '../plan/endpoint.js';
+import { planFrom } from '../plan/load.js';
+import { count, number } from '../text/figures.js';
+import { CliError, exitCode, listenAddress } from './exit.js';
+import { withManual } from './manual.js';
+import { monitorTime } from './monitor-option.js';
+import { draftOf } from './plan/draft.js';
+import { observe } from './plan/observe.js';
+import { summaryOf } from './plan/summary.js';
+import { findSources, seedsOf } from './sources.js';
+
+interface InitOptions {
+  readonly from: string;
+  readonly target?: string;
+  readonly listen?: string;
+  readonly name: string;
+  readonly out: string;
+  readonly sample?: number;
+  readonly monitor?: number;
+  readonly ca?: string;
+  readonly force?: boolean;
+}
+
+/** Keys that are sampled without `--sample`. */
+const SAMPLE = 10_000;
+/** Of the keys: the operator must agree to sample more. */
+const UNASKED = 0.01;
+
+export function addPlan(program: Command): void {
+  const plan = program.command('plan').description('Write a migration plan');
+  const init = plan
+    .command('init')
+    .description('Read a live source, and write a first draft of the plan: workloads, with the reason of each')
+    .requiredOption('--from <url>', 'URL of the source Redis, or of one node of a Redis Cluster')
+    .option('--target <url>', 'URL of the target KeyDB (default: a name to replace)')
+    .option(
+      '--listen <address>',
+      'where the proxy is to listen (default: 127.0.0.1:6400; of a cluster 127.0.0.1:7000)',
+      listenAddress,
+    )
+    .option('--name <name>', 'name of the migration', 'migration')
+    .option('--out <file>', 'the file to write', 'migration.yaml')
+    .option(
+      '--sample <number>',
+      `how many keys to sample, without a prompt (default: ${number(SAMPLE)}; asks where that is more than ${UNASKED * 100} % of the keys)`,
+      keysOf,
+    )
+    .option(
+      '--monitor <duration>',
+      'run MONITOR for this long (at most 60s), to see what is done to the keys; slows the source down',
+      monitorTime,
+    )
+    .option('--ca <file>', 'CA certificate for rediss:// servers')
+    .option('--force', 'overwrite the file')
+    .action(writePlan);
+  withManual(init, 'npx shadow-compare plan init --from redis://10.0.0.11:6379 --monitor 10s', {
+    0: 'the plan is written, and valid',
+    1: 'the file exists, or the sample was not confirmed: nothing was written',
+    3: 'the source does not answer',
+  });
+}
+
+async function writePlan(options: InitOptions): Promise<void> {
+  const { from, target: targetUrl, out, ca, force = false } = options;
+  if (existsSync(out) && !force)
+    throw new CliError(
+      'exists',
+      `${out} exists: give another file with --out, or --force to overwrite it`,
+      exitCode.fails,
+    );
+  try {
+    const source = await findSources([seedsOf('--from', from, ca)]);
+    const target = targetUrl === undefined ? null : await findSources([seedsOf('--target', targetUrl, ca)]);
+    const keys = await keysAt(source.endpoints);
+    const sample = await agreed(sum(keys), options.sample);
+    const seen = await observe(source, target, { keys, sample, monitorMs: options.monitor ?? null });
+    const { text, env } = draftOf(seen, options);
+    // It is a fault of this program if its draft is no plan: better no file than that one.
+    planFrom(parse(text), out, { directory: dirname(resolve(out)), env: { ...process.env, ...env } });
+    writeFileSync(out, text, { flag: force ? 'w' : 'wx' });
+    process.stdout.write(`${summaryOf(seen, out)}\n`);
+  } catch (problem) {
+    if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
+    throw problem;
+  }
+}
+
+/** Of each server, in all of its databases. */
+function keysAt(endpoints: readonly Endpoint[]): Promise<number[]> {
+  return Promise.all(
+    endpoints.map(async (endpoint) => {
+      const asker = await Asker.connect(endpoint);
+      try {
+        return sum(
+          [...(await asker.info('keyspace')).values()].map((value) => Number(/^keys=(\d+)/.exec(value)?.[1] ?? 0)),
+        );
+      } finally {
+        asker.close();
+      }
+    }),
+  );
+}
+
+const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
+/**
+ * How many keys may be sampled.
+ * @throws {CliError} where it was not confirmed
+ */
+async function agreed(keys: number, asked: number | undefined): Promise<number> {
+  if (asked !== undefined) return asked;
+  if (SAMPLE <= keys * UNASKED) return SAMPLE;
+  const sample = Math.min(SAMPLE, keys);
+  if (sample === 0) return 0;
+  const what = `Sampling ${count(sample, 'key')} of ${number(keys)} (${((100 * sample) / keys).toFixed(0)} %) asks the source a few small questions about each`;
+  if (!process.stdin.isTTY)
+    throw new CliError(
+      'not-confirmed',
+      `${what}. No terminal to ask on: give --sample ${sample}, or another number. Nothing was sampled`,
+      exitCode.usage,
+    );
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    process.stderr.write(`${what}.\n`);
+    if (/^y(es)?$/i.test((await terminal.question('Sample them? [y/N] ')).trim())) return sample;
+  } finally {
+    terminal.close();
+  }
+  throw new CliError('not-confirmed', 'Not confirmed: nothing was sampled, and nothing written', exitCode.fails);
+}
+
+function keysOf(text: string): number {
+  const keys = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (!(keys > 0)) throw new InvalidArgumentError('Give a whole number of keys, from 1 on.');
+  return keys;
+}

@@ -1,0 +1,117 @@
+/** What `plan init` reads of a source: each of its servers, a sample of the keys, MONITOR, channels. */
+import { cutsOf } from '../../assess/cluster/cuts.js';
+import type { InstanceFacts } from '../../assess/facts.js';
+import type { Finding } from '../../assess/finding.js';
+import { findingsOf } from '../../assess/findings.js';
+import { monitor } from '../../assess/monitor.js';
+import { readInstance } from '../../assess/read.js';
+import { Families } from '../../assess/workloads/family.js';
+import { propose, type Proposal } from '../../assess/workloads/propose.js';
+import { refine } from '../../plan/cluster.js';
+import type { Endpoint } from '../../plan/endpoint.js';
+import { text } from '../../resp/decode.js';
+import { prefixOf } from '../../telemetry/prefixes.js';
+import { AskError, Asker } from '../../upstream/asker.js';
+import { PROXY_OPS, questionOf } from '../assess/read.js';
+import { announceMonitor } from '../monitor-option.js';
+import type { Sources } from '../sources.js';
+
+export interface Sampling {
+  /** Keys of each server of the source. */
+  readonly keys: readonly number[];
+  /** How many of all of them are sampled. */
+  readonly sample: number;
+  /** Null: MONITOR does not run. */
+  readonly monitorMs: number | null;
+}
+
+export interface Observed {
+  readonly source: Sources;
+  readonly target: Sources | null;
+  readonly facts: readonly InstanceFacts[];
+  readonly keys: number;
+  readonly sampled: number;
+  /** What MONITOR showed of all servers together; a text says why it showed nothing. */
+  readonly monitored: { readonly ms: number; readonly commands: number } | string;
+  readonly proposal: Proposal;
+  /** As `assess` has them. */
+  readonly findings: readonly Finding[];
+  /** Slots of a cluster at which a further shard should begin. */
+  readonly cuts: readonly number[];
+}
+
+/** Load is not what it is about: `assess` watches it longer. */
+const WATCH_MS = 500;
+/** From these on, a key is copied in chunks: the defaults of `limits` in a plan. */
+const LARGE = { bytes: 1 << 20, elements: 10_000 };
+/** Channels of servers themselves: keyspace events, and those of Sentinel. */
+const ITS_OWN = /^__/;
+
+export async function observe(source: Sources, target: Sources | null, sampling: Sampling): Promise<Observed> {
+  const { keys, sample, monitorMs } = sampling;
+  const all = keys.reduce((a, b) => a + b, 0);
+  const families = new Families(LARGE);
+  const facts = await Promise.all(
+    source.endpoints.map((endpoint, i) =>
+      readInstance(endpoint, {
+        watchMs: WATCH_MS,
+        keys: Math.floor((sample * keys[i]) / (all || 1)),
+        seeKey: (key) => families.add(key),
+      }),
+    ),
+  );
+  const monitored = await look(source.endpoints, monitorMs, families);
+  const channels = await channelsAt(source.endpoints);
+  const calls = new Map<string, number>();
+  for (const each of facts) for (const [name, n] of each.calls) calls.set(name, (calls.get(name) ?? 0) + n);
+  const question = await questionOf(
+    { sources: facts, target: null, cluster: source.cluster, targets: target, traffic: null },
+    { kind: 'aligned', by: null, masters: null, proxyOps: PROXY_OPS },
+  );
+  const targets = target?.cluster?.facts.masters ?? null;
+  return {
+    source,
+    target,
+    facts,
+    keys: all,
+    sampled: facts.reduce((sum, { keySample }) => sum + keySample.keys, 0),
+    monitored,
+    proposal: propose(families.all, channels, calls),
+    findings: findingsOf({ sources: facts, cluster: question, target: null, requires: [], proxyOps: PROXY_OPS }),
+    cuts:
+      question === null
+        ? []
+        : cutsOf(refine(question.facts.masters, targets, []), question.weights.load, question.capacity),
+  };
+}
+
+async function look(
+  endpoints: readonly Endpoint[],
+  ms: number | null,
+  families: Families,
+): Promise<Observed['monitored']> {
+  if (ms === null) return 'MONITOR was not run (--monitor 10s): what is done to the keys was not seen.';
+  announceMonitor(endpoints.length, ms);
+  try {
+    const seen = await Promise.all(endpoints.map((endpoint) => monitor(endpoint, ms, (key) => families.see(key))));
+    return { ms, commands: seen.reduce((sum, { commands }) => sum + commands, 0) };
+  } catch (problem) {
+    if (!(problem instanceof AskError)) throw problem;
+    return `MONITOR failed, so that what is done to the keys was not seen: ${problem.message}.`;
+  }
+}
+
+/** Patterns of the channels that clients listen to now. */
+async function channelsAt(endpoints: readonly Endpoint[]): Promise<string[]> {
+  const patterns = new Set<string>();
+  for (const endpoint of endpoints) {
+    const asker = await Asker.connect(endpoint);
+    try {
+      for (const channel of (await asker.may('PUBSUB', 'CHANNELS'))?.items ?? [])
+        if (!ITS_OWN.test(text(channel))) patterns.add(prefixOf(text(channel)));
+    } finally {
+      asker.close();
+    }
+  }
+  return [...patterns].sort();
+}

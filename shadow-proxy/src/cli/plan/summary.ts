@@ -1,0 +1,54 @@
+/** What `plan init` prints: the workloads at a glance, and what to do next. */
+import Table from 'cli-table3';
+import { readsAndWrites } from '../../assess/workloads/kinds.js';
+import { WEEK, type Proposed } from '../../assess/workloads/propose.js';
+import { count, number, percent } from '../../text/figures.js';
+import { fold } from '../fold.js';
+import { PLAIN } from '../table.js';
+import type { Observed } from './observe.js';
+
+/** What fits 80 columns with a blank between them. */
+const COLUMNS = [20, 13, 12, 5, 8, 6, 7];
+
+export function summaryOf({ proposal, keys, sampled, monitored }: Observed, file: string): string {
+  const looked = `${number(sampled)} of ${count(keys, 'key')} sampled${typeof monitored === 'string' ? '' : `, ${count(monitored.commands, 'command')} seen by MONITOR`}`;
+  const left = proposal.uncovered.reduce((sum, family) => sum + family.keys, 0);
+  return [
+    ...(proposal.workloads.length === 0 ? [] : [workloadTable(proposal.workloads, sampled), '']),
+    fold(
+      `${file}: ${count(proposal.workloads.length, 'workload')}, by names, types, TTLs and commands (${looked}). ${share(left, sampled)} of the sampled keys are in none. ${typeof monitored === 'string' ? monitored : ''}`.trim(),
+    ),
+    '',
+    'Read the reason of each workload in the file, and correct it. Then:',
+    '',
+    `  npx shadow-proxy --plan ${file} --check`,
+    `  npx shadow-compare assess --plan ${file} --for 1h`,
+  ].join('\n');
+}
+
+function workloadTable(workloads: readonly Proposed[], sampled: number): string {
+  const table = new Table({
+    ...PLAIN,
+    chars: { ...PLAIN.chars, middle: ' ' },
+    wordWrap: true,
+    wrapOnWordBoundary: false,
+    colWidths: COLUMNS,
+    head: ['workload', 'looks like', 'class', 'week', 'of keys', 'TTL', 'reads'],
+    colAligns: ['left', 'left', 'left', 'right', 'right', 'right', 'right'],
+  });
+  for (const { name, kind, family } of workloads) {
+    const { reads, writes } = readsAndWrites(family);
+    table.push([
+      name,
+      kind.name,
+      kind.class,
+      WEEK[kind.class],
+      share(family.keys, sampled),
+      share(family.ttls.length, family.keys),
+      reads + writes === 0 ? '–' : share(reads, reads + writes),
+    ]);
+  }
+  return table.toString().replace(/ +$/gm, '');
+}
+
+const share = (part: number, whole: number): string => (whole === 0 ? '–' : percent(part / whole));
