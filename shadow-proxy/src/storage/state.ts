@@ -25,6 +25,7 @@ import { seal, unseal } from './sealed.js';
 export { formatPoint };
 export type { HistoryEvent };
 
+/** Of the whole folder: raise it where an earlier release would misread any file of it. It refuses a newer one. */
 const VERSION = 2;
 const HISTORY = 'history.jsonl';
 
