@@ -1,7 +1,8 @@
-/** The Debian package, installed in a Debian of debootstrap, and its proxy, started there as its unit says. */
+/**
+ * The Debian package, installed in a Debian of debootstrap that is then booted: its systemd starts the unit, the proxy
+ * serves, and drains when it is stopped.
+ */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,21 +14,25 @@ import { run } from '../../rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
 import { ROOT } from '../npm/pack.js';
 import { lacks, makeDebian } from './debian.js';
+import { Host } from './host.js';
 
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', NODE_ENV: 'production' };
 const PLAN = 'etc/redis-to-keydb/migration.yaml';
+const UNIT = 'shadow-proxy.service';
 
-describe('the Debian package', { skip: lacks('debootstrap', 'dpkg-deb', 'unshare') }, () => {
+describe('the Debian package', { skip: lacks('debootstrap', 'dpkg-deb', 'systemd-nspawn', 'nsenter') }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'deb-'));
   const root = join(folder, 'root');
   const inRoot = async (...command: string[]): Promise<string> =>
     (await run(['chroot', root, ...command], { env: ENVIRONMENT })).stdout;
+  let host: Host | null = null;
 
   before(async () => {
-    await makeDebian(root);
+    await makeDebian(root, ['systemd', 'systemd-sysv']);
     await run(['sh', join(ROOT, 'packaging/deb/build.sh'), join(root, 'kit.deb')]);
   });
   after(async () => {
+    await host?.off();
     await stopServers();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -60,40 +65,61 @@ describe('the Debian package', { skip: lacks('debootstrap', 'dpkg-deb', 'unshare
     assert.match(await inRoot('shadow-compare', '--version'), /^\d/);
   });
 
-  test('its proxy serves as its own user, with the command of its unit, and drains on SIGTERM', async () => {
-    const unit = readFileSync(join(root, 'usr/lib/systemd/system/shadow-proxy.service'), 'utf8');
-    const value = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)![1];
-    assert.equal(value('ReadWritePaths'), '/var/lib/redis-to-keydb');
+  /** The example with ports of this machine. */
+  async function writePlan(): Promise<{ port: number; admin: number; target: number; plan: string }> {
     const [source, target, port, admin] = [await startRedis(), await startTarget(), await getPort(), await getPort()];
-    const example = readFileSync(join(root, PLAN), 'utf8');
-    const plan = example
+    const plan = readFileSync(join(root, PLAN), 'utf8')
       .replace('redis://127.0.0.1:6400', `redis://127.0.0.1:${port}`)
       .replace('redis://127.0.0.1:6379', source.url)
       .replace('redis://127.0.0.1:6390', target.url)
-      .replace('127.0.0.1:9400', `127.0.0.1:${admin}`);
+      .replace('127.0.0.1:9400', `127.0.0.1:${admin}`)
+      .replace(/stage: "off"( +#)/, 'stage: shadow$1');
     writeFileSync(join(root, PLAN), plan);
-    // Its mounts end with it.
-    const script =
-      'mount -t proc proc "$1/proc" && user=$2 && root=$1 && shift 2 && exec chroot "--userspec=$user" "$root" "$@"';
-    const command = [root, `${value('User')}:${value('Group')}`, ...value('ExecStart').split(' ')];
-    const child = spawn('unshare', ['--mount', 'sh', '-euc', script, 'sh', ...command], { env: ENVIRONMENT });
-    try {
-      let log = '';
-      for (const stream of [child.stdout, child.stderr])
-        stream.on('data', (chunk: Buffer) => (log += chunk.toString()));
-      for (const until = Date.now() + 30_000; !log.includes('"listening"'); await sleep(50))
-        assert.ok(child.exitCode === null && Date.now() < until, log);
-      assert.doesNotMatch(log, /native module cannot be loaded/);
-      const client = new Redis(port);
-      assert.equal(await client.set('session:1', 'value'), 'OK');
-      client.disconnect();
-      child.kill('SIGTERM');
-      assert.deepEqual(await once(child, 'close'), [0, null], log);
-    } finally {
-      child.kill('SIGKILL');
-    }
-    // Its plan was changed: a newer package asks, and keeps it where it may not ask.
-    await inRoot('dpkg', '--install', '--force-confdef', '/kit.deb');
+    return { port, admin, target: target.port, plan };
+  }
+
+  test('systemd starts its unit on a booted host: it serves as its own user, and drains when it is stopped', async () => {
+    const { port, admin, target, plan } = await writePlan();
+    host = await Host.boot(root, `deb-${process.pid}`);
+    assert.equal(
+      (await host.run('sh', '-c', `systemctl is-active ${UNIT} || :`)).trim(),
+      'inactive',
+      'not started by itself',
+    );
+    await host.run('systemctl', 'enable', '--now', UNIT);
+    const journal = (): Promise<string> => host!.run('journalctl', `--unit=${UNIT}`, '--output=cat', '--no-pager');
+    const ready = (): Promise<boolean> =>
+      fetch(`http://127.0.0.1:${admin}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    for (const until = Date.now() + 30_000; !(await ready()); await sleep(100))
+      assert.ok(Date.now() < until, await journal());
+    assert.doesNotMatch(await journal(), /native module cannot be loaded/);
+    const main = (await host.run('systemctl', 'show', '--value', '--property=MainPID', UNIT)).trim();
+    assert.equal((await host.run('stat', '--format=%U', `/proc/${main}`)).trim(), 'shadow-proxy');
+    assert.equal((await host.run('stat', '--format=%a %U', '/var/lib/redis-to-keydb')).trim(), '700 shadow-proxy');
+
+    const client = new Redis(port);
+    client.on('error', () => undefined);
+    assert.equal(await client.set('session:1', 'value'), 'OK');
+    await host.run('systemctl', 'stop', UNIT);
+    client.disconnect();
+    assert.match(await journal(), /"msg":"drained"/);
+    assert.equal((await host.run('systemctl', 'show', '--value', '--property=Result', UNIT)).trim(), 'success');
+    const mirror = new Redis(target);
+    assert.equal(await mirror.get('session:1'), 'value');
+    mirror.disconnect();
+
+    // Its plan was changed: a newer package asks, and keeps it where it may not ask. It restarts nothing.
+    await host.run('systemctl', 'start', UNIT);
+    const running = await host.run('systemctl', 'show', '--value', '--property=MainPID', UNIT);
+    await host.run('dpkg', '--install', '--force-confdef', '/kit.deb');
     assert.equal(readFileSync(join(root, PLAN), 'utf8'), plan);
+    assert.equal(await host.run('systemctl', 'show', '--value', '--property=MainPID', UNIT), running);
+
+    await host.run('dpkg', '--remove', 'redis-to-keydb');
+    assert.ok(!(await ready()), 'a package that is removed serves no more');
+    assert.match(await host.run('ls', '/var/lib/redis-to-keydb/cache-0'), /state\.json/);
   });
 });
