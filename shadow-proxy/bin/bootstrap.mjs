@@ -3,7 +3,7 @@
  *
  *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           one of PROGRAMS
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
- *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan, and docs/plan.md
+ *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schemas of a plan and of the chart's values, and docs/plan.md
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
  *   node shadow-proxy/bin/bootstrap.mjs docs:metrics                writes docs/metrics.md
  *   node shadow-proxy/bin/bootstrap.mjs docs:cli                    writes docs/cli.md
@@ -209,7 +209,10 @@ async function* nameSkipped(events) {
 
 async function writeSchema() {
   const { planJsonSchema } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/plan/schema.js')).href);
-  writeFileSync(join(ROOT, 'shadow-proxy', 'migration.schema.json'), `${JSON.stringify(planJsonSchema(), null, 2)}\n`);
+  const { valuesSchema } = await import(pathToFileURL(join(DIST, 'packaging/chart/schema.js')).href);
+  const write = (path, schema) => writeFileSync(join(ROOT, path), `${JSON.stringify(schema, null, 2)}\n`);
+  write('shadow-proxy/migration.schema.json', planJsonSchema());
+  write('charts/shadow-proxy/values.schema.json', valuesSchema());
   const { renderPlan } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/docs/plan.js')).href);
   writeFileSync(join(ROOT, 'docs', 'plan.md'), renderPlan());
 }

@@ -1,0 +1,175 @@
+/**
+ * The Helm chart: its values have the plan's own schema, and what it renders is compared with golden files, checked
+ * against the schemas of Kubernetes, and the plan in it by the proxy. `npm run chart:golden` writes the golden files.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { Ajv } from 'ajv';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { type CommandFailed, run } from '../../rehearsal/run.js';
+import { planFrom } from '../../shadow-proxy/src/plan/load.js';
+import { scratch } from '../../shadow-proxy/test/support/plans.js';
+import { makeCertificates } from '../../shadow-proxy/test/support/servers.js';
+import { valuesSchema } from '../chart/schema.js';
+import { ROOT } from '../npm/pack.js';
+import { SCHEMAS, toolAt, without } from './tools.js';
+
+const CHART = join(ROOT, 'charts/shadow-proxy');
+const HERE = join(ROOT, 'packaging/test/chart');
+const { version: VERSION } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const CASES = ['one-shard', 'everything', 'cluster'] as const;
+type Case = (typeof CASES)[number];
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Values = Record<string, any>;
+
+const valuesOf = (name: Case): Values => parse(readFileSync(join(HERE, `${name}.values.yaml`), 'utf8')) as Values;
+
+describe("the chart's values", () => {
+  const defaults = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as Values;
+  const validate = new Ajv({ strict: false }).compile(valuesSchema());
+  /** What is wrong with the values of a case after `change`. */
+  const problemsOf = (name: Case, change: (values: Values) => void = () => undefined): string => {
+    const values = merged(defaults, valuesOf(name));
+    change(values);
+    validate(values);
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`).join('\n');
+  };
+
+  test('have the schema that is generated from the schema of the plan', () => {
+    const written = readFileSync(join(CHART, 'values.schema.json'), 'utf8');
+    assert.equal(written, `${JSON.stringify(valuesSchema(), null, 2)}\n`, 'run: npm run schema');
+    for (const name of CASES) assert.equal(problemsOf(name), '');
+  });
+
+  test('are no secrets: a password in a URL is refused, a reference is not', () => {
+    const withSource = (source: unknown): string =>
+      problemsOf('one-shard', ({ plan }) => ((plan as Values).shards[0].source = source));
+    for (const url of ['redis://u:secret@10.0.0.1', 'redis://:$@10.0.0.1:6379', 'rediss+sentinel://u:a$b@h:1,h:2/m'])
+      for (const source of [url, { url }])
+        assert.match(withSource(source), /shards\/0\/source.* must NOT be valid/, url);
+    for (const url of ['redis://10.0.0.1:6379', 'redis://u@10.0.0.1:6379', 'redis://u:${PW}@h:1,h:2'])
+      assert.equal(withSource(url), '', url);
+  });
+
+  test('are a plan for pods: what the chart sets, other names and loopback are refused', () => {
+    const shard = (change: Values): string =>
+      problemsOf('one-shard', ({ plan }) => Object.assign((plan as Values).shards[0] as Values, change));
+    assert.match(shard({ listen: 'redis://127.0.0.1:6400' }), /listen must match pattern/);
+    assert.match(shard({ name: 'cache_0' }), /name must match pattern/);
+    assert.match(shard({ admin: { listen: '0.0.0.0:9401' } }), /must NOT have additional properties/);
+    for (const field of ['admin', 'state', 'workload'])
+      assert.match(
+        problemsOf('one-shard', ({ plan }) => ((plan as Values)[field] = {})),
+        /plan must NOT have additional properties/,
+        field,
+      );
+  });
+});
+
+describe('the chart', { skip: without('helm') }, () => {
+  const helm = async (command: string, name: Case, ...more: string[]): Promise<string> => {
+    const release = command === 'template' ? ['shadow-proxy'] : [];
+    const values = join(HERE, `${name}.values.yaml`);
+    const args = [
+      command,
+      ...release,
+      CHART,
+      '--namespace=checkout',
+      '--kube-version=1.33.0',
+      '--values',
+      values,
+      ...more,
+    ];
+    return (await run([toolAt('helm')!, ...args])).stdout;
+  };
+
+  for (const name of CASES) {
+    test(`renders ${name} as its golden file has it`, async () => {
+      const file = join(HERE, `${name}.golden.yaml`);
+      const rendered = (await helm('template', name)).replaceAll(VERSION, 'VERSION');
+      if (process.env.UPDATE_GOLDEN) writeFileSync(file, rendered);
+      assert.equal(rendered, readFileSync(file, 'utf8'), 'run: npm run chart:golden, and read what changed');
+      await helm('lint', name, '--strict');
+    });
+  }
+
+  test('renders what Kubernetes takes', { skip: without('kubeconform', 'schemas') }, async () => {
+    const rendered = (await Promise.all(CASES.map((name) => helm('template', name)))).join('---\n');
+    const wrong =
+      'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: { name: wrong }\nspec: { available: 1 }\n';
+    // A ServiceMonitor is a custom resource: no schema of Kubernetes has it.
+    const args = ['-strict', '-summary', '-skip=ServiceMonitor', '-schema-location', SCHEMAS];
+    const options = { input: `${rendered}---\n${wrong}`, accept: [1] };
+    const { stdout } = await run([toolAt('kubeconform')!, ...args], options);
+    const [problem, summary, ...more] = stdout.trim().split('\n');
+    assert.match(problem, /PodDisruptionBudget wrong is invalid: .*additional properties 'available' not allowed/);
+    const valid = kinds(rendered).filter((kind) => kind !== 'ServiceMonitor').length;
+    assert.match(summary, new RegExp(`Valid: ${valid}, Invalid: 1, Errors: 0, Skipped: 1$`));
+    assert.deepEqual(more, []);
+  });
+
+  test('renders plans that the proxy takes', async (t) => {
+    for (const name of ['one-shard', 'everything'] as const) {
+      const plan = planIn(await helm('template', name), t);
+      assert.deepEqual(
+        plan.shards.map((shard) => shard.name),
+        valuesOf(name).plan.shards.map((shard: Values) => shard.name as string),
+      );
+      assert.equal(plan.state, '/var/lib/shadow-proxy/state');
+      assert.deepEqual(plan.admin, { host: '0.0.0.0', port: 9400, token: 'secret' });
+    }
+  });
+
+  test('refuses values that its schema refuses, names that are too long, and servers that nothing names', async (t) => {
+    const refused = async (
+      pattern: RegExp,
+      change: (values: Values) => void,
+      release = 'shadow-proxy',
+    ): Promise<void> => {
+      const values = valuesOf('one-shard');
+      change(values);
+      const file = join(scratch(t, { 'values.yaml': stringify(values) }), 'values.yaml');
+      await assert.rejects(
+        run([toolAt('helm')!, 'template', release, CHART, '--kube-version=1.33.0', '--values', file]),
+        (error) => {
+          assert.match((error as CommandFailed).output, pattern);
+          return true;
+        },
+      );
+    };
+    await refused(/shards/, ({ plan }) => ((plan as Values).shards[0].target = 'redis://u:secret@10.0.0.1:6379'));
+    await refused(/networkPolicy\.servers is empty/, (values) => (values.networkPolicy = {}));
+    await refused(/has \d+ characters, and 52 are allowed/, () => undefined, 'a'.repeat(40));
+  });
+});
+
+const kinds = (text: string): string[] =>
+  parseAllDocuments(text).flatMap((document) => (document.toJS() as { kind?: string } | null)?.kind ?? []);
+
+/** The plan of the ConfigMap, with its secrets as files of this machine. */
+function planIn(rendered: string, t: TestContext): ReturnType<typeof planFrom> {
+  const map = parseAllDocuments(rendered)
+    .map((document) => document.toJS() as { kind?: string; data: { 'migration.yaml': string } } | null)
+    .find((each) => each?.kind === 'ConfigMap')!;
+  const { cert, key } = makeCertificates();
+  const files = { secret: 'secret\n', 'tls.crt': readFileSync(cert, 'utf8'), 'tls.key': readFileSync(key, 'utf8') };
+  const directory = scratch(t, files);
+  const placed = map.data['migration.yaml'].replaceAll(/\/run\/secrets\/[\w-]+\/([\w.-]+)/g, (_, file: string) =>
+    join(directory, file in files ? file : 'secret'),
+  );
+  return planFrom(parse(placed), 'the chart', { directory, env: { REDIS_PASSWORD: 'a', KEYDB_PASSWORD: 'b' } });
+}
+
+/** As Helm merges values: mappings are merged, all else is replaced. */
+function merged(below: Values, above: Values): Values {
+  const isMapping = (value: unknown): value is Values =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const entries = Object.entries(above).map(([name, value]) => [
+    name,
+    isMapping(value) && isMapping(below[name]) ? merged(below[name], value) : (value as unknown),
+  ]);
+  return { ...structuredClone(below), ...Object.fromEntries(entries) };
+}
