@@ -42,6 +42,8 @@ export const PROGRAMS = {
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
   'pack:check': ['packaging/npm/main.js'],
+  'release:check': ['packaging/release/main.js', 'check'],
+  'release:version': ['packaging/release/main.js', 'version'],
   mutants: ['mutants/main.js'],
   dashboards: ['dashboards/src/build.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
