@@ -1,7 +1,7 @@
 /** Where a command finds the servers that it reads: URLs as a plan takes them, and the masters of a cluster. */
 import type { FoundCluster } from '../assess/cluster/read.js';
 import { findCluster } from '../assess/cluster/read.js';
-import type { ClusterSide } from '../plan/cluster.js';
+import type { ClusterSide } from '../plan/plan.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
 import { loadPlan, planFrom } from '../plan/load.js';
