@@ -38,6 +38,15 @@ function names(plan: Plan, say: Say): void {
     (i, first) =>
       say(['workloads', i, 'name'], `is the name of workloads[${first}] too: each workload needs its own name`),
   );
+  duplicates(
+    plan.notify,
+    (receiver) => receiver.name,
+    (i, first) =>
+      say(
+        ['notify', i, 'name'],
+        `is the name of notify[${first}] too: give each receiver its own name (default: its kind)`,
+      ),
+  );
   plan.workloads.forEach(({ name }, i) => {
     if (name === 'default')
       say(

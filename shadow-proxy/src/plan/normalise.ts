@@ -6,8 +6,26 @@ import { formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError
 import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { parseSlots } from './owns.js';
-import type { AdminPlan, ClusterPlan, ClusterSide, Gates, Plan, ShardPlan, WorkloadPlan } from './plan.js';
-import type { AdminFile, ClusterFile, EndpointFile, PlanFile, ShardFile } from './schema.js';
+import type {
+  AdminPlan,
+  ClusterPlan,
+  ClusterSide,
+  Gates,
+  OpenTelemetryPlan,
+  Plan,
+  ReceiverPlan,
+  ShardPlan,
+  WorkloadPlan,
+} from './plan.js';
+import type {
+  AdminFile,
+  ClusterFile,
+  EndpointFile,
+  OpenTelemetryFile,
+  PlanFile,
+  ReceiverFile,
+  ShardFile,
+} from './schema.js';
 import type { Owns } from '../route/owner.js';
 
 export interface Surroundings {
@@ -52,6 +70,8 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     knownClients,
     knownUsers,
     ledger,
+    opentelemetry: file.opentelemetry ? read.opentelemetry(file.opentelemetry, ['opentelemetry']) : null,
+    notify: file.notify.flatMap((receiver, i) => read.receiver(receiver, ['notify', i]) ?? []),
   };
   return { plan: problems.length === 0 ? plan : null, problems };
 }
@@ -60,6 +80,21 @@ const ANY_HOST: readonly string[] = ['0.0.0.0', '::'];
 
 /** Stands in for an admin address that cannot be read, while the other problems are collected. */
 const NO_ADMIN: AdminPlan = { host: '', port: 0, token: null };
+
+/** Whether a receiver has a secret beside its URL. */
+const SECRETS: Readonly<Record<ReceiverPlan['kind'], 'required' | 'optional' | 'none'>> = {
+  webhook: 'required',
+  slack: 'none',
+  pagerduty: 'required',
+  alertmanager: 'optional',
+};
+/** It may be a secret: the message does not have it. @throws {UrlError} */
+function httpUrl(text: string): string {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new UrlError('has no http or https URL');
+  return text.replace(/\/+$/, '');
+}
+
+const PAGERDUTY = 'https://events.pagerduty.com';
 
 type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'failover' | 'gates'> & {
   readonly percent?: number;
@@ -196,6 +231,45 @@ class Reader {
       if (token === '') this.#problem([...path, file.token ? 'token' : 'tokenFile'], 'contains an empty token');
       return { host, port, token };
     });
+  }
+
+  receiver(file: ReceiverFile, path: PlanPath): ReceiverPlan | null {
+    const { kind, name = kind, events } = file;
+    const secret = this.#secret(file.secretFile, [...path, 'secretFile']);
+    if (secret === '') this.#problem([...path, 'secretFile'], 'contains an empty secret');
+    const rule = SECRETS[kind];
+    if (rule === 'none' && secret !== null)
+      this.#problem([...path, 'secretFile'], `is given, but ${kind} has no secret beside its URL: leave it out`);
+    if (rule === 'required' && file.secretFile === undefined)
+      this.#problem([...path, 'secretFile'], `is missing: ${kind} needs a file with its secret`);
+    const url = this.#receiverUrl(file, path);
+    return url === null ? null : { name, kind, url, secret, events };
+  }
+
+  /** It may be a secret: no message has it. */
+  #receiverUrl({ kind, url, urlFile }: ReceiverFile, path: PlanPath): string | null {
+    if (url !== undefined && urlFile !== undefined)
+      this.#problem([...path, 'urlFile'], 'and url are both given: leave one out');
+    const field = [...path, urlFile === undefined ? 'url' : 'urlFile'];
+    return this.#try(field, () => {
+      const given = url === undefined ? this.#secret(urlFile, field)?.trim() : interpolate(url, this.surroundings.env);
+      const text = given ?? (urlFile === undefined && kind === 'pagerduty' ? PAGERDUTY : null);
+      if (text === null) {
+        if (urlFile === undefined) this.#problem(field, `is missing: ${kind} needs url or urlFile`);
+        return null;
+      }
+      return httpUrl(text);
+    });
+  }
+
+  opentelemetry({ url, headersFile, ...rest }: OpenTelemetryFile, path: PlanPath): OpenTelemetryPlan | null {
+    const lines = (this.#secret(headersFile, [...path, 'headersFile']) ?? '').split('\n').filter((line) => line.trim());
+    const headers = lines.map((line) => /^([\w-]+):\s*(.+?)\s*$/.exec(line));
+    if (headers.includes(null))
+      this.#problem([...path, 'headersFile'], 'has a line that is not a header: write `name: value`');
+    const parsed = this.#try([...path, 'url'], () => httpUrl(interpolate(url, this.surroundings.env)));
+    if (parsed === null) return null;
+    return { ...rest, url: parsed, headers: Object.fromEntries(headers.map((each) => [each?.[1], each?.[2]])) };
   }
 
   #listen(file: Pick<ShardFile, 'listen' | 'tls'>, path: PlanPath): Listen | null {

@@ -21,6 +21,22 @@ export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
 export const WORKLOAD_CLASSES = ['read-mostly', 'counter', 'leaderboard', 'critical', 'general'] as const;
 export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];
 
+/** What people can be notified of. */
+export const NOTIFY_EVENTS = [
+  'stage',
+  'gate',
+  'mismatch',
+  'suspects',
+  'frozen',
+  'outage',
+  'failover',
+  'takeover',
+] as const;
+export type NotifyEvent = (typeof NOTIFY_EVENTS)[number];
+
+export const RECEIVER_KINDS = ['webhook', 'slack', 'pagerduty', 'alertmanager'] as const;
+export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
+
 export interface Plan {
   readonly version: 1;
   readonly name: string;
@@ -53,6 +69,10 @@ export interface Plan {
   /** ACL users that no client of the proxy uses. */
   readonly knownUsers: readonly string[];
   readonly ledger: LedgerPlan;
+  /** Where traces and metrics are sent; null: nowhere. */
+  readonly opentelemetry: OpenTelemetryPlan | null;
+  /** Who is notified. */
+  readonly notify: readonly ReceiverPlan[];
 }
 
 /** One side of a cluster as the plan names it. */
@@ -194,6 +214,30 @@ export interface LedgerPlan {
   readonly redact: boolean;
   /** Days after which lines are removed. */
   readonly keepDays: number;
+}
+
+/** A receiver of OTLP over HTTP. */
+export interface OpenTelemetryPlan {
+  /** Without `/v1/traces`. */
+  readonly url: string;
+  /** Secrets, perhaps. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of the commands, 0 to 1. */
+  readonly traceShare: number;
+  /** Milliseconds between two exports of metrics; 0: none. */
+  readonly metricsMs: number;
+}
+
+/** Where notifications go. */
+export interface ReceiverPlan {
+  /** In the log and in metrics. */
+  readonly name: string;
+  readonly kind: ReceiverKind;
+  /** A secret, too, where it is Slack's. */
+  readonly url: string;
+  /** `webhook`: signs; `pagerduty`: routing key; `alertmanager`: bearer token, or null. Slack has none. */
+  readonly secret: string | null;
+  readonly events: readonly NotifyEvent[];
 }
 
 /** Every workload of the plan in matching order, `default` last. */

@@ -39,6 +39,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['onAuthorityChange', (plan) => plan.onAuthorityChange],
   ['threads', (plan) => plan.threads],
   ['sockets', (plan) => plan.sockets],
+  ['opentelemetry', (plan) => plan.opentelemetry],
   [
     'workloads',
     (plan) =>

@@ -5,8 +5,7 @@
 import { z } from 'zod';
 import { SLOTS } from '../route/slot.js';
 import { STAGES } from '../route/stage.js';
-import { COUNTER_LAYOUTS } from './plan.js';
-import { WORKLOAD_CLASSES } from './plan.js';
+import { COUNTER_LAYOUTS, NOTIFY_EVENTS, RECEIVER_KINDS, WORKLOAD_CLASSES } from './plan.js';
 
 const name = z
   .string()
@@ -326,6 +325,56 @@ const limits = z.strictObject({
     .describe('A key with this number of elements or more is copied in chunks, too'),
 });
 
+const opentelemetry = z.strictObject({
+  url: z
+    .string()
+    .min(1)
+    .describe(
+      'Base URL of an OTLP receiver over HTTP, such as http://127.0.0.1:4318; ${NAME} is an environment variable',
+    ),
+  headersFile: path
+    .describe('File with headers for it, one `name: value` on each line, such as the API key of a vendor')
+    .optional(),
+  traceShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .describe(
+      'Share of the commands that are traced, 0 to 1: 0.01 is 1 %. Traces have no keys unless ledger.redact is false',
+    ),
+  metricsMs: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(60_000)
+    .meta({ title: 'milliseconds' })
+    .describe('Time between two exports of the metrics that /metrics serves; 0: none'),
+});
+
+const receiver = z.strictObject({
+  kind: z.enum(RECEIVER_KINDS).describe('Protocol of the receiver'),
+  name: name.describe('Its name in the log and in metrics. Default: its kind').optional(),
+  url: z
+    .string()
+    .min(1)
+    .describe(
+      'http or https URL; ${NAME} is an environment variable. For alertmanager its base URL. Default for pagerduty: https://events.pagerduty.com',
+    )
+    .optional(),
+  urlFile: path.describe('File with the URL, for a URL that is a secret, such as that of Slack').optional(),
+  secretFile: path
+    .describe(
+      'File with the secret. webhook: signs each notification (required). pagerduty: the integration key (required). alertmanager: a bearer token',
+    )
+    .optional(),
+  events: z
+    .array(z.enum(NOTIFY_EVENTS))
+    .min(1)
+    .default([...NOTIFY_EVENTS])
+    .describe('What it is notified of'),
+});
+
 export const planSchema = z.strictObject({
   version: z.literal(1).describe('Version of the format of this file'),
   name: name.describe('Name of the migration'),
@@ -429,6 +478,11 @@ export const planSchema = z.strictObject({
     })
     .prefault({})
     .describe('The record of mismatches, in <state>/<shard>/ledger.jsonl'),
+  opentelemetry: opentelemetry.describe('Where traces and metrics are sent, besides /metrics').optional(),
+  notify: z
+    .array(receiver)
+    .default([])
+    .describe('Who is notified of what happens: Slack, PagerDuty, Alertmanager, webhooks'),
 });
 
 /** A plan file whose shape is right, with defaults, before addresses, secrets and certificates are read. */
@@ -437,6 +491,8 @@ export type EndpointFile = z.infer<typeof endpoint>;
 export type ShardFile = z.infer<typeof shard>;
 export type ClusterFile = z.infer<typeof cluster>;
 export type AdminFile = z.infer<typeof admin>;
+export type OpenTelemetryFile = z.infer<typeof opentelemetry>;
+export type ReceiverFile = z.infer<typeof receiver>;
 
 /** JSON Schema (draft 2020-12) of a plan file. */
 export function planJsonSchema(): Record<string, unknown> {

@@ -16,7 +16,47 @@ const cache = (host: string) => (plan: PlanObject) => {
   plan.shards[0].source = `rediss://${host}.use1.cache.amazonaws.com:6379`;
 };
 
+/** A receiver of notifications. */
+const notifying =
+  (...notify: readonly object[]) =>
+  (plan: PlanObject): void => {
+    plan.notify = notify;
+  };
+
 const groups: Record<string, readonly Case[]> = {
+  'receivers of notifications have what their kind needs, and no secret is in a message:': [
+    [
+      'Slack and Alertmanager',
+      notifying({ kind: 'slack', url: 'https://x' }, { kind: 'alertmanager', url: 'http://x:9093/' }),
+    ],
+    ['no URL', notifying({ kind: 'slack' }), /^notify\.0\.url: is missing: slack needs url or urlFile$/],
+    [
+      'a webhook that nobody could verify',
+      notifying({ kind: 'webhook', url: 'https://x' }),
+      /^notify\.0\.secretFile: is missing: webhook needs a file with its secret$/,
+    ],
+    ['no URL at all', notifying({ kind: 'slack', url: 'hidden-token' }), /^notify\.0\.url: has no http or https URL$/],
+    [
+      'another protocol',
+      notifying({ kind: 'slack', url: 'redis://hidden-token' }),
+      /^notify\.0\.url: has no http or https URL$/,
+    ],
+    [
+      'a file that is not there',
+      notifying({ kind: 'slack', urlFile: 'no' }),
+      /^notify\.0\.urlFile: is \/nowhere\/no, which cannot be read \(ENOENT\)$/,
+    ],
+    [
+      'two of one name',
+      notifying({ kind: 'slack', url: 'https://x' }, { kind: 'slack', url: 'https://y' }),
+      /^notify\.1\.name: is the name of notify\[0\] too: give each receiver its own name/,
+    ],
+    [
+      'a slip',
+      notifying({ kind: 'slak', url: 'https://x' }),
+      /^notify\.0\.kind: is "slak": webhook, slack, pagerduty or alertmanager is allowed; did you mean slack\?$/,
+    ],
+  ],
   'endpoints of ElastiCache are refused by what their names say:': [
     ['the primary, with TLS', cache('master.cache-a.abc123')],
     ['the primary, without TLS', cache('cache-a.abc123.ng.0001')],
