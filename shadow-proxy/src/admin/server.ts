@@ -19,7 +19,7 @@ import { formatAddress, isLoopback } from '../plan/endpoint.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { refusalOf } from './admission.js';
 import { AdminError, asAdminError } from './errors.js';
-import type { NotStarted } from '../telemetry/snapshot.js';
+import type { NotStarted, ReceiverSnapshot } from '../telemetry/snapshot.js';
 import { PROBES, routeAt, ROUTES, type AdminContext, type Answer, type SharedState } from './routes.js';
 import type { ShardControl } from './shard-control.js';
 
@@ -40,6 +40,8 @@ export interface AdminOptions {
   readonly waiting?: () => readonly string[];
   /** Shards that are not started yet, and why: they are tried again each second. */
   readonly starting?: () => readonly NotStarted[];
+  /** Who is notified of what happens, for metrics. */
+  readonly receivers?: () => readonly ReceiverSnapshot[];
   /** The durable state of each shard, for a standby. */
   readonly states?: () => Promise<readonly SharedState[]>;
 }
@@ -64,8 +66,12 @@ export class Admin {
 
   private constructor(private readonly options: AdminOptions) {
     const { shards, migration = () => 'migration', waiting = () => [], starting = () => [] } = options;
-    const { states = () => Promise.resolve([]) } = options;
-    const metrics = new Metrics(() => ({ shards: shards().map((shard) => shard.scrape()), waiting: waiting() }));
+    const { states = () => Promise.resolve([]), receivers = () => [] } = options;
+    const metrics = new Metrics(() => ({
+      shards: shards().map((shard) => shard.scrape()),
+      waiting: waiting(),
+      receivers: receivers(),
+    }));
     this.#context = { migration, shards, waiting, starting, states, metrics };
     this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);

@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   rollback: async () => (await import('./rollback.js')).addRollback,
   history: async () => (await import('./history.js')).addHistory,
   guard: async () => (await import('./guard.js')).addGuard,
+  notify: async () => (await import('./notify.js')).addNotify,
   'key-hash': async () => (await import('./key-hash.js')).addKeyHash,
   report: async () => (await import('./report.js')).addReport,
   runbook: async () => (await import('./runbook.js')).addRunbook,

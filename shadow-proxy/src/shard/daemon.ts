@@ -7,6 +7,7 @@ import { Admin, AdminError } from '../admin/server.js';
 import type { Shard } from './contract.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
 import { launch, LaunchError, type Launched } from './launch.js';
+import { Notifier } from '../notify/notifier.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
 import { pageFile } from '../page/files.js';
@@ -33,6 +34,7 @@ export class Daemon {
   readonly #problems = new Map<string, string>();
   #stopped: Promise<boolean> | null = null;
   #lose: (reason: LaunchError) => void = () => undefined;
+  readonly #notifier: Notifier;
 
   private constructor(
     private plan: Plan,
@@ -42,6 +44,7 @@ export class Daemon {
     private readonly reread: (plan: Plan) => Promise<Plan>,
   ) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
+    this.#notifier = new Notifier(plan, { scrape: () => this.#shards().map((shard) => shard.scrape()), logger });
   }
 
   /**
@@ -86,6 +89,7 @@ export class Daemon {
           firstStart: this.firstStart,
           shards: this.#shards,
           shardCount: this.#wanted.length,
+          recorded: (event) => this.#notifier.recorded(name, event),
         });
       } catch (error) {
         if (!(error instanceof LaunchError) || !(error.cause instanceof HandshakeRefused)) throw error;
@@ -108,6 +112,7 @@ export class Daemon {
           firstStart: this.firstStart,
           shards: this.#shards,
           shardCount: this.#wanted.length,
+          recorded: (event) => this.#notifier.recorded(shard.name, event),
         }),
       ),
     );
@@ -140,6 +145,7 @@ export class Daemon {
       return;
     }
     for (const launched of this.#launched) await launched.reload(next);
+    this.#notifier.reload(next);
     this.plan = next;
     this.logger.info({ plan: next.name }, 'the plan was reloaded');
   }
@@ -170,6 +176,7 @@ export class Daemon {
   async #close(): Promise<void> {
     await Promise.all(this.#launched.map((launched) => launched.stop()));
     await Promise.all(this.#admins.map((admin) => admin.stop()));
+    await this.#notifier.close();
   }
 
   /**
@@ -201,6 +208,7 @@ export class Daemon {
       starting: () =>
         names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
       states: () => this.#states(names),
+      receivers: () => this.#notifier.receivers,
       page: pageFile,
     });
     this.#admins.push(admin);

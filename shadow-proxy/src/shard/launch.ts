@@ -25,6 +25,7 @@ import {
   StateStore,
   type Admission,
   type Around,
+  type HistoryEvent,
   type ShardState,
   type StatePatch,
 } from '../storage/state.js';
@@ -63,6 +64,8 @@ export interface LaunchOptions {
   readonly shards?: () => readonly Shard[];
   /** How many it is to run. */
   readonly shardCount?: number;
+  /** Called with what the shard's history records. */
+  readonly recorded?: (event: HistoryEvent) => void;
 }
 
 /** For so long a standby tries to open the address that the process before it may still have. */
@@ -103,6 +106,7 @@ export async function launch(
     firstStart = false,
     shards = () => [],
     shardCount = 1,
+    recorded = () => undefined,
   }: LaunchOptions = {},
 ): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
@@ -110,8 +114,9 @@ export async function launch(
   const ownership = ownershipOf(plan, shardPlan, lose);
   try {
     const follower = new StateFollower(plan, shardPlan, peers, logger);
+    let from: string | null;
     try {
-      await acquire(ownership, plan, shardPlan, logger, { standby, follower });
+      from = await acquire(ownership, plan, shardPlan, logger, { standby, follower });
     } finally {
       await follower.stop();
     }
@@ -122,6 +127,8 @@ export async function launch(
       firstStart,
       shards,
       shardCount,
+      recorded,
+      from,
     });
     const lost = taken.then(async (reason) => {
       await launched.stop();
@@ -149,14 +156,14 @@ const ownershipOf = (
     lost,
   });
 
-/** @throws {LaunchError} {StateError} */
+/** @returns which process it took over from; null where none had it @throws {LaunchError} {StateError} */
 async function acquire(
   ownership: Ownership,
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
   { standby, follower }: { standby: boolean; follower: StateFollower },
-): Promise<void> {
+): Promise<string | null> {
   const { name } = shardPlan;
   let told: string | null = null;
   const waiting = (holder: string): void => {
@@ -196,6 +203,12 @@ async function acquire(
     throw explain(error as NodeJS.ErrnoException, shardPlan);
   }
   if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
+  return told;
+}
+
+interface StartOptions extends Required<Omit<LaunchOptions, 'peers'>> {
+  /** Which process it took over from. */
+  readonly from: string | null;
 }
 
 async function start(
@@ -203,10 +216,11 @@ async function start(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby, alike, consent, firstStart, shards, shardCount }: Required<Omit<LaunchOptions, 'peers'>>,
+  { standby, alike, consent, firstStart, shards, shardCount, recorded, from }: StartOptions,
 ): Promise<Omit<Launched, 'lost'>> {
   await inheritState(plan, shardPlan, logger);
-  const state = await StateStore.open(plan.state, shardPlan.name, aroundOf(ownership, shardPlan, logger));
+  const around = { ...aroundOf(ownership, shardPlan, logger), recorded };
+  const state = await StateStore.open(plan.state, shardPlan.name, around);
   const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   await checkStages(ownership, state, plan, shardPlan);
   // What that process confirmed before it ended holds for a copy of its state, too.
@@ -218,7 +232,8 @@ async function start(
     );
   if (state.previous === null && !alike && !firstStart) await checkNew(ownership, plan, shardPlan);
   await takeOver(plan, shardPlan, state, logger.child({ shard: shardPlan.name }));
-  await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch });
+  const takeover = from === null ? {} : { from };
+  await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch, ...takeover });
   const directory = join(plan.state, shardPlan.name);
   const hashKey = hashKeyIn(directory, logger);
   const file = join(directory, 'ledger.jsonl');
@@ -275,7 +290,7 @@ async function start(
 }
 
 /** A change of the stages holds when each standby knows of it: one that takes over would use the earlier ones. */
-function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Around {
+function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Omit<Around, 'recorded'> {
   /** What was spread last; null before the first change, which is made at the start. */
   let spread: string | null = null;
   return {

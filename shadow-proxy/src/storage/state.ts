@@ -110,9 +110,15 @@ export interface Around {
   fence(next: ShardState): Promise<void>;
   /** When it is on the disk, before anybody relies on it. Does not throw. */
   spread(current: ShardState): Promise<void>;
+  /** The history has the event, and the state holds. Does not throw. */
+  recorded(event: HistoryEvent): void;
 }
 
-const ALONE: Around = { fence: () => Promise.resolve(), spread: () => Promise.resolve() };
+const ALONE: Around = {
+  fence: () => Promise.resolve(),
+  spread: () => Promise.resolve(),
+  recorded: () => undefined,
+};
 
 export class StateStore {
   /** The state as the last process left it; null on the very first start. */
@@ -184,6 +190,7 @@ export class StateStore {
       }
       await this.#keepReserve();
       await this.around.spread(next);
+      if (event) this.around.recorded(redacted(event));
     });
     this.#queue = done.catch(() => undefined);
     return done;

@@ -8,6 +8,7 @@ import {
   ACCESS_ERRORS,
   sum,
   type LatencySnapshot,
+  type ReceiverSnapshot,
   type ScrapedShard,
   type ServerSnapshot,
   type WorkloadSnapshot,
@@ -32,6 +33,7 @@ export interface Scrape {
   readonly shards: readonly ScrapedShard[];
   /** Names of the shards that it takes when another process ends. */
   readonly waiting: readonly string[];
+  readonly receivers: readonly ReceiverSnapshot[];
 }
 
 /** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
@@ -314,6 +316,22 @@ export const METRICS: readonly Metric[] = [
     [],
     (w) => one(Number(w.clean)),
   ),
+  ofReceiver('notifications_sent_total', 'counter', 'Notifications that the receiver accepted', [], (r) => one(r.sent)),
+  ofReceiver(
+    'notifications_dropped_total',
+    'counter',
+    'Notifications that were dropped: the queue was full, they were older than an hour, or the receiver refused them',
+    ['reason'],
+    (r) => byName('reason', r.dropped),
+  ),
+  ofReceiver(
+    'notification_attempts_failed_total',
+    'counter',
+    'Attempts to send a notification that failed and are repeated',
+    [],
+    (r) => one(r.failedAttempts),
+  ),
+  ofReceiver('notifications_queued', 'gauge', 'Notifications that wait to be sent', [], (r) => one(r.queued)),
 ];
 
 type Read = (shard: ScrapedShard) => readonly Sample[];
@@ -362,6 +380,23 @@ function ofWatch(
       read(each).map(([own, value]): Sample => [{ workload: each.workload, ...own }, value]),
     ),
   );
+}
+
+function ofReceiver(
+  name: string,
+  type: Metric['type'],
+  help: string,
+  labels: readonly string[],
+  read: (receiver: ReceiverSnapshot) => readonly Sample[],
+): Metric {
+  return {
+    name: `shadow_proxy_${name}`,
+    type,
+    help,
+    labels: ['receiver', ...labels],
+    read: ({ receivers }) =>
+      receivers.flatMap((each) => read(each).map(([own, value]): Sample => [{ receiver: each.name, ...own }, value])),
+  };
 }
 
 function standby({ shards, waiting }: Scrape): readonly Sample[] {
@@ -422,7 +457,7 @@ function latencies(latency: ScrapedShard['latency']): readonly Sample[] {
 /** The text of `/metrics` for what `scrape` gives, and of the process itself (`process_*`, `nodejs_*`). */
 export class Metrics {
   readonly #registry = new Registry();
-  #told: Scrape = { shards: [], waiting: [] };
+  #told: Scrape = { shards: [], waiting: [], receivers: [] };
 
   constructor(private readonly scrape: () => Scrape) {
     collectDefaultMetrics({ register: this.#registry });

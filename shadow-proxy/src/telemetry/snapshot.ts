@@ -333,6 +333,19 @@ export interface WorkloadWatch {
   readonly verifiedAt: number | null;
 }
 
+/** A receiver of notifications. Counts are totals since the start of the process. */
+export interface ReceiverSnapshot {
+  readonly name: string;
+  /** Notifications that wait. */
+  readonly queued: number;
+  /** Those that it accepted. */
+  readonly sent: number;
+  /** Attempts that failed, and were repeated. */
+  readonly failedAttempts: number;
+  /** The queue was full, they became too old, or the receiver refused them. */
+  readonly dropped: Readonly<Record<'full' | 'expired' | 'refused', number>>;
+}
+
 /** All that a scrape gets of a shard. */
 export interface ScrapedShard extends ShardSnapshot {
   readonly watch: WatchSnapshot;

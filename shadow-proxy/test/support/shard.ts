@@ -12,7 +12,7 @@ import { planFrom } from '../../src/plan/load.js';
 import type { CounterLayout } from '../../src/plan/plan.js';
 import type { Plan, WorkloadClass } from '../../src/plan/plan.js';
 import type { Ledger, LedgerEntry } from '../../src/telemetry/ledger.js';
-import { StateStore, type ShardState } from '../../src/storage/state.js';
+import { StateStore, type HistoryEvent, type ShardState } from '../../src/storage/state.js';
 import type { Stage } from '../../src/route/stage.js';
 import type { Certificates } from './servers.js';
 
@@ -63,6 +63,8 @@ export interface TestShardOptions {
   readonly targetTls?: Partial<Certificates>;
   /** More fields of the plan's shard, such as `owns`. */
   readonly shard?: Readonly<Record<string, unknown>>;
+  /** As in `launch`. */
+  readonly recorded?: (event: HistoryEvent) => void;
 }
 
 export interface TestShard {
@@ -97,6 +99,7 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
   const launched = await launch(plan, shardPlan, logger, {
     alike: options.alike,
     firstStart: options.firstStart ?? true,
+    recorded: options.recorded,
   }).catch(async (error: unknown) => {
     await discard();
     throw error;

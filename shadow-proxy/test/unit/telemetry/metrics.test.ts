@@ -13,7 +13,7 @@ async function scrape(metrics: Metrics): Promise<Map<string, number>> {
   );
 }
 
-const of = (...shards: ScrapedShard[]): Metrics => new Metrics(() => ({ shards, waiting: [] }));
+const of = (...shards: ScrapedShard[]): Metrics => new Metrics(() => ({ shards, waiting: [], receivers: [] }));
 
 describe('metrics', () => {
   test('are read from the snapshot', async () => {
@@ -51,7 +51,7 @@ describe('metrics', () => {
 
   test('show the totals of now, however often they are scraped, and forget labels that are gone', async () => {
     let shard = scrapedShard({ suspects: { total: 1, byReason: { outage: 1 } } });
-    const metrics = new Metrics(() => ({ shards: [shard], waiting: [] }));
+    const metrics = new Metrics(() => ({ shards: [shard], waiting: [], receivers: [] }));
     await scrape(metrics);
     await scrape(metrics);
     shard = scrapedShard({ operations: 1001 });
@@ -134,7 +134,9 @@ describe('metrics', () => {
   });
 
   test('name the shards that a standby waits for', async () => {
-    const samples = await scrape(new Metrics(() => ({ shards: [scrapedShard()], waiting: ['cache-1'] })));
+    const samples = await scrape(
+      new Metrics(() => ({ shards: [scrapedShard()], waiting: ['cache-1'], receivers: [] })),
+    );
     assert.equal(samples.get('shadow_proxy_standby{shard="cache-0"}'), 0);
     assert.equal(samples.get('shadow_proxy_standby{shard="cache-1"}'), 1);
     assert.equal(samples.has('shadow_proxy_clients{shard="cache-1"}'), false);
@@ -146,7 +148,7 @@ describe('metrics', () => {
       assert.match(name, /^shadow_proxy_[a-z_]+$/);
       assert.equal(name.endsWith('_total'), type === 'counter', name);
       assert.doesNotMatch(name, /_(ms|us|percent_|kb)(_|$)/, `${name}: seconds and bytes`);
-      assert.ok(help.length > 5 && labels[0] === 'shard');
+      assert.ok(help.length > 5 && ['shard', 'receiver'].includes(labels[0]));
     }
   });
 
@@ -165,7 +167,16 @@ describe('metrics', () => {
         workloads: [{ workload: 'sessions', gates: { time: 'no' }, since: 0, verifiedAt: 1 }],
       },
     );
-    const names = new Set([...(await scrape(of(full))).keys()].map((sample) => sample.replace(/\{.*/, '')));
+    const receiver = {
+      name: 'ops',
+      queued: 1,
+      sent: 2,
+      failedAttempts: 3,
+      dropped: { full: 4, expired: 5, refused: 6 },
+    };
+    const samples = await scrape(new Metrics(() => ({ shards: [full], waiting: [], receivers: [receiver] })));
+    assert.equal(samples.get('shadow_proxy_notifications_dropped_total{receiver="ops",reason="refused"}'), 6);
+    const names = new Set([...samples.keys()].map((sample) => sample.replace(/\{.*/, '')));
     for (const { name } of METRICS) assert.ok(names.has(name), name);
   });
 

@@ -1,0 +1,117 @@
+/**
+ * Notifies people: of what the history of a shard records, at once; of conditions, found by looking at all shards every
+ * few seconds. It has a timer of its own. Nothing of the data path waits for it, or knows it.
+ *
+ *   state.update ─▶ recorded ─┐
+ *   timer ─▶ scrape ─▶ look ──┴─▶ Outbox of each receiver ─▶ HTTP
+ *
+ * Room: notify: who is notified of what happens: webhooks, Slack, PagerDuty, Alertmanager.
+ * Called by: shard, cli.
+ * Calls: text, route, plan, telemetry, storage.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Plan } from '../plan/plan.js';
+import type { HistoryEvent } from '../storage/history.js';
+import type { ReceiverSnapshot, ScrapedShard } from '../telemetry/snapshot.js';
+import { Conditions } from './conditions.js';
+import type { Happening, Notice } from './notice.js';
+import { Outbox } from './outbox.js';
+import { happeningOf } from './recorded.js';
+
+/** Milliseconds between two looks. */
+const LOOK_MS = 5_000;
+/** Alertmanager forgets an alert that is not sent again. */
+const REFRESH_MS = 60_000;
+const CLOSE_MS = 2_000;
+
+export interface NotifierOptions {
+  /** The shards of this process. */
+  readonly scrape: () => readonly ScrapedShard[];
+  readonly logger: Logger;
+  readonly lookMs?: number;
+}
+
+type Notified = Pick<Plan, 'name' | 'notify'>;
+
+export class Notifier {
+  readonly #outboxes = new Map<string, Outbox>();
+  readonly #conditions = new Map<string, Conditions>();
+  #timer: NodeJS.Timeout | undefined;
+  #refreshedAt = 0;
+
+  constructor(
+    private plan: Notified,
+    private readonly options: NotifierOptions,
+  ) {
+    this.reload(plan);
+  }
+
+  /** For metrics. */
+  get receivers(): readonly ReceiverSnapshot[] {
+    return [...this.#outboxes.values()].map(({ snapshot }) => snapshot);
+  }
+
+  /** Where nobody is to be notified, nothing is looked at. */
+  reload(plan: Notified): void {
+    this.plan = plan;
+    for (const [name, outbox] of this.#outboxes) {
+      if (plan.notify.some((receiver) => receiver.name === name)) continue;
+      this.#outboxes.delete(name);
+      void outbox.close(CLOSE_MS);
+    }
+    for (const receiver of plan.notify) {
+      const outbox = this.#outboxes.get(receiver.name);
+      if (outbox === undefined) this.#outboxes.set(receiver.name, new Outbox(receiver, this.options.logger));
+      else outbox.reload(receiver);
+    }
+    clearInterval(this.#timer);
+    if (plan.notify.length > 0) this.#timer = setInterval(() => this.#look(), this.options.lookMs ?? LOOK_MS).unref();
+  }
+
+  /** The history of the shard has one more event. */
+  recorded(shard: string, event: HistoryEvent): void {
+    if (this.plan.notify.length === 0) return;
+    const happening = happeningOf(shard, event, Date.now());
+    if (happening !== null) this.#push(happening);
+  }
+
+  /** Sends what waits, for at most two seconds. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.close(CLOSE_MS)));
+  }
+
+  #look(): void {
+    const now = Date.now();
+    try {
+      for (const shard of this.options.scrape()) {
+        const conditions = this.#conditions.get(shard.name) ?? new Conditions(shard.name);
+        this.#conditions.set(shard.name, conditions);
+        for (const happening of conditions.look(shard, now)) this.#push(happening);
+      }
+      if (now - this.#refreshedAt >= REFRESH_MS) this.#refresh(now);
+    } catch (error) {
+      this.options.logger.error({ err: error }, 'the conditions that people are notified of cannot be checked');
+    }
+  }
+
+  #refresh(now: number): void {
+    this.#refreshedAt = now;
+    const firing = [...this.#conditions.values()].flatMap((conditions) => conditions.firing);
+    const notices = firing.map((happening) => noticeOf(this.plan.name, happening));
+    for (const outbox of this.#outboxes.values()) outbox.refresh(notices);
+  }
+
+  #push(happening: Happening): void {
+    const notice = noticeOf(this.plan.name, happening);
+    for (const outbox of this.#outboxes.values()) outbox.push(notice);
+  }
+}
+
+export const noticeOf = (migration: string, happening: Happening): Notice => ({
+  ...happening,
+  id: randomUUID(),
+  migration,
+  at: Date.now(),
+});

@@ -1,0 +1,38 @@
+/** What the history of a shard records, as far as people are notified of it: changes of stage, failovers, takeovers. */
+import { describeEvent, type HistoryEvent } from '../storage/history.js';
+import type { StagePoint } from '../plan/plan.js';
+import { formatPoint } from '../route/stage.js';
+import type { Happening } from './notice.js';
+
+/** Null for what nobody is notified of. @param now in ms since 1970 */
+export function happeningOf(shard: string, event: HistoryEvent, now: number): Happening | null {
+  const common = { state: 'once', shard, since: now } as const;
+  if (event.event === 'owner') {
+    if (event.from === undefined) return null;
+    return {
+      ...common,
+      event: 'takeover',
+      severity: 'warning',
+      key: `${shard}/takeover`,
+      workload: null,
+      summary: `Shard ${shard}: ${describeEvent(event)}`,
+      details: { process: String(event.process), from: String(event.from) },
+    };
+  }
+  if (event.event !== 'stage') return null;
+  const isFailover = event.by === 'failover';
+  const workload = String(event.workload);
+  return {
+    ...common,
+    event: isFailover ? 'failover' : 'stage',
+    severity: isFailover ? 'critical' : event.forced === true ? 'warning' : 'info',
+    key: `${shard}/${workload}/${isFailover ? 'failover' : 'stage'}`,
+    workload,
+    summary: `Shard ${shard}: ${describeEvent(event)}`,
+    details: {
+      from: formatPoint(event.from as StagePoint),
+      to: formatPoint(event.to as StagePoint),
+      ...(event.by === undefined ? {} : { by: String(event.by) }),
+    },
+  };
+}

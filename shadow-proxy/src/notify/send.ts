@@ -1,0 +1,58 @@
+/** One notice to one receiver: what it answered, in words without secrets. */
+import type { ReceiverPlan } from '../plan/plan.js';
+import type { Notice } from './notice.js';
+import { requestOf } from './receivers.js';
+
+export interface Answer {
+  /** `accepted`; `later`: it may take it later; `refused`: it will never take it. */
+  readonly outcome: 'accepted' | 'later' | 'refused';
+  /** The status and the beginning of what it said, or why it cannot be reached. */
+  readonly text: string;
+  /** How long it wants to be left alone, in ms; null where it does not say. */
+  readonly afterMs: number | null;
+}
+
+const TIMEOUT_MS = 10_000;
+const MAX_TEXT = 200;
+/** Too many requests, and what a proxy on the way may say. */
+const LATER = [408, 425, 429];
+
+/** Does not throw. */
+export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answer> {
+  const { url, headers, body } = requestOf(notice, receiver, Date.now());
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const said = (await response.text()).replaceAll(/\s+/g, ' ').trim();
+    const later = response.status >= 500 || LATER.includes(response.status);
+    return {
+      outcome: response.ok ? 'accepted' : later ? 'later' : 'refused',
+      text: hidden(`${response.status} ${said}`.trim().slice(0, MAX_TEXT), receiver),
+      afterMs: secondsOf(response.headers.get('retry-after')),
+    };
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return {
+      outcome: 'later',
+      text: hidden((cause as Error | undefined)?.message || message, receiver),
+      afterMs: null,
+    };
+  }
+}
+
+/** Where it is, without what may be a secret in its URL. */
+export const addressOf = ({ url }: ReceiverPlan): string => new URL(url).origin;
+
+const secondsOf = (text: string | null): number | null =>
+  text !== null && /^\d+$/.test(text) ? Number(text) * 1000 : null;
+
+/** A receiver may repeat what it was sent. */
+const hidden = (text: string, { url, secret }: ReceiverPlan): string =>
+  [url, new URL(url).pathname.slice(1), secret ?? '']
+    .filter(({ length }) => length > 3)
+    .reduce((shown, each) => shown.replaceAll(each, '***'), text);
