@@ -8,7 +8,7 @@
  * The mirror gets effects in the order of the authority's replies, so it sees exactly the authority's order.
  *
  * Room: pipeline: one order for every operation on a key: lanes, key locks, the mirror's lane.
- * Called by: suspects, session, copy, stages, health, shard.
+ * Called by: suspects, session, copy, stages, health, otel, shard.
  * Calls: io, resp, route, command, compare, telemetry, storage, upstream, script.
  */
 import { Changes } from '../script/changed-keys.js';
@@ -23,6 +23,7 @@ import { Effects } from './effects.js';
 import type { Lane, LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorLimits } from './mirror.js';
+import type { Observer } from './observer.js';
 import { READ, WRITE, type Carrier, type Operation } from './operation.js';
 import { ScriptEffects } from './script-effects.js';
 import type { Scripts } from '../script/catalog.js';
@@ -43,6 +44,8 @@ export interface SequencerOptions {
   readonly turn: Turn;
   /** Called when the mirror of one side is connected, or disconnected. */
   readonly mirrorChanged: (side: Side, up: boolean) => void;
+  /** Null where nobody looks at single commands. */
+  readonly observer: Observer | null;
 }
 
 export class Sequencer implements LaneEvents {
@@ -69,7 +72,7 @@ export class Sequencer implements LaneEvents {
   #barred = false;
 
   constructor(options: SequencerOptions) {
-    const { servers, router, turn } = options;
+    const { servers, router, turn, observer } = options;
     this.servers = servers;
     this.router = router;
     this.table = options.table;
@@ -78,7 +81,10 @@ export class Sequencer implements LaneEvents {
     this.journal = options.journal;
     this.keys = new FrameKeys(options.table, options.scripts);
     this.latencies = { source: new Latencies(), target: new Latencies() };
-    const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], this, turn, router.default);
+    // Without an observer, no command passes by a place where one could be.
+    if (observer !== null) this.submit = (operation, lane) => observer.submit(operation, lane);
+    const events = observer?.ofLanes(this) ?? this;
+    const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], events, turn, router.default);
     this.lanes = { source: lanes('source'), target: lanes('target') };
     this.changes = { source: new Changes(servers.source), target: new Changes(servers.target) };
     this.scriptEffects = new ScriptEffects(this);
@@ -96,7 +102,7 @@ export class Sequencer implements LaneEvents {
         router.default,
         options.limits,
         new LatencyRecorder(this.latencies[side]),
-        this.#confirmations[side],
+        observer?.ofMirror(this.#confirmations[side]) ?? this.#confirmations[side],
         turn,
       );
     this.mirrors = { source: mirror('source'), target: mirror('target') };

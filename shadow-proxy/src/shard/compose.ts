@@ -163,9 +163,9 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
 
 /** The adjudicator asks the order, and the order asks the adjudicator: they are made together. */
 function sequencerOf(
-  { ledger }: ShardOptions,
+  { ledger, observer }: ShardOptions,
   { events }: Ground,
-  by: Omit<SequencerOptions, 'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'journal'> &
+  by: Omit<SequencerOptions, 'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'journal' | 'observer'> &
     Pick<Order, 'journal' | 'suspects'>,
 ): Pick<Order, 'adjudicator' | 'sequencer'> {
   const { router, suspects, journal } = by;
@@ -180,7 +180,7 @@ function sequencerOf(
     table: new CommandTable(),
     scripts: new Scripts(),
     suspicion: (order) => {
-      adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'));
+      adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'), observer);
       return {
         verdicts: adjudicator,
         suspects: new SuspectTracker({ sequencer: order, suspects, adjudicator, journal }),
@@ -188,6 +188,7 @@ function sequencerOf(
       };
     },
     mirrorChanged: (side, up) => void events.emit('mirror', side, up),
+    observer,
   });
   return { adjudicator, sequencer };
 }

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ShardControl } from '../admin/shard-control.js';
 import type { Ownership } from '../lease/ownership.js';
+import type { Observer } from '../pipeline/observer.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import type { Consent } from '../stages/gate-facts.js';
 import type { StateStore } from '../storage/state.js';
@@ -46,6 +47,8 @@ export interface ShardOptions {
   readonly consent: Consent;
   /** The shards of this process, once they run. */
   readonly shards: () => readonly Shard[];
+  /** Looks at single commands; null where nobody does. */
+  readonly observer: Observer | null;
   /** How many this process is to run. */
   readonly shardCount: number;
   /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */

@@ -7,11 +7,13 @@ import { Admin, AdminError } from '../admin/server.js';
 import type { Shard } from './contract.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
 import { launch, LaunchError, type Launched } from './launch.js';
+import type { Otel } from '../otel/otel.js';
 import { Notifier } from '../notify/notifier.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
 import { pageFile } from '../page/files.js';
 import { adminOf, type Plan, type ShardPlan } from '../plan/plan.js';
+import type { Scrape } from '../telemetry/metrics.js';
 import { readState } from '../storage/state.js';
 
 const ADMIN_RETRY_MS = 250;
@@ -35,6 +37,7 @@ export class Daemon {
   #stopped: Promise<boolean> | null = null;
   #lose: (reason: LaunchError) => void = () => undefined;
   readonly #notifier: Notifier;
+  #otel: Otel | null = null;
 
   private constructor(
     private plan: Plan,
@@ -65,6 +68,7 @@ export class Daemon {
     const daemon = new Daemon(plan, only, logger, firstStart, reread);
     try {
       daemon.#waiting = standby;
+      await daemon.#openOtel();
       await daemon.#openAdmins(standby);
       if (standby) await daemon.#takeOver(peers);
       else await daemon.#launch();
@@ -75,6 +79,30 @@ export class Daemon {
     }
     for (const { shard } of daemon.#launched) logger.info({ shard: shard.name, port: shard.port }, 'listening');
     return daemon;
+  }
+
+  /** Its packages are optional, and loaded only here. @throws {PlanError} where they are not installed */
+  async #openOtel(): Promise<void> {
+    const { opentelemetry: otlp } = this.plan;
+    if (otlp === null) return;
+    const { startOtel } = await import('../otel/otel.js').catch((error: Error) => {
+      const message = `needs packages that are not installed (${error.message}): install without --omit=optional`;
+      throw new PlanError('the plan', [{ path: ['opentelemetry'], message }]);
+    });
+    this.#otel = startOtel({
+      otlp,
+      plan: () => this.plan,
+      scrape: () => this.#scrape(),
+      logger: this.logger,
+    });
+  }
+
+  #scrape(): Scrape {
+    return {
+      shards: this.#shards().map((shard) => shard.scrape()),
+      waiting: this.#waiting ? this.#wanted.map(({ name }) => name) : [],
+      receivers: this.#notifier.receivers,
+    };
   }
 
   async #launch(): Promise<void> {
@@ -89,6 +117,7 @@ export class Daemon {
           firstStart: this.firstStart,
           shards: this.#shards,
           shardCount: this.#wanted.length,
+          observer: this.#otel?.observer(name),
           recorded: (event) => this.#notifier.recorded(name, event),
         });
       } catch (error) {
@@ -112,6 +141,7 @@ export class Daemon {
           firstStart: this.firstStart,
           shards: this.#shards,
           shardCount: this.#wanted.length,
+          observer: this.#otel?.observer(shard.name),
           recorded: (event) => this.#notifier.recorded(shard.name, event),
         }),
       ),
@@ -176,7 +206,7 @@ export class Daemon {
   async #close(): Promise<void> {
     await Promise.all(this.#launched.map((launched) => launched.stop()));
     await Promise.all(this.#admins.map((admin) => admin.stop()));
-    await this.#notifier.close();
+    await Promise.all([this.#notifier.close(), this.#otel?.close()]);
   }
 
   /**

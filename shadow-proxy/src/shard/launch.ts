@@ -11,6 +11,7 @@ import { Dialer } from '../upstream/dialer.js';
 import { LeaseError } from '../lease/lease.js';
 import { Ownership } from '../lease/ownership.js';
 import { formatSlots } from '../plan/cluster.js';
+import type { Observer } from '../pipeline/observer.js';
 import { PlanError } from '../plan/errors.js';
 import type { Plan, ShardPlan, Stages } from '../plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from '../plan/reload.js';
@@ -64,6 +65,8 @@ export interface LaunchOptions {
   readonly shards?: () => readonly Shard[];
   /** How many it is to run. */
   readonly shardCount?: number;
+  /** Looks at single commands. */
+  readonly observer?: Observer | null;
   /** Called with what the shard's history records. */
   readonly recorded?: (event: HistoryEvent) => void;
 }
@@ -107,6 +110,7 @@ export async function launch(
     shards = () => [],
     shardCount = 1,
     recorded = () => undefined,
+    observer = null,
   }: LaunchOptions = {},
 ): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
@@ -128,6 +132,7 @@ export async function launch(
       shards,
       shardCount,
       recorded,
+      observer,
       from,
     });
     const lost = taken.then(async (reason) => {
@@ -216,7 +221,7 @@ async function start(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby, alike, consent, firstStart, shards, shardCount, recorded, from }: StartOptions,
+  { standby, alike, consent, firstStart, shards, shardCount, recorded, observer, from }: StartOptions,
 ): Promise<Omit<Launched, 'lost'>> {
   await inheritState(plan, shardPlan, logger);
   const around = { ...aroundOf(ownership, shardPlan, logger), recorded };
@@ -264,6 +269,7 @@ async function start(
       consent,
       shards,
       shardCount,
+      observer,
       listenMs: standby ? LISTEN_MS : 0,
     });
   } catch (error) {

@@ -20,6 +20,7 @@ import { locateArguments } from '../resp/decode.js';
 import { keyId } from './suspects.js';
 import { increment, type Workload } from '../route/router.js';
 import { WRITES } from '../command/keys.js';
+import type { Observer } from '../pipeline/observer.js';
 import { NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
 import { pttlOnBoth } from '../pipeline/question.js';
 import type { Side } from '../route/stage.js';
@@ -60,6 +61,7 @@ export class Adjudicator implements Verdicts {
     private readonly found: (finding: Finding) => void,
     /** Called when a lost connection is seen to be closed at its server. */
     private readonly reaped: () => void,
+    private readonly observer: Pick<Observer, 'concluded'> | null = null,
   ) {}
 
   /** Differences without a verdict yet: the servers are being asked. */
@@ -148,9 +150,9 @@ export class Adjudicator implements Verdicts {
   #judge(pair: Pair, now: number, toleranceMs: number): void {
     const { operation, verdict, command, authority, mirror } = pair;
     if (verdict.kind !== 'match' && this.#isInChunks(pair)) {
-      increment(operation.workload.counters.inconclusive, 'suspect');
+      this.#countSuspect(operation);
     } else if (verdict.kind === 'mismatch' && this.#suspectOperation(pair)) {
-      increment(operation.workload.counters.inconclusive, 'suspect');
+      this.#countSuspect(operation);
       // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
       if (pair.writes) this.#suspectKeys(pair, 'derived');
     } else if (verdict.kind === 'mismatch' && this.#showsUnnamed(pair)) {
@@ -166,8 +168,14 @@ export class Adjudicator implements Verdicts {
     }
   }
 
+  #countSuspect(operation: Operation): void {
+    this.observer?.concluded(operation, { kind: 'inconclusive', reason: 'suspect' });
+    increment(operation.workload.counters.inconclusive, 'suspect');
+  }
+
   #conclude(pair: Pair, verdict: Verdict): void {
     const { counters } = pair.operation.workload;
+    this.observer?.concluded(pair.operation, verdict);
     switch (verdict.kind) {
       case 'match':
         counters.compared++;

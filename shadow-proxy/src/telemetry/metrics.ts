@@ -3,7 +3,14 @@
  *
  *   GET /metrics → scrape() of each shard → METRICS → text
  */
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Registry,
+  type MetricObjectWithValues,
+  type MetricValue,
+} from 'prom-client';
 import {
   ACCESS_ERRORS,
   sum,
@@ -472,6 +479,12 @@ export class Metrics {
     // Once for a scrape, so that its figures belong together.
     this.#told = this.scrape();
     return this.#registry.metrics();
+  }
+
+  /** The same figures for other formats than the text. */
+  async samples(): Promise<readonly MetricObjectWithValues<MetricValue<string>>[]> {
+    this.#told = this.scrape();
+    return this.#registry.getMetricsAsJSON();
   }
 
   #register({ name, type, help, labels: labelNames, read }: Metric): void {

@@ -342,6 +342,7 @@ export class FakeProxy {
       limits: { queueBytes: 1 << 20, batchMs: 0 },
       turn: new Turn(),
       mirrorChanged: () => undefined,
+      observer: null,
     });
     const submit = this.sequencer.submit.bind(this.sequencer);
     this.sequencer.submit = (operation, lane) => {

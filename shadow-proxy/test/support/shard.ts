@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import type { Observer } from '../../src/pipeline/observer.js';
 import type { Shard } from '../../src/shard/contract.js';
 import type { Parts } from '../../src/shard/parts.js';
 import type { ShardSnapshot } from '../../src/telemetry/snapshot.js';
@@ -64,6 +65,7 @@ export interface TestShardOptions {
   /** More fields of the plan's shard, such as `owns`. */
   readonly shard?: Readonly<Record<string, unknown>>;
   /** As in `launch`. */
+  readonly observer?: Observer;
   readonly recorded?: (event: HistoryEvent) => void;
 }
 
@@ -99,6 +101,7 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
   const launched = await launch(plan, shardPlan, logger, {
     alike: options.alike,
     firstStart: options.firstStart ?? true,
+    observer: options.observer,
     recorded: options.recorded,
   }).catch(async (error: unknown) => {
     await discard();
