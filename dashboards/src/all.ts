@@ -12,11 +12,9 @@ export const DASHBOARDS: readonly Dashboard[] = [overview, servers, shadowProxy,
 /** `dashboards/grafana/`, from the compiled file. */
 export const GRAFANA = new URL('../../../dashboards/grafana/', import.meta.url);
 
+/** The name of a dashboard's file. */
+export const fileOf = (uid: string): string => `${uid.replace('redis-to-keydb-', '')}.json`;
+
 /** What `dashboards/grafana/` holds: text by file name. */
 export const dashboardFiles = (): ReadonlyMap<string, string> =>
-  new Map(
-    DASHBOARDS.map((dashboard) => [
-      `${dashboard.uid!.replace('redis-to-keydb-', '')}.json`,
-      `${JSON.stringify(dashboard, null, 2)}\n`,
-    ]),
-  );
+  new Map(DASHBOARDS.map((dashboard) => [fileOf(dashboard.uid!), `${JSON.stringify(dashboard, null, 2)}\n`]));

@@ -1,8 +1,14 @@
-/** `npm run dashboards`: writes `dashboards/grafana/*.json`. */
-import { writeFileSync } from 'node:fs';
+/** `npm run dashboards`: writes `dashboards/grafana/*.json` and `dashboards/datadog/*`. */
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dashboardFiles, GRAFANA } from './all.js';
+import { DATADOG, datadogFiles } from './datadog/all.js';
 
-for (const [name, text] of dashboardFiles()) {
-  writeFileSync(new URL(name, GRAFANA), text);
-  process.stdout.write(`dashboards/grafana/${name}\n`);
-}
+mkdirSync(DATADOG, { recursive: true });
+for (const [folder, files] of [
+  [GRAFANA, dashboardFiles()],
+  [DATADOG, datadogFiles()],
+] as const)
+  for (const [name, text] of files) {
+    writeFileSync(new URL(name, folder), text);
+    process.stdout.write(`${new URL(name, folder).pathname.replace(/.*\/(?=dashboards\/)/, '')}\n`);
+  }
