@@ -111,13 +111,14 @@ export class Daemon {
 
   /** A server that answers and refuses the proxy, without a password or while it loads, is tried again. */
   async #launchOne(name: string): Promise<Launched> {
+    const observer = this.#otel?.observer(name);
     for (;;) {
       try {
         return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, {
           firstStart: this.firstStart,
           shards: this.#shards,
           shardCount: this.#wanted.length,
-          observer: this.#otel?.observer(name),
+          observer,
           recorded: (event) => this.#notifier.recorded(name, event),
         });
       } catch (error) {

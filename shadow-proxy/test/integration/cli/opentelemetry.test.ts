@@ -1,8 +1,9 @@
-/** A proxy with `opentelemetry` and `notify` in its plan, as a process: what its receivers get, and what a reload changes. */
+/** A proxy with `opentelemetry` and `notify` in its plan: what its receivers get, and what a reload changes. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { AdminClient } from '../../../src/cli/admin-client.js';
 import { startReceiver, type HttpReceiver } from '../../support/notices.js';
 import { scratch } from '../../support/plans.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
@@ -29,13 +30,12 @@ test('a process sends traces and metrics, notifies, takes over a changed receive
     await running.connect().set('session:1', 'x');
     await until(() => has(otlp, '/v1/traces', /"SET"[^]*"dualwrite"|"dualwrite"[^]*"SET"/));
     await until(() => has(otlp, '/v1/metrics', /shadow_proxy_operations_total/));
-    const stage = (to: string): ReturnType<typeof runProgram> =>
-      runProgram(t, 'shadow-compare', ['stage', 'sessions', to, '--admin', running.admin]);
-    assert.equal((await stage('shadow')).code, 0);
+    const admin = new AdminClient({ admin: running.admin });
+    await admin.changeStage({ workload: 'sessions', stage: 'shadow' });
     await until(() => has(first, '/', /dualwrite → shadow/));
     running.reload((each) => (each.notify = [{ kind: 'webhook', name: 'new', url: second.url, secretFile: 'secret' }]));
     await running.daemon.prints(/the plan was reloaded/);
-    assert.equal((await stage('dualwrite')).code, 0);
+    await admin.changeStage({ workload: 'sessions', stage: 'dualwrite' });
     await until(() => has(second, '/', /shadow → dualwrite/));
     const metrics = await (await fetch(`${running.admin}/metrics`)).text();
     assert.match(metrics, /^shadow_proxy_notifications_sent_total\{receiver="new"\} 1$/m);
