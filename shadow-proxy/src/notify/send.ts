@@ -19,8 +19,8 @@ const LATER = [408, 425, 429];
 
 /** Does not throw. */
 export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answer> {
-  const { url, headers, body } = requestOf(notice, receiver, Date.now());
   try {
+    const { url, headers, body } = requestOf(notice, receiver, Date.now());
     const response = await fetch(url, {
       method: 'POST',
       headers,
@@ -28,7 +28,7 @@ export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answ
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    const said = (await response.text()).replaceAll(/\s+/g, ' ').trim();
+    const said = (await beginningOf(response)).replaceAll(/\s+/g, ' ').trim();
     const later = response.status >= 500 || LATER.includes(response.status);
     return {
       outcome: response.ok ? 'accepted' : later ? 'later' : 'refused',
@@ -43,6 +43,15 @@ export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answ
       afterMs: null,
     };
   }
+}
+
+/** What came first, and no more: an answer can be of any size. */
+async function beginningOf({ body }: Response): Promise<string> {
+  if (body === null) return '';
+  const reader = body.getReader();
+  const { value } = (await reader.read()) as { readonly value?: Uint8Array };
+  await reader.cancel();
+  return Buffer.from(value ?? []).toString('utf8');
 }
 
 /** Where it is, without what may be a secret in its URL. */

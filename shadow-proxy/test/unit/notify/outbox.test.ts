@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
@@ -84,6 +87,20 @@ describe('an outbox', () => {
     assert.deepEqual(outbox.snapshot.dropped, { full: 0, expired: 1, refused: 1 });
     assert.match(lines.join(''), /"problem":"403 no \*\*\* at \*\*\*"/);
     assert.doesNotMatch(lines.join(''), /very-secret|secret-path/);
+  });
+
+  test('reads of an answer only its beginning, and does not wait for its end', async (t) => {
+    const server = createServer((_, response) => response.writeHead(400).write('no: '.padEnd(1000, 'x')));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.closeAllConnections());
+    t.after(() => server.close());
+    const { lines, logger } = logged();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const outbox = new Outbox(aReceiver({ url }), logger, LIMITS);
+    outbox.push(aNotice());
+    await until(() => outbox.snapshot.dropped.refused === 1, 5_000);
+    assert.match(lines[0], /"problem":"400 no: x{192}"/);
   });
 
   test('takes only what its receiver is to be notified of, and follows a changed plan', async (t) => {
