@@ -37,8 +37,12 @@ class Copy {
     addresses: ReadonlySet<string>,
   ) {
     t.after(() => rmSync(this.#root, { recursive: true, force: true }));
-    cpSync(TERRAFORM, this.#root, { recursive: true, filter: (path) => basename(path) !== '.terraform' });
-    this.directory = join(this.#root, relative(TERRAFORM, original));
+    const copy = join(this.#root, 'terraform');
+    cpSync(TERRAFORM, copy, { recursive: true, filter: (path) => basename(path) !== '.terraform' });
+    // The supported systems are in one list with Ansible's.
+    const vars = join('ansible', 'playbooks', 'vars');
+    cpSync(join(TERRAFORM, '..', vars), join(this.#root, vars), { recursive: true });
+    this.directory = join(copy, relative(TERRAFORM, original));
     for (const file of terraformFiles('.tftest.hcl').filter((each) => dirname(each) === join(original, 'tests'))) {
       const text = readFileSync(file, 'utf8');
       const runs = runsOf(text);
