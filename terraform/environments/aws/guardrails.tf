@@ -14,10 +14,12 @@ locals {
   beyond_zone   = [for name, shard in local.shards : "${name}: ${shard.target.host}" if !endswith(shard.target.host, ".${var.zone.name}") || length(split(".", trimsuffix(shard.target.host, ".${var.zone.name}"))) != 1]
   target_ports  = distinct([for shard in values(local.shards) : coalesce(shard.target.port, "6379")])
   loopback_only = [for name, shard in local.shards : name if can(regex("^(localhost|127\\.|\\[::1\\])", shard.listen.host)) || can(regex("^(localhost|127\\.|\\[::1\\])", shard.admin.host))]
-  busy_ports    = distinct(concat([for target in values(local.targets) : target.writer_port], flatten([for shard in values(local.shards) : [tonumber(coalesce(shard.listen.port, "6379")), tonumber(shard.admin.port)]])))
+  busy_ports    = distinct(concat([for target in values(local.targets) : target.writer_port if !local.clustered || length(local.cluster_targets) == 1], flatten([for shard in values(local.shards) : [tonumber(coalesce(shard.listen.port, "6379")), tonumber(shard.admin.port)]])))
 
   private = "^(10\\.|192\\.168\\.|172\\.(1[6-9]|2[0-9]|3[01])\\.|100\\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\\.)"
   public  = [for name, source in module.source.sources : "${name}: ${source.host}" if can(cidrhost("${source.host}/32", 0)) && !can(regex(local.private, source.host))]
+
+  source_names = local.clustered ? ["cluster"] : keys(local.shards)
 
   # One list for the plan and for Ansible's preflight. An image is refused by its name only where that is a vendor's.
   systems           = yamldecode(file("${path.module}/../../../ansible/playbooks/vars/systems.yml"))
@@ -57,7 +59,7 @@ resource "terraform_data" "plan" {
       error_message = "The plan's targets are made here, and named in ${var.zone.name}, but there is ${join(", ", local.beyond_zone)}: write target: redis://keydb-0.${var.zone.name}:6379."
     }
     precondition {
-      condition     = length(local.target_ports) == 1
+      condition     = length(local.target_ports) <= 1
       error_message = "The plan's targets have ports ${join(", ", local.target_ports)}: give all the same one, that of HAProxy on every KeyDB host."
     }
     precondition {
@@ -74,8 +76,8 @@ resource "terraform_data" "plan" {
 resource "terraform_data" "sources" {
   lifecycle {
     precondition {
-      condition     = alltrue([for name in keys(var.sources) : contains(keys(local.shards), name)])
-      error_message = "sources has ${join(", ", [for name in keys(var.sources) : name if !contains(keys(local.shards), name)])}, and the plan has no such shard: its keys are names of shards, ${join(", ", keys(local.shards))}."
+      condition     = length(setsubtract(keys(var.sources), local.source_names)) == 0
+      error_message = "sources has ${join(", ", setsubtract(keys(var.sources), local.source_names))}, and the plan has no such shard: its keys are ${join(", ", local.source_names)}."
     }
     precondition {
       condition     = length(local.not_written) == 0

@@ -20,7 +20,7 @@ locals {
 module "source" {
   source = "../../modules/source-lookup"
 
-  sources = { for name, shard in local.shards : name => merge(try(var.sources[name], {}), { url = shard.source }) }
+  sources = { for name, shard in local.shards : name => merge(try(var.sources[local.clustered ? "cluster" : name], {}), { url = shard.source, cluster = local.clustered }) }
 }
 
 module "keydb" {
@@ -98,7 +98,7 @@ module "endpoints" {
   zone             = var.zone
   via              = var.names_via
   protect          = var.protect
-  names            = var.names
+  names            = local.names
   alarm_topic_arns = [module.observability.topic_arn]
   tags             = local.tags
 
@@ -115,7 +115,7 @@ module "endpoints" {
         admin_port = tonumber(shard.admin.port)
       }
       target = {
-        addresses = [for host in values(module.keydb.hosts) : host.address if host.target == local.target_of[name]]
+        addresses = local.clustered ? [] : [for host in values(module.keydb.hosts) : host.address if host.target == local.target_of[name]]
         port      = local.targets[local.target_of[name]].writer_port
       }
     }
@@ -138,6 +138,9 @@ locals {
 
   # What the sources of each target may take together; null where nobody said of one of them.
   required_bytes = {
-    for name, target in local.targets : name => try(sum([for shard in target.shards : module.source.sources[shard].memory_bytes]), null)
+    for name, target in local.targets : name => try(
+      local.clustered ? length(local.taken_by[name]) * var.sources.cluster.memory_bytes : sum([for shard in target.shards : module.source.sources[shard].memory_bytes]),
+      null,
+    )
   }
 }

@@ -50,6 +50,7 @@ output "inventory" {
             primary     = "${target}-1"
             pinned      = local.pinned
             shards      = of.shards
+            slots       = lookup(var.cluster.target, target, null)
           }
         }
       })
@@ -64,10 +65,10 @@ output "inventory" {
           }
         }
         sentinel = {
-          children = { for group in local.active_active ? [] : ["keydb"] : group => {} }
+          children = { for group in local.active_active || local.keydb_cluster ? [] : ["keydb"] : group => {} }
           hosts    = { for name in local.monitoring_sentinel ? keys(module.observability.hosts) : [] : name => {} }
         }
-        haproxy = { children = { keydb = {} } }
+        haproxy = { children = { for group in local.keydb_cluster ? [] : ["keydb"] : group => {} } }
         shadow_proxy = {
           hosts = {
             for name, host in module.shadow_proxy.hosts : name => merge(local.of_every_host.shadow_proxy[name], {
@@ -98,8 +99,13 @@ output "paths" {
 output "source_access" {
   description = "What the old Redis must let in, where source_client_security_group_ids does not see to it: nothing of it is changed here."
   value = length(var.source_client_security_group_ids) > 0 ? {} : {
-    for name, source in module.source.sources : name => "${source.host}:${source.port} from ${module.shadow_proxy.security_group_id} (proxies) and ${module.observability.security_group_id} (exporter)"
+    for name, source in module.source.sources : name => local.clustered ? "every node of the cluster of ${source.host}:${source.port} from ${module.shadow_proxy.security_group_id} (proxies) and ${module.observability.security_group_id} (exporter)" : "${source.host}:${source.port} from ${module.shadow_proxy.security_group_id} (proxies) and ${module.observability.security_group_id} (exporter)"
   }
+}
+
+output "shards" {
+  description = "The shards of a plan with cluster, by name: target, port of the proxy. shadow-proxy --plan FILE --check must name the same ones."
+  value       = { for name, shard in local.shards_by_slot : name => { target = shard.target, port = tonumber(local.shards[name].listen.port) } }
 }
 
 output "cost" {

@@ -11,8 +11,8 @@ variable "plan_file" {
     error_message = "The plan is no YAML: shadow-proxy --plan FILE --check says where."
   }
   validation {
-    condition     = !can(yamldecode(file(var.plan_file))) || try(yamldecode(file(var.plan_file)).version == 1 && length(yamldecode(file(var.plan_file)).shards) > 0, false)
-    error_message = "The plan has no version: 1, or no shards: shadow-proxy --plan FILE --check says what is missing."
+    condition     = !can(yamldecode(file(var.plan_file))) || try(yamldecode(file(var.plan_file)).version == 1 && (can(yamldecode(file(var.plan_file)).cluster.source) || length(try(yamldecode(file(var.plan_file)).shards, [])) > 0), false)
+    error_message = "The plan has no version: 1, or neither shards nor a cluster: shadow-proxy --plan FILE --check says what is missing."
   }
   validation {
     condition = alltrue([
@@ -25,6 +25,18 @@ variable "plan_file" {
       ])
     ])
     error_message = "A shard of the plan cannot be read: each needs name, listen, source and a target redis://name:port (no Sentinel: HAProxy finds the writer). shadow-proxy --plan FILE --check says more."
+  }
+  validation {
+    condition = alltrue([
+      for cluster in try([yamldecode(file(var.plan_file)).cluster], []) : alltrue([
+        can(regex("^rediss?://(.*@)?[^@/:,]+:[0-9]+(,[^@/:,]+:[0-9]+)*(/.*)?$", try(cluster.source.url, cluster.source))),
+        can(regex("^rediss?://(.*@)?[^@/:,]+:[0-9]+(,[^@/:,]+:[0-9]+)*(/.*)?$", try(cluster.target.url, cluster.target))),
+        can(regex("^rediss?://[^@/:,]+:[0-9]+/?$", cluster.listen)),
+        alltrue([for cut in try(cluster.cuts, []) : can(regex("^[0-9]+$", cut)) && try(tonumber(cut) < 16384, false)]),
+        !can(yamldecode(file(var.plan_file)).shards),
+      ])
+    ])
+    error_message = "The plan's cluster cannot be read: it needs source and target, each redis://host:port,host:port, listen, and cuts that are slots. It replaces shards: leave them out. shadow-proxy --plan FILE --check says more."
   }
   validation {
     condition     = !can(yamldecode(file(var.plan_file)).name) || can(regex("^[A-Za-z0-9][A-Za-z0-9-]{0,25}$", yamldecode(file(var.plan_file)).name))
@@ -138,12 +150,28 @@ variable "sources" {
     memory_bytes         = optional(number)
     ranges               = optional(set(string))
   }))
-  description = "What is known of the old Redis of each shard: instance_id of its EC2 host or replication_group_id of ElastiCache, to look it up by; version (7.0) and memory_bytes (its maxmemory) where you know better; ranges of addresses in which it is, where the plan names it by DNS or Sentinel and it is outside the VPC, such as behind a peering (default: all ranges of the VPC)."
+  description = "What is known of the old Redis of each shard: instance_id of its EC2 host or replication_group_id of ElastiCache, to look it up by; version (7.0) and memory_bytes (its maxmemory) where you know better; ranges of addresses in which it is, where the plan names it by DNS or Sentinel and it is outside the VPC, such as behind a peering (default: all ranges of the VPC). With a plan that has cluster, the one key is cluster: memory_bytes is that of each master there."
   default     = {}
 
   validation {
     condition     = alltrue(flatten([for source in values(var.sources) : [for range in coalesce(source.ranges, []) : can(regex("^(10\\.|192\\.168\\.|172\\.(1[6-9]|2[0-9]|3[01])\\.|100\\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\\.)[0-9.]+/([89]|[12][0-9]|3[0-2])$", range))]]))
     error_message = "sources.ranges takes private ranges of addresses: write [\"10.1.0.0/16\"]."
+  }
+}
+
+variable "cluster" {
+  type = object({
+    source              = optional(list(string), [])
+    target              = optional(map(string), {})
+    unaligned           = optional(bool, false)
+    clients_reach_keydb = optional(bool, false)
+  })
+  description = "For a plan with cluster. source: the slots of each master of the Redis Cluster, such as [\"0-5460\", \"5461-10922,16383\", …], as redis-cli cluster nodes shows them. target: those of each master of the KeyDB cluster, by the name of its target: { keydb-0 = \"0-5460\", … }, and \"\" for a master without slots; empty where the plan's target is one KeyDB. Each target has keydb.nodes_per_target nodes, the first of which is the master at first. unaligned: whether masters of the target may share the slots of one of the source. clients_reach_keydb: opens the nodes to the applications, when they leave the proxies."
+  default     = {}
+
+  validation {
+    condition     = alltrue([for slots in concat(var.cluster.source, [for slots in values(var.cluster.target) : slots if slots != ""]) : can(regex("^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$", slots))])
+    error_message = "Slots are ranges joined by commas, such as 0-5460 or 0-99,200: copy them from redis-cli cluster nodes."
   }
 }
 

@@ -8,7 +8,7 @@ locals {
         source = { hosts = [var.destinations[choice.shard].source.host], port = var.destinations[choice.shard].source.port }
         proxy  = { hosts = var.destinations[choice.shard].proxy.addresses, port = var.destinations[choice.shard].proxy.port }
         target = { hosts = var.destinations[choice.shard].target.addresses, port = var.destinations[choice.shard].target.port }
-      } : "${name}/${to}" => merge(group, { name = name, to = to }) if to != "source" || can(cidrhost("${var.destinations[choice.shard].source.host}/32", 0))
+      } : "${name}/${to}" => merge(group, { name = name, to = to }) if to == "proxy" || (var.destinations[choice.shard].source.kind != "cluster" && (to == "target" || can(cidrhost("${var.destinations[choice.shard].source.host}/32", 0))))
     }
   ]...)
   # By position, for addresses may not be known yet.

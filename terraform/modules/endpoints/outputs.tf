@@ -19,6 +19,10 @@ output "names" {
     error_message = "A name cannot lead to a source behind Sentinel, whose clients ask the Sentinels: let those clients keep their settings, and point them at the proxy's name when they move."
   }
   precondition {
+    condition     = alltrue([for choice in values(local.names) : choice.to == "proxy" || var.destinations[choice.shard].source.kind != "cluster"])
+    error_message = "A name of a cluster leads to the proxy: to the nodes of Redis or KeyDB, clients find their way by themselves. Give them the addresses of some nodes."
+  }
+  precondition {
     condition     = !local.nlb || alltrue([for name, choice in local.names : !local.by_name[name]])
     error_message = "A load balancer forwards to addresses, and the source of ${join(", ", [for name, by_name in local.by_name : name if by_name])} is known by name: set via = \"dns\"."
   }

@@ -5,8 +5,9 @@ variable "sources" {
     replication_group_id = optional(string)
     version              = optional(string)
     memory_bytes         = optional(number)
+    cluster              = optional(bool, false)
   }))
-  description = "The old Redis of each shard: its URL in the plan; instance_id of its EC2 host, or replication_group_id of ElastiCache, to look it up by; version (7.0) and memory_bytes (its maxmemory) where you know better."
+  description = "The old Redis of each shard: its URL in the plan; instance_id of its EC2 host, or replication_group_id of ElastiCache, to look it up by; version (7.0) and memory_bytes (its maxmemory) where you know better; cluster where the URL names nodes of a Redis Cluster."
 
   validation {
     condition     = alltrue([for source in values(var.sources) : can(regex("^rediss?(\\+sentinel)?://(?:.*@)?(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9._-]+)(:[0-9]+)?([,/].*)?$", source.url))])

@@ -1,7 +1,7 @@
 /** Each variable of environments/aws, changed alone. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { VARIABLES, type Variables } from './environment.js';
+import { AWS, VARIABLES, type Variables } from './environment.js';
 
 /** The environment that is there before the change. */
 export type Before =
@@ -9,7 +9,8 @@ export type Before =
   | 'names by a load balancer'
   | 'three nodes for each target'
   | 'all hosts replaceable'
-  | 'all hosts replaceable, on any rack';
+  | 'all hosts replaceable, on any rack'
+  | 'a cluster';
 
 export interface Case {
   /** As the table says it. */
@@ -17,6 +18,11 @@ export interface Case {
   readonly before: Before;
   readonly after: Variables;
 }
+
+const CLUSTER = {
+  source: ['0-5460', '5461-10922', '10923-16383'],
+  target: { 'keydb-0': '0-5460', 'keydb-1': '5461-10922', 'keydb-2': '10923-16383' },
+};
 
 const HOSTS = ['keydb-0-1', 'keydb-0-2', 'proxy-cache-0', 'proxy-cache-1', 'monitoring', 'loadgen-1'];
 
@@ -26,6 +32,14 @@ export const BEFORE: Readonly<Record<Before, Variables>> = {
   'three nodes for each target': { ...VARIABLES, keydb: { nodes_per_target: 3 } },
   'all hosts replaceable': { ...VARIABLES, replaceable: HOSTS },
   'all hosts replaceable, on any rack': { ...VARIABLES, replaceable: HOSTS, keydb: { spread: false } },
+  'a cluster': {
+    ...VARIABLES,
+    plan_file: join(AWS, 'tests', 'plans', 'cluster.yaml'),
+    names: {},
+    names_via: 'nlb',
+    sources: { cluster: { version: '6.2', memory_bytes: 1073741824 } },
+    cluster: CLUSTER,
+  },
 };
 
 /** The changes; a plan file that is changed goes into that folder. */
@@ -111,12 +125,17 @@ export function cases(folder: string): Case[] {
   const anyRack: Readonly<Record<string, Variables>> = {
     '`keydb.spread`: true, hosts in `replaceable`': { keydb: { spread: true } },
   };
+  const cluster: Readonly<Record<string, Variables>> = {
+    '`cluster.target`: a master more': { cluster: { ...CLUSTER, target: { ...CLUSTER.target, 'keydb-3': '' } } },
+    '`cluster.clients_reach_keydb`': { cluster: { ...CLUSTER, clients_reach_keydb: true } },
+  };
   return Object.entries({
     'names by DNS': byDns,
     'names by a load balancer': byLoadBalancer,
     'three nodes for each target': threeNodes,
     'all hosts replaceable': replaceable,
     'all hosts replaceable, on any rack': anyRack,
+    'a cluster': cluster,
   } satisfies Record<Before, Readonly<Record<string, Variables>>>).flatMap(([before, changes]) =>
     Object.entries(changes).map(([change, after]) => ({
       change,

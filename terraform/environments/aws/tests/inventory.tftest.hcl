@@ -70,7 +70,7 @@ run "inventory" {
     error_message = "the proxies have the plan's ports"
   }
   assert {
-    condition     = jsonencode(output.inventory.all.vars.infra_targets) == jsonencode({ keydb-0 = { name = "keydb-0.cache.internal", writer_port = 6379, any_port = 6380, nodes = ["keydb-0-1", "keydb-0-2"], primary = "keydb-0-1", pinned = false, shards = ["cache-0", "cache-1"] } })
+    condition     = jsonencode(output.inventory.all.vars.infra_targets) == jsonencode({ keydb-0 = { name = "keydb-0.cache.internal", writer_port = 6379, any_port = 6380, nodes = ["keydb-0-1", "keydb-0-2"], primary = "keydb-0-1", pinned = false, shards = ["cache-0", "cache-1"], slots = null } })
     error_message = "two shards, one target"
   }
   assert {

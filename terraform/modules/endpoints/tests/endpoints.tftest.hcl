@@ -25,6 +25,11 @@ variables {
       proxy  = { addresses = ["10.0.1.33"], port = 6379, admin_port = 9400 }
       target = { addresses = ["10.0.1.22"], port = 6379 }
     }
+    slots-0 = {
+      source = { host = "10.0.0.15", port = 6379, kind = "cluster" }
+      proxy  = { addresses = ["10.0.1.35", "10.0.2.35"], port = 7000, admin_port = 9400 }
+      target = { addresses = [], port = 6390 }
+    }
     translated = {
       source = { host = "10.0.0.14", port = 6379, kind = "redis" }
       proxy  = { addresses = ["10.0.1.34"], port = 6400, admin_port = 9400 }
@@ -301,4 +306,28 @@ run "refuses_a_long_memory" {
     ttl = 86400
   }
   expect_failures = [var.ttl]
+}
+
+run "of_a_cluster_the_proxies_alone" {
+  variables {
+    via        = "nlb"
+    subnet_ids = ["subnet-0a", "subnet-0b"]
+    names      = { cache = { shard = "slots-0", to = "proxy" } }
+  }
+
+  assert {
+    condition     = keys(aws_lb_target_group.this) == ["cache/proxy"] && aws_lb_listener.this["cache"].port == 7000
+    error_message = "no target group of Redis or KeyDB, which clients of a cluster find by themselves"
+  }
+}
+
+run "refuses_a_name_for_nodes_of_a_cluster" {
+  command = plan
+
+  variables {
+    via        = "nlb"
+    subnet_ids = ["subnet-0a", "subnet-0b"]
+    names      = { cache = { shard = "slots-0", to = "target" } }
+  }
+  expect_failures = [output.names]
 }
