@@ -38,7 +38,7 @@ FILES = {
     "loadgen": [],
 }
 #: Variables that are looked at as such.
-SEEN = {"keydb": ["keydb_carry_over_sources"], "monitoring": ["prometheus_targets"], "shadow_proxy": ["shadow_proxy_secret_files", "shadow_proxy_admin_url"]}
+SEEN = {"keydb": ["keydb_carry_over_sources", "keydb_cluster_nodes", "keydb_cluster_source"], "monitoring": ["prometheus_targets"], "shadow_proxy": ["shadow_proxy_secret_files", "shadow_proxy_admin_url"]}
 
 
 def of_role(role, part):
@@ -63,8 +63,12 @@ def play_of(group, directory):
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
-    """By host, by name of the file: what Ansible would write there."""
-    root = tmp_path_factory.mktemp("contract")
+    return written(tmp_path_factory.mktemp("contract"), EXAMPLE)
+
+
+def written(root, example):
+    """By host, by name of the file: what Ansible would write there for the inventory and the plan of an example."""
+    inventory = json.loads((example / "tests" / "inventory.json").read_text())["all"]
     directory = root / "ansible" / "playbooks"
     directory.mkdir(parents=True)
     (directory / "group_vars").symlink_to(ROOT / "playbooks" / "group_vars")
@@ -73,17 +77,18 @@ def hosts(tmp_path_factory):
     defaults = {name: value for role in {role for roles in ROLES.values() for role in roles} for name, value in of_role(role, "defaults").items()}
     (directory / "defaults.json").write_text(json.dumps({"all": {"vars": defaults}}))
     given = {
-        "migration_plan_file": str(EXAMPLE / "migration.yaml"),
-        "passwords": {name: {"use": f"{name}/{of['use'][-1]}", "accept": [f"{name}/{each[-1]}" for each in of["accept"]]} for name, of in INVENTORY["vars"]["infra_secrets"]["passwords"].items()},
+        "migration_plan_file": str(example / "migration.yaml"),
+        "passwords": {name: {"use": f"{name}/{of['use'][-1]}", "accept": [f"{name}/{each[-1]}" for each in of["accept"]]} for name, of in inventory["vars"]["infra_secrets"]["passwords"].items()},
         "keydb_carried": {"maxmemory": 2**30, "policy": "noeviction", "policies": [], "events": ""},
         "migration_kit_archive": "/kit.tar.gz",
         "migration_kit_version": "1",
     }
     (directory / "playbook.json").write_text(json.dumps([play_of(group, directory) for group in ROLES]))
-    command = [PROGRAM, "-i", directory / "defaults.json", "-i", EXAMPLE / "tests" / "inventory.json", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(given), directory / "playbook.json"]
+    command = [PROGRAM, "-i", directory / "defaults.json", "-i", example / "tests" / "inventory.json", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(given), directory / "playbook.json"]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
-    return {name: {file.name: file.read_text() for file in (directory / name).iterdir()} for name in HOSTS}
+    names = {name for group in inventory["children"].values() for name in group.get("hosts", {})}
+    return {name: {file.name: file.read_text() for file in (directory / name).iterdir()} for name in names}
 
 
 def test_every_variable_is_known_on_both_sides():

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import PROGRAM, ROOT, free_port
 from host import LACKS, Host
+from keydb_nodes import port_with_bus
 from resp import Server
 
 pytestmark = pytest.mark.long
@@ -33,10 +34,10 @@ CONFIGURE = [
 OTHERS = ["redis_exporter/redis-exporter.env", "redis_exporter/redis-exporter.service", "haproxy/haproxy.cfg"]
 
 
-def certificates(directory):
-    """An authority, and a certificate of both nodes by it. @returns their paths, as the role's variables name them"""
+def certificates(directory, addresses=NAMES):
+    """An authority, and a certificate of all nodes by it. @returns their paths, as the role's variables name them"""
     directory.mkdir()
-    names = ",".join(f"IP:{address}" for address in NAMES.values())
+    names = ",".join(f"IP:{address}" for address in addresses.values())
     for command in [
         "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=authority",
         "req -newkey rsa:2048 -nodes -keyout node.key -out node.csr -subj /CN=node",
@@ -48,15 +49,16 @@ def certificates(directory):
 
 
 class Target:
-    """Two nodes, of which the first is the primary."""
+    """Two nodes, of which the first is the primary; or those of the targets that are given."""
 
-    def __init__(self, directory, certs):
-        self.directory, self.port = directory, free_port()
-        self.nodes = {name: Host(directory / name, address) for name, address in NAMES.items()}
+    def __init__(self, directory, certs, addresses=NAMES, targets=None):
+        self.directory, self.port, self.addresses = directory, port_with_bus(), addresses
+        self.nodes = {name: Host(directory / name, address) for name, address in addresses.items()}
         target = {"name": "t", "writer_port": free_port(), "any_port": free_port(), "nodes": list(NAMES), "primary": "one", "pinned": False, "shards": []}
-        hosts = {name: {"ansible_connection": "local", "infra_address": address, "infra_initial_role": "primary" if name == "one" else "replica", "infra_target": "t"} for name, address in NAMES.items()}
+        targets = targets or {"t": target}
+        hosts = {node: {"ansible_connection": "local", "infra_address": addresses[node], "infra_initial_role": "primary" if node == of["primary"] else "replica", "infra_target": name} for name, of in targets.items() for node in of["nodes"]}
         common = {
-            **certs, "ansible_python_interpreter": sys.executable, "infra_targets": {"t": target}, "keydb_passwords": PASSWORDS, "keydb_plan": {"workloads": []}, "keydb_port": self.port, "keydb_bind": "{{ infra_address }}",
+            **certs, "ansible_python_interpreter": sys.executable, "infra_targets": targets, "keydb_passwords": PASSWORDS, "keydb_plan": {"workloads": []}, "keydb_port": self.port, "keydb_bind": "{{ infra_address }}",
             "keydb_threads": 1, "keydb_tls": True, "keydb_install_method": "binary", "keydb_carried": {"maxmemory": 2**28, "policy": "noeviction", "policies": [], "events": ""}, "keydb_repl_backlog_bytes": 2**20,
             "redis_exporter_address": "{{ infra_address }}:{{ keydb_port }}", "redis_exporter_tls": True, "redis_exporter_tls_ca": "/etc/keydb/tls/ca.crt", "redis_exporter_password": PASSWORDS["keydb-exporter"]["use"],
             "redis_exporter_listen": f"127.0.0.1:{free_port()}", "haproxy_targets": [{**target, "nodes": [{"name": name, "address": address} for name, address in NAMES.items()]}], "haproxy_keydb_port": self.port, "haproxy_keydb_tls": True,
@@ -84,7 +86,7 @@ class Target:
 
     def ask(self, name, *words, user="admin", password=PASSWORDS["keydb-admin"]["use"]):
         """The reply of a node to a command, as the role's own module reads it."""
-        with Server(NAMES[name], self.port, user, password, tls_ca=self.common["keydb_tls_ca"]) as server:
+        with Server(self.addresses[name], self.port, user, password, tls_ca=self.common["keydb_tls_ca"]) as server:
             return server.call(*words)
 
     def start(self, name):

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import ROOT, free_port
+from keydb_nodes import nodes, until  # noqa: F401 - a fixture
 from resp import Server
 
 ME, PEER, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3"
@@ -63,7 +64,7 @@ class Target:
     def fence(self, peers=(PEER,), sentinels=(), **more):
         """@returns exit code, what it said, and live.conf afterwards"""
         settings = {
-            "name": "t", "address": ME, "port": self.port, "data_dir": str(self.home), "appendonly": False, "user": "", "password": PASSWORD, "tls_ca": "", "wait_seconds": 1, "alone_seconds": 0.5,
+            "name": "t", "address": ME, "port": self.port, "data_dir": str(self.home), "appendonly": False, "cluster": False, "user": "", "password": PASSWORD, "tls_ca": "", "wait_seconds": 1, "alone_seconds": 0.5,
             "peers": [{"name": f"node {peer}", "address": peer, "port": self.port} for peer in peers],
             "sentinels": [{"name": f"sentinel {each}", "address": each, "port": self.sentinel_port} for each in sentinels], **more,
         }
@@ -165,3 +166,74 @@ def test_a_killed_primary_waits_until_a_replica_is_promoted(target):
     assert target.fence(sentinels=[ME, PEER, OTHER], appendonly=True)[0] == 0
     target.end("peer")
     assert target.fence(sentinels=[ME, PEER, OTHER], wait_seconds=5)[0] == 0, "nobody else is there"
+
+
+class InCluster:
+    """Three masters and a replica of the first, which is the one that is to start."""
+
+    def __init__(self, nodes):  # noqa: F811
+        self.nodes = nodes
+        nodes.start("a", "b", "c", "a2")
+        nodes.join({"a": (0, 5460), "b": (5461, 10922), "c": (10923, 16383)})
+        nodes.ask("a2", "CLUSTER", "MEET", "127.0.0.1", nodes.ports["a"])
+        self.id = nodes.ask("a", "CLUSTER", "MYID")
+        until(lambda: nodes.try_ask("a2", "CLUSTER", "REPLICATE", self.id) == "OK", "a2 is a replica of a")
+        until(lambda: "master_link_status:up" in nodes.ask("a2", "INFO", "replication"), "a2 is in sync")
+        # Without a, the others would never hear of a2.
+        until(lambda: all(nodes.ask(name, "CLUSTER", "NODES").count(self.id) == 2 for name in ["b", "c"]), "b and c know a2")
+
+    def kill_after_a_snapshot_and_a_write(self):
+        assert self.nodes.ask("a", "SET", "bar", "1") == "OK" and self.nodes.ask("a", "SAVE") == "OK"
+        with Server("127.0.0.1", self.nodes.ports["a"]) as client:
+            assert client.call("SET", "bar", "2") == "OK" and client.call("WAIT", "1", "5000") == 1
+        self.nodes.end("a")
+
+    def fence(self, **more):
+        settings = {
+            "name": "t", "address": "127.0.0.1", "port": self.nodes.ports["a"], "data_dir": str(self.nodes.directory / "a"), "appendonly": False, "cluster": True, "user": "", "password": "", "tls_ca": "", "wait_seconds": 0.2,
+            "alone_seconds": 0.5, "sentinels": [], "peers": [{"name": name, "address": "127.0.0.1", "port": port} for name, port in self.nodes.ports.items() if name != "a"], **more,
+        }
+        (self.nodes.directory / "a" / "live.conf").touch()
+        file = self.nodes.directory / "fence.json"
+        file.write_text(json.dumps(settings))
+        done = subprocess.run([sys.executable, "-B", PROGRAM, file], env={**os.environ, "PYTHONPATH": str(ROOT / "plugins/module_utils")}, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def in_cluster(nodes):  # noqa: F811
+    return InCluster(nodes)
+
+
+def test_in_a_cluster_a_killed_master_waits_until_its_replica_has_its_slots(in_cluster):
+    # A node that has not joined yet knows nothing of it.
+    in_cluster.nodes.start("new")
+    in_cluster.kill_after_a_snapshot_and_a_write()
+    code, said = in_cluster.fence()
+    assert code == 1 and "a2 has writes that this node's last snapshot lacks, and has not taken its slots" in said and "CLUSTER FAILOVER TAKEOVER" in said
+    assert in_cluster.fence(appendonly=True)[0] == 0, "an AOF has them"
+    code, said = in_cluster.fence(wait_seconds=20)
+    assert code == 0 and "says that other nodes have its slots" in said, said
+    in_cluster.nodes.start("a")
+    until(lambda: "master_link_status:up" in in_cluster.nodes.ask("a", "INFO", "replication"), "a follows a2")
+    assert in_cluster.nodes.ask("a2", "GET", "bar") == "2"
+    assert in_cluster.fence() == (0, "it is no master with slots\n"), "a replica starts at once"
+
+
+def test_in_a_cluster_a_master_that_is_started_at_once_would_lose_writes(in_cluster):
+    """What the fence prevents: its replica takes over what its snapshot has."""
+    in_cluster.kill_after_a_snapshot_and_a_write()
+    in_cluster.nodes.start("a")
+    until(lambda: in_cluster.nodes.try_ask("a", "GET", "bar") is not None, "a is the master still")
+    assert in_cluster.nodes.ask("a", "GET", "bar") == "1"
+
+
+def test_in_a_cluster_a_master_starts_where_nobody_has_more(in_cluster):
+    assert in_cluster.nodes.ask("a", "SET", "bar", "1") == "OK"
+    until(lambda: in_cluster.nodes.ask("a2", "DBSIZE") == 1, "a2 has it")
+    in_cluster.nodes.end("a2")
+    assert in_cluster.nodes.ask("a", "SAVE") == "OK"
+    in_cluster.nodes.end("a")
+    assert in_cluster.fence(wait_seconds=5) == (0, "none of its replicas has more than its last snapshot\n")
+    in_cluster.nodes.end("b", "c")
+    assert in_cluster.fence(wait_seconds=5) == (0, "no other node of the cluster answers\n")

@@ -7,6 +7,8 @@ A node whose live.conf has `replicaof` starts at once: it takes no writes. Other
 - With Sentinels, most of them say who the primary is. Another node: this one follows it. This node: with an AOF it has every write, and starts.
   Without one it has lost what its last snapshot lacks: as long as another node answers, it waits for the Sentinels to promote that one. If no
   other node answers, nobody can be promoted, and it starts.
+- In a cluster, a master with slots waits while one of its replicas has more of the replication stream than this node's snapshot: that one takes its
+  place, or is made to. Once another node has its slots, or where no replica has more, it starts; the cluster gives it its role.
 - Without Sentinels: a node that calls itself the primary is followed. If all nodes answer, none is a primary, and none has more of the replication
   stream than this node's snapshot, it starts.
 
@@ -20,7 +22,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from resp import Server, ServerError  # noqa: E402 - it lies beside this file
+from cluster import nodes_in  # noqa: E402 - it lies beside this file
+from resp import Server, ServerError  # noqa: E402 - so does this one
 
 #: How long a server may take to answer, seconds.
 PATIENCE_S = 1.0
@@ -36,6 +39,8 @@ class Fence:
         self.data = Path(settings["data_dir"])
         self.live = self.data / "live.conf"
         self.me = (settings["address"], settings["port"])
+        #: This node as nodes.conf has it; None outside a cluster, and before the first start.
+        self.node = self._in_nodes_conf() if settings["cluster"] else None
 
     def run(self):
         """@returns why it may start. @raises SystemExit with why it may not"""
@@ -43,7 +48,10 @@ class Fence:
         if allowed.exists():
             allowed.unlink()
             return "start-as-primary allowed this start, whoever else is a primary"
-        if any(line.startswith("replicaof ") for line in self.live.read_text().splitlines()):
+        if self.settings["cluster"]:
+            if self.node is None or self.node.master or not self.node.slots:
+                return self._pass(started, "it is no master with slots")
+        elif any(line.startswith("replicaof ") for line in self.live.read_text().splitlines()):
             return self._pass(started, "it starts as a replica")
         if not self.settings["peers"]:
             return self._pass(started, "it is the only node")
@@ -51,7 +59,7 @@ class Fence:
         deadline = time.monotonic() + self.settings["wait_seconds"]
         alone_since = None
         while True:
-            decided, reason = self._first() if first else self._sentinels() if self.settings["sentinels"] else self._peers()
+            decided, reason = self._cluster() if self.settings["cluster"] else self._first() if first else self._sentinels() if self.settings["sentinels"] else self._peers()
             # A node that cannot see the others waits as long as a failover takes before it believes that they are down.
             if decided == "alone":
                 alone_since = alone_since or time.monotonic()
@@ -63,7 +71,8 @@ class Fence:
             if decided:
                 return self._pass(started, reason)
             if time.monotonic() >= deadline:
-                raise SystemExit(f"{reason}. KeyDB is not started, so that no write is lost; it is tried again. To start it as the primary with the data of its own last snapshot: touch {allowed}. The other nodes then lose what they have beyond it. See ServerDown.md.")
+                promote = " To promote a replica in its place: keydb-cli CLUSTER FAILOVER TAKEOVER on that node." if self.settings["cluster"] else ""
+                raise SystemExit(f"{reason}. KeyDB is not started, so that no write is lost; it is tried again. To start it as the primary with the data of its own last snapshot: touch {allowed}. The other nodes then lose what they have beyond it.{promote} See ServerDown.md.")
             time.sleep(0.5)
 
     def _pass(self, started, reason):
@@ -76,6 +85,30 @@ class Fence:
             if self._role(peer).get("role") == "master":
                 return (peer["address"], peer["port"]), f"it starts for the first time and follows {peer['name']}, the primary"
         return "start", "it starts for the first time, and no other node is a primary"
+
+    def _in_nodes_conf(self):
+        """@returns None where it has not run yet"""
+        try:
+            return next((node for node in nodes_in((self.data / "nodes.conf").read_text()) if "myself" in node.flags), None)
+        except OSError:
+            return None
+
+    def _cluster(self):
+        if self.settings["appendonly"]:
+            return "start", "it is a master of the cluster, and its AOF has its writes"
+        seen = {peer["name"]: self._nodes(peer) for peer in self.settings["peers"]}
+        for name, nodes in seen.items():
+            if any(node.id == self.node.id and not node.slots for node in nodes):
+                return "start", f"{name} says that other nodes have its slots"
+        if not any(seen.values()):
+            return "alone", "no other node of the cluster answers"
+        followers = {node.address for nodes in seen.values() for node in nodes if node.master == self.node.id}
+        mine = snapshot_offset(self.data / "dump.rdb")
+        replicas = [peer for peer in self.settings["peers"] if f"{peer['address']}:{peer['port']}" in followers]
+        ahead = [peer["name"] for peer in replicas if int(self._role(peer).get("slave_repl_offset", 0)) > mine]
+        if ahead:
+            return None, f"{', '.join(ahead)} has writes that this node's last snapshot lacks, and has not taken its slots"
+        return "alone", "none of its replicas has more than its last snapshot"
 
     def _sentinels(self):
         votes = {}
@@ -117,6 +150,14 @@ class Fence:
                 return server.info()
         except (OSError, ServerError):
             return {}
+
+    def _nodes(self, peer):
+        """The cluster as that node sees it; empty where it does not answer."""
+        try:
+            with self._login(peer) as server:
+                return nodes_in(server.call("CLUSTER", "NODES"))
+        except (OSError, ServerError):
+            return []
 
     def _named(self, sentinel):
         """(address, port) of the primary as a Sentinel says; None where it says none."""
