@@ -21,6 +21,7 @@ const WALKED = [
   'active-active-counters',
   'upgrade-keydb',
   'leave-keydb',
+  'cluster',
 ];
 const text = (name: string): string => readFileSync(join(SHELF, `${name}.md`), 'utf8');
 
