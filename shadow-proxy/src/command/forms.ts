@@ -1,11 +1,14 @@
 /**
  * Forms of commands that only one of the two servers supports: decided by what a client sent, whatever becomes of it on
- * the mirror. The table is generated from what Redis 7.0.15 and KeyDB 6.3.4 answer (generate-forms.ts).
+ * the mirror. The table is generated from what Redis 7.0.15 and KeyDB 6.3.4 answer (generate-forms.ts), and newer
+ * releases beside KeyDB (generate-release.ts).
  */
 import type { Side } from '../route/stage.js';
 import { FORMS } from './forms.generated.js';
 import type { GeneratedForm } from './generated-form.js';
 import { isWord, lower } from './keys.js';
+import { continues, type Software } from './release.js';
+import { RELEASES } from './releases.js';
 
 /** One form, ready to be looked for. */
 export interface Form {
@@ -17,6 +20,8 @@ export interface Form {
   readonly whole: boolean;
   /** Newer than either server of the table. */
   readonly isNewer: boolean;
+  /** The releases that brought it, where those are newer. */
+  readonly since: readonly Software[];
   /** The server refuses it; or answers with a reply that is built otherwise. */
   readonly how: 'refused' | 'reply';
   readonly example: string;
@@ -48,6 +53,7 @@ export const HARMLESS: Readonly<Record<string, string>> = {
   'memory stats': 'KeyDB gives fewer fields, each by its name',
   'client no-evict': 'the proxy answers it',
   'client no-touch': 'the proxy answers it',
+  'client capa': 'the proxy answers it, and redirects nobody',
   'client setinfo': 'clients send it when they connect, and work without it; the proxy answers it',
 };
 
@@ -56,21 +62,23 @@ export const titleOf = (command: string): string => command.replace('|', ' ');
 
 /** The forms of each command that has any. */
 const byCommand = new Map<string, Form[]>();
-for (const row of FORMS) {
+for (const row of FORMS) add(row, null);
+for (const release of RELEASES) for (const row of release.forms) add(row, release);
+
+function add(row: GeneratedForm, release: Software | null): void {
   const [command, lacks, how, words, , example, says] = row;
-  if (how === 'reply' && !REPLIES_COUNTED.has(command)) continue;
+  if (how === 'reply' && !REPLIES_COUNTED.has(command)) return;
+  const name = nameOf(command, words);
+  const forms = byCommand.get(command) ?? [];
+  const known = forms.find((form) => form.name === name && form.how === how);
+  if (known !== undefined) {
+    if (release !== null) (known.since as Software[]).push(release);
+    return;
+  }
   const whole = words === '' && how === 'refused';
-  const form: Form = {
-    name: nameOf(command, words),
-    lacks,
-    whole,
-    isNewer: false,
-    how,
-    example,
-    says,
-    matches: matcherOf(row),
-  };
-  byCommand.set(command, [...(byCommand.get(command) ?? []), form]);
+  const since = release === null ? [] : [release];
+  forms.push({ name, lacks, whole, isNewer: since.length > 0, since, how, example, says, matches: matcherOf(row) });
+  byCommand.set(command, forms);
 }
 
 /** Null for a command all of whose forms both servers support. */
@@ -82,6 +90,7 @@ export const newerForm = (command: string): Form => ({
   lacks: 'target',
   whole: true,
   isNewer: true,
+  since: [],
   how: 'refused',
   example: titleOf(command).toUpperCase(),
   says: 'ERR unknown command',
@@ -148,6 +157,8 @@ export interface Supporting {
   /** Empty where it was never asked. */
   readonly version: string;
   readonly isKeydb: boolean;
+  /** Absent where it was never asked. */
+  readonly software?: Software;
   /** Lower-case names from its `COMMAND`; empty where it was never asked. */
   readonly commands: ReadonlySet<string>;
 }
@@ -156,9 +167,10 @@ export interface Supporting {
  * Whether a server supports a form. One that was never asked is taken to be what the table was made from.
  * What KeyDB lacks came with Redis 7.0, except for commands as such, which each server lists itself.
  */
-export function supports(form: Form, command: string, side: Side, { version, isKeydb, commands }: Supporting): boolean {
+export function supports(form: Form, command: string, side: Side, server: Supporting): boolean {
+  const { version, isKeydb, commands, software } = server;
   if (form.whole && commands.size > 0) return commands.has(command);
-  if (form.isNewer) return false;
+  if (form.isNewer) return software !== undefined && form.since.some((release) => continues(software, release));
   const keydb = version === '' ? side === 'target' : isKeydb;
   return form.lacks === 'source' ? keydb : !keydb && (version === '' || parseInt(version, 10) >= 7);
 }

@@ -11,6 +11,7 @@
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
+import type { GeneratedCommand } from './table.generated.js';
 
 /**
  * One entry of `COMMAND`: name, arity, flags, first key, last key, step, and since Redis 7 three more and the
@@ -76,6 +77,18 @@ const entries = async (server: Redis): Promise<readonly Entry[]> => (await serve
 
 async function versionOf(server: Redis): Promise<string> {
   return /^redis_version:(\S+)/m.exec(await server.info('server'))![1];
+}
+
+/** The rows of a server of Redis 7 or later, by name; the target's arity is 0. */
+export async function sourceRows(server: Redis): Promise<Map<string, GeneratedCommand>> {
+  const rows = new Map<string, Row>();
+  for (const entry of await entries(server)) addSource(entry, rows, []);
+  return new Map(
+    [...rows].map(([name, { sourceArity, flags, keys }]) => [
+      name,
+      [name, sourceArity, 0, [...flags].sort().join(' '), ...keys],
+    ]),
+  );
 }
 
 function addSource(entry: Entry, rows: Map<string, Row>, containers: string[]): void {

@@ -92,7 +92,8 @@ export const setKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
       isWord(frame, start, end, 'get') ||
       isWord(frame, start, end, 'nx') ||
       isWord(frame, start, end, 'xx') ||
-      isWord(frame, start, end, 'keepttl')
+      isWord(frame, start, end, 'keepttl') ||
+      isWord(frame, start, end, 'ifeq')
     ) {
       return out.put(0, 1, READS | WRITES);
     }

@@ -30,7 +30,7 @@ const RULES: readonly Rule[] = [
   [
     'local',
     "clients are the proxy's, not the server's",
-    'client|id client|info client|list client|kill client|getname client|setname client|setinfo',
+    'client|id client|info client|list client|kill client|getname client|setname client|setinfo client|capa',
   ],
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
@@ -38,7 +38,7 @@ const RULES: readonly Rule[] = [
   [
     'authority',
     'about the server',
-    'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* memory|* module|list',
+    'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* commandlog|* memory|* module|list',
   ],
   [
     'authority',
@@ -61,7 +61,7 @@ const RULES: readonly Rule[] = [
   [
     'authority',
     'about the scripts, functions and channels of a server',
-    'script|exists function|list function|dump function|stats pubsub|*',
+    'script|show script|exists function|list function|dump function|stats pubsub|*',
   ],
   [
     'local',
@@ -135,13 +135,18 @@ const RULES: readonly Rule[] = [
   [
     'refused',
     'it changes the cluster itself, whose slots must not move while a migration runs: connect directly to one of its nodes',
-    'cluster|* restore-asking',
+    'cluster|* clusterscan restore-asking',
   ],
   ['refused', 'only KeyDB has it: Redis could not follow', 'expdel expiremember expirememberat pexpirememberat lfence'],
   [
     'refused',
     'only KeyDB has it: Redis could not follow',
     'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset',
+  ],
+  [
+    'refused',
+    "it would mark a connection of the proxy's, which clients share: connect directly to the server",
+    'client|import-source',
   ],
   ['refused', "it belongs to KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
   ['refused', 'Redis 7 no longer has it: use LCS', 'stralgo'],

@@ -11,7 +11,8 @@ import { watchedAs } from './counting.js';
 import { formsOf, newerForm, type Form } from './forms.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
 import { handlingOf, mayRefuse, namesInRules, type Blocking, type Handling } from './policy.js';
-import type { CommandEffect } from './effect.js';
+import { copied, effect as effectOf, type CommandEffect } from './effect.js';
+import { newerCommands, widestArity } from './releases.js';
 import { namesInRows, rowOf } from './rows.js';
 import type { TtlReader } from './ttl-argument.js';
 import { COMMANDS, type GeneratedCommand } from './table.generated.js';
@@ -66,31 +67,6 @@ export interface CommandSpec {
   readonly subcommands: WordIndex | null;
 }
 
-/**
- * What newer servers know, and clients send, or must not reach a shared connection, or gives a hash what its copy
- * cannot hold.
- */
-const NEWER: readonly GeneratedCommand[] = [
-  ['client|setinfo', 4, 0, ''],
-  ['client|no-touch', 3, 0, ''],
-  ['waitaof', 4, 0, ''],
-  ...['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hsetex'].map((name): GeneratedCommand => [
-    name,
-    -6,
-    0,
-    'denyoom fast write',
-    'RW,update 1',
-  ]),
-  ...['hpersist', 'hgetex', 'hgetdel'].map((name): GeneratedCommand => [name, -5, 0, 'fast write', 'RW,update 1']),
-  ...['httl', 'hpttl', 'hexpiretime', 'hpexpiretime'].map((name): GeneratedCommand => [
-    name,
-    -5,
-    0,
-    'fast readonly',
-    'RO,access 1',
-  ]),
-];
-
 /** Finds commands by their first word or two in a frame, whatever the case, without making a string. */
 export class CommandTable {
   /** All commands, containers and subcommands; `all[spec.id]` is `spec`. */
@@ -100,8 +76,9 @@ export class CommandTable {
 
   /** @throws {Error} where a rule or a row names a command that is not in the table */
   constructor() {
-    const rows = [...COMMANDS, ...NEWER].sort((a, b) => (a[0] < b[0] ? -1 : 1));
-    const newer = new Set(NEWER.map(([name]) => name));
+    const later = newerCommands();
+    const newer = new Set(later.map(([name]) => name));
+    const rows = [...COMMANDS.filter(([name]) => !newer.has(name)), ...later].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     const containers = new Set(rows.flatMap(([name]) => (name.includes('|') ? [name.split('|')[0]] : [])));
     this.all = rows.map((row, id) =>
       specOf(row, id, newer.has(row[0]), containers.has(row[0]) ? new WordIndex() : null),
@@ -231,6 +208,9 @@ function sameWord(word: Uint8Array, frame: Uint8Array, start: number, end: numbe
   return true;
 }
 
+/** A write that KeyDB does not have, and of which nothing more is known. */
+const COPIED = effectOf(copied, 'the key is copied');
+
 function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcommands: WordIndex | null): CommandSpec {
   const [name, sourceArity, targetArity, flagText, ...keyTexts] = generated;
   const flags = flagText === '' ? [] : flagText.split(' ');
@@ -244,7 +224,7 @@ function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcomm
   return {
     name,
     id,
-    arity: sourceArity === 0 ? targetArity : sourceArity,
+    arity: sourceArity === 0 ? targetArity : widestArity(name, sourceArity),
     targetArity,
     flags,
     write: flags.includes('write'),
@@ -256,7 +236,7 @@ function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcomm
     handling,
     refusable: mayRefuse(name, handling),
     blocking: row.blocking ?? null,
-    effect: row.effect ?? null,
+    effect: row.effect ?? (newer && handling === 'keyed' && flags.includes('write') ? COPIED : null),
     relativeTtl: row.relativeTtl ?? null,
     absoluteTtl: row.absoluteTtl ?? null,
     keepsTtl: row.keepsTtl ?? null,

@@ -14,10 +14,11 @@ import { redirected } from './handlers/cluster.js';
 import { exclusive } from './handlers/exclusive.js';
 import { flushOwned } from './handlers/flush-owned.js';
 import { keyed } from './handlers/keyed.js';
-import { plain, unknown } from './handlers/plain.js';
+import { plain } from './handlers/plain.js';
 import { publish, subscription } from './handlers/pubsub.js';
 import { takeRegional } from './handlers/regional.js';
 import { takeSecondWriter } from './handlers/second-writer.js';
+import { unknown } from './handlers/unknown.js';
 
 /**
  * Whether it takes the command at hand, so that nobody else does.

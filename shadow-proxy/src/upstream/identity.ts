@@ -66,6 +66,22 @@ export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number):
   return now.replIdBefore === '' && sinceMs < TOLD_FOR_MS ? null : replaced;
 }
 
+/** The oldest version of Redis that a server may be compatible with. */
+const OLDEST = [6, 2] as const;
+
+/** Whether it is that of Redis `major.minor` or newer; a server that does not tell is. */
+export function isSince(version: string, [major, minor]: readonly [major: number, minor: number]): boolean {
+  const [ours, next = 0] = version.split('.').map(Number);
+  if (version === '') return true;
+  return !(ours < major || (ours === major && next < minor));
+}
+
+/** Why a server of this version is not used; null where it is. */
+export const tooOld = (side: Side, version: string): string | null =>
+  isSince(version, OLDEST)
+    ? null
+    : `the ${side} is Redis ${version}, and the oldest that is supported is ${OLDEST.join('.')}: upgrade the ${side} first, with a replica of ${OLDEST.join('.')} or 7.0 and a failover to it`;
+
 /** The refusal where both addresses of a shard lead to one server. */
 export const oneServer = (side: Side, runId: string): string =>
   `the ${side} is the same server as the ${otherSide(side)} (run ID ${short(runId)}): every write would run twice; configure two different servers`;

@@ -1,4 +1,5 @@
 /** The commands of a server, by what its own `COMMAND` says. */
+import { listedCommands, type ListedCommand } from '../command/listed.js';
 import { commandCategories, supportedCommands, type CommandSpec } from '../command/table.js';
 import { isNull, type Reply } from '../resp/decode.js';
 
@@ -16,6 +17,7 @@ export const notNamed = <T extends string>(names: readonly T[], { items }: Reply
 export class ServerCommands {
   #names: ReadonlySet<string> = new Set();
   #categories: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  #listed: ReadonlyMap<string, ListedCommand> = new Map();
   /** By command id: 0 not asked yet, 1 known, 2 not known. */
   readonly #knows = new Uint8Array(1024);
 
@@ -23,12 +25,18 @@ export class ServerCommands {
   learn(reply: Reply): void {
     this.#names = supportedCommands(reply);
     this.#categories = commandCategories(reply);
+    this.#listed = listedCommands(reply);
     this.#knows.fill(0);
   }
 
   /** In lower case, as in `config|get`; empty before the server was asked. */
   get names(): ReadonlySet<string> {
     return this.#names;
+  }
+
+  /** What the server says of a command, by its name in lower case; undefined where it has no such command. */
+  listed(name: string): ListedCommand | undefined {
+    return this.#listed.get(name);
   }
 
   /** ACL categories by command. */

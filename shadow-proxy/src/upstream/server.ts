@@ -14,9 +14,11 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import { type Connection, ConnectionLost } from './connection.js';
+import { missingOf, type Capability } from './capabilities.js';
 import type { Credentials, Dialer } from './dialer.js';
+import { compareVersions, softwareOf, type Software } from '../command/release.js';
 import { HandshakeRefused, refusalOf } from './handshake.js';
-import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
+import { changeOf, identityOf, isReplica, isSince, tooOld, type Identity, type KnownIdentity } from './identity.js';
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
 import { KeyLosses } from './losses.js';
@@ -67,6 +69,10 @@ export class Server {
   problem: string | null = null;
   /** As the process that runs there said when it was first seen. */
   isKeydb = false;
+  /** What it refuses that the kit can do without. */
+  missing: readonly Capability[] = [];
+  /** As it said last; undefined before the first look. */
+  software: Software | undefined;
   readonly supported = new ServerCommands();
   up = false;
   #refusal: string | null = null;
@@ -209,8 +215,19 @@ export class Server {
    * digits.
    */
   get writesShortNumbers(): boolean {
-    const [major, minor] = this.version.split('.').map(Number);
-    return major > 7 || (major === 7 && minor >= 2);
+    return isSince(this.version, [7, 2]);
+  }
+
+  /** How it writes a hash whose fields have TTLs; null where it has none, as KeyDB. */
+  get fieldTtlForm(): 'redis' | 'valkey' | null {
+    const { name, version } = this.software ?? { name: 'keydb', version: '' };
+    if (name === 'valkey') return compareVersions(version, '9.0') >= 0 ? 'valkey' : null;
+    return name === 'redis' && compareVersions(version, '7.4') >= 0 ? 'redis' : null;
+  }
+
+  /** Whether XREADGROUP, XCLAIM and XAUTOCLAIM create the consumer that they name, whatever they find. */
+  get createsConsumers(): boolean {
+    return isSince(this.version, [7, 2]);
   }
 
   /**
@@ -256,15 +273,17 @@ export class Server {
     }
     const fields = parseInfo(text(info));
     const identity = identityOf(fields, isError(replication) ? new Map() : parseInfo(text(replication)));
-    const refusal = this.events.refusal(this, identity.runId);
+    const version = fields.get('redis_version') ?? '';
+    const refusal = this.events.refusal(this, identity.runId) ?? tooOld(this.side, version);
     this.#unusable(refusal);
     if (refusal !== null) throw new HandshakeRefused(refusal);
     const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
     this.events.clockRead(this);
     const first = this.version === '';
-    this.version = fields.get('redis_version') ?? '';
+    this.version = version;
     this.up = true;
     if (identity.runId !== this.#learnt) await this.#learn(identity.runId);
+    this.software = softwareOf(fields, this.isKeydb);
     const before = this.#known;
     const demoted = isReplica(identity) && (this.identity === null || !isReplica(this.identity));
     const change = changeOf(before, identity, Date.now() - this.#knownAt);
@@ -312,6 +331,7 @@ export class Server {
     this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
     this.supported.learn(reply);
+    this.missing = await missingOf((...args) => this.ask(...args));
     this.#learnt = runId;
     await this.losses.begin();
   }

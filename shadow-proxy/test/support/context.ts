@@ -5,6 +5,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ListedCommand } from '../../src/command/listed.js';
 import { CommandTable, type CommandSpec } from '../../src/command/table.js';
 import { Turn } from '../../src/io/turn.js';
 import type { Lane } from '../../src/pipeline/lane.js';
@@ -94,7 +95,12 @@ export class FakeServer {
     this.commands = new Set(TABLE.all.filter(knows).map(({ name }) => name));
   }
 
-  readonly supported = { knows: ({ name }: CommandSpec): boolean => this.commands.has(name) };
+  /** What `COMMAND` says of commands that the table does not know. */
+  readonly listed = new Map<string, ListedCommand>();
+  readonly supported = {
+    knows: ({ name }: CommandSpec): boolean => this.commands.has(name),
+    listed: (name: string): ListedCommand | undefined => this.listed.get(name),
+  };
   readonly connections = {
     blocked: async (ids: readonly number[]): Promise<ReadonlySet<number>> => new Set(ids),
     unblock: async (_id: number, how: string): Promise<boolean> => {
@@ -384,6 +390,7 @@ export class FakeProxy {
         spread: () => undefined,
       },
       verdicts: { differs: () => undefined, late: () => undefined, bury: () => undefined, buried: () => true },
+      fieldTtls: null,
       expiry: {
         confirmed: () => undefined,
         swapping: () => undefined,

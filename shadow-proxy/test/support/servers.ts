@@ -1,7 +1,8 @@
 /** The real thing for tests: a Redis, a KeyDB, what is between them, and no leftovers. */
 import type { TestContext } from 'node:test';
-import { findKeydb, findValkey, type Program } from '../../src/local/program.js';
-import { startKeydb, startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
+import { findKeydb, findRedis, findValkey, type Program } from '../../src/local/program.js';
+import { isSince } from '../../src/upstream/identity.js';
+import { startKeydb, startRedis, startValkey, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
 
 export { makeCertificates, type Certificates } from '../../src/local/certificates.js';
 
@@ -18,9 +19,14 @@ const DENIED = ['KEYDB.NHGET', 'KEYDB.NHSET', 'KEYDB.CRON'];
 /** Options of a KeyDB that denies nothing. */
 export const EVERY_COMMAND: ServerOptions = { config: { 'rename-command': [] } };
 
-/** A KeyDB as Ansible's role sets it up. */
+/** A KeyDB as Ansible's role sets it up; with `TEST_TARGET=valkey` what `VALKEY_SERVER` names, in its place. */
 export const startTargetKeydb = (options: ServerOptions = {}): Promise<LocalServer> =>
-  startKeydb({ ...options, config: { 'rename-command': DENIED.map((command) => `${command} ""`), ...options.config } });
+  process.env.TEST_TARGET === 'valkey'
+    ? startValkey(options)
+    : startKeydb({
+        ...options,
+        config: { 'rename-command': DENIED.map((command) => `${command} ""`), ...options.config },
+      });
 
 /** Starts both servers, and stops them after `body`, however it ends. */
 export async function withServers<T>(
@@ -54,5 +60,19 @@ async function needs(t: TestContext, name: string, find: () => Promise<Program |
   const reason = `NOT TESTED AGAINST ${name.toUpperCase()}: "${t.name}" needs a ${name}-server (set ${name.toUpperCase()}_SERVER, or put it on the PATH)`;
   process.stderr.write(`${reason}\n`);
   t.skip(reason);
+  return false;
+}
+
+/** Whether the Redis of the tests has at least this version: what a test expects may depend on it. */
+export const redisSince = async (major: number, minor: number): Promise<boolean> =>
+  isSince((await findRedis()).version, [major, minor]);
+
+/**
+ * False, with the test skipped, where the Redis of the tests is not that which the tables were made from, 7.0.
+ */
+export async function needsRedis70(t: TestContext): Promise<boolean> {
+  const { version } = await findRedis();
+  if (version.startsWith('7.0.')) return true;
+  t.skip(`for Redis 7.0, which the tables were made from: this is ${version}`);
   return false;
 }

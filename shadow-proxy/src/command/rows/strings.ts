@@ -1,5 +1,5 @@
 /** Commands about strings, numbers and bits. */
-import { isNull } from '../../resp/decode.js';
+import { isNull, text } from '../../resp/decode.js';
 import { OK } from '../../resp/encode.js';
 import { command, effect, one, word, type EffectOf } from '../effect.js';
 import { bitfieldKeys, setKeys } from '../hidden-keys.js';
@@ -11,12 +11,31 @@ const TTL = { ex: 1, px: 1, nx: 0, xx: 0 };
 
 const optionsOf = (args: readonly Buffer[]): string[] => args.slice(3).map(word);
 
+/** SET … IFEQ value (Valkey 8.1): without the condition where it was met; with GET the reply does not show that. */
+const setIfEqual: EffectOf = (args, reply) => {
+  let at = 3;
+  while (at < args.length && word(args[at]) !== 'IFEQ') at += VALUED.test(word(args[at])) ? 2 : 1;
+  const rest = [...args.slice(0, at), ...args.slice(at + 2)];
+  if (at === args.length || optionsOf(rest).includes('GET')) return 'copy';
+  return isNull(reply) ? null : one(rest, 'same');
+};
+
+/** Options of SET that have a value. */
+const VALUED = /^(EX|PX|EXAT|PXAT)$/;
+
+/** DELIFEQ (Valkey 9): the key is deleted where the reply is 1. */
+const delifeq: EffectOf = (args, reply) => (text(reply) === '1' ? one(['DEL', args[1]], 'same') : null);
+
+/** MSETEX (Valkey 9.1): all keys are set, or none. */
+const msetex: EffectOf = (_args, reply) => (text(reply) === '1' ? 'copy' : null);
+
 /**
  * SET … NX GET, which only newer servers know: nil says that it was set. KeyDB loses what SET … KEEPTTL writes to a
  * key that has expired and is not removed yet: a look at the key removes it.
  */
-const set: EffectOf = (args, reply) => {
+const set: EffectOf = (args, reply, protocol) => {
   const options = optionsOf(args);
+  if (options.includes('IFEQ')) return setIfEqual(args, reply, protocol);
   if (options.includes('NX') && options.includes('GET')) {
     if (!isNull(reply)) return null;
     return one([...args.slice(0, 3), ...args.slice(3).filter((arg) => word(arg) !== 'NX' && word(arg) !== 'GET')], OK);
@@ -41,6 +60,7 @@ export const STRINGS: Rows = {
   decr: { counts: 'increment', repeatable: inScript('k', 'number') },
   decrby: { counts: 'increment', repeatable: inScript('kn', 'number') },
   get: { repeatable: inScript('k', 'text') },
+  delifeq: { effect: effect(delifeq, '`DEL`, or nothing where the value was another one') },
   getbit: { repeatable: inScript('kn', 'number') },
   getdel: { replaces: true, repeatable: inScript('k', 'text') },
   getex: { relativeTtl: ttlOption(2, 'EX', 'PX', 'GETEX'), absoluteTtl: ttlOption(2, 'EXAT', 'PXAT', 'GETEX') },
@@ -55,13 +75,14 @@ export const STRINGS: Rows = {
   },
   mget: { splittable: true, repeatable: inScript('(k)', 'table') },
   mset: { replaces: true, repeatable: inScript('(kv)', 'table') },
+  msetex: { effect: effect(msetex, 'the keys are copied, or nothing where the condition was not met') },
   msetnx: { counts: 'lock' },
   psetex: { relativeTtl: ttlAt2(1, 'PSETEX'), replaces: true, repeatable: inScript('knv', 'table') },
   set: {
     readKeys: setKeys,
     effect: effect(
       set,
-      'with `NX` and `GET` together: the `SET` without both, or nothing if the key existed. With `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired). Otherwise as sent',
+      'with `IFEQ`: without it, or nothing where it was not met; with `GET`, too, the key is copied. With `NX` and `GET` together: the `SET` without both, or nothing if the key existed. With `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired). Otherwise as sent',
       { least: 4 },
     ),
     relativeTtl: ttlOption(3, 'EX', 'PX', 'SET'),

@@ -152,7 +152,7 @@ function filtersOf(context: CommandContext): string | ((each: ConnectedClient) =
 }
 
 /** What a transaction may hold: answered as it is queued. */
-const QUEUEABLE = new Set(['id', 'setname', 'getname', 'setinfo', 'no-evict', 'no-touch', 'list', 'info']);
+const QUEUEABLE = new Set(['id', 'setname', 'getname', 'setinfo', 'capa', 'no-evict', 'no-touch', 'list', 'info']);
 
 const handler =
   (name: string, answerOf: (context: CommandContext) => Answer) =>
@@ -218,6 +218,8 @@ const ANSWERS: Readonly<Record<string, (context: CommandContext) => Answer>> = {
     reply: () => (context.client.name === '' ? bulk(null, context.client.protocol) : bulk(context.client.name)),
   }),
   setinfo: () => ({ reply: () => OK }),
+  // That the client can be redirected: the proxy redirects nobody, and its connections are shared.
+  capa: () => ({ instead: ['CLIENT', 'ID'], reply: () => OK }),
   'no-evict': setting,
   'no-touch': setting,
   list,

@@ -11,7 +11,7 @@ import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { decodeReply, type Reply } from '../../../src/resp/decode.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { FrameScanner } from '../../../src/resp/scan.js';
-import { EVERY_COMMAND, needsKeydb, withServers } from '../../support/servers.js';
+import { EVERY_COMMAND, needsKeydb, needsRedis70, withServers } from '../../support/servers.js';
 import { find } from '../../support/command-frames.js';
 
 const table = new CommandTable();
@@ -46,7 +46,7 @@ async function commandReply(server: LocalServer, protocol: 2 | 3): Promise<Reply
 }
 
 test('the generated file is what the real servers say today', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedis70(t))) return;
   await withServers(
     async ({ source, target }) => {
       const text = await generateTable(source.url, target.url);

@@ -35,7 +35,7 @@ test('columns that a function fills', () => {
   assert.equal(has('readKeys'), 'bitfield georadius georadiusbymember migrate set sort sort_ro xread xreadgroup');
   assert.equal(
     has('effect'),
-    'blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin config|set expire expireat georadius georadiusbymember geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop pexpire pexpireat publish restore set sort spop spublish xadd xautoclaim xclaim xgroup|create xgroup|setid xreadgroup xsetid xtrim zmpop',
+    'blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin config|set delifeq expire expireat georadius georadiusbymember geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop msetex pexpire pexpireat publish restore set sort spop spublish xadd xautoclaim xclaim xgroup|create xgroup|setid xreadgroup xsetid xtrim zmpop',
   );
   assert.equal(has('relativeTtl'), 'expire getex pexpire psetex restore set setex');
   assert.equal(has('absoluteTtl'), 'expireat getex pexpireat set');
@@ -127,7 +127,7 @@ test('from how many arguments on, with what question, an effect is asked for', (
     column(({ effect: it }) => it && `${it.least} ${it.probe !== null} ${it.ofWoken !== null}`),
     {
       '0 false false':
-        'blmove blmpop brpoplpush bzmpop config|set geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop publish restore spop spublish xautoclaim xclaim zmpop',
+        'blmove blmpop brpoplpush bzmpop config|set delifeq geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop msetex publish restore spop spublish xautoclaim xclaim zmpop',
       '0 false true': 'blpop brpop bzpopmax bzpopmin',
       '4 false false': 'expire expireat pexpire pexpireat set xsetid',
       '8 false false': 'georadius',

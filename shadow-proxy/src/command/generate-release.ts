@@ -1,0 +1,128 @@
+/**
+ * Writes the file of a release in releases/, from what its server and a KeyDB say:
+ *
+ *   node dist/shadow-proxy/src/command/generate-release.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
+ *     shadow-proxy/src/command/releases
+ *
+ * **All keys, scripts and functions of both are deleted.** It prints what the proxy does not know of the release yet:
+ * commands that need a row or a rule. Add the file to releases.ts.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Redis } from 'ioredis';
+import { parseInfo } from '../upstream/info.js';
+import { FORMS } from './forms.generated.js';
+import { probeForms } from './generate-forms.js';
+import { sourceRows } from './generate.js';
+import type { GeneratedForm } from './generated-form.js';
+import { handlingOf } from './policy.js';
+import { continues, softwareOf, type Release, type Software } from './release.js';
+import { RELEASES } from './releases.js';
+import { rowOf } from './rows.js';
+import { COMMANDS, type GeneratedCommand } from './table.generated.js';
+
+export interface Generated extends Release {
+  /** What the proxy does not know of it, a line each. */
+  readonly unknown: readonly string[];
+}
+
+/** What a release has beyond those before it. Both servers' data is deleted by it. */
+export async function generateRelease(sourceUrl: string, targetUrl: string): Promise<Generated> {
+  const source = new Redis(sourceUrl, { lazyConnect: true });
+  try {
+    const software = softwareOf(parseInfo(await source.info('server')), false);
+    const before = RELEASES.filter((each) => each.version !== software.version && continues(software, each));
+    const known = new Map([...COMMANDS, ...before.flatMap(({ commands }) => commands)].map((row) => [row[0], row]));
+    for (const [name, arity] of before.flatMap(({ arities }) => arities)) {
+      const [, , ...rest] = known.get(name)!;
+      known.set(name, [name, arity, ...rest]);
+    }
+    const rows = [...(await sourceRows(source)).values()].sort((a, b) => (a[0] < b[0] ? -1 : 1));
+    const commands = rows.filter(([name]) => !known.has(name));
+    const { forms } = await probeForms(sourceUrl, targetUrl);
+    const told = new Set([...FORMS, ...before.flatMap((each) => each.forms)].map(formId));
+    const base = new Set(COMMANDS.map(([name]) => name));
+    // Of a command that is new as such nothing more need be said; what the proxy answers itself reaches no server.
+    const isTold = ([command, lacks]: GeneratedForm): boolean =>
+      lacks === 'target' && base.has(command) && handlingOf(command, true, false) !== 'local';
+    return {
+      ...software,
+      commands,
+      arities: rows.flatMap(([name, arity]) => {
+        const before = known.get(name)?.[1] ?? 0;
+        return before === 0 || before === arity ? [] : [[name, arity] as const];
+      }),
+      forms: forms.filter((form) => isTold(form) && !told.has(formId(form))),
+      unknown: [
+        ...commands.filter(([name]) => !commands.some(([other]) => other.startsWith(`${name}|`))).flatMap(unknownOf),
+        ...rows.flatMap((row) => changeOf(row, known.get(row[0]))),
+      ],
+    };
+  } finally {
+    source.disconnect();
+  }
+}
+
+const formId = ([command, lacks, how, words]: GeneratedForm): string => [command, lacks, how, words].join(' ');
+
+/** Whether a new command needs something by hand. */
+function unknownOf([name, , , flags, ...keys]: GeneratedCommand): string[] {
+  const row = rowOf(name);
+  const specs = keys.filter((spec) => !spec.startsWith('not_key'));
+  if (row?.readKeys === undefined && specs.some((spec) => !/^\S+ \d/.test(spec)))
+    return [`${name}: its keys depend on its options (${specs.join('; ')}): it needs readKeys`];
+  try {
+    handlingOf(name, specs.length > 0, false);
+  } catch (problem) {
+    return [(problem as Error).message];
+  }
+  return flags.includes('write') && row?.effect === undefined
+    ? [`${name}: a write without an effect: where the mirror does not have it, its keys are copied`]
+    : [];
+}
+
+/** What the table says otherwise of a command that it has. */
+function changeOf([name, , , , ...keys]: GeneratedCommand, known: GeneratedCommand | undefined): string[] {
+  if (known === undefined || known[1] === 0) return [];
+  const before = known.slice(4) as string[];
+  const places = (specs: readonly string[]): string => specs.map((spec) => spec.replace(/^\S+/, '')).join(';');
+  // That one is not read any more, where it was said to be, is of no concern.
+  const writesMore = keys.some((spec, i) => !spec.startsWith('RO') && before[i]?.startsWith('RO'));
+  if (places(before) === places(keys) && !writesMore) return [];
+  return [`${name}: keys "${before.join('; ')}" before, now "${keys.join('; ')}"`];
+}
+
+const quoted = (field: string | number): string =>
+  typeof field === 'string' ? `'${field.replaceAll("'", "\\'")}'` : String(field);
+const lines = (rows: readonly (readonly (string | number)[])[]): string =>
+  rows.map((row) => `    [${row.map(quoted).join(', ')}],\n`).join('');
+
+const titles: Readonly<Record<Software['name'], string>> = { redis: 'Redis', valkey: 'Valkey', keydb: 'KeyDB' };
+
+const render = ({ name, version, commands, arities, forms }: Release): string => `/**
+ * Generated by generate-release.ts from ${titles[name]} ${version}. Do not edit. The rows are as in table.generated.ts
+ * and forms.generated.ts.
+ */
+import type { Release } from '../release.js';
+
+export const RELEASE: Release = {
+  name: '${name}',
+  version: '${version}',
+  commands: [
+${lines(commands)}  ],
+  arities: [
+${lines(arities)}  ],
+  forms: [
+${lines(forms)}  ],
+};
+`;
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [sourceUrl, targetUrl, folder] = process.argv.slice(2);
+  if (folder === undefined) throw new Error('usage: node generate-release.js SOURCE_URL TARGET_URL FOLDER');
+  const release = await generateRelease(sourceUrl, targetUrl);
+  const [major, minor] = release.version.split('.');
+  writeFileSync(join(folder, `${release.name}-${major}.${minor}.generated.ts`), render(release));
+  process.stdout.write(release.unknown.map((line) => `${line}\n`).join(''));
+}

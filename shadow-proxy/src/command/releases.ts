@@ -1,0 +1,30 @@
+/**
+ * Releases after Redis 7.0, each as its own server says (generate-release.ts): the next one is one file more. They are
+ * one table together: which commands a server has, it lists itself when it is connected to.
+ */
+import type { Release } from './release.js';
+import { RELEASE as REDIS_7_2 } from './releases/redis-7.2.generated.js';
+import { RELEASE as REDIS_7_4 } from './releases/redis-7.4.generated.js';
+import { RELEASE as REDIS_8_0 } from './releases/redis-8.0.generated.js';
+import { RELEASE as VALKEY_8_1 } from './releases/valkey-8.1.generated.js';
+import { RELEASE as VALKEY_9_1 } from './releases/valkey-9.1.generated.js';
+import type { GeneratedCommand } from './table.generated.js';
+
+export const RELEASES: readonly Release[] = [REDIS_7_2, REDIS_7_4, REDIS_8_0, VALKEY_8_1, VALKEY_9_1];
+
+/** The commands that they add. */
+export function newerCommands(): GeneratedCommand[] {
+  const rows = new Map<string, GeneratedCommand>();
+  for (const row of RELEASES.flatMap(({ commands }) => commands)) rows.set(row[0], rows.get(row[0]) ?? row);
+  return [...rows.values()];
+}
+
+const arities = new Map<string, number[]>();
+for (const { commands, arities: changed } of RELEASES)
+  for (const [name, arity] of [...commands, ...changed]) arities.set(name, [...(arities.get(name) ?? []), arity]);
+
+/** The arity of a command where releases differ in it: what any of them takes. */
+export function widestArity(name: string, arity: number): number {
+  const all = [arity, ...(arities.get(name) ?? [])];
+  return all.every((each) => each === arity) ? arity : -Math.min(...all.map(Math.abs));
+}

@@ -1,0 +1,86 @@
+/**
+ * Commands that the table does not know. What no server knows either, the authority refuses. A newer server's read is
+ * answered, and nothing follows. Its write runs alone, and the keys that it may have written are copied.
+ */
+import { titleOf } from '../../command/forms.js';
+import type { ListedCommand } from '../../command/listed.js';
+import { NOTHING, Operation } from '../../pipeline/operation.js';
+import { countUnsupported, type Workload } from '../../route/router.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import type { CommandContext } from '../context.js';
+import { alone, mayBegin } from './exclusive.js';
+import { plain } from './plain.js';
+import { crossing } from './split.js';
+
+/** A name of a command has no more letters. */
+const MAX_NAME = 64;
+const MINUS = '-'.charCodeAt(0);
+
+/** @param again whether the command was looked at before, and had to wait */
+export function unknown(context: CommandContext, again: boolean): void {
+  const { client } = context;
+  const { servers, router, table } = context.clients.sequencer;
+  const { authority } = router.default.keylessRule;
+  const word = (index: number): string => context.argument(index).toString('latin1').toLowerCase().slice(0, MAX_NAME);
+  const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
+  // What no server knows, such as a client's question for something newer, is refused by both alike: no client will
+  // miss it.
+  const isThere = servers[authority].commands.has(name);
+  const other = otherSide(authority);
+  if (!again && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
+    countUnsupported(router.default.counters, titleOf(name), isThere ? other : authority, !isThere);
+  }
+  if (client.transaction !== null) {
+    // The server's own refusal is sent for, unless it might not refuse: then the command would run by itself.
+    if (isThere) return context.refuse(`ERR shadow-proxy: ${shown(name)} inside MULTI is not supported`);
+    client.transaction.spoil();
+  }
+  const listed = servers[authority].supported.listed(name);
+  if (listed?.writes === true) write(context, name, listed, authority);
+  else plain(context);
+}
+
+const shown = (name: string): string => name.replace('|', ' ').toUpperCase();
+
+/** A write of a server that is newer than the table. */
+function write(context: CommandContext, name: string, listed: ListedCommand, side: Side): void {
+  const { clients, client, parser } = context;
+  const { sequencer } = clients;
+  const { router, suspects } = sequencer;
+  if (listed.blocks)
+    return context.refuse(
+      `ERR shadow-proxy: ${shown(name)} is newer than this version of the proxy, and may block: update the proxy`,
+    );
+  if (!mayBegin(context)) return;
+  const keys = listed.keys(parser.argc).map((at) => Buffer.from(context.argument(at)));
+  const workloads = keys.map((key) => router.match(key, 0, key.length));
+  const elsewhere = workloads.find((workload, i) => authorityOf(workload, keys[i]) !== side);
+  if (elsewhere !== undefined || (keys.length === 0 && !router.oneAuthority)) {
+    clients.counts.addRefused();
+    return context.refuse(crossing(shown(name), router.default, elsewhere ?? router.default));
+  }
+  const suspect = (): void => {
+    if (keys.length === 0) suspects.hidden(name);
+    else for (const key of keys) suspects.key(client.db, key, 'unknown-command');
+  };
+  const { frame, start, end } = parser;
+  alone(context, side, async (lane) => {
+    // Noted before it is sent; and after it, for a copy may have been made in between.
+    suspect();
+    const reply = await new Promise<Buffer>((resolve, reject) => {
+      const sink: Operation['sink'] = {
+        answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
+        lost: (_operation, reason) => reject(reason),
+      };
+      const { db, protocol } = client;
+      sequencer.submit(
+        new Operation(frame, start, end, sink, undefined, workloads[0] ?? router.default, db, protocol, NOTHING),
+        lane,
+      );
+    });
+    if (reply[0] !== MINUS) suspect();
+    context.reply(reply);
+  });
+}
+
+const authorityOf = (workload: Workload, key: Buffer): Side => workload.rule(key, 0, key.length).authority;
