@@ -26,8 +26,27 @@ export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[];
  * @param args the command's arguments, `args[0]` its name
  * @param reply the authority's reply, never an error
  * @param probe the reply to the command's `probe`, where that asked for one
+ * @param between the two servers; absent: they do the same
  */
-export type EffectOf = (args: readonly Buffer[], reply: Reply, protocol: 2 | 3, probe?: Reply) => Effect;
+export type EffectOf = (
+  args: readonly Buffer[],
+  reply: Reply,
+  protocol: 2 | 3,
+  probe?: Reply,
+  between?: Between,
+) => Effect;
+
+/** What of a server an effect may depend on, beside the commands that it knows. */
+export interface Habits {
+  /** XREADGROUP, XCLAIM and XAUTOCLAIM create the consumer that they name, whatever they find: since Redis 7.2. */
+  readonly createsConsumers: boolean;
+}
+
+/** The server that has answered, and the one that follows. */
+export interface Between {
+  readonly authority: Habits;
+  readonly mirror: Habits;
+}
 
 export interface CommandEffect {
   readonly of: EffectOf;

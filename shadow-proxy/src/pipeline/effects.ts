@@ -2,7 +2,7 @@
  * What the mirror gets once the authority has replied: a read as it was, for its reply to be compared; a write as
  * it was, as its effect, or not at all: then its keys are suspects, and copied.
  */
-import { copied, type Effect } from '../command/effect.js';
+import { copied, type Between, type Effect } from '../command/effect.js';
 import { argumentCount, decodeReply, type Reply } from '../resp/decode.js';
 import { countUnsupported, type Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
@@ -27,8 +27,16 @@ export interface EffectsOrder {
 
 export class Effects {
   readonly #companions: Operation[] = [];
+  /** By the side of the authority. */
+  readonly between: Readonly<Record<Side, Between>>;
 
-  constructor(private readonly order: EffectsOrder) {}
+  constructor(private readonly order: EffectsOrder) {
+    const { source, target } = order.servers;
+    this.between = {
+      source: { authority: source, mirror: target },
+      target: { authority: target, mirror: source },
+    };
+  }
 
   /** The second read that the command's effect needs; null where it needs none. */
   probeFor(operation: Operation): Buffer | null {
@@ -44,9 +52,12 @@ export class Effects {
     }
     const { reply } = decodeReply(operation.reply, operation.replyStart);
     const effect = operation.spec!.effect!;
+    const { args } = operation.command;
     this.follow(
       operation,
-      operation.mustCopy ? 'copy' : effect.of(operation.command.args, reply, operation.protocol, probe ?? undefined),
+      operation.mustCopy
+        ? 'copy'
+        : effect.of(args, reply, operation.protocol, probe ?? undefined, this.#betweenOf(operation)),
     );
   }
 
@@ -94,7 +105,14 @@ export class Effects {
     }
     const { reply } = decodeReply(buffer, start);
     if (rewrite.form !== null) this.noteReply(rewrite.form(reply), operation.workload);
-    this.follow(operation, rewrite.of(operation.command.args, reply, operation.protocol));
+    this.follow(
+      operation,
+      rewrite.of(operation.command.args, reply, operation.protocol, undefined, this.#betweenOf(operation)),
+    );
+  }
+
+  #betweenOf({ lane }: Operation): Between {
+    return this.between[lane!.server.side];
   }
 
   /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
@@ -148,7 +166,8 @@ export class Effects {
     if (derived || operation.mustCopy) this.order.suspects.operation(operation, derived ? 'derived' : 'copy');
     else {
       const { of, ofWoken } = spec.effect!;
-      this.follow(operation, (ordered ? of : (ofWoken ?? copied))(args, told, operation.protocol));
+      const effect = ordered ? of : (ofWoken ?? copied);
+      this.follow(operation, effect(args, told, operation.protocol, undefined, this.#betweenOf(operation)));
     }
   }
 

@@ -16,6 +16,7 @@ import { Command } from '../command/command.js';
 import type { EffectCommand } from '../command/effect.js';
 import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
+import { isRefusal } from '../compare/wording.js';
 import { argumentsOf, decodeReply } from '../resp/decode.js';
 import { array, encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from './suspicion.js';
@@ -257,7 +258,9 @@ function followTransaction(
     if (command.spec.handling === 'script' && raw[0] !== MINUS) sequencer.scripts.accepted(args);
     if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
-      if (command.follow === READ && isAboutData(raw, 0))
+      // Of its form, not of the data: the mirror may refuse it as it is queued, and with it the whole transaction.
+      const isOfForm = isRefusal(raw.toString('latin1', 1));
+      if (command.follow === READ && isAboutData(raw, 0) && !isOfForm)
         effects.push({ frame: command.frame, reply: 'same', command, db, raw });
       if (command.follow === WRITE) command.workload.counters.refused++;
       if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length))
@@ -287,6 +290,7 @@ function followTransaction(
             decodeReply(raw).reply,
             exec.protocol,
             probed ? decodeReply(replies[at + 1]).reply : undefined,
+            sequencer.effects.between[exec.lane!.server.side],
           );
     if (effect === 'copy') doubt(command, db);
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });

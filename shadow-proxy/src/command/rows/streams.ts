@@ -1,15 +1,61 @@
 /** Commands about streams. */
 import { isNull, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
-import { command, effect, one, strings, word, type EffectCommand, type EffectOf } from '../effect.js';
+import { command, effect, one, strings, word, type Between, type EffectCommand, type EffectOf } from '../effect.js';
 import { DELETED } from '../forms.js';
 import { streamKeys } from '../hidden-keys.js';
 import { blockOption } from '../policy.js';
 import type { Rows } from '../row.js';
 
-/** The mirror's lane must not block. */
-const xreadgroup: EffectOf = (args, reply) =>
-  blockOption(args) === -1 ? 'verbatim' : one(withoutBlock(ofWhatWoke(args, reply)), 'same');
+/** Whether the authority alone creates a consumer that finds nothing. */
+const createsAlone = (between: Between | undefined): boolean =>
+  between !== undefined && between.authority.createsConsumers && !between.mirror.createsConsumers;
+
+/** Of a claim the mirror gets only what was claimed: nothing creates the consumer there if that is nothing. */
+const createsOnClaim = (between: Between | undefined): boolean => between?.authority.createsConsumers === true;
+
+const createConsumer = (key: Buffer, group: Buffer, consumer: Buffer): EffectCommand =>
+  command(['XGROUP', 'CREATECONSUMER', key, group, consumer], null);
+
+/**
+ * The mirror's lane must not block. Since Redis 7.2 the consumer is created in every stream that is named; before, and
+ * in KeyDB, only where it is given something.
+ */
+const xreadgroup: EffectOf = (args, reply, _protocol, _probe, between) => {
+  const told = blockOption(args) === -1 ? args : withoutBlock(ofWhatWoke(args, reply));
+  const alike = between === undefined || between.authority.createsConsumers === between.mirror.createsConsumers;
+  if (alike) return told === args ? 'verbatim' : one(told, 'same');
+  const { first, keys } = streamsIn(told);
+  const served = keysIn(reply);
+  const isServed = (key: Buffer): boolean => served.some((each) => each.equals(key));
+  if (createsAlone(between)) {
+    const [group, consumer] = told.slice(groupAt(told) + 1);
+    const others = streamsIn(args).keys.filter((key) => !isServed(key));
+    return [command(told, 'same'), ...others.map((key) => createConsumer(key, group, consumer))];
+  }
+  const given = keys.flatMap((key, i) => (isServed(key) ? [i] : []));
+  if (given.length === 0) return null;
+  if (given.length === keys.length) return told === args ? 'verbatim' : one(told, 'same');
+  const at = (from: number): Buffer[] => given.map((i) => told[from + i]);
+  return one([...told.slice(0, first), ...at(first), ...at(first + keys.length)], 'same');
+};
+
+/** Where GROUP stands, which a group or a consumer may be called, too: the first one. */
+const groupAt = (args: readonly Buffer[]): number => args.findIndex((arg) => word(arg) === 'GROUP');
+
+/** The streams that it names, and where they begin. */
+function streamsIn(args: readonly Buffer[]): { readonly first: number; readonly keys: readonly Buffer[] } {
+  const after = groupAt(args) + 2;
+  const first = args.findIndex((arg, i) => i > after && word(arg) === 'STREAMS') + 1;
+  return { first, keys: args.slice(first, first + (args.length - first) / 2) };
+}
+
+/** The streams of which the reply has something. */
+function keysIn({ items, type }: Reply): readonly Buffer[] {
+  if (items === null) return [];
+  if (type === '%') return items.filter((_, i) => i % 2 === 0).map(({ data }) => data!);
+  return items.map((each) => each.items![0].data!);
+}
 
 function withoutBlock(args: readonly Buffer[]): readonly Buffer[] {
   const at = blockOption(args);
@@ -30,11 +76,9 @@ function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
       : items.length === 1
         ? items[0].items?.[0]
         : undefined;
-  // After what a group and its consumer may be named.
-  const first = args.findIndex((arg, i) => i > 3 && word(arg) === 'STREAMS') + 1;
-  const count = (args.length - first) / 2;
-  const at = args.findIndex((arg, i) => i >= first && woke?.data?.equals(arg) === true);
-  return at === -1 || at >= first + count ? args : [...args.slice(0, first), args[at], args[at + count]];
+  const { first, keys } = streamsIn(args);
+  const at = keys.findIndex((key) => woke?.data?.equals(key) === true);
+  return at === -1 ? args : [...args.slice(0, first), keys[at], args[first + at + keys.length]];
 }
 
 /** Where XADD's ID stands, after its options. */
@@ -88,12 +132,14 @@ const xclaim: EffectOf = (args, reply) => {
   return one([...args.slice(0, 4), '0', ...args.slice(5)], 'same');
 };
 
-const xautoclaim: EffectOf = (args, reply) => {
+const xautoclaim: EffectOf = (args, reply, _protocol, _probe, between) => {
   const [, entries, deleted] = reply.items!;
   const claimed = entries.items!.map(entryId);
   // Before Redis 7 a deleted entry is returned as nil, or, with JUSTID, as any other.
   if (claimed.includes(null) || deleted === undefined) return claimed.length === 0 ? null : 'copy';
   const effects: EffectCommand[] = [];
+  // XCLAIM creates the consumer that it gives something to.
+  if (claimed.length === 0 && createsOnClaim(between)) effects.push(createConsumer(args[1], args[2], args[3]));
   const justId = args.slice(6).some((arg) => word(arg) === 'JUSTID');
   if (claimed.length > 0)
     effects.push(
@@ -139,7 +185,7 @@ export const STREAMS: Rows = {
   xautoclaim: {
     effect: effect(
       xautoclaim,
-      '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied',
+      '`XCLAIM` of what was claimed, `XACK` of what was deleted. From Redis 7.2 on, `XGROUP CREATECONSUMER` where nothing was claimed. From a server before 7.0 with deleted entries, the key is copied',
       { form: deletedEntries },
     ),
     counts: 'stream',
@@ -157,7 +203,11 @@ export const STREAMS: Rows = {
   xreadgroup: {
     readKeys: streamKeys(true),
     blocking: { timeout: 'option', unit: 1 },
-    effect: effect(xreadgroup, 'without `BLOCK`', { least: 7 }),
+    effect: effect(
+      xreadgroup,
+      'without `BLOCK`; from Redis 7.2 on, `XGROUP CREATECONSUMER` where the consumer was created and found nothing',
+      { least: 7 },
+    ),
     namedByReply: true,
     takesOnly: true,
     counts: 'stream',

@@ -26,6 +26,7 @@ import { followOf, routeKeys, type Route } from '../routing.js';
 import { crossing } from './split.js';
 import type { BlockedCommand } from '../client-state.js';
 import type { CommandContext } from '../context.js';
+import type { Server } from '../../upstream/server.js';
 
 /** Where a command is to go, by the stages as they are when it sets out. */
 interface Way {
@@ -80,6 +81,8 @@ export class Blocked implements BlockedCommand {
   #writes = false;
   /** It was asked for what was there already. */
   #attempted = false;
+  /** At which server. */
+  #attemptedAt: Side | null = null;
   /** It is on the way to block. */
   #coming = false;
   /** The lane that carries it now. */
@@ -164,6 +167,7 @@ export class Blocked implements BlockedCommand {
     const lane = context.lanes.to(rule.authority);
     if (lane === null || !context.lanes.admits(lane, this.#keys, spec.write)) return true;
     this.#attempted = true;
+    this.#attemptedAt = rule.authority;
     context.flow.holdOpen(false);
     if (follow === WRITE) sequencer.suspects.note(context.client.db, attempt.frame, 0);
     const sink: Sink = {
@@ -312,6 +316,7 @@ export class Blocked implements BlockedCommand {
       follow,
     );
     followUp.mustCopy = mixed;
+    if (follow === WRITE && this.#createsUnseen(lane.server)) sequencer.suspects.operation(followUp, 'copy');
     const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
       if (waiter === null) return;
@@ -354,6 +359,11 @@ export class Blocked implements BlockedCommand {
       );
     sequencer.submit(operation, lane);
     waking?.answered();
+  }
+
+  /** Whether it creates its consumer as it blocks: not so where it was asked before without blocking. */
+  #createsUnseen({ side, createsConsumers }: Server): boolean {
+    return this.spec.name === 'xreadgroup' && createsConsumers && this.#attemptedAt !== side;
   }
 
   /** What two clients of different domains take may be sent to the mirror in any order. */

@@ -23,6 +23,8 @@ interface Case {
   readonly protocol?: 2 | 3;
   /** The reply to the probe. */
   readonly probe?: string;
+  /** Whether the authority, and the mirror, create consumers that find nothing; absent: they do the same. */
+  readonly creates?: readonly [authority: boolean, mirror: boolean];
 }
 
 const split = (command: string): Buffer[] => command.split(' ').map((word) => Buffer.from(word));
@@ -53,8 +55,12 @@ function assertTold(effect: Effect, told: Expected, shown: string): void {
   );
 }
 
-function check(of: EffectOf, { asked, reply, told, protocol = 2, probe }: Case): void {
-  const effect = of(split(asked), decoded(reply), protocol, probe === undefined ? undefined : decoded(probe));
+function check(of: EffectOf, { asked, reply, told, protocol = 2, probe, creates }: Case): void {
+  const between = creates && {
+    authority: { createsConsumers: creates[0] },
+    mirror: { createsConsumers: creates[1] },
+  };
+  const effect = of(split(asked), decoded(reply), protocol, probe === undefined ? undefined : decoded(probe), between);
   assertTold(effect, told, `${asked} → ${JSON.stringify(reply)}`);
 }
 
@@ -70,8 +76,63 @@ const conditional = (name: string): Case[] => [
   { asked: `${name} k 100 XX LT`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
 ];
 
+const FOUND_IN_X = array(array(bulk('x'), array(ENTRY)));
+const ASKED_TWO = 'XREADGROUP GROUP g c STREAMS y x > >';
+const created = (key: string): Sent => [`XGROUP CREATECONSUMER ${key} g c`, null];
+/** Consumers that find nothing. */
+const CONSUMERS: readonly Case[] = [
+  {
+    asked: ASKED_TWO,
+    reply: NIL_ARRAY,
+    told: [[ASKED_TWO, 'same'], created('y'), created('x')],
+    creates: [true, false],
+  },
+  { asked: ASKED_TWO, reply: FOUND_IN_X, told: [[ASKED_TWO, 'same'], created('y')], creates: [true, false] },
+  {
+    asked: ASKED_TWO,
+    reply: map(bulk('x'), array(ENTRY)),
+    protocol: 3,
+    told: [[ASKED_TWO, 'same'], created('y')],
+    creates: [true, false],
+  },
+  {
+    asked: 'XREADGROUP GROUP g c BLOCK 0 STREAMS y x > >',
+    reply: FOUND_IN_X,
+    told: [['XREADGROUP GROUP g c STREAMS x >', 'same'], created('y')],
+    creates: [true, false],
+  },
+  {
+    asked: 'XREADGROUP GROUP group streams STREAMS streams >',
+    reply: NIL_ARRAY,
+    told: [
+      ['XREADGROUP GROUP group streams STREAMS streams >', 'same'],
+      ['XGROUP CREATECONSUMER streams group streams', null],
+    ],
+    creates: [true, false],
+  },
+  { asked: ASKED_TWO, reply: NIL_ARRAY, told: 'verbatim', creates: [true, true] },
+  { asked: ASKED_TWO, reply: NIL_ARRAY, told: null, creates: [false, true] },
+  { asked: ASKED_TWO, reply: FOUND_IN_X, told: [['XREADGROUP GROUP g c STREAMS x >', 'same']], creates: [false, true] },
+  {
+    asked: 'XAUTOCLAIM x g c 0 0',
+    reply: array(bulk('0-0'), '*0\r\n', bulks('1-1')),
+    told: [created('x'), ['XACK x g 1-1', null]],
+    creates: [true, true],
+  },
+  { asked: 'XAUTOCLAIM x g c 0 0', reply: array(bulk('0-0'), '*0\r\n', '*0\r\n'), told: null, creates: [false, true] },
+];
+
 const CASES: readonly Case[] = [
+  ...CONSUMERS,
   ...['EXPIRE', 'PEXPIRE', 'EXPIREAT', 'PEXPIREAT'].flatMap(conditional),
+
+  { asked: 'SET k v EX 10 IFEQ nx', reply: OK, told: [['SET k v EX 10', 'same']] },
+  { asked: 'SET k v IFEQ old', reply: NIL, told: null },
+  { asked: 'SET k v IFEQ old GET', reply: bulk('old'), told: 'copy' },
+  { asked: 'DELIFEQ k v', reply: integer(1), told: [['DEL k', 'same']] },
+  { asked: 'DELIFEQ k v', reply: integer(0), told: null },
+  { asked: 'MSETEX 2 a 1 b 2 EX 10', reply: integer(1), told: 'copy' },
+  { asked: 'MSETEX 1 a 1 NX', reply: integer(0), told: null },
 
   { asked: 'SET k v NX', reply: OK, told: 'verbatim' },
   { asked: 'SET k v GET', reply: bulk('old'), told: 'verbatim' },
@@ -206,6 +267,11 @@ const CASES: readonly Case[] = [
   { asked: 'GEORADIUSBYMEMBER g m 3 km STOREDIST d', reply: integer(1), told: 'copy' },
   { asked: 'GEOSEARCHSTORE d g FROMMEMBER m BYRADIUS 3 km', reply: integer(1), told: 'copy' },
   { asked: 'RESTORE k 0 payload', reply: OK, told: 'copy' },
+  ...['VADD k VALUES 1 1 e', 'VREM k e', 'VSETATTR k e {}'].map((asked): Case => ({
+    asked,
+    reply: integer(1),
+    told: 'copy',
+  })),
   copiedField('HEXPIRE h 10 FIELDS 1 f'),
   copiedField('HPEXPIRE h 10 FIELDS 1 f'),
   copiedField('HEXPIREAT h 10 FIELDS 1 f'),
@@ -213,7 +279,13 @@ const CASES: readonly Case[] = [
   copiedField('HPERSIST h FIELDS 1 f'),
   copiedField('HSETEX h EX 10 FIELDS 1 f v'),
   copiedField('HGETEX h EX 10 FIELDS 1 f'),
-  copiedField('HGETDEL h FIELDS 1 f'),
+  copiedField('HGETEX h FIELDS 1 f PERSIST'),
+  { asked: 'HEXPIRE h 10 NX FIELDS 2 f g', reply: array(integer(0), integer(-2)), told: null },
+  { asked: 'HPERSIST h FIELDS 2 f g', reply: array(integer(-1), integer(-2)), told: null },
+  { asked: 'HSETEX h FNX FIELDS 2 f v ex w', reply: integer(1), told: [['HSET h f v ex w', null]] },
+  { asked: 'HSETEX h FNX EX 10 FIELDS 1 f v', reply: integer(0), told: null },
+  { asked: 'HGETEX h FIELDS 2 ex px', reply: bulks('v', 'w'), told: null },
+  { asked: 'HGETDEL h FIELDS 2 f g', reply: array(bulk('v'), NIL), told: [['HDEL h f g', null]] },
 
   { asked: 'PUBLISH c m', reply: integer(3), told: [['PUBLISH c m', null]] },
   { asked: 'SPUBLISH c m', reply: integer(3), told: [['SPUBLISH c m', null]] },
