@@ -120,6 +120,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     mirror,
     reservations,
     suspects,
+    fieldTtls,
     unsupported,
     elsewhere,
     clockAheadMs,
@@ -141,6 +142,11 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     [sum(allowed) > 0, 'allowed', list(allowed)],
     [sum(inconclusive) > 0, 'inconclusive', list(inconclusive)],
     [suspects.total > 0, 'suspects', `${count(suspects.total, 'key')}: ${list(suspects.byReason)}`],
+    [
+      fieldTtls !== null && fieldTtls.stripped > 0,
+      'field TTLs',
+      `${count(fieldTtls?.keys ?? 0, 'key')} with fields that expire; copies have left out ${count(fieldTtls?.stripped ?? 0, 'TTL')}`,
+    ],
     [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HELD', reserved(reservations)],
     ...SIDES.map((side): [boolean, string, string] => [
       sum(shard.clientErrors[side]) > 0,

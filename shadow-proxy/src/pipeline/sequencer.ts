@@ -29,7 +29,14 @@ import { ScriptEffects } from './script-effects.js';
 import type { Scripts } from '../script/catalog.js';
 import type { Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
-import { REPLY_LOST, type ExpiryEdges, type SuspectKeys, type Suspicion, type Verdicts } from './suspicion.js';
+import {
+  REPLY_LOST,
+  type ExpiryEdges,
+  type FieldTtls,
+  type SuspectKeys,
+  type Suspicion,
+  type Verdicts,
+} from './suspicion.js';
 import { Wakeup } from './wakeup.js';
 
 export interface SequencerOptions {
@@ -67,6 +74,7 @@ export class Sequencer implements LaneEvents {
   readonly effects: Effects;
   readonly scriptEffects: ScriptEffects;
   readonly expiry: ExpiryEdges;
+  readonly fieldTtls: FieldTtls | null;
   readonly verdicts: Verdicts;
   readonly #confirmations: Readonly<Record<Side, Confirmations>>;
   #barred = false;
@@ -106,10 +114,11 @@ export class Sequencer implements LaneEvents {
         turn,
       );
     this.mirrors = { source: mirror('source'), target: mirror('target') };
-    const { suspects, verdicts, expiry } = options.suspicion(this);
+    const { suspects, verdicts, expiry, fieldTtls } = options.suspicion(this);
     this.suspects = suspects;
     this.verdicts = verdicts;
     this.expiry = expiry;
+    this.fieldTtls = fieldTtls;
   }
 
   /** Effects dropped because the queue was full, since the start; their keys are suspects. */

@@ -1,5 +1,7 @@
 /** What the order reports of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
 import type { Command } from '../command/command.js';
+import type { Workload } from '../route/router.js';
+import type { Side } from '../route/stage.js';
 import type { Server } from '../upstream/server.js';
 import type { Operation } from './operation.js';
 
@@ -64,7 +66,37 @@ export interface ExpiryEdges {
   asksAbout(db: number, key: Buffer): boolean;
 }
 
+/** A key that has times to live of fields. */
+export interface TimedKey {
+  readonly db: number;
+  readonly key: Buffer;
+  readonly workload: Workload;
+}
+
+/** Fields of hashes that expire at one server, and whose times to live the other cannot hold: copies have none. */
+export interface FieldTtls {
+  /** How many times to live copies have left out. */
+  readonly stripped: number;
+  /** Keys that have any, as far as is known. */
+  readonly size: number;
+  /** What the server's clock shows at the least, in Unix ms. */
+  now(side: Side): number;
+  /**
+   * A key is copied without them.
+   * @param next when the next field expires, in Unix ms by that server's clock; Infinity for none
+   * @param expired fields that have expired there, and are not removed yet
+   * @returns whether the copy holds for a while
+   */
+  copied(key: TimedKey, side: Side, fields: number, expired: number, next: number): boolean;
+  /** The key has none. */
+  forget(key: Pick<TimedKey, 'db' | 'key'>): void;
+  moved(fromDb: number, from: Buffer, toDb: number, to: Buffer): void;
+  swapped(a: number, b: number): void;
+}
+
 export interface Suspicion {
+  /** Null where such a hash is not copied at all. */
+  readonly fieldTtls: FieldTtls | null;
   readonly suspects: SuspectKeys;
   readonly verdicts: Verdicts;
   readonly expiry: ExpiryEdges;

@@ -38,7 +38,7 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, onAuthorityChange, threads, sockets, failover, limits } = file;
+  const { topology, onAuthorityChange, hashFieldTtl, threads, sockets, failover, limits } = file;
   const { ledger, gates, knownClients, knownUsers } = file;
   if ((file.shards === undefined) === (file.cluster === undefined))
     problems.push(
@@ -61,6 +61,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     gates,
     topology,
     onAuthorityChange,
+    hashFieldTtl,
     threads,
     sockets,
     failover,

@@ -54,6 +54,11 @@ export interface Plan {
    * is taken as it is.
    */
   readonly onAuthorityChange: 'ask' | 'accept';
+  /**
+   * Hashes whose fields expire, which the target cannot hold: such a key is not copied, or copied without the fields'
+   * times to live.
+   */
+  readonly hashFieldTtl: 'refuse' | 'strip';
   /** Front threads of each shard. */
   readonly threads: 'auto' | number;
   /** Whether the native module may read and write the clients' sockets. */

@@ -37,6 +37,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
   ['onAuthorityChange', (plan) => plan.onAuthorityChange],
+  ['hashFieldTtl', (plan) => plan.hashFieldTtl],
   ['threads', (plan) => plan.threads],
   ['sockets', (plan) => plan.sockets],
   ['opentelemetry', (plan) => plan.opentelemetry],

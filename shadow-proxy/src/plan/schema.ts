@@ -405,6 +405,12 @@ export const planSchema = z.strictObject({
     .describe(
       'When an authority was restarted or replaced (run ID changed). With ask, repairs are frozen until the operator decides. With accept, its data is accepted, and keys that it lost are deleted on the mirror',
     ),
+  hashFieldTtl: z
+    .enum(['refuse', 'strip'])
+    .default('refuse')
+    .describe(
+      'Hashes whose fields have a TTL (Redis 7.4, Valkey 9), which KeyDB cannot hold. With refuse, such a key stays a suspect and blocks the change to live. With strip, it is copied without these TTLs: each expiry of a field at the source is one more copy of the key. Once the target answers, its fields do not expire any more',
+    ),
   failover: failover.default('manual'),
   topology: z
     .strictObject({

@@ -37,6 +37,7 @@ import { drained, Flipper } from '../stages/flip.js';
 import { Journal } from '../storage/journal.js';
 import { Adjudicator, type Finding } from '../suspects/adjudicator.js';
 import { Expiry } from '../suspects/expiry.js';
+import { FieldTtlTracker } from '../suspects/field-ttls.js';
 import { Suspects } from '../suspects/suspects.js';
 import { SuspectTracker } from '../suspects/tracker.js';
 import { SuspectWorkloads } from '../suspects/workloads.js';
@@ -125,7 +126,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
   const suspectWorkloads = new SuspectWorkloads(router, journal);
   const authorities = new Authorities(router, () => void events.emit('thawed'));
   const mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
-  const { adjudicator, sequencer } = sequencerOf(options, ground, {
+  const { adjudicator, sequencer, fieldTtls } = sequencerOf(options, ground, {
     servers,
     router,
     journal,
@@ -144,6 +145,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     authorities,
     adjudicator,
     sequencer,
+    fieldTtls,
     mirrorLimits,
     keeper,
   };
@@ -163,11 +165,11 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
 
 /** The adjudicator asks the order, and the order asks the adjudicator: they are made together. */
 function sequencerOf(
-  { ledger, observer }: ShardOptions,
+  { plan, ledger, observer }: ShardOptions,
   { events }: Ground,
   by: Omit<SequencerOptions, 'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'journal' | 'observer'> &
     Pick<Order, 'journal' | 'suspects'>,
-): Pick<Order, 'adjudicator' | 'sequencer'> {
+): Pick<Order, 'adjudicator' | 'sequencer' | 'fieldTtls'> {
   const { router, suspects, journal } = by;
   const found = (finding: Finding): void =>
     ledger.record({
@@ -175,22 +177,25 @@ function sequencerOf(
       pattern: finding.key && (router.named(finding.workload)?.patternOf(finding.key) ?? null),
     });
   let adjudicator!: Adjudicator;
+  let fieldTtls: FieldTtlTracker | null = null;
   const sequencer = new Sequencer({
     ...by,
     table: new CommandTable(),
     scripts: new Scripts(),
     suspicion: (order) => {
+      fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(order, journal) : null;
       adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'), observer);
       return {
         verdicts: adjudicator,
         suspects: new SuspectTracker({ sequencer: order, suspects, adjudicator, journal }),
         expiry: new Expiry(order),
+        fieldTtls,
       };
     },
     mirrorChanged: (side, up) => void events.emit('mirror', side, up),
     observer,
   });
-  return { adjudicator, sequencer };
+  return { adjudicator, sequencer, fieldTtls };
 }
 
 function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: Ground & Order): Users {
@@ -362,12 +367,14 @@ function connect(parts: Parts): void {
   events.on('suspect', (suspect) => trust.since?.marked(suspect));
   events.on('suspect', (suspect) => repairer.marked(suspect));
   events.on('carry', () => keeper.carry());
+  events.on('carry', () => parts.fieldTtls?.carry());
   events.on('carry', () => clients.blocked.forEach((blocked) => blocked.note()));
   events.on('reaped', () => repairer.wake());
   events.on('thawed', () => repairer.wake());
   events.on('mirror', (_side, up) => up && repairer.wake());
   events.on('moved', () => startMirrors(parts.sequencer));
   events.on('moved', () => trust.moved());
+  events.on('moved', () => parts.fieldTtls?.stagesMoved());
   events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
   events.on('down', (side) => flipper.down(side));
   events.on('down', (side) => failover.down(side, monitor.silentMs(side)));
@@ -390,6 +397,10 @@ function logServers({ events, logger }: Parts): void {
   events.on('usable', ({ side, problem }) => {
     if (problem === null) logger.info({ server: side }, 'the server is usable again');
     else logger.error({ server: side, problem }, 'the server cannot be used');
+  });
+  events.on('identified', ({ side, missing }) => {
+    for (const { name, without } of missing)
+      logger.warn({ server: side, command: name }, `the server refuses ${name} to the proxy: ${without}`);
   });
   events.on('full', ({ side }) =>
     logger.warn(

@@ -62,6 +62,7 @@ export function factsOf(parts: Observed): ShardFacts {
       flips: parts.flipper.flips,
       frozen: parts.authorities.frozen,
       movedSlots: parts.slotWatch.describe(),
+      fieldTtls: sequencer.fieldTtls && { keys: sequencer.fieldTtls.size, stripped: sequencer.fieldTtls.stripped },
       counting: clients.counterWatch.snapshot(),
       outage: failover.snapshot((side) => monitor.silentMs(side)),
       failovers: failover.count,

@@ -24,6 +24,7 @@ import type { Journal } from '../storage/journal.js';
 import type { Author } from '../storage/sealed.js';
 import type { StateStore } from '../storage/state.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
+import type { FieldTtlTracker } from '../suspects/field-ttls.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Series } from '../telemetry/series.js';
@@ -67,6 +68,8 @@ export interface Order {
   readonly authorities: Authorities;
   readonly adjudicator: Adjudicator;
   readonly sequencer: Sequencer;
+  /** Null unless the plan says `hashFieldTtl: strip`. */
+  readonly fieldTtls: FieldTtlTracker | null;
   /** `queueBytes` changes with a reload. */
   readonly mirrorLimits: { queueBytes: number; readonly batchMs: number };
   readonly keeper: StateKeeper;

@@ -179,6 +179,7 @@ class RunningShard implements Shard {
   async drain(timeoutMs: number): Promise<boolean> {
     const { listener, clients, sequencer, suspects, adjudicator, authorities, collector, regional, keeper } =
       this.parts;
+    const { fieldTtls } = sequencer;
     this.#stopping = true;
     void listener.close();
     const deadline = performance.now() + timeoutMs;
@@ -195,7 +196,8 @@ class RunningShard implements Shard {
     await Promise.race([collector.watchLosses(), timedOut]);
     await Promise.race([regional?.leave().catch(() => undefined), timedOut]);
     const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0;
-    if (clean) await keeper.ended();
+    // The journal names keys with fields that expire: the next process has to know of them.
+    if (clean && (fieldTtls?.size ?? 0) === 0) await keeper.ended();
     return clean;
   }
 
@@ -214,6 +216,7 @@ class RunningShard implements Shard {
     for (const part of [parts.admitted, parts.jobs, parts.collector, clients.counterWatch]) part.close();
     clients.limits.end();
     parts.repairer.close();
+    parts.fieldTtls?.close();
     for (const reader of [...Object.values(sharing.readers), ...sharing.neighbours]) reader.close();
     const closed = parts.listener.close();
     for (const session of clients.sessions.values()) session.destroy();

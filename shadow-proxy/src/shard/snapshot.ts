@@ -59,6 +59,7 @@ type Plain = Pick<
   | 'flips'
   | 'frozen'
   | 'movedSlots'
+  | 'fieldTtls'
   | 'counting'
   | 'outage'
   | 'failovers'

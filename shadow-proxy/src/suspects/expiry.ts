@@ -206,6 +206,9 @@ export class Expiry implements ExpiryEdges {
       ? this.#hash(Number(args[2].toString()), args[1])
       : this.#hash(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
     this.#deadlines.copy(from, to);
+    const { fieldTtls } = this.sequencer;
+    if (moves) fieldTtls?.moved(db, args[1], Number(args[2].toString()), args[1]);
+    else fieldTtls?.moved(db, args[1], option === -1 ? db : Number(args[option + 1].toString()), args[2]);
   }
 
   /** SWAPDB: what one database held is in the other now, with its times to live. */
@@ -214,6 +217,7 @@ export class Expiry implements ExpiryEdges {
     const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
     const [first, second] = [this.#noted.get(a) ?? a, this.#noted.get(b) ?? b];
     this.#noted.set(a, second).set(b, first);
+    this.sequencer.fieldTtls?.swapped(a, b);
   }
 
   #hash(db: number, buffer: Buffer, start?: number, end?: number): number {
@@ -222,11 +226,16 @@ export class Expiry implements ExpiryEdges {
 
   /** A script may have given times to live; only the servers can tell which. */
   #run(operation: Operation, command: Command): void {
-    if (this.sequencer.scripts.find(command.args)?.setsTtl === false) return;
+    const script = this.sequencer.scripts.find(command.args);
+    const movesFields =
+      (this.sequencer.fieldTtls?.size ?? 0) > 0 && script?.called.some((name) => MOVING.has(name)) === true;
+    if (script?.setsTtl === false && !movesFields) return;
     const keys: Buffer[] = [];
     this.sequencer.keys.eachOf(command, (key, access) => {
       if ((access & WRITES) !== 0) keys.push(Buffer.from(key));
     });
+    if (movesFields) for (const key of keys) this.sequencer.suspects.key(operation.db, key, 'field-ttl');
+    if (script?.setsTtl === false) return;
     for (const key of keys) {
       const hash = this.#hash(operation.db, key);
       if (this.#measuring.has(hash)) this.#measuring.set(hash, true);
@@ -262,6 +271,8 @@ export class Expiry implements ExpiryEdges {
   }
 }
 
+/** What takes a hash with its fields' times to live to another key. */
+const MOVING: ReadonlySet<string> = new Set(['rename', 'renamenx', 'copy', 'move', 'restore']);
 const [ZERO, THREE, CR] = ['0'.charCodeAt(0), '3'.charCodeAt(0), 13];
 const [E, G, P, T, X] = ['e', 'g', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
 

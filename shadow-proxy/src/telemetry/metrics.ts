@@ -191,6 +191,12 @@ export const METRICS: readonly Metric[] = [
     (s) => one(s.reservations.longestWaitMs / 1000),
   ),
   gauge('suspects', 'Suspect keys', ['reason'], (s) => byName('reason', s.suspects.byReason)),
+  gauge('field_ttl_keys', 'Keys that have fields with a TTL, which the mirror has without it', [], (s) =>
+    one(s.fieldTtls?.keys ?? 0),
+  ),
+  counter('field_ttls_stripped_total', 'TTLs of fields that copies have left out: again with each copy', [], (s) =>
+    one(s.fieldTtls?.stripped ?? 0),
+  ),
   gauge(
     'bypassing_clients',
     'Clients that are connected to the source directly, bypassing the proxy; absent where the source does not list them',

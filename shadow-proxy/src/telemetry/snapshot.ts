@@ -61,6 +61,14 @@ export interface MirrorSnapshot {
   readonly connected: boolean;
 }
 
+/** Hashes whose fields expire, and which the mirror has without that. */
+export interface FieldTtlsSnapshot {
+  /** Keys that have such fields, as far as is known. */
+  readonly keys: number;
+  /** TTLs of fields that copies have left out since the start: again with each copy of a key. */
+  readonly stripped: number;
+}
+
 export interface SuspectsSnapshot {
   /** Keys that are suspect now. */
   readonly total: number;
@@ -279,6 +287,8 @@ export interface ShardSnapshot {
   readonly mirror: MirrorSnapshot;
   readonly reservations: ReservationsSnapshot;
   readonly suspects: SuspectsSnapshot;
+  /** Null unless the plan says `hashFieldTtl: strip`. */
+  readonly fieldTtls: FieldTtlsSnapshot | null;
   readonly workloads: readonly WorkloadSnapshot[];
   /** Changes of stage that were carried out. */
   readonly flips: number;

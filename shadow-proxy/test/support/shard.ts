@@ -62,6 +62,8 @@ export interface TestShardOptions {
   /** For `rediss://` servers. */
   readonly sourceTls?: Partial<Certificates>;
   readonly targetTls?: Partial<Certificates>;
+  /** More fields of the plan, such as `hashFieldTtl`. */
+  readonly plan?: Readonly<Record<string, unknown>>;
   /** More fields of the plan's shard, such as `owns`. */
   readonly shard?: Readonly<Record<string, unknown>>;
   /** As in `launch`. */
@@ -170,6 +172,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     admin: { listen: '127.0.0.1:0' },
     state: stateDir,
     ledger: { redact: false },
+    ...options.plan,
   };
 }
 

@@ -90,6 +90,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   flips: 0,
   frozen: null,
   movedSlots: '',
+  fieldTtls: null,
   counting: [],
   outage: null,
   failovers: 0,

@@ -1,15 +1,44 @@
 /** Commands about hashes. */
-import { copied, effect, one, type EffectOf } from '../effect.js';
+import { text } from '../../resp/decode.js';
+import { effect, one, word, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
 
 /** Likewise INCRBYFLOAT. */
 const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
 
-/** What they did to the fields' times to live; a copy says where the mirror cannot hold it. */
-const expiringFields = effect(
-  copied,
-  'the key is copied; a hash with fields that expire cannot be copied, and stays a suspect',
-);
+/** The mirror cannot hold a time to live of a field: the plan says what a copy makes of it. */
+const TOLD = 'the key is copied; the plan (`hashFieldTtl`) says what becomes of the TTLs of its fields';
+
+/** Nothing where no field was changed: the numbers in the reply that say so. */
+const changes =
+  (...nothing: string[]): EffectOf =>
+  (_args, reply) =>
+    reply.items?.every((item) => nothing.includes(text(item))) === true ? null : 'copy';
+
+/** HEXPIRE: no such field, or the condition was not met. */
+const expires = effect(changes('-2', '0'), TOLD);
+
+/** The arguments behind FIELDS and their number, `per` for each field; and all others, which are options. */
+function parted(args: readonly Buffer[], per: number): { fields: readonly Buffer[]; options: readonly Buffer[] } {
+  const at = args.findIndex((arg, i) => i > 1 && word(arg) === 'FIELDS') + 2;
+  const end = at + per * Number(args[at - 1].toString('latin1'));
+  return { fields: args.slice(at, end), options: [...args.slice(2, at - 2), ...args.slice(end)] };
+}
+
+const setsTtl = (options: readonly Buffer[]): boolean =>
+  options.some((option) => /^(EX|PX|EXAT|PXAT|PERSIST)$/.test(word(option)));
+
+/** HGETEX only reads where it is given no time to live. */
+const hgetex: EffectOf = (args) => (setsTtl(parted(args, 1).options) ? 'copy' : null);
+
+/** HSETEX is an HSET where it is given no time to live, and its condition was met. */
+const hsetex: EffectOf = (args, reply) => {
+  if (text(reply) === '0') return null;
+  const { fields, options } = parted(args, 2);
+  return setsTtl(options) ? 'copy' : one(['HSET', args[1], ...fields], null);
+};
+
+const hgetdel: EffectOf = (args) => one(['HDEL', args[1], ...parted(args, 1).fields], null);
 
 export const HASHES: Rows = {
   hdel: { repeatable: inScript('k(v)', 'number') },
@@ -23,28 +52,12 @@ export const HASHES: Rows = {
   hset: { repeatable: inScript('k(vv)', 'number') },
   hsetnx: { counts: 'lock', repeatable: inScript('kvv', 'number') },
   hstrlen: { repeatable: inScript('kv', 'number') },
-  hexpire: {
-    effect: expiringFields,
-  },
-  hpexpire: {
-    effect: expiringFields,
-  },
-  hexpireat: {
-    effect: expiringFields,
-  },
-  hpexpireat: {
-    effect: expiringFields,
-  },
-  hpersist: {
-    effect: expiringFields,
-  },
-  hsetex: {
-    effect: expiringFields,
-  },
-  hgetex: {
-    effect: expiringFields,
-  },
-  hgetdel: {
-    effect: expiringFields,
-  },
+  hexpire: { effect: expires },
+  hexpireat: { effect: expires },
+  hgetdel: { effect: effect(hgetdel, '`HDEL` of its fields') },
+  hgetex: { effect: effect(hgetex, `without a TTL option nothing; otherwise ${TOLD}`) },
+  hpersist: { effect: effect(changes('-2', '-1'), TOLD) },
+  hpexpire: { effect: expires },
+  hpexpireat: { effect: expires },
+  hsetex: { effect: effect(hsetex, `without a TTL option \`HSET\`; otherwise ${TOLD}`) },
 };

@@ -25,8 +25,9 @@ import {
   WRITE,
   type Sink,
 } from '../../pipeline/operation.js';
-import { otherSide } from '../../route/stage.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
+import { otherSide } from '../../route/stage.js';
+import { withoutFieldTtls } from './field-ttl.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
 import { COMMAND_BYTES } from './put.js';
 import { Puts } from './puts.js';
@@ -64,7 +65,8 @@ export interface CopyEvents<K extends CopiedKey> {
   /** The copies, so large together, are in the mirror's order: from here on they hold. */
   ordered(bytes: number): void;
   /**
-   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. `gone` where the
+   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated, or a field of it
+   * is about to expire. `gone` where the
    * authority does not have the key: `deleted` from the mirror, or on neither.
    */
   confirmed(key: K, late: boolean, gone: 'deleted' | 'neither' | null): void;
@@ -81,6 +83,8 @@ export interface CopyEvents<K extends CopiedKey> {
 /** Copies in flight. Their starter has the keys' turn in the order of their lanes. */
 export class Copy<K extends CopiedKey> implements Sink {
   #askedAt = 0;
+  /** Keys of which a field is about to expire. */
+  readonly #unsettled = new Set<K>();
 
   /** @param keys of the lane's database, and not so large that they must not be read together */
   constructor(
@@ -98,8 +102,8 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.events.answered();
     this.#askedAt = operation.submittedAt;
     const replies = new Scalars(buffer, start);
-    const { isCluster } = this.sequencer.servers[otherSide(this.lane.server.side)].endpoint;
-    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !isCluster);
+    const { endpoint, fieldTtlForm } = this.sequencer.servers[otherSide(this.lane.server.side)];
+    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !endpoint.isCluster, fieldTtlForm);
     for (const key of this.keys) {
       const held = readHeld(replies);
       if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);
@@ -108,7 +112,15 @@ export class Copy<K extends CopiedKey> implements Sink {
     if (puts.replies > 0) this.#append(operation, puts);
   }
 
-  #put(key: K, held: Held, puts: Puts<K>): void {
+  #put(key: K, read: Held, puts: Puts<K>): void {
+    let held = read;
+    try {
+      const plain = withoutFieldTtls(this.sequencer, this.lane.server.side, key, read);
+      held = plain.held;
+      if (!plain.settled) this.#unsettled.add(key);
+    } catch (error) {
+      return this.#fail(key, 'payload', (error as Error).message);
+    }
     if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true)
       return this.events.kept?.(key);
     try {
@@ -149,7 +161,7 @@ export class Copy<K extends CopiedKey> implements Sink {
       if (refusal !== null)
         return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
       this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
-      this.events.confirmed(key, late && pttl > 0, gone);
+      this.events.confirmed(key, (late && pttl > 0) || this.#unsettled.has(key), gone);
     });
   }
 

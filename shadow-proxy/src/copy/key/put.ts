@@ -3,6 +3,8 @@ import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
 import { checkFooter, FOOTER } from '../rdb/footer.js';
+import type { FieldTtlForm } from '../rdb/encode.js';
+import { mayExpireFields, withFieldTtls } from '../rdb/field-ttl.js';
 import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { Span } from '../rdb/span.js';
 import { openString, transcode } from '../rdb/transcode.js';
@@ -35,12 +37,14 @@ export interface Put<K> {
  * Adds the commands that make the mirror hold the same. A string goes as what it is: half the work of a RESTORE on
  * either side. What is restored gets its time to live by itself: KeyDB, and Redis before 7, write RESTORE into their
  * append-only file as they got it, and the time to live would begin again with each restart.
+ * @param form how the mirror writes TTLs of fields; null where it has none
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
  */
 export function put<K extends Pick<CopiedKey, 'key'>>(
   key: K,
   { payload, pttl: told }: Held,
   to: CommandWriter,
+  form: FieldTtlForm | null = null,
 ): Put<K> {
   const pttl = payload === null ? -2 : told;
   const name = key.key;
@@ -52,7 +56,7 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   }
   const isString = payload![0] === WRITTEN.string;
   if (isString) putString(name, payload!, pttl === -1 ? 3 : 5, to);
-  else putOther(name, payload!, to);
+  else putOther(name, payload!, to, form);
   if (pttl === -1) return timeless;
   if (isString) to.raw(PX);
   else to.raw(PEXPIRE).argument(name);
@@ -94,10 +98,11 @@ function putValue(taken: Buffer | null, to: CommandWriter): void {
 
 const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
-function putOther(name: Buffer, payload: Buffer, to: CommandWriter): void {
+function putOther(name: Buffer, payload: Buffer, to: CommandWriter, form: FieldTtlForm | null): void {
   const version = checkFooter(payload);
   const size = repackHash(payload, version, RDB_VERSION, repacked);
-  const restored = size > 0 ? null : transcode(payload, RDB_VERSION, version);
+  const timed = form !== null && mayExpireFields(payload);
+  const restored = timed ? withFieldTtls(payload, form) : size > 0 ? null : transcode(payload, RDB_VERSION, version);
   to.raw(RESTORE).argument(name).raw(FOR_EVER);
   if (restored === null) to.argument(repacked, 0, size);
   else to.argument(restored);

@@ -7,6 +7,7 @@
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
+import type { FieldTtlForm } from '../rdb/encode.js';
 import { isLastingString, isRemoval, putPair, put, refusalOf, shortened, type Put } from './put.js';
 
 const MSET = Buffer.from('$4\r\nMSET\r\n');
@@ -35,10 +36,12 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
   /**
    * @param bytes that all of it takes, about
    * @param together whether one command may set several keys: a cluster's node takes keys of one slot only
+   * @param form as of `put`
    */
   constructor(
     bytes: number,
     private readonly together: boolean,
+    private readonly form: FieldTtlForm | null = null,
   ) {
     this.#pairs = new CommandWriter(bytes >> 1);
     this.#commands = new CommandWriter(bytes >> 1);
@@ -49,7 +52,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
     if (this.together && isLastingString(held)) {
       putPair(key.key, held.payload, this.#pairs);
       this.#strings.push(key);
-    } else this.#others.push(put(key, held, this.#commands));
+    } else this.#others.push(put(key, held, this.#commands, this.form));
   }
 
   get keys(): K[] {

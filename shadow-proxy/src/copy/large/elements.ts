@@ -4,7 +4,6 @@
  * from its own chunk on, or from the write that removed it; and one that came later is right from the beginning.
  */
 import { isNull, text, type Reply } from '../../resp/decode.js';
-import { CopyError } from '../key/copier.js';
 import type { Written } from './meanwhile.js';
 import type { ChunkLimits, Command, Parts } from './parts.js';
 import type { KeySize } from './size.js';
@@ -24,7 +23,7 @@ interface ElementType {
   /** Reads these elements; `knows` shows what commands the authority has. */
   reads(key: Buffer, elements: readonly Buffer[], knows: (name: string) => boolean): readonly Command[];
   /** For each element what it takes to set it; null where it is not there. */
-  values(replies: readonly Reply[], elements: readonly Buffer[]): readonly (readonly Buffer[] | null)[];
+  values(replies: readonly Reply[], elements: readonly Buffer[], parts: Parts): readonly (readonly Buffer[] | null)[];
   readonly set: string;
   /** What writes mean that are not about single elements; elements to be read once more go into `doubtful`. */
   readonly written?: (parts: Parts, uncertain: Map<string, Buffer>) => Written;
@@ -42,9 +41,8 @@ const HASH: ElementType = {
     ['HMGET', key, ...fields],
     ...(knows('hpttl') ? [['HPTTL', key, 'FIELDS', fields.length, ...fields]] : []),
   ],
-  values: ([values, ttls], fields) => {
-    if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0))
-      throw new CopyError('payload', 'it has fields with a TTL, which cannot be copied in chunks');
+  values: ([values, ...ttls], fields, parts) => {
+    parts.fieldsExpire((ttls[0]?.items ?? []).map((ttl) => Number(text(ttl))).filter((ms) => ms >= 0));
     return values.items!.map((value, i) => (isNull(value) ? null : [fields[i], value.data!]));
   },
 };
@@ -83,7 +81,7 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
     await parts.at(
       type.reads(parts.key, elements, (name) => commands.has(name)),
       (replies, pttl) => {
-        const values = type.values(replies, elements);
+        const values = type.values(replies, elements, parts);
         const effects = effectsOf(type, parts.key, elements, values);
         const present = values.filter((value) => value !== null).length;
         parts.elements += present;

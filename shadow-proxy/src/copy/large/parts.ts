@@ -67,6 +67,8 @@ export class Parts {
   readonly mirror: MirrorLane;
   elements = 0;
   bytes = 0;
+  /** When the next field of the hash expires, in Unix ms by the authority's clock. */
+  #nextField = Infinity;
   readonly #runId: string;
   #paced = 0;
 
@@ -148,6 +150,23 @@ export class Parts {
   async both(reads: readonly Command[]): Promise<Both> {
     await this.pace();
     return this.inTurn(() => this.#askBoth(reads));
+  }
+
+  /**
+   * Fields of the hash end in so many ms: the mirror gets them without that.
+   * @throws {CopyError} where the plan does not allow it, or the mirror could hold that
+   */
+  fieldsExpire(ms: readonly number[]): void {
+    if (ms.length === 0) return;
+    const { fieldTtls } = this.options.sequencer;
+    if (fieldTtls === null || this.mirror.server.fieldTtlForm !== null)
+      throw new CopyError(
+        'payload',
+        'it has fields with a TTL, which cannot be copied in chunks: raise limits.largeKeyBytes and limits.largeKeyElements, remove them (HPERSIST), or set hashFieldTtl: strip in the plan',
+      );
+    const { side } = this.lane.server;
+    this.#nextField = Math.min(this.#nextField, fieldTtls.now(side) + Math.min(...ms));
+    fieldTtls.copied(this.options, side, ms.length, 0, this.#nextField);
   }
 
   /** Whether the authority and its mirror have the command. */

@@ -13,6 +13,7 @@ import {
   MODULE,
   MODULE_2,
   TYPES,
+  VALKEY_TYPES,
   VALKEY_VERSIONS,
   WRITTEN,
 } from './types.js';
@@ -59,14 +60,11 @@ export function openString(payload: Buffer): Buffer | null {
 }
 
 function typeOf(payload: Buffer, version: number): TypeByte {
-  const type = TYPES.get(payload[0]);
+  const isValkey = VALKEY_VERSIONS.includes(version);
+  const type = (isValkey ? VALKEY_TYPES.get(payload[0]) : undefined) ?? TYPES.get(payload[0]);
   if (type) {
-    if (VALKEY_VERSIONS.includes(version) && type.since > LAST_SHARED_VERSION)
-      throw new TranscodeError(
-        'TYPE',
-        `type ${payload[0]}, which only Valkey has: a hash whose fields expire, or later`,
-        0,
-      );
+    if (isValkey && type.since === LAST_SHARED_VERSION + 1)
+      throw new TranscodeError('TYPE', `type ${payload[0]} of Valkey, which is not known`, 0);
     if (type.since <= version) return type;
     throw new TranscodeError(
       'CORRUPT',
@@ -156,6 +154,7 @@ function addNode(out: Buffer[], from: Reader): void {
 function readHash(from: Reader, form: Form): HashField[] {
   if (form === 'field expiry') return readExpiringHash(from, Number(from.int64()) - 1);
   if (form === 'field expiry, first form') return readExpiringHash(from, 0);
+  if (form === 'field expiry of Valkey') return readHashOfValkey(from);
   const expiring = form.startsWith('listpack with expiry');
   if (form === 'listpack with expiry') from.int64(); // the earliest expiry, which follows from the fields
   const flat = readElements(from, form, 2);
@@ -176,6 +175,17 @@ function readExpiringHash(from: Reader, base: number): HashField[] {
     const expiry = from.length();
     const field = from.string();
     fields.push(withExpiry(from, field, from.string(), expiry === 0 ? 0 : base + expiry));
+  }
+  return fields;
+}
+
+/** Each field is followed by its value, and by when it expires: -1 for never. */
+function readHashOfValkey(from: Reader): HashField[] {
+  const fields: HashField[] = [];
+  for (let left = from.count(10); left > 0; left--) {
+    const [field, value] = [from.string(), from.string()];
+    const expireAt = Number(from.int64());
+    fields.push(withExpiry(from, field, value, expireAt === -1 ? 0 : expireAt));
   }
   return fields;
 }

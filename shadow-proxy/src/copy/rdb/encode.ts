@@ -1,6 +1,6 @@
 import { TranscodeError } from './error.js';
 import { writeStream } from './stream-encode.js';
-import { NEWEST_VERSION, OLDEST_VERSION, SINCE, WRITTEN } from './types.js';
+import { NEWEST_VERSION, OLDEST_VERSION, SINCE, VALKEY_VERSIONS, WRITTEN } from './types.js';
 import type { HashValue, Value, ZsetMember, ZsetValue } from './value.js';
 import { Writer } from './writer.js';
 
@@ -58,7 +58,7 @@ function writeHash(to: Writer, { fields }: HashValue, version: number): void {
   if (expiring && version < SINCE.fieldExpiry) {
     refuse(
       'hash',
-      `fields with a TTL, which RDB ${version} cannot hold. KeyDB's own field TTL differs: a field that is set again keeps its old expiry, and is lost. Remove the TTLs (HPERSIST); the key is copied then`,
+      `fields with a TTL, which RDB ${version} cannot hold. KeyDB's own field TTL differs: a field that is set again keeps its old expiry, and is lost. Remove the TTLs (HPERSIST), or set hashFieldTtl: strip in the plan; the key is copied then`,
     );
   }
   to.u8(expiring ? WRITTEN.hashExpiry : WRITTEN.hash);
@@ -69,6 +69,26 @@ function writeHash(to: Writer, { fields }: HashValue, version: number): void {
     to.string(field);
     to.string(value);
   }
+}
+
+/** How a server writes a hash whose fields expire: as Redis since 7.4, or as Valkey since 9.0. */
+export type FieldTtlForm = 'redis' | 'valkey';
+
+/** A hash with the TTLs of its fields, as a payload for such a server. */
+export function encodeTimedHash(value: HashValue, form: FieldTtlForm): Buffer {
+  const to = new Writer();
+  if (form === 'redis') {
+    writeHash(to, value, SINCE.fieldExpiry);
+    return to.finish(SINCE.fieldExpiry);
+  }
+  to.u8(WRITTEN.hashOfValkey);
+  to.length(value.fields.length);
+  for (const { field, value: held, expireAt = -1 } of value.fields) {
+    to.string(field);
+    to.string(held);
+    to.int64(BigInt(expireAt));
+  }
+  return to.finish(VALKEY_VERSIONS[0]);
 }
 
 function writeZset(to: Writer, { members }: ZsetValue, version: number): void {

@@ -6,6 +6,7 @@ export type Form =
   | 'text scores'
   | 'field expiry'
   | 'field expiry, first form'
+  | 'field expiry of Valkey'
   | 'zipmap'
   | 'ziplist'
   | 'listpack'
@@ -57,6 +58,11 @@ export const TYPES: ReadonlyMap<number, TypeByte> = new Map([
   [25, type('hash', 'listpack with expiry', 12)],
 ]);
 
+/** Type bytes of hashes whose fields may expire. */
+export const FIELD_EXPIRY: ReadonlySet<number> = new Set(
+  [...TYPES].flatMap(([byte, { since, kind }]) => (kind === 'hash' && since === 12 ? [byte] : [])),
+);
+
 /** The type bytes that `encodeDump` writes. */
 export const WRITTEN = {
   string: 0,
@@ -64,6 +70,7 @@ export const WRITTEN = {
   set: 2,
   hash: 4,
   hashExpiry: 24,
+  hashOfValkey: 22,
   zset: 5,
   zsetText: 3,
   stream: 15,
@@ -89,6 +96,8 @@ export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 12];
  * rdb.h of Valkey.
  */
 export const VALKEY_VERSIONS = [80, 81];
+/** Its own types: each field with its value and when it expires. */
+export const VALKEY_TYPES: ReadonlyMap<number, TypeByte> = new Map([[22, type('hash', 'field expiry of Valkey', 80)]]);
 export const LAST_SHARED_VERSION = 11;
 /**
  * Versions that first had: binary scores; streams; counters of streams; consumers' active time; expiry of hash fields.

@@ -14,6 +14,7 @@ import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { ask, CopyError } from '../key/copier.js';
+import { withoutFieldTtls } from '../key/field-ttl.js';
 import { equalStrings, equalValues } from './equal.js';
 import { readHeld, type CopiedKey, type Held } from '../key/held.js';
 import { areAlike } from '../rdb/alike.js';
@@ -28,7 +29,7 @@ export type DifferenceKind = 'missing' | 'extra' | 'foreign' | 'type' | 'value' 
 /** How two differ. */
 export interface Differing {
   readonly kind: DifferenceKind;
-  /** False where only their times to live may differ: the look took too long to tell. */
+  /** False where only their times to live, or fields that expire now, may differ. */
   readonly sure: boolean;
 }
 
@@ -101,7 +102,9 @@ export class Verification<K extends CopiedKey> implements Sink {
   #judge(key: K, authority: Held, mirror: Held, lagMs: number): void {
     let differing: Differing | null;
     try {
-      differing = differenceOf(authority, mirror, lagMs);
+      const plain = withoutFieldTtls(this.sequencer, this.lane.server.side, key, authority);
+      differing = differenceOf(plain.held, mirror, lagMs);
+      if (differing !== null && !plain.settled) differing = { ...differing, sure: false };
     } catch (error) {
       return this.events.failed(key, new CopyError('payload', (error as Error).message));
     }

@@ -3,11 +3,15 @@
  * without them.
  */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
 import { differences } from '../../support/keyspace.js';
 import { ask, ended, job } from '../../support/jobs.js';
-import { withRig, type Rig } from '../../support/rig.js';
+import { startOn, withRig, type Rig } from '../../support/rig.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { clientsOf } from '../../support/clients.js';
@@ -28,9 +32,13 @@ test('KeyDB keeps the expiry of a field that is set anew, and does not tell of i
   });
 });
 
-async function knowsFieldExpiry(t: TestContext, { client, source }: Rig): Promise<boolean> {
-  if (((await client({ of: source }).call('COMMAND', 'INFO', 'hpexpire')) as unknown[])[0] !== null) return true;
-  const reason = `NOT TESTED WITH FIELDS THAT EXPIRE: "${t.name}" needs Redis 7.4 or newer (set REDIS_SERVER)`;
+async function knowsFieldExpiry(
+  t: TestContext,
+  { client, source }: Pick<Rig, 'client' | 'source'>,
+  command = 'hpexpire',
+): Promise<boolean> {
+  if (((await client({ of: source }).call('COMMAND', 'INFO', command)) as unknown[])[0] !== null) return true;
+  const reason = `NOT TESTED WITH FIELDS THAT EXPIRE: "${t.name}" needs a Redis with ${command.toUpperCase()} (set REDIS_SERVER)`;
   process.stderr.write(`${reason}\n`);
   t.skip(reason);
   return false;
@@ -49,7 +57,7 @@ test('a hash whose fields expire is named, stays in doubt, and is copied when th
     await ended(rig);
     assert.deepEqual([job(rig).state, job(rig).copied, job(rig).failed], ['done', 1, 1]);
     assert.equal(job(rig).failures[0].key, 'before');
-    assert.match(job(rig).failures[0].why, /fields that expire/);
+    assert.match(job(rig).failures[0].why, /fields with a TTL/);
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'shadow' });
 
     // While clients write: the key is not taken for equal either.
@@ -68,5 +76,123 @@ test('a hash whose fields expire is named, stays in doubt, and is copied when th
     await rig.shard.settled(20_000);
     assert.deepEqual(await differences(rig.source, rig.target), []);
     assert.equal(rig.shard.snapshot().workloads[0].clean, true);
+  });
+});
+
+/** Fields that end in so many ms, and one that stays. */
+async function hashWith(client: Redis, key: string, ends: Readonly<Record<string, number>>): Promise<void> {
+  await client.hset(key, { stays: '1', ...Object.fromEntries(Object.keys(ends).map((field) => [field, 'v'])) });
+  for (const [field, ms] of Object.entries(ends)) await client.call('HPEXPIRE', key, ms, 'FIELDS', 1, field);
+}
+
+test('hashFieldTtl: strip copies such a hash without the TTLs, and each field that expires is removed from the mirror', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'off' }, plan: { hashFieldTtl: 'strip' } }, async (rig) => {
+    if (!(await knowsFieldExpiry(t, rig))) return;
+    const proxy = rig.client();
+    await hashWith(proxy, 'before', { soon: 1_500, later: 1_000_000 });
+    await hashWith(proxy, 'all', { soon: 1_500 });
+    await proxy.hdel('all', 'stays');
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    ask(rig, { kind: 'backfill' });
+    await ended(rig);
+    assert.deepEqual([job(rig).state, job(rig).copied, job(rig).failed], ['done', 2, 0]);
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'shadow' });
+
+    await hashWith(proxy, 'live', { soon: 1_200, later: 1_000_000 });
+    await proxy.rename('live', 'renamed');
+    await hashWith(proxy, 'swapped', { soon: 1_300 });
+    await proxy.call('SWAPDB', 0, 1);
+    await proxy.call('SWAPDB', 0, 1);
+    await proxy.call('COPY', 'renamed', 'copied');
+    await proxy.eval("return redis.call('RENAME', KEYS[1], KEYS[2])", 2, 'copied', 'by-script');
+    await proxy
+      .multi()
+      .hset('transaction', 'a', 1, 'b', 2)
+      .call('HPEXPIRE', 'transaction', '900', 'FIELDS', '1', 'a')
+      .exec();
+    const many = Object.fromEntries(Array.from({ length: 12_000 }, (_, i) => [`f${i}`, i]));
+    await proxy.hset('large', many);
+    await proxy.call('HPEXPIRE', 'large', 1_500, 'FIELDS', 2, 'f1', 'f2');
+    await rig.shard.settled(20_000);
+    const ended1 = Date.now() + 2_500;
+    // Meanwhile clients read, and no reply differs that is not explained.
+    while (Date.now() < ended1) {
+      await Promise.all(['before', 'renamed', 'transaction', 'by-script'].map((key) => proxy.hgetall(key)));
+      await sleep(5);
+    }
+    await rig.shard.settled(20_000);
+    assert.deepEqual(await differences(rig.source, rig.target), []);
+    assert.deepEqual(rig.shard.snapshot().mismatches, {}, JSON.stringify(rig.shard.findings().slice(0, 3)));
+    const mirror = rig.client({ of: rig.target });
+    assert.deepEqual(
+      [await mirror.hgetall('before'), await mirror.hgetall('renamed'), await mirror.exists('all')],
+      [{ stays: '1', later: 'v' }, { stays: '1', later: 'v' }, 0],
+    );
+    assert.ok(rig.shard.snapshot().fieldTtls!.stripped >= 6);
+    ask(rig, { kind: 'verify' });
+    await ended(rig);
+    assert.deepEqual([job(rig).differences, job(rig).failed], [{}, 0]);
+  });
+});
+
+test('hashFieldTtl: strip, once the target answers: the source is given the fields without their TTLs, too', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'shadow' }, plan: { hashFieldTtl: 'strip' } }, async (rig) => {
+    if (!(await knowsFieldExpiry(t, rig))) return;
+    const proxy = rig.client();
+    await hashWith(proxy, 'hash', { soon: 2_000 });
+    await rig.shard.settled();
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'live' });
+    await rig.shard.settled();
+    await sleep(2_500);
+    assert.deepEqual(await proxy.hgetall('hash'), { stays: '1', soon: 'v' });
+    assert.deepEqual(await differences(rig.source, rig.target), []);
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'shadow' });
+    assert.deepEqual(await proxy.hgetall('hash'), { stays: '1', soon: 'v' });
+  });
+});
+
+test('hashFieldTtl: strip, and the proxy starts again: what expires meanwhile, or later, is removed from the mirror', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const stateDir = await mkdtemp(join(tmpdir(), 'field-ttl-'));
+  try {
+    await withServers(async ({ source, target }) => {
+      for (const clean of [true, false]) {
+        const options = { source, target, stateDir, plan: { hashFieldTtl: 'strip' } };
+        const first = await startOn(options);
+        if (!(await knowsFieldExpiry(t, first))) return void (await first.stop());
+        const proxy = first.client();
+        await proxy.flushall();
+        await hashWith(proxy, 'meanwhile', { soon: 700 });
+        await hashWith(proxy, 'later', { soon: 3_000 });
+        await first.shard.settled();
+        if (clean) await first.shard.shard.drain(5_000);
+        await first.stop();
+        await sleep(1_000);
+        const second = await startOn({ ...options, firstStart: false });
+        await sleep(3_000);
+        await second.shard.settled();
+        assert.deepEqual(await differences(source, target), [], clean ? 'drained' : 'killed');
+        await second.stop();
+      }
+    });
+  } finally {
+    await rm(stateDir, { recursive: true, force: true });
+  }
+});
+
+test('HGETDEL, HGETEX and HSETEX without a TTL are told by what they did', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'shadow' } }, async (rig) => {
+    if (!(await knowsFieldExpiry(t, rig, 'hgetdel'))) return;
+    const proxy = rig.client();
+    await proxy.call('HSETEX', 'h', 'FIELDS', 3, 'a', 1, 'b', 2, 'c', 3);
+    await proxy.call('HSETEX', 'h', 'FNX', 'FIELDS', 1, 'a', 9);
+    await proxy.call('HGETEX', 'h', 'FIELDS', 1, 'b');
+    await proxy.call('HGETDEL', 'h', 'FIELDS', 2, 'a', 'none');
+    await proxy.call('HEXPIRE', 'h', 100, 'FIELDS', 1, 'none');
+    await rig.assertEqual();
+    assert.equal(rig.shard.snapshot().suspects.total, 0);
   });
 });

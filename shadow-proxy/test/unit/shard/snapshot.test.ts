@@ -68,6 +68,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     flips: 0,
     frozen: null,
     movedSlots: '',
+    fieldTtls: null,
     counting: [],
     outage: null,
     failovers: 0,

@@ -1,0 +1,29 @@
+/** The plan's `hashFieldTtl: strip`: what the authority holds, as a mirror gets it that has no TTLs of fields. */
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { mayExpireFields, stripFieldTtls } from '../rdb/field-ttl.js';
+import type { CopiedKey, Held } from './held.js';
+
+/** The version that every mirror reads. */
+const PLAIN_VERSION = 9;
+
+interface Plain {
+  readonly held: Held;
+  /** Whether it stays so for a while: no field is about to expire, or has expired and is still there. */
+  readonly settled: boolean;
+}
+
+/**
+ * @param side of the authority
+ * @throws {TranscodeError} when the payload is damaged
+ */
+export function withoutFieldTtls({ fieldTtls, servers }: Sequencer, side: Side, key: CopiedKey, held: Held): Plain {
+  if (fieldTtls === null || servers[otherSide(side)].fieldTtlForm !== null) return { held, settled: true };
+  if (held.payload === null || !mayExpireFields(held.payload)) {
+    fieldTtls.forget(key);
+    return { held, settled: true };
+  }
+  const { payload, fields, expired, next } = stripFieldTtls(held.payload, PLAIN_VERSION, fieldTtls.now(side));
+  const settled = fieldTtls.copied(key, side, fields, expired, next);
+  return { held: { payload, pttl: payload === null ? -2 : held.pttl }, settled };
+}
