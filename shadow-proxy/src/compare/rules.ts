@@ -52,7 +52,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'score-form',
-    sentence: 'A score is the same number on both servers, written with other digits, or zero with a sign.',
+    sentence:
+      'A score or a coordinate is the same number on both servers, written with other digits, or zero with a sign.',
     appliesTo: hasScores,
     // In the replies that every rule sees, they are written in one way.
     allows: ({ authority, mirror }) => same(authority, mirror),

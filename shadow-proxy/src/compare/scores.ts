@@ -2,7 +2,7 @@
  * How a score is written. Redis 7 forgets the sign of a zero in a small sorted set (its listpack stores whole numbers
  * as such), KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. KeyDB, and
  * Redis to 7.0, write a fraction with 17 digits (`0.10000000000000001`), Valkey, and Redis from 7.2 on, with as few as
- * tell it (`0.1`). It is the same number: order, ranges and sums are equal.
+ * tell it (`0.1`); so does Redis from 8.0 on with coordinates. It is the same number: order, ranges and sums are equal.
  */
 import type { Reply } from '../resp/decode.js';
 import { word } from './shape.js';
@@ -43,6 +43,7 @@ const WHERE: ReadonlyMap<string, Where> = new Map(
     zmpop: at(1, ofPairs),
     bzmpop: at(1, ofPairs),
     zscan: at(1, ofPairs),
+    geopos: (reply) => map(reply, ofEach),
     zrank: at(1),
     zrevrank: at(1),
   }),
@@ -59,12 +60,17 @@ const WITHSCORES = new Set([
   'zrandmember',
 ]);
 
-/** Whether scores may be in the replies to the command. */
-export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name);
+/** Each found place may have its coordinates among what is known of it. */
+const WITHCOORD = new Set(['geosearch', 'georadius', 'georadius_ro', 'georadiusbymember', 'georadiusbymember_ro']);
+const ofPlaces: Where = (reply) => map(reply, (place) => map(place, (item) => map(item, written)));
+
+/** Whether scores or coordinates may be in the replies to the command. */
+export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name) || WITHCOORD.has(name);
 
 /** The reply with every score written in one way. */
 export function withScoresAlike({ name, args }: CommandView, reply: Reply): Reply {
   const where = WHERE.get(name);
   if (where !== undefined) return where(reply);
+  if (WITHCOORD.has(name)) return ofPlaces(reply);
   return WITHSCORES.has(name) && args.some((arg, i) => i > 1 && word(arg) === 'WITHSCORES') ? ofPairs(reply) : reply;
 }

@@ -56,6 +56,7 @@ interface Pair {
 const EXPIRES = ['expire', 'pexpire', 'expireat', 'pexpireat'];
 const POPS = ['zpopmin', 'zpopmax'];
 const GEO_STORES = ['georadius', 'georadiusbymember', 'geosearchstore'];
+const GEO_MEMBERS = ['georadiusbymember', 'georadiusbymember_ro', 'geosearch', 'geosearchstore'];
 const SCRIPT_COMMANDS = [...SCRIPTS];
 
 const PAIRS: readonly Pair[] = [
@@ -91,6 +92,11 @@ const PAIRS: readonly Pair[] = [
     older: /^wrong number of arguments for p?expire(at)?$/,
   },
   {
+    commands: ['zrank', 'zrevrank'],
+    newer: /^syntax error$/,
+    older: /^wrong number of arguments for z(rev)?rank$/,
+  },
+  {
     commands: POPS,
     newer: /^value is out of range, must be positive$/,
     older: /^value is not an integer or out of range$/,
@@ -105,6 +111,17 @@ const PAIRS: readonly Pair[] = [
     newer:
       /^(store option in georadius|geosearchstore) is not compatible with withdist, withhash and withcoord options$/,
     older: /^store option in georadius is not compatible with withdist, withhash and withcoords options$/,
+  },
+  {
+    commands: ['xread', 'xreadgroup'],
+    newer: /^unbalanced '(?<command>xread(group)?)' list of streams: (?<rest>.+)$/,
+    older: /^unbalanced (?<command>xread(group)?) list of streams: (?<rest>.+)$/,
+  },
+  {
+    // Valkey 9.
+    commands: GEO_MEMBERS,
+    newer: /^member .* does not exist$/s,
+    older: /^could not decode requested zset member$/,
   },
   {
     commands: [...SCRIPT_COMMANDS, 'script|load'],
@@ -197,4 +214,4 @@ export const servesNotSlot = (error: string, command: CommandView): boolean =>
 export const isAboutKey = (error: string, { name }: CommandView): boolean =>
   ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
 const ABOUT_KEY =
-  /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|An LFU maxmemory policy|One or more scores can't be converted))/;
+  /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|member .* does not exist$|An LFU maxmemory policy|One or more scores can't be converted))/s;

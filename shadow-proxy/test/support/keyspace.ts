@@ -66,8 +66,12 @@ async function read(client: Redis, type: string, key: Buffer): Promise<string> {
     const flat = (reply as Buffer[]).map(text);
     return JSON.stringify(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1]]] : [])).sort());
   }
+  if (type === 'zset') return JSON.stringify((reply as Buffer[][]).map(([member, of]) => [text(member), score(of)]));
   return JSON.stringify(nested(reply));
 }
+
+/** The same number may be written with other digits, and zero with a sign. */
+const score = (bytes: Buffer): string => String(Number(text(bytes).replace('inf', 'Infinity')) + 0);
 
 const text = (bytes: Buffer): string => bytes.toString('latin1');
 const nested = (reply: unknown): unknown =>

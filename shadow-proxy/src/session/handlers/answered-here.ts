@@ -2,10 +2,11 @@
 import type { Credentials } from '../../upstream/dialer.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Login } from '../../upstream/login.js';
-import { HandshakeRefused } from '../../upstream/server.js';
+import { HandshakeRefused, type Server } from '../../upstream/server.js';
 import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../../resp/decode.js';
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../../resp/encode.js';
 import { otherSide, type Side } from '../../route/stage.js';
+import { isSince } from '../../upstream/identity.js';
 import { CLIENT, isName, refusalOfName } from './client-command.js';
 import { answerCluster, ANSWERED_BY_FACE } from './cluster.js';
 import type { CommandContext } from '../context.js';
@@ -79,6 +80,8 @@ const hello: Handler = (context) => {
     if (!INTEGER.test(wanted)) return context.refuse('ERR Protocol version is not an integer or out of range');
     if (wanted !== '2' && wanted !== '3') return context.refuse('NOPROTO unsupported protocol version');
     const { credentials, name, complaint } = helloOptions(context);
+    // Redis before 7.2, and KeyDB, take the password and the name before they see what is wrong behind them.
+    if (complaint !== null && isSince(defaultServer(context).version, [7, 2])) return context.reply(error(complaint));
     const done = (refusal: Buffer | null): void => {
       if (refusal === null && name !== null) context.client.rename(name);
       if (refusal === null && complaint === null) {
@@ -138,12 +141,17 @@ function helloOptions(context: CommandContext): {
 /** A number as Redis reads it: no sign but minus, no leading zeros, and no more than 64 bits (nearly). */
 const INTEGER = /^(0|-?[1-9]\d{0,17})$/;
 
+/** The server that answers what is about no key. */
+function defaultServer({ clients: { sequencer } }: CommandContext): Server {
+  return sequencer.servers[sequencer.router.default.keylessRule.authority];
+}
+
 function greeting(context: CommandContext): Buffer {
-  const { sequencer } = context.clients;
-  const server = sequencer.servers[sequencer.router.default.keylessRule.authority];
+  const server = defaultServer(context);
   const fields: [string, Buffer][] = [
-    ['server', bulk('redis')],
-    ['version', bulk(server.version)],
+    // KeyDB calls itself redis.
+    ['server', bulk(server.software?.name === 'valkey' ? 'valkey' : 'redis')],
+    ['version', bulk(server.software?.version ?? server.version)],
     ['proto', integer(context.client.protocol)],
     ['id', integer(context.client.id)],
     ['mode', bulk(context.clients.face === null ? 'standalone' : 'cluster')],

@@ -1041,6 +1041,9 @@ rule(
   ],
 );
 
+/** One coordinate, as KeyDB and as Redis 8 write it. */
+const [LONG, SHORT] = ['12.73574262857437134', '12.735742628574371'];
+
 rule(
   'score-form',
   [
@@ -1070,6 +1073,12 @@ rule(
     ['ZSCORE z m', string('1e-07'), string('1e-7')],
     ['ZSCORE z m', double('-1e+300'), double('-1.0000000000000001e+300')],
     ['ZREVRANGE z 0 -1 WITHSCORES', strings('a inf b 3.7000000000000002'), strings('a inf b 3.7')],
+    ['GEOPOS g a b', array(strings(`${LONG} 2`), nil), array(strings(`${SHORT} 2`), nil)],
+    [
+      'GEOSEARCH g FROMMEMBER a BYBOX 1 1 km WITHCOORD WITHDIST',
+      array(array(string('a'), string('0.0000'), strings(`${LONG} 2`))),
+      array(array(string('a'), string('0.0000'), strings(`${SHORT} 2`))),
+    ],
   ],
   [
     ['ZSCORE z m', string('1'), string('-1'), '!value'],
@@ -1088,12 +1097,14 @@ rule(
     ['ZPOPMIN z', strings('0 1'), strings('-0 1'), '!value'],
     ['ZSCAN z 0', array(string('0'), strings('0 1')), array(string('0'), strings('-0 1')), '!value'],
     ['BZPOPMIN z 1', strings('z 0 1'), strings('z -0 1'), '!value'],
+    ['GEOPOS g a', array(strings('1.5 2')), array(strings('1.6 2')), '!value'],
+    ['GEOSEARCH g FROMMEMBER a BYBOX 1 1 km', strings('1.0'), strings('1'), '!value'],
   ],
 );
 
 test('only replies with scores are looked at for them', () => {
   const { appliesTo } = RULES.find(({ name }) => name === 'score-form')!;
-  assert.deepEqual(['zscore', 'zrange', 'get', 'zcard'].map(appliesTo), [true, true, false, false]);
+  assert.deepEqual(['zscore', 'zrange', 'geosearch', 'get', 'zcard'].map(appliesTo), [true, true, true, false, false]);
 });
 
 test('a score in one form is seen by the other rules as well', () => {

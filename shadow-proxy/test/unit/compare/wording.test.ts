@@ -138,6 +138,24 @@ const PAIRS: readonly Pair[] = [
     older: 'Unknown Redis command called from Lua script',
   },
   {
+    commands: 'zrank',
+    only: true,
+    newer: 'syntax error',
+    older: "wrong number of arguments for 'zrank' command",
+  },
+  {
+    commands: 'xread',
+    only: true,
+    newer: "Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified.",
+    older: "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+  },
+  {
+    commands: 'georadiusbymember georadiusbymember_ro geosearch geosearchstore',
+    only: true,
+    newer: 'member a\nb does not exist',
+    older: 'could not decode requested zset member',
+  },
+  {
     commands: SCRIPTS,
     only: true,
     newer: 'Wrong number of args calling Redis command from script',
@@ -423,6 +441,8 @@ test('an error about what the key holds comes from a server that has the key', (
     ['xgroup|create', 'BUSYGROUP Consumer Group name already exists', true],
     ['pfcount', 'INVALIDOBJ Corrupted HLL object detected', true],
     ['geosearch', 'ERR could not decode requested zset member', true],
+    ['geosearch', 'ERR member a\nb does not exist', true],
+    ['get', 'ERR the member does not exist', false],
     ['object|idletime', 'ERR An LFU maxmemory policy is selected', true],
     ['sort', "ERR One or more scores can't be converted into double", true],
     ['get', 'ERR no such key', false],
