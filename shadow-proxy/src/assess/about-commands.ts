@@ -1,6 +1,7 @@
 /** What clients use that KeyDB does not have. */
 import { HARMLESS, formsOf, supports, titleOf, type Form } from '../command/forms.js';
 import { COMMANDS } from '../command/table.generated.js';
+import { isSince } from '../upstream/identity.js';
 import { count, number } from '../text/figures.js';
 import { isClusters } from './about-cluster.js';
 import { MANAGED_ONLY, type Finding, type Question } from './finding.js';
@@ -20,18 +21,68 @@ const ON_KEYS = new Set(
 /** `readInstance` asks for the first; KeyDB answers QUIT, and does not list it. */
 const NO_LACK = ['function|list', 'quit'];
 
+/** Modules that a Redis 8 brings, whether or not anybody uses them: their types and commands. */
+const BUNDLED: Readonly<Record<string, { readonly types: RegExp; readonly commands: RegExp }>> = {
+  vectorset: {
+    types: /^vectorset$/,
+    commands: /^v(add|card|dim|emb|getattr|info|ismember|links|rand|range|rem|set|sim)/,
+  },
+  ReJSON: { types: /^ReJSON/, commands: /^json\./ },
+  search: { types: /^(ft_|trietype)/, commands: /^ft\./ },
+  timeseries: { types: /^TSDB/, commands: /^ts\./ },
+  bf: { types: /^(MBbloom|CMSk|TopK|TDIS)/, commands: /^(bf|cf|cms|topk|tdigest)\./ },
+};
+
+/** What a source holds that KeyDB cannot: keys of other types, and modules of which that is to be feared. */
 export function modules({ sources }: Question): Finding[] {
-  const names = [...new Set(sources.flatMap((source) => source.modules))];
-  return names.length === 0
-    ? []
-    : [
-        {
-          about: 'modules',
-          weight: 'no-go',
-          what: `modules are loaded: ${names.join(', ')}`,
-          means: 'KeyDB has none of their types and commands',
-        },
-      ];
+  const found: Finding[] = [];
+  for (const { label, version, modules: loaded, calls, keySample } of sources) {
+    const types = [...keySample.foreignTypes];
+    if (types.length > 0)
+      found.push({
+        about: 'types',
+        weight: 'no-go',
+        what: `${label} has keys of types that KeyDB does not have: ${types.map(([type, keys]) => `${type} (${number(keys)} of ${count(keySample.keys, 'sampled key')})`).join(', ')}`,
+        means: 'they cannot be copied: backfill names each of them, and they block the change to live',
+      });
+    const used = (name: string): boolean => {
+      const bundled = isSince(version, [8, 0]) && Object.hasOwn(BUNDLED, name) ? BUNDLED[name] : undefined;
+      if (bundled === undefined) return true;
+      return (
+        types.some(([type]) => bundled.types.test(type)) ||
+        [...calls].some(([command, times]) => times > 0 && bundled.commands.test(command))
+      );
+    };
+    const [inUse, unused] = [loaded.filter(used), loaded.filter((name) => !used(name))];
+    if (inUse.length > 0)
+      found.push({
+        about: 'modules',
+        weight: 'no-go',
+        what: `modules are loaded in ${label}: ${inUse.join(', ')}`,
+        means: 'KeyDB has none of their types and commands',
+      });
+    if (unused.length > 0)
+      found.push({
+        about: 'modules',
+        weight: 'note',
+        what: `${label} brings modules that nobody seems to use: ${unused.join(', ')}; no call of theirs was counted, and no key of theirs is among ${count(keySample.keys, 'sampled key')}`,
+        means: 'backfill names each key that it cannot copy',
+      });
+  }
+  return found;
+}
+
+/** Hashes whose fields expire. */
+export function fieldTtls({ sources }: Question): Finding[] {
+  return sources
+    .filter((source) => source.fieldTtls > 0)
+    .map((source) => ({
+      about: 'field TTLs',
+      weight: 'no-go',
+      what: `${source.label} has ${count(source.fieldTtls, 'hash', 'hashes')} with fields that have a TTL`,
+      means:
+        'KeyDB cannot hold them: expire whole keys instead, or set hashFieldTtl: strip in the plan, which copies them without these TTLs',
+    }));
 }
 
 /** Commands that clients use and the target does not know. */
@@ -77,6 +128,7 @@ export function options({ sources, target }: Question): Finding[] {
     !form.whole &&
     form.lacks === 'target' &&
     !(form.name in HARMLESS) &&
+    (!form.isNewer || sources.some((source) => supports(form, name, 'source', source))) &&
     !supports(form, name, 'target', target ?? NO_SERVER);
   const lacking = (name: string): Form[] => (formsOf(name) ?? []).filter((form) => isLacking(form, name));
   const found: Finding[] = [];

@@ -1,6 +1,7 @@
 /** The servers themselves: versions, clocks, settings, replicas, users, clients. */
 import { compareUsers } from '../command/users.js';
 import { count, number } from '../text/figures.js';
+import { tooOld } from '../upstream/identity.js';
 import type { InstanceFacts } from './facts.js';
 import type { Finding, Question } from './finding.js';
 
@@ -42,12 +43,12 @@ export function versions({ sources, target, cluster }: Question): Finding[] {
         what: `${label} is KeyDB already`,
         means: 'check the address',
       });
-    else if (!(Number(version.split('.', 1)[0]) >= 4))
+    else if (version !== 'unknown' && tooOld('source', version) !== null)
       found.push({
         about: 'version',
-        weight: 'first',
+        weight: 'no-go',
         what: `${label} is Redis ${version}`,
-        means: 'the kit is tested from 4.0 on: upgrade first',
+        means: 'the proxy refuses what is older than 6.2: upgrade the source first, with a replica of 6.2 or 7.0',
       });
   }
   if (cluster === null && target?.mode === 'cluster')

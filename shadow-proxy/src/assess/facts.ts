@@ -1,6 +1,7 @@
 /** What was read off a live server; what could not be read is null, and `refusals` says why. */
 
 import type { Monitored } from './monitor.js';
+import type { Software } from '../command/release.js';
 import type { UserFacts } from '../command/users.js';
 
 /** A command that clients sent since the server started, by its name in lower case (`config|get`). */
@@ -31,6 +32,7 @@ export interface InstanceFacts {
   /** For people: no password in it. */
   readonly label: string;
   readonly version: string;
+  readonly software: Software;
   readonly isKeydb: boolean;
   readonly mode: string;
   readonly role: string;
@@ -77,7 +79,14 @@ export interface InstanceFacts {
   readonly replicas: readonly Replica[];
   /** The server's clock minus that of this machine, in ms, and by how much that may be off. */
   readonly clock: { readonly offsetMs: number; readonly errorMs: number };
-  readonly keySample: { readonly keys: number; readonly largest: readonly LargestKey[] };
+  readonly keySample: {
+    readonly keys: number;
+    readonly largest: readonly LargestKey[];
+    /** Keys of types that KeyDB does not have, by type. */
+    readonly foreignTypes: ReadonlyMap<string, number>;
+  };
+  /** Hashes that have fields with a TTL; 0 where the server does not count them. */
+  readonly fieldTtls: number;
   readonly refusals: readonly string[];
   /** What MONITOR showed; null where it was not asked for. */
   readonly monitored: Monitored | null;

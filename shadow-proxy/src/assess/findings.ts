@@ -7,7 +7,7 @@
  */
 import { clusters } from './about-cluster.js';
 import { cachesOfAws, neededCommands } from './about-elasticache.js';
-import { managed, modules, newerCommands, options, scripts, unseenCommands } from './about-commands.js';
+import { fieldTtls, managed, modules, newerCommands, options, scripts, unseenCommands } from './about-commands.js';
 import type { Finding, Question, Weight } from './finding.js';
 import {
   connections,
@@ -44,6 +44,7 @@ export function findingsOf(question: Question): Finding[] {
     queueing,
     memory,
     modules,
+    fieldTtls,
     newerCommands,
     options,
     unseenCommands,

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
+import { softwareOf } from '../command/release.js';
 import { commandCategories, supportedCommands } from '../command/table.js';
 import { usersSeenBy } from '../command/users.js';
 import { COMMANDS } from '../command/table.generated.js';
@@ -23,6 +24,8 @@ const PING_MS = 20;
 /** Keys that are looked at for large ones. */
 const SAMPLED_KEYS = 2_000;
 const LARGEST = 5;
+/** What TYPE says of a key that KeyDB can hold, or that has ended meanwhile. */
+const TYPES = /^(string|list|set|zset|hash|stream|none)$/;
 
 export interface ReadOptions {
   /** For how long CPU, commands and round trips are watched. */
@@ -65,6 +68,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
   return {
     label: endpoint.label,
     version: info.get('redis_version') ?? 'unknown',
+    software: softwareOf(info, isKeydb(info)),
     isKeydb: isKeydb(info),
     mode: info.get('redis_mode') ?? 'unknown',
     role: info.get('role') ?? 'unknown',
@@ -105,6 +109,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     askedAs: endpoint.username ?? 'default',
     replicas: await replicasOf(info, endpoint),
     clock,
+    fieldTtls: fieldTtlsOf(info),
     keySample: await largestKeys(asker, databases, options),
     refusals: asker.refusals,
     monitored: null,
@@ -185,6 +190,14 @@ function databasesOf(info: ReadonlyMap<string, string>): Map<number, number> {
   return databases;
 }
 
+/** Redis counts them as `subexpiry`, Valkey as `keys_with_volatile_items`. */
+function fieldTtlsOf(info: ReadonlyMap<string, string>): number {
+  let found = 0;
+  for (const [field, value] of info)
+    if (/^db\d+$/.test(field)) found += Number(/(?:subexpiry|keys_with_volatile_items)=(\d+)/.exec(value)?.[1] ?? 0);
+  return found;
+}
+
 /** Each module is a flat list of names and values, or a map. */
 const modulesOf = (reply: Reply | null): string[] =>
   (reply?.items ?? []).map(({ items }) => {
@@ -252,12 +265,14 @@ async function largestKeys(
 ): Promise<InstanceFacts['keySample']> {
   let keys = 0;
   let largest: LargestKey[] = [];
+  const foreignTypes = new Map<string, number>();
   for await (const key of sampleKeys(asker, databases, most)) {
     keys++;
     seeKey?.(key);
     const { db, bytes, type } = key;
+    if (!TYPES.test(type)) foreignTypes.set(type, (foreignTypes.get(type) ?? 0) + 1);
     if (largest.length === LARGEST && bytes <= largest[LARGEST - 1].bytes) continue;
     largest = [...largest, { db, bytes, type }].sort((a, b) => b.bytes - a.bytes).slice(0, LARGEST);
   }
-  return { keys, largest };
+  return { keys, largest, foreignTypes };
 }

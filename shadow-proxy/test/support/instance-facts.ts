@@ -4,6 +4,7 @@ import type { InstanceFacts } from '../../src/assess/facts.js';
 export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   label: 'redis://10.0.0.1:6379',
   version: '7.0.15',
+  software: { name: 'redis', version: '7.0.15' },
   isKeydb: false,
   mode: 'standalone',
   role: 'master',
@@ -35,7 +36,8 @@ export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   askedAs: 'default',
   replicas: [],
   clock: { offsetMs: 1, errorMs: 1 },
-  keySample: { keys: 100, largest: [] },
+  keySample: { keys: 100, largest: [], foreignTypes: new Map() },
+  fieldTtls: 0,
   refusals: [],
   monitored: null,
   ...changes,
