@@ -20,7 +20,7 @@ export const TODO = 'docs/words-todo.json';
 const EXEMPT = new Set(['CHANGELOG.md', 'docs/glossary.md']);
 /** Comments of all code but tests. */
 const COMMENTS =
-  /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|rehearsal|dashboards|words|mutants)\/(?!.*\btest\/).*\.tsx?$/;
+  /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants)\/(?!.*\btest\/).*\.tsx?$/;
 const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashboards\/prometheus\/rules\/|\.tf$/;
 
 /** Checks every page and every message of the repository. */

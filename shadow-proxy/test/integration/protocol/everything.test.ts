@@ -9,6 +9,7 @@ import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { differences } from '../../support/keyspace.js';
+import { redisSince } from '../../support/servers.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire } from '../../support/wire.js';
 
@@ -380,16 +381,17 @@ describe('every command', { skip }, () => {
     await beside.rig.shard.settled();
     // KeyDB takes a subkey where Redis wants no more than a key: that is told, and is no difference of data.
     const { unsupported, ...others } = beside.rig.shard.snapshot().mismatches;
+    // Since 7.2 BITCOUNT looks at its arguments before it looks at the key.
     assert.deepEqual(
       others,
-      {},
+      (await redisSince(7, 2)) ? { error: 1 } : {},
       JSON.stringify(
         beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply]),
       ),
     );
     assert.ok(unsupported > 0);
     for (const { command, source } of beside.rig.shard.findings())
-      assert.match(`${command}: ${source.reply}`, /^(p?ttl|xinfo\|\w+): -ERR wrong number of arguments/);
+      assert.match(`${command}: ${source.reply}`, /^((p?ttl|xinfo\|\w+): -ERR wrong number of arguments|bitcount: -ERR (syntax error|value is not an integer))/);
     assert.deepEqual(await differences(beside.rig.source, beside.rig.target), []);
     assert.equal(beside.rig.shard.snapshot().workloads[0].clean, true);
   });

@@ -271,7 +271,7 @@ describe('transactions', { skip }, () => {
     assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'n:1', 1], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n+OK']);
     assert.match(
       (await wire.pipeline([['MULTI'], ['SET', 'other', 1], ['SET', 'n:1', 2], ['EXEC']]))[3],
-      /^-EXECABORT Transaction discarded because of: NOPERM .*keys/,
+      /^-EXECABORT Transaction discarded because of: NOPERM .*keys?/,
     );
     assert.match(
       (await wire.pipeline([['MULTI'], ['GET', 'n:1'], ['EXEC']]))[2],
@@ -290,7 +290,7 @@ describe('transactions', { skip }, () => {
     const single = await beside.rig.wire();
     await single.ask('AUTH', 'single', 'pw');
     const replies = await single.pipeline([['MULTI'], ['INCR', 'n:2'], ['SET', 'n:3', 3], ['EXEC']]);
-    assert.equal(replies[3], "-NOPERM this user has no permissions to run the 'multi' command");
+    assert.match(replies[3], /^-NOPERM (this )?user .*has no permissions to run the 'multi' command$/i);
     assert.equal(await single.ask('INCR', 'n:2'), ':2');
     // Nor may it SELECT: the lane that it has stays where it was.
     assert.match(

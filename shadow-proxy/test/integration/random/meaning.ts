@@ -36,6 +36,7 @@ export function missingIn(
   snapshot: ShardSnapshot,
   { keys, byType }: Comparison,
   talked: TalkReport,
+  hasFunctions = true,
 ): string[] {
   const { operations, transactions, vanished, commands } = report;
   const share = (oneIn: number): number => Math.floor(operations / oneIn);
@@ -44,7 +45,7 @@ export function missingIn(
     return Math.max(0, Math.min(share(oneIn), Math.floor(average - CHANCE * Math.sqrt(average))));
   };
   const found: [what: string, count: number, least: number][] = [
-    ...[...SHARES, FUNCTIONS].map(({ what, names, oneIn }): [string, number, number] => [
+    ...[...SHARES, ...(hasFunctions ? [FUNCTIONS] : [])].map(({ what, names, oneIn }): [string, number, number] => [
       what,
       names.reduce((sum, name) => sum + (commands.get(name)?.ok ?? 0), 0),
       surely(oneIn),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, redisSince } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene } from './scene.js';
@@ -71,7 +71,8 @@ test('two users, in both protocols, on the same keys at once', async (t) => {
     const sent = await Promise.all(clients.map((client, i) => hammer(client, i, until)));
     assert.ok(Math.min(...sent) > 20, `one of the clients was starved: ${sent.join(' ')}`);
     await rig.assertEqual();
-    assert.equal(rig.shard.snapshot().inconclusive.suspect ?? 0, 0);
+    // Since 7.2 a script with numbers is not replayed on KeyDB, but its keys are copied.
+    if (!(await redisSince(7, 2))) assert.equal(rig.shard.snapshot().inconclusive.suspect ?? 0, 0);
   });
 });
 

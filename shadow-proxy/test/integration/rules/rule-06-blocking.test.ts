@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -167,6 +167,7 @@ test('a push that one command makes for several blocked clients is taken on both
 
 test('a reader that blocks on several streams is told of the one that woke it, on both servers', async (t) => {
   if (!(await needsKeydb(t))) return;
+  const runsAnew = await redisSince(7, 2);
   for (const stage of ['shadow', 'live'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
       const authority = scene.client({ of: stage === 'live' ? scene.target : scene.source });
@@ -188,7 +189,8 @@ test('a reader that blocks on several streams is told of the one that woke it, o
           ...['x', 'y'].map((key): Command => ['XADD', key, `${i + 1}-1`, 'f', 'v']),
           ['EXEC'],
         ]);
-        assert.match(await reply, /^[*%]1\r/);
+        // Since Redis 7.2 a client that is woken runs its command anew.
+        assert.match(await reply, stage === 'shadow' && runsAnew ? /^[*%]2\r/ : /^[*%]1\r/);
         await scene.assertEqual();
         await pusher.pipeline([
           ['XTRIM', 'x', 'MAXLEN', 0],
