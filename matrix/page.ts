@@ -152,7 +152,7 @@ ${table(
     ...CAPABILITIES.map(({ name, without }) => [`\`${name}\``, without]),
     [
       '`MONITOR`',
-      'only `assess --monitor` uses it: without it, options that clients use are not seen before the proxy runs',
+      'only `assess --monitor 10s` uses it: without it, options that clients use are not seen before the proxy runs',
     ],
     ['`DEBUG`, `CONFIG SET`', 'the kit does not use them'],
   ],

@@ -54,7 +54,7 @@ test('a run replaces the cells that it has run, and the page shows what failed',
     page,
     /\| Redis 7\.2\.6 \| 2 passed, 5,000 operations \| \*\*1 failed\*\*, 2 passed, 5,000 operations \|/,
   );
-  assert.match(page, /- Redis 8\.0\.2: a test/);
+  assert.match(page, /- Redis 8\.0\.2: `a test`/);
 });
 
 test('the page is that of the results', async () => {

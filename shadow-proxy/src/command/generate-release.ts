@@ -11,7 +11,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
-import { parseInfo } from '../upstream/info.js';
 import { FORMS } from './forms.generated.js';
 import { probeForms } from './generate-forms.js';
 import { sourceRows } from './generate.js';
@@ -31,7 +30,7 @@ export interface Generated extends Release {
 export async function generateRelease(sourceUrl: string, targetUrl: string): Promise<Generated> {
   const source = new Redis(sourceUrl, { lazyConnect: true });
   try {
-    const software = softwareOf(parseInfo(await source.info('server')), false);
+    const software = softwareOf(fieldsOf(await source.info('server')), false);
     const before = RELEASES.filter((each) => each.version !== software.version && continues(software, each));
     const known = new Map([...COMMANDS, ...before.flatMap(({ commands }) => commands)].map((row) => [row[0], row]));
     for (const [name, arity] of before.flatMap(({ arities }) => arities)) {
@@ -63,6 +62,9 @@ export async function generateRelease(sourceUrl: string, targetUrl: string): Pro
     source.disconnect();
   }
 }
+
+const fieldsOf = (info: string): Map<string, string> =>
+  new Map([...info.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name, value]));
 
 const formId = ([command, lacks, how, words]: GeneratedForm): string => [command, lacks, how, words].join(' ');
 

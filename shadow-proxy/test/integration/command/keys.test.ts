@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { arityHolds, MALFORMED, READS, UNKNOWN_KEYS, WRITES } from '../../../src/command/keys.js';
+import { RELEASES } from '../../../src/command/releases.js';
 import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { EVERY_COMMAND, needsKeydb, withServers } from '../../support/servers.js';
@@ -130,7 +131,11 @@ async function agree(spec: CommandSpec, args: readonly string[]): Promise<Return
   return ours;
 }
 
-const withKeys = table.all.filter((spec) => spec.inSource && (spec.keySpecs.length > 0 || spec.readKeys !== null));
+/** Commands that newer servers take with more arguments: here they are keyed with as many, whoever refuses them. */
+const wider = new Set(RELEASES.flatMap(({ arities }) => arities.map(([name]) => name)));
+const withKeys = table.all.filter(
+  (spec) => spec.inSource && !wider.has(spec.name) && (spec.keySpecs.length > 0 || spec.readKeys !== null),
+);
 
 test('every command of Redis that has keys for its own COMMAND GETKEYS has the same keys, and access to them, here', async () => {
   assert.ok(withKeys.length > 180);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareExec, compareReplies, RULES } from '../../../src/compare/compare.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { needsKeydb, needsRedis70, withServers } from '../../support/servers.js';
 import { READS_AND_WRITES, REFUSALS, SETUP } from './battery.js';
 import { inShort, mirrored } from './frames.js';
 import { RawConnection, view, wordsOf } from './raw.js';
@@ -12,7 +12,7 @@ const LIMITS = { ttlMs: 1000 };
 const lines = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
 test('hundreds of commands get the verdict that is written beside them, in both protocols and both directions', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedis70(t))) return;
   const seen = new Set<string>();
   await withServers(
     async ({ source, target }) => {

@@ -391,7 +391,10 @@ describe('every command', { skip }, () => {
     );
     assert.ok(unsupported > 0);
     for (const { command, source } of beside.rig.shard.findings())
-      assert.match(`${command}: ${source.reply}`, /^((p?ttl|xinfo\|\w+): -ERR wrong number of arguments|bitcount: -ERR (syntax error|value is not an integer))/);
+      assert.match(
+        `${command}: ${source.reply}`,
+        /^((p?ttl|xinfo\|\w+): -ERR wrong number of arguments|bitcount: -ERR (syntax error|value is not an integer))/,
+      );
     assert.deepEqual(await differences(beside.rig.source, beside.rig.target), []);
     assert.equal(beside.rig.shard.snapshot().workloads[0].clean, true);
   });
