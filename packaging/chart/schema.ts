@@ -23,6 +23,11 @@ const OF_THE_CHART = ['admin', 'state'];
 const LISTEN = String.raw`^rediss?://(0\.0\.0\.0|\[::\]):[1-9][0-9]*$`;
 /** A password in a URL that is no `${NAME}`. */
 const LITERAL_PASSWORD = String.raw`://[^@]*:([^$@][^@]*|\$([^{@][^@]*)?)@`;
+/** A receiver whose URL is its secret, in the clear: `urlFile`, or `${NAME}`, is left. */
+const SECRET_URL = {
+  required: ['kind', 'url'],
+  properties: { kind: { const: 'slack' }, url: { not: { pattern: String.raw`\$\{` } } },
+};
 const SHARD_NAME = '^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$';
 
 const secretName = z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/);
@@ -79,7 +84,7 @@ export function valuesSchema(): object {
 
 /** The plan as it may be in a pod. */
 function inPod({ $schema: _, ...plan }: Node): Node {
-  const { shards, cluster, ...others } = without(plan.properties!, OF_THE_CHART);
+  const { shards, cluster, notify, ...others } = without(plan.properties!, OF_THE_CHART);
   const shard = without(shards.items!.properties!, OF_THE_CHART);
   const ofShard = { ...shards.items, properties: { ...shard, name: { ...shard.name, pattern: SHARD_NAME } } };
   const ofCluster = {
@@ -90,7 +95,12 @@ function inPod({ $schema: _, ...plan }: Node): Node {
   };
   return restricted({
     ...plan,
-    properties: { ...others, shards: { ...shards, items: ofShard }, cluster: ofCluster },
+    properties: {
+      ...others,
+      shards: { ...shards, items: ofShard },
+      cluster: ofCluster,
+      notify: { ...notify, items: { ...notify.items, not: SECRET_URL } },
+    },
   });
 }
 
@@ -100,15 +110,18 @@ const without = (all: Record<string, Node>, names: readonly string[]): Record<st
 /** Refuses passwords in URLs, and addresses that are no pod's. */
 function restricted(node: Node): Node {
   const result = { ...node };
-  if (node.title === 'URL') result.not = { pattern: LITERAL_PASSWORD };
   if (node.items) result.items = restricted(node.items);
   if (node.anyOf) result.anyOf = node.anyOf.map(restricted);
+  if (node.title === 'URL') result.not = { pattern: LITERAL_PASSWORD };
   if (node.properties)
     result.properties = Object.fromEntries(
-      Object.entries(node.properties).map(([name, field]) => [
-        name,
-        name === 'listen' && field.type === 'string' ? { ...field, pattern: LISTEN } : restricted(field),
-      ]),
+      Object.entries(node.properties).map(([name, field]) => [name, restrictedField(name, field)]),
     );
   return result;
+}
+
+function restrictedField(name: string, field: Node): Node {
+  if (field.type !== 'string') return restricted(field);
+  if (name === 'listen') return { ...field, pattern: LISTEN };
+  return name === 'url' ? { ...field, not: { pattern: LITERAL_PASSWORD } } : restricted(field);
 }

@@ -54,6 +54,21 @@ describe("the chart's values", () => {
       assert.equal(withSource(url), '', url);
   });
 
+  test('are no secrets: the URL of Slack is refused, and a password in the URL of any receiver', () => {
+    const withReceiver = (receiver: Values): string =>
+      problemsOf('one-shard', ({ plan }) => ((plan as Values).notify = [receiver]));
+    assert.match(withReceiver({ kind: 'slack', url: 'https://example.com/T0/B0/x' }), /notify\/0 must NOT be valid/);
+    for (const reference of [{ url: '${SLACK_URL}' }, { urlFile: '/run/secrets/slack/url' }])
+      assert.equal(withReceiver({ kind: 'slack', ...reference }), '');
+    assert.match(withReceiver({ kind: 'webhook', url: 'https://u:secret@example.com' }), /url must NOT be valid/);
+    assert.equal(withReceiver({ kind: 'webhook', url: 'https://example.com:8443/' }), '');
+    const traces = problemsOf(
+      'one-shard',
+      ({ plan }) => ((plan as Values).opentelemetry = { url: 'http://u:p@h:4318' }),
+    );
+    assert.match(traces, /opentelemetry\/url must NOT be valid/);
+  });
+
   test('are a plan for pods: what the chart sets, other names and loopback are refused', () => {
     const shard = (change: Values): string =>
       problemsOf('one-shard', ({ plan }) => Object.assign((plan as Values).shards[0] as Values, change));
