@@ -380,11 +380,12 @@ describe('every command', { skip }, () => {
   test('left both servers equal', async () => {
     await beside.rig.shard.settled();
     // KeyDB takes a subkey where Redis wants no more than a key: that is told, and is no difference of data.
-    const { unsupported, ...others } = beside.rig.shard.snapshot().mismatches;
-    // Since 7.2 BITCOUNT looks at its arguments before it looks at the key.
+    const { unsupported, error = 0, ...others } = beside.rig.shard.snapshot().mismatches;
+    // Redis 7.4 looks at the arguments of BITCOUNT before it looks at the key.
+    assert.ok(error <= ((await redisSince(7, 4)) ? 1 : 0), `${error} errors`);
     assert.deepEqual(
       others,
-      (await redisSince(7, 2)) ? { error: 1 } : {},
+      {},
       JSON.stringify(
         beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply]),
       ),
