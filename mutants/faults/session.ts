@@ -425,7 +425,7 @@ export const OTHERS: readonly Fault[] = [
   },
   {
     id: 'unknown-commands-are-counted-again',
-    file: `${SESSION}handlers/plain.ts`,
+    file: `${SESSION}handlers/unknown.ts`,
     from: '!again && isThere',
     to: 'isThere',
     tests: ['unit/session/handlers/plain'],

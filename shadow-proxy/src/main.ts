@@ -18,7 +18,7 @@ import { openPlan } from './upstream/cluster.js';
 import { onStop } from './io/signals.js';
 
 const program = proxyProgram().action(async (options: ProxyOptions) => {
-  const plan = await openPlan(options.plan);
+  const plan = await openPlan(options.plan, !options.check);
   const shards = options.shard === undefined ? plan.shards.length : 1;
   const problem = memoryProblem(plan, shards, memoryLimit());
   if (!options.check) return serve(plan, options, problem);

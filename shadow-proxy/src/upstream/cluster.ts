@@ -1,4 +1,9 @@
-/** The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. */
+/**
+ * The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. A side that does
+ * not answer has its map of the last start, `<state>/slots.json`: a retired source keeps no proxy from starting.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { countSlots, formatSlots, refine, unserved, withShards, type SlotMaster } from '../plan/cluster.js';
 import { checkPlan } from '../plan/check.js';
 import { formatAddress } from '../plan/endpoint.js';
@@ -9,21 +14,27 @@ import { readSlots } from './slots.js';
 
 /** More masters than this were never tried. */
 const MAX_MASTERS = { source: 12, target: 6 };
+const KEPT = 'slots.json';
 
 /**
  * Reads a plan, and the slot maps of its cluster if it has one.
  * @throws {PlanError} also where the cluster cannot be read, or slots have no master
  */
-export const openPlan = async (file: string): Promise<Plan> => derive(loadPlan(file), file);
+export const openPlan = async (file: string, keeps = false): Promise<Plan> => derive(loadPlan(file), file, keeps);
 
 /**
  * The plan with its shards.
+ * @param keeps whether the maps are written down for the next start
  * @throws {PlanError} likewise
  */
-export async function derive(plan: Plan, file: string): Promise<Plan> {
+export async function derive(plan: Plan, file: string, keeps = false): Promise<Plan> {
   const { cluster } = plan;
   if (cluster === null) return plan;
-  const [source, target] = await Promise.all([read(cluster, 'source', file), read(cluster, 'target', file)]);
+  const kept = keptMaps(plan.state);
+  const [source, target] = await Promise.all([
+    read(cluster, 'source', file, kept),
+    read(cluster, 'target', file, kept),
+  ]);
   const refuse = refusing(file);
   if (source === null)
     return refuse(['cluster', 'source'], 'is not in cluster mode: write shards, each with its source and target');
@@ -36,7 +47,29 @@ export async function derive(plan: Plan, file: string): Promise<Plan> {
   const [problem] = checkPlan(derived);
   if (problem)
     throw new PlanError(file, [{ path: ['cluster'], message: `gives shards that do not fit: ${problem.message}` }]);
+  if (keeps) keepMaps(plan.state, { source, target });
   return derived;
+}
+
+type Side = 'source' | 'target';
+/** Null for a side that is one standalone server. */
+type Maps = Readonly<Record<Side, readonly SlotMaster[] | null>>;
+
+/** Null where there are none, or they cannot be read: they only stand in for a server that does not answer. */
+function keptMaps(state: string): Maps | null {
+  try {
+    return JSON.parse(readFileSync(join(state, KEPT), 'utf8')) as Maps;
+  } catch {
+    return null;
+  }
+}
+
+/** @throws {Error} where the state's directory cannot be written */
+function keepMaps(state: string, maps: Maps): void {
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  const path = join(state, KEPT);
+  writeFileSync(`${path}.tmp`, `${JSON.stringify(maps)}\n`, { mode: 0o600 });
+  renameSync(`${path}.tmp`, path);
 }
 
 const refusing =
@@ -46,11 +79,18 @@ const refusing =
   };
 
 /** Null where that side is one standalone server. @throws {PlanError} */
-async function read(cluster: ClusterPlan, side: 'source' | 'target', file: string): Promise<SlotMaster[] | null> {
+async function read(
+  cluster: ClusterPlan,
+  side: Side,
+  file: string,
+  kept: Maps | null,
+): Promise<readonly SlotMaster[] | null> {
   const refuse = refusing(file);
-  const masters = await ask(cluster[side]).catch((error: Error) =>
-    refuse(['cluster', side], `cannot be read: ${error.message}`),
-  );
+  const masters = await ask(cluster[side]).catch((error: Error) => {
+    if (kept === null) return refuse(['cluster', side], `cannot be read: ${error.message}`);
+    process.stderr.write(`cluster.${side} cannot be read (${error.message}): the slots of the last start are used\n`);
+    return kept[side];
+  });
   if (masters === null) return null;
   const missing = unserved(masters);
   if (missing.length > 0)

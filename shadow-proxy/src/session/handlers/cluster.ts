@@ -5,9 +5,11 @@
  *   keys of several slots ─▶ CROSSSLOT      slot of another shard ─▶ MOVED      slot that moves ─▶ TRYAGAIN
  */
 import { isIP } from 'node:net';
+import { titleOf } from '../../command/forms.js';
 import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
 import { array, bulk, integer, map, OK } from '../../resp/encode.js';
+import { countUnsupported } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
 import { CROSSSLOT, type ClusterFace, type FaceNode } from '../cluster-face.js';
 import type { CommandContext } from '../context.js';
@@ -182,6 +184,9 @@ export const ANSWERED_BY_FACE: readonly string[] = [
   'cluster|getkeysinslot',
 ];
 
+/** What KeyDB's own cluster does not answer: clients miss it when they have left the proxy. */
+const KEYDB_LACKS: ReadonlySet<string> = new Set(['cluster|shards', 'cluster|links']);
+
 /** Answers CLUSTER, READONLY, READWRITE or ASKING. */
 export function answerCluster(context: CommandContext): void {
   const { clients, client, parser } = context;
@@ -191,6 +196,8 @@ export function answerCluster(context: CommandContext): void {
   if (face === null) return context.refuse('ERR This instance has cluster support disabled');
   if (spec.arity > 0 ? argc !== spec.arity : argc < -spec.arity)
     return context.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
+  if (KEYDB_LACKS.has(spec.name) && sequencer.servers.target.isKeydb)
+    countUnsupported(sequencer.router.default.counters, titleOf(spec.name), 'target', false);
   const answer = ANSWERS[spec.name] as Answer | undefined;
   if (answer === undefined) return keysInSlot(context, spec, face);
   const reply = answer(face, context);

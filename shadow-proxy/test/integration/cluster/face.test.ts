@@ -39,6 +39,8 @@ test('CLUSTER names the proxies only', async () => {
     for (const port of proxies) assert.ok(reply.includes(String(port)), `${command} names ${port}: ${reply}`);
     for (const port of servers) assert.ok(!reply.includes(port), `${command} does not name ${port}`);
   }
+  const { unsupported } = rig.shards[0].snapshot();
+  assert.deepEqual(Object.keys(unsupported), ['cluster shards'], 'KeyDB has none');
   const info = text(await rig.ask(['CLUSTER', 'INFO']));
   assert.match(info, /cluster_state:ok\r\ncluster_slots_assigned:16384/);
   const ids = await Promise.all([0, 1, 2].map(async (shard) => text(await rig.ask(['CLUSTER', 'MYID'], shard))));

@@ -138,7 +138,7 @@ for (const stage of ['shadow', 'live'] as const) {
           ['REPLICAOF', 'NO', 'ONE'],
           ['SCRIPT', 'DEBUG', 'YES'],
           ['CLIENT', 'PAUSE', '100'],
-          ['CLUSTER', 'INFO'],
+          ['CLUSTER', 'MEET', '127.0.0.1', '1'],
           ['ACL', 'SETUSER', 'x'],
           ['SYNC'],
           ['MIGRATE', 'h', '1', 'k', '0', '1'],

@@ -49,6 +49,7 @@ describe('the durable state', () => {
       workloads: { sessions: { stage: 'live', percent: 10 } },
       routing: [],
       owns: null,
+      served: null,
       perRegion: [],
       admitted: {},
       source: SEEN,
