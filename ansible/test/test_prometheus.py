@@ -16,7 +16,8 @@ PASSWORDS = {name: {"use": "x", "accept": ["x"]} for name in ["proxy-admin-token
 
 def ask(**variables):
     options = ["-i", ROOT / "inventory" / "example.yml", "--playbook-dir", ROOT / "playbooks", "-c", "local"]
-    given = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net", **variables})
+    plan = str(ROOT.parent / "migration.example.yaml")
+    given = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net", "migration_plan_file": plan, **variables})
     command = [PROGRAM.parent / "ansible", "monitoring", *options, "-m", "debug", "-a", "msg=" + WANTED, "-e", given]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

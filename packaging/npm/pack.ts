@@ -79,10 +79,13 @@ const isStale = (path: string): boolean =>
   /^dist\/(shadow-proxy|loadtest|counters)\//.test(path) &&
   !['ts', 'tsx'].some((ending) => existsSync(join(ROOT, path.slice('dist/'.length).replace(/js$/, ending))));
 
+/** Compiled code has no `import type`: that is in text which a program writes. */
 const importsOf = (text: string): string[] =>
-  [...text.matchAll(/^(?:import|export)\b[^'"]*['"](\.[^'"]+)['"];|(?:import|require)\(['"](\.[^'"]+)['"]\)/gm)].map(
-    ([, from, called]) => from ?? called,
-  );
+  [
+    ...text.matchAll(
+      /^(?:import|export)\b(?! type)[^'"]*['"](\.[^'"]+)['"];|(?:import|require)\(['"](\.[^'"]+)['"]\)/gm,
+    ),
+  ].map(([, from, called]) => from ?? called);
 
 /** To files: not to other hosts, and not to a heading of the same page. */
 const linksOf = (text: string): string[] => [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, to]) => to);
