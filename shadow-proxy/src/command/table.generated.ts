@@ -5,13 +5,7 @@
  * key specifications. One of these is `flags begin find`. Begin: an argument's index, `KEYWORD@from`, or `?`.
  * Find: `last/step/limit`, or `#numkeys/first/step` for a count of keys; absent: just the one key.
  */
-export type GeneratedCommand = readonly [
-  name: string,
-  sourceArity: number,
-  targetArity: number,
-  flags: string,
-  ...keys: string[],
-];
+export type GeneratedCommand = readonly [name: string, sourceArity: number, targetArity: number, flags: string, ...keys: string[]];
 
 export const COMMANDS: readonly GeneratedCommand[] = [
   ['acl', -2, -2, ''],
@@ -147,15 +141,7 @@ export const COMMANDS: readonly GeneratedCommand[] = [
   ['geopos', -2, -2, 'readonly', 'RO,access 1'],
   ['georadius', -6, -6, 'denyoom movablekeys write', 'RO,access 1', 'OW,update STORE@6', 'OW,update STOREDIST@6'],
   ['georadius_ro', -6, -6, 'readonly', 'RO,access 1'],
-  [
-    'georadiusbymember',
-    -5,
-    -5,
-    'denyoom movablekeys write',
-    'RO,access 1',
-    'OW,update STORE@5',
-    'OW,update STOREDIST@5',
-  ],
+  ['georadiusbymember', -5, -5, 'denyoom movablekeys write', 'RO,access 1', 'OW,update STORE@5', 'OW,update STOREDIST@5'],
   ['georadiusbymember_ro', -5, -5, 'readonly', 'RO,access 1'],
   ['geosearch', -7, -7, 'readonly', 'RO,access 1'],
   ['geosearchstore', -8, -8, 'denyoom write', 'OW,update 1', 'RO,access 2'],
