@@ -294,6 +294,16 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   reply(bytes: Buffer, from?: Side): void {
+    const own = bytes[0] === MINUS ? (this.clients.face?.insteadOf(bytes, 0, bytes.length) ?? null) : null;
+    this.#reply(own ?? bytes, from);
+  }
+
+  refuse(message: string): void {
+    this.client.transaction?.spoil();
+    this.#reply(error(message));
+  }
+
+  #reply(bytes: Buffer, from?: Side): void {
     const { client } = this;
     if (client.replies !== 'on') {
       if (client.replies === 'skip') client.wants('on');
@@ -301,11 +311,6 @@ export class Session implements CommandContext, ConnectedClient {
     }
     if (bytes[0] === MINUS) this.#countError(from, bytes, 0, bytes.length);
     if (!this.lanes.behindLast(bytes)) this.#outbox.addWhole(bytes);
-  }
-
-  refuse(message: string): void {
-    this.client.transaction?.spoil();
-    this.reply(error(message));
   }
 
   replyRefused({ reply, side }: HandshakeRefused): void {
