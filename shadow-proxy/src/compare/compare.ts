@@ -58,6 +58,7 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
 
 /** What a mirror that has no memory left refuses. */
 export const MIRROR_FULL = 'mirror-full';
+const SLOT_AWAY = 'mirror-slot-away';
 
 /** What to say of an effect without a reply to compare, which the mirror has refused. */
 export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
@@ -67,7 +68,7 @@ export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
 
 /** Why the mirror cannot write now, whatever its data; null where the error does not say so. */
 function unableTo(command: CommandView, error: string): string | null {
-  if (servesNotSlot(error, command)) return 'mirror-slot-away';
+  if (servesNotSlot(error, command)) return SLOT_AWAY;
   if (lacksMemory(error, command)) return MIRROR_FULL;
   return takesNoWrites(error, command) ? 'mirror-read-only' : null;
 }
@@ -75,9 +76,10 @@ function unableTo(command: CommandView, error: string): string | null {
 /** Why the replies do not show whether the data differ; null when they can. */
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
+  // It did not even look at the key, so an error of the authority may be right all the same.
+  if (isError(mirror) && servesNotSlot(text(mirror), command)) return SLOT_AWAY;
   if (isError(mirror) && !isError(authority)) {
-    const error = text(mirror);
-    const unable = isRead(command) && !servesNotSlot(error, command) ? null : unableTo(command, error);
+    const unable = isRead(command) ? null : unableTo(command, text(mirror));
     if (unable !== null) return unable;
     // The command in it that was refused has its own verdict.
     if (name === 'exec' && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';

@@ -1214,6 +1214,12 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
     ['SET x y', status('OK'), error("READONLY You can't write against a read only replica."), '?mirror-read-only'],
     ['SET x y', status('OK'), error('MOVED 16287 127.0.0.1:7001'), '?mirror-slot-away'],
     ['GET x', status('y'), error('CLUSTERDOWN The cluster is down'), '?mirror-slot-away'],
+    [
+      'GET x',
+      error('WRONGTYPE Operation against a key'),
+      error('CLUSTERDOWN The cluster is down'),
+      '?mirror-slot-away',
+    ],
     ['GET x', string('x'), error("READONLY You can't write against a read only replica."), '!error'],
   ] as const) {
     assert.equal(judge(command, authority, mirror), verdict, `${command} ${String(authority)} ${String(mirror)}`);
