@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { pino } from 'pino';
 import {
   adjoiningPorts,
@@ -25,6 +25,7 @@ import { derive } from '../../src/upstream/cluster.js';
 import { nodesOf } from '../../src/upstream/slots.js';
 import { startTargetKeydb } from './servers.js';
 import { WHOLE } from './jobs.js';
+import { differencesOfAll } from './keyspace.js';
 import { isSettled, until } from './shard.js';
 
 export interface ClusterRigOptions {
@@ -158,16 +159,9 @@ export class ClusterRig {
     await until(() => this.shards.every((shard) => isSettled(shard.snapshot())), ms, left);
   }
 
-  /** Every key of the source's and of the target's masters, with its DUMP-free value; what differs. */
+  /** How the keys of the source's masters and of the target's differ: a line for each key. */
   async differences(): Promise<string[]> {
-    const [from, to] = await Promise.all([
-      keysOf(await this.mastersOf('source')),
-      keysOf(await this.mastersOf('target')),
-    ]);
-    const all = new Set([...from.keys(), ...to.keys()]);
-    return [...all].flatMap((key) =>
-      from.get(key) === to.get(key) ? [] : [`${key}: ${from.get(key)} / ${to.get(key)}`],
-    );
+    return differencesOfAll(await this.mastersOf('source'), await this.mastersOf('target'));
   }
 
   /** The nodes that are masters now. */
@@ -222,52 +216,3 @@ export class ClusterRig {
     rmSync(this.state, { recursive: true, force: true });
   }
 }
-
-/** Type, value and whether it expires, of every key that the servers hold. */
-export async function keysOf(servers: readonly LocalServer[]): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  for (const server of servers) {
-    const redis = new Redis(server.port, { protocol: 2 });
-    try {
-      for (const key of (await redis.callBuffer('KEYS', '*')) as Buffer[]) {
-        const type = await redis.type(key);
-        // It may have expired since.
-        if (type === 'none') continue;
-        const [first, ...rest] = READ[type];
-        const value = shown(await redis.callBuffer(first, key, ...rest));
-        // KeyDB keeps the sign of a zero that Redis does not show.
-        const sorted =
-          type === 'zset'
-            ? value.map((each) => (each === '-0' ? '0' : each))
-            : type === 'set'
-              ? [...value].sort()
-              : type === 'hash'
-                ? pairs(value).sort()
-                : value;
-        const expires = (await redis.pttl(key)) > 0;
-        found.set(
-          JSON.stringify(key.toString('latin1')),
-          `${type} ${JSON.stringify(sorted)}${expires ? ' expires' : ''}`,
-        );
-      }
-    } finally {
-      redis.disconnect();
-    }
-  }
-  return found;
-}
-
-const READ: Readonly<Record<string, readonly string[]>> = {
-  string: ['GET'],
-  list: ['LRANGE', '0', '-1'],
-  set: ['SMEMBERS'],
-  hash: ['HGETALL'],
-  zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
-  stream: ['XRANGE', '-', '+'],
-};
-
-const shown = (reply: unknown): string[] =>
-  Array.isArray(reply) ? reply.flatMap(shown) : [Buffer.isBuffer(reply) ? reply.toString('latin1') : String(reply)];
-
-const pairs = (flat: readonly string[]): string[] =>
-  flat.flatMap((field, i) => (i % 2 === 0 ? [`${field}=${flat[i + 1]}`] : []));

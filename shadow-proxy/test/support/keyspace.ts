@@ -78,8 +78,14 @@ const nested = (reply: unknown): unknown =>
   Buffer.isBuffer(reply) ? text(reply) : Array.isArray(reply) ? reply.map(nested) : reply;
 
 /** How the two differ: a line for each key, empty where they are equal. */
-export async function differences(source: Address, target: Address): Promise<string[]> {
-  const [a, b] = await Promise.all([keyspace(source), keyspace(target)]);
+export const differences = (source: Address, target: Address): Promise<string[]> =>
+  differencesOfAll([source], [target]);
+
+/** Likewise of what the servers of each side hold together, each key on one of them. */
+export async function differencesOfAll(sources: readonly Address[], targets: readonly Address[]): Promise<string[]> {
+  const all = async (side: readonly Address[]): Promise<Map<string, Key>> =>
+    new Map((await Promise.all(side.map(keyspace))).flatMap((keys) => [...keys]));
+  const [a, b] = await Promise.all([all(sources), all(targets)]);
   const found: string[] = [];
   for (const [id, key] of a) {
     const twin = b.get(id);

@@ -5,7 +5,7 @@ import sys
 import time
 
 from redis.cluster import ClusterNode, RedisCluster
-from redis.exceptions import RedisError
+from redis.exceptions import RedisClusterException, RedisError
 
 port, seconds, seed = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 choose = random.Random(seed)
@@ -44,7 +44,7 @@ while time.time() < until:
     try:
         one(f":py:{choose.randrange(200)}", f":py:{choose.randrange(200)}")
         answered += 1
-    except (RedisError, OSError) as error:
+    except (RedisError, RedisClusterException, OSError) as error:
         refused += 1
         last = str(error)
         time.sleep(0.05)

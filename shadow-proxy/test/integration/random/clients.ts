@@ -87,6 +87,21 @@ const caught = (error: unknown): Plain => {
   throw error;
 };
 
+/** MULTI … EXEC through ioredis, for one server or a cluster. */
+async function ioredisTransaction(client: Redis | Cluster, calls: readonly Call[]): Promise<Answered[]> {
+  const multi = client.multi();
+  for (const { args } of calls) multi.callBuffer(String(args[0]), ...args.slice(1));
+  try {
+    const results = await multi.exec();
+    return transaction(
+      calls,
+      results === null ? null : results.map(([error, value]) => (error ? caught(error) : plain(value))),
+    );
+  } catch (error) {
+    return [answered(EXEC, caught(error))];
+  }
+}
+
 export async function openIoredis(login: Login): Promise<Client> {
   const { host, port, protocol, user, db } = login;
   const client = new Redis({
@@ -111,19 +126,7 @@ export async function openIoredis(login: Login): Promise<Client> {
     return calls.map((call, i) => answered(call, results[i][0] ? caught(results[i][0]) : plain(results[i][1])));
   }
 
-  async function inTransaction(calls: readonly Call[]): Promise<Answered[]> {
-    const multi = client.multi();
-    for (const { args } of calls) multi.callBuffer(String(args[0]), ...args.slice(1));
-    try {
-      const results = await multi.exec();
-      return transaction(
-        calls,
-        results === null ? null : results.map(([error, value]) => (error ? caught(error) : plain(value))),
-      );
-    } catch (error) {
-      return [answered(EXEC, caught(error))];
-    }
-  }
+  const inTransaction = (calls: readonly Call[]): Promise<Answered[]> => ioredisTransaction(client, calls);
 
   return {
     run: (steps, random) => {
@@ -148,26 +151,12 @@ function hasNode([name, ...args]: readonly Argument[]): boolean {
 
 /** A client of a cluster. Its keys must be of one slot, and what has no key goes to any node. */
 export function openCluster(login: Login): Promise<Client> {
-  const client = new Cluster([{ host: login.host, port: login.port }], {
-    clusterRetryStrategy: () => null,
-  });
+  const client = new Cluster([{ host: login.host, port: login.port }], {});
   client.on('error', () => {});
   const send = (args: readonly Argument[]): Promise<Plain> =>
     client.callBuffer(String(args[0]), ...args.slice(1)).then(plain, caught);
 
-  async function inTransaction(calls: readonly Call[]): Promise<Answered[]> {
-    const multi = client.multi();
-    for (const { args } of calls) multi.callBuffer(String(args[0]), ...args.slice(1));
-    try {
-      const results = await multi.exec();
-      return transaction(
-        calls,
-        results === null ? null : results.map(([error, value]) => (error ? caught(error) : plain(value))),
-      );
-    } catch (error) {
-      return [answered(EXEC, caught(error))];
-    }
-  }
+  const inTransaction = (calls: readonly Call[]): Promise<Answered[]> => ioredisTransaction(client, calls);
 
   return Promise.resolve({
     // A transaction that is given up has no key that says which node it is for.
