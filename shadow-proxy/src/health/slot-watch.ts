@@ -4,7 +4,7 @@
  * the proxies are started again and derive their shards from the slots as they are then.
  */
 import type { Logger } from 'pino';
-import { commonSlots, countSlots, formatSlots, masterOf } from '../plan/cluster.js';
+import { commonSlots, formatSlots, masterOf, rangesOf } from '../plan/cluster.js';
 import { isError, text } from '../resp/decode.js';
 import type { SlotRange } from '../route/owner.js';
 import { SIDES, type Side } from '../route/stage.js';
@@ -63,12 +63,6 @@ export class SlotWatch {
     clearInterval(this.#timer);
   }
 
-  /** How many slots are not where they belong at that side. */
-  count(side: Side): number {
-    const { leaving, away } = this.#moved[side];
-    return leaving.length + countSlots(away);
-  }
-
   /** Asks both servers once. */
   async look(): Promise<void> {
     const { servers, face } = this.context;
@@ -109,9 +103,10 @@ export class SlotWatch {
   describe(): string {
     return SIDES.flatMap((side) => {
       const { leaving, away } = this.#moved[side];
-      const moving = leaving.map((slot): SlotRange => [slot, slot]);
       return [
-        ...(moving.length === 0 ? [] : [`slots ${formatSlots(moving)} are moving to another node of the ${side}`]),
+        ...(leaving.length === 0
+          ? []
+          : [`slots ${formatSlots(rangesOf(leaving))} are moving to another node of the ${side}`]),
         ...(away.length === 0 ? [] : [`slots ${formatSlots(away)} have moved to another node of the ${side}`]),
       ];
     }).join('; ');

@@ -41,7 +41,7 @@ export function refine(
   cuts: readonly number[],
 ): ClusterShard[] {
   const [sources, targets] = [bySlot(source), target && bySlot(target)];
-  const shards = new Map<string, { source: SlotMaster; target: SlotMaster | null; slots: [number, number][] }>();
+  const shards = new Map<string, { source: SlotMaster; target: SlotMaster | null; slots: number[] }>();
   for (let slot = 0; slot < SLOTS; slot++) {
     const from = sources[slot];
     const to = targets === null ? null : targets[slot];
@@ -49,12 +49,25 @@ export function refine(
     const id = `${from.id} ${to?.id ?? ''} ${cuts.filter((cut) => cut <= slot).length}`;
     let shard = shards.get(id);
     if (shard === undefined) shards.set(id, (shard = { source: from, target: to, slots: [] }));
-    const last = shard.slots.at(-1);
-    if (last?.[1] === slot - 1) last[1] = slot;
-    else shard.slots.push([slot, slot]);
+    shard.slots.push(slot);
   }
   // A map keeps the order in which its keys came: that of the lowest slots.
-  return [...shards.values()].map((shard) => ({ ...shard, name: `slots-${shard.slots[0][0]}` }));
+  return [...shards.values()].map(({ slots, ...masters }) => ({
+    ...masters,
+    name: `slots-${slots[0]}`,
+    slots: rangesOf(slots),
+  }));
+}
+
+/** @param slots ascending */
+export function rangesOf(slots: readonly number[]): SlotRange[] {
+  const ranges: [number, number][] = [];
+  for (const slot of slots) {
+    const last = ranges.at(-1);
+    if (last?.[1] === slot - 1) last[1] = slot;
+    else ranges.push([slot, slot]);
+  }
+  return ranges;
 }
 
 /** The master that has the most of the slots; undefined where none has any. */
@@ -77,15 +90,7 @@ export const commonSlots = (a: readonly SlotRange[], b: readonly SlotRange[]): S
 
 /** Slots that no master of the map serves. */
 export function unserved(masters: readonly SlotMaster[]): SlotRange[] {
-  const served = bySlot(masters);
-  const ranges: [number, number][] = [];
-  for (let slot = 0; slot < SLOTS; slot++) {
-    if (served[slot] !== undefined) continue;
-    const last = ranges.at(-1);
-    if (last?.[1] === slot - 1) last[1] = slot;
-    else ranges.push([slot, slot]);
-  }
-  return ranges;
+  return rangesOf(bySlot(masters).flatMap((master, slot) => (master === undefined ? [slot] : [])));
 }
 
 function bySlot(masters: readonly SlotMaster[]): (SlotMaster | undefined)[] {

@@ -3,8 +3,7 @@
  * have in common (plan/cluster.ts), and needs a proxy of its own: shards are fewest where every master of the target
  * has whole masters of the source, or every master of the source has whole ones of the target.
  */
-import { refine, type ClusterShard, type SlotMaster } from '../../plan/cluster.js';
-import type { SlotRange } from '../../route/owner.js';
+import { rangesOf, refine, type ClusterShard, type SlotMaster } from '../../plan/cluster.js';
 import { groupMasters } from './groups.js';
 import { slotsOf, total, weightOf } from './weights.js';
 
@@ -144,15 +143,4 @@ function fitting(slots: readonly number[], weight: Float64Array, room: number): 
   let at = 0;
   for (let left = room; at < slots.length && weight[slots[at]] <= left; at++) left -= weight[slots[at]];
   return at;
-}
-
-/** @param slots ascending */
-export function rangesOf(slots: readonly number[]): SlotRange[] {
-  const ranges: [number, number][] = [];
-  for (const slot of slots) {
-    const last = ranges.at(-1);
-    if (last?.[1] === slot - 1) last[1] = slot;
-    else ranges.push([slot, slot]);
-  }
-  return ranges;
 }

@@ -13,7 +13,7 @@ import { countUnsupported } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
 import { CROSSSLOT, type ClusterFace, type FaceNode } from '../cluster-face.js';
 import type { CommandContext } from '../context.js';
-import { crossesDatabases } from '../routing.js';
+import { crossesDatabases, type CommandBytes } from '../routing.js';
 import { answerSlot } from './owned.js';
 import { plain } from './plain.js';
 
@@ -50,24 +50,27 @@ function slotOf({ parser }: CommandContext, spec: CommandSpec): number | null {
   const { frame, argStart, argEnd, argc } = parser;
   const at = spec.singleKey;
   if (at > 0) return at < argc ? hashSlot(frame, argStart[at], argEnd[at]) : NO_SLOT;
+  const count = SHARDED.has(spec.name) ? channelsOf(spec, argc) : knownKeysOf(parser, spec);
   let slot = NO_SLOT;
-  if (SHARDED.has(spec.name)) {
-    const last = spec.name === 'spublish' ? 1 : argc - 1;
-    for (let i = 1; i <= last && i < argc; i++) {
-      const here = hashSlot(frame, argStart[i], argEnd[i]);
-      if (slot !== NO_SLOT && slot !== here) return null;
-      slot = here;
-    }
-    return slot;
-  }
-  const told = keysOf(spec, frame, argStart, argEnd, argc, KEYS);
-  const count = told === UNKNOWN_KEYS ? KEYS.known : told;
   for (let i = 0; i < count; i++) {
     const here = hashSlot(frame, argStart[KEYS.index[i]], argEnd[KEYS.index[i]]);
     if (slot !== NO_SLOT && slot !== here) return null;
     slot = here;
   }
   return slot;
+}
+
+/** Fills `KEYS` with the keys among the arguments, and returns how many there are; below 0 where none can be had. */
+function knownKeysOf({ frame, argStart, argEnd, argc }: CommandBytes, spec: CommandSpec): number {
+  const count = keysOf(spec, frame, argStart, argEnd, argc, KEYS);
+  return count === UNKNOWN_KEYS ? KEYS.known : count;
+}
+
+/** Likewise with the channels of a sharded command. */
+function channelsOf({ name }: CommandSpec, argc: number): number {
+  const count = name === 'spublish' ? Math.min(1, argc - 1) : argc - 1;
+  for (let i = 0; i < count; i++) KEYS.index[i] = i + 1;
+  return count;
 }
 
 /** Used again for each command. */

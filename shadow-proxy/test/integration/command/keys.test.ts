@@ -131,7 +131,7 @@ async function agree(spec: CommandSpec, args: readonly string[]): Promise<Return
   return ours;
 }
 
-/** Commands that newer servers take with more arguments: here they are keyed with as many, whoever refuses them. */
+/** Commands that newer servers take with more arguments: here they have as many keys, refused or not. */
 const wider = new Set(RELEASES.flatMap(({ arities }) => arities.map(([name]) => name)));
 const withKeys = table.all.filter(
   (spec) => spec.inSource && !wider.has(spec.name) && (spec.keySpecs.length > 0 || spec.readKeys !== null),

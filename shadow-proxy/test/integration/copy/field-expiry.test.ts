@@ -182,7 +182,7 @@ test('hashFieldTtl: strip, and the proxy starts again: what expires meanwhile, o
   }
 });
 
-test('HGETDEL, HGETEX and HSETEX without a TTL are told by what they did', async (t) => {
+test('HGETDEL, HGETEX and HSETEX without a TTL are replicated by what they did', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     if (!(await knowsFieldExpiry(t, rig, 'hgetdel'))) return;
