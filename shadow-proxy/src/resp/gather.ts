@@ -55,11 +55,11 @@ export class Gather {
 
   /** Lets go of the chunk, for a wait that may be long: what is not consumed is gathered. */
   release(): void {
-    if (this.#own) return;
     if (this.at === this.limit) {
       this.buffer = NONE;
       this.at = this.limit = 0;
-    } else {
+      this.#own = false;
+    } else if (!this.#own) {
       this.#gather(this.limit - this.at);
     }
   }

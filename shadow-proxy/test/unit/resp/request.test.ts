@@ -141,6 +141,13 @@ test('memory is set aside for what has come, not for what is announced', () => {
   }
 });
 
+test('what was gathered for a command is let go of once the command is done with', () => {
+  const parser = new RequestParser();
+  assert.equal(parse(inChunks(encodeCommand(['SET', 'k', Buffer.alloc(1 << 20)]), 65536), parser).length, 1);
+  parser.release();
+  assert.equal(parser.held, 0);
+});
+
 test('many big values in one command are copied about twice, not once for each', (t) => {
   const big = encodeCommand([
     'MSET',
