@@ -38,6 +38,7 @@ export const PROGRAMS = {
   'counters:cost': ['counters/cost/main.js'],
   adversary: ['drills/adversary/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
+  'client-suites': ['conformance/client-suites.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   matrix: ['matrix/main.js'],
   'terraform:schema': ['terraform/schema/extract.js'],

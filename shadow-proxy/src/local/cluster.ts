@@ -1,13 +1,13 @@
 /** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and who has which slots. */
-import { createConnection, createServer } from 'node:net';
-import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { SLOTS } from '../route/slot.js';
 import type { SlotRange } from '../route/owner.js';
-import { startKeydb, startRedis, type LocalServer, type ServerConfig } from './servers.js';
+import { connectTo, type Endpoint } from './ping.js';
+import { startKeydb, startRedis, type LocalServer, type ServerConfig, type ServerOptions } from './servers.js';
 
 const READY_MS = 20_000;
 /** How long a node may be silent before the others call it failed, in ms: a failover begins then. */
@@ -24,6 +24,8 @@ export interface ClusterOptions {
   /** The first node's port; the others follow. Free ports where absent. */
   readonly port?: number;
   readonly config?: ServerConfig;
+  /** Of all nodes, which talk TLS among themselves, too. */
+  readonly tls?: ServerOptions['tls'];
 }
 
 export interface LocalCluster {
@@ -43,18 +45,19 @@ export const equalRanges = (parts: number): SlotRange[][] =>
 
 /** Resolves when every node sees all slots served. @throws {ServerMissing} {ServerFailed} {Error} */
 export async function startCluster(options: ClusterOptions): Promise<LocalCluster> {
-  const { program, masters: count, replicas = 0, ranges = equalRanges(count) } = options;
+  const { program, masters: count, replicas = 0, ranges = equalRanges(count), tls } = options;
   const start = program === 'redis' ? startRedis : startKeydb;
   const config = {
     'cluster-enabled': 'yes',
     'cluster-config-file': 'nodes.conf',
     'cluster-node-timeout': NODE_TIMEOUT_MS,
     'cluster-replica-validity-factor': 0,
+    ...(tls && { 'tls-cluster': 'yes', 'tls-replication': 'yes' }),
     ...options.config,
   };
   const nodes = await Promise.all(
     Array.from({ length: count * (1 + replicas) }, (_, i) =>
-      start({ config, ...(options.port === undefined ? {} : { port: options.port + i }) }),
+      start({ config, ...(tls && { tls }), ...(options.port === undefined ? {} : { port: options.port + i }) }),
     ),
   );
   const masters = nodes.slice(0, count);
@@ -107,8 +110,8 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** One command on a connection of its own, in plaintext and without a login. @throws {Error} with an error reply */
-export async function askNode(node: Pick<LocalServer, 'host' | 'port'>, ...args: Argument[]): Promise<Reply> {
+/** One command on a connection of its own, without a login. @throws {Error} with an error reply */
+export async function askNode(node: Endpoint, ...args: Argument[]): Promise<Reply> {
   const reply = await askRaw(node, ...args);
   if (isError(reply))
     throw new Error(`${node.host}:${node.port} refuses ${args.slice(0, 2).join(' ')}: ${text(reply)}`);
@@ -116,10 +119,9 @@ export async function askNode(node: Pick<LocalServer, 'host' | 'port'>, ...args:
 }
 
 /** Likewise; an error reply is a reply. @throws {Error} where the connection is refused or closed */
-export async function askRaw({ host, port }: Pick<LocalServer, 'host' | 'port'>, ...args: Argument[]): Promise<Reply> {
-  const socket = createConnection({ host, port });
+export async function askRaw(node: Endpoint, ...args: Argument[]): Promise<Reply> {
+  const socket = connectTo(node);
   try {
-    await once(socket, 'connect');
     socket.write(encodeCommand(args));
     const scanner = new FrameScanner();
     let received = Buffer.alloc(0);
@@ -127,7 +129,7 @@ export async function askRaw({ host, port }: Pick<LocalServer, 'host' | 'port'>,
       received = Buffer.concat([received, chunk as Buffer]);
       if (scanner.scan(received, 0, received.length) !== -1) return decodeReply(received).reply;
     }
-    throw new Error(`${host}:${port} closed the connection`);
+    throw new Error(`${node.host}:${node.port} closed the connection`);
   } finally {
     socket.destroy();
   }

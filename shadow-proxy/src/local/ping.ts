@@ -1,6 +1,6 @@
 /** Is a server ready? The smallest client that can tell. */
 import { readFileSync } from 'node:fs';
-import { connect as connectPlain } from 'node:net';
+import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -23,11 +23,16 @@ export async function ping(endpoint: Endpoint, deadline: number, alive: () => bo
   return false;
 }
 
-function answers({ host, port, tls }: Endpoint): Promise<boolean> {
+/** A connection to a server on this machine; who signed its certificate does not matter. */
+export function connectTo({ host, port, tls }: Endpoint): Socket {
+  if (tls === undefined) return connectPlain({ host, port });
+  const own = { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+  return connectTls({ host, port, rejectUnauthorized: false, ...own });
+}
+
+function answers(endpoint: Endpoint): Promise<boolean> {
   return new Promise((resolve) => {
-    // Whether it is ready does not depend on who signed its certificate.
-    const own = tls && { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
-    const socket = own ? connectTls({ host, port, rejectUnauthorized: false, ...own }) : connectPlain({ host, port });
+    const socket = connectTo(endpoint);
     const finish = (ready: boolean): void => {
       socket.destroy();
       resolve(ready);

@@ -23,7 +23,7 @@ import { launch, type Launched } from '../../src/shard/launch.js';
 import type { Shard } from '../../src/shard/contract.js';
 import { derive } from '../../src/upstream/cluster.js';
 import { nodesOf } from '../../src/upstream/slots.js';
-import { startTargetKeydb } from './servers.js';
+import { startTargetKeydb, type Certificates } from './servers.js';
 import { WHOLE } from './jobs.js';
 import { differencesOfAll } from './keyspace.js';
 import { isSettled, until } from './shard.js';
@@ -33,6 +33,10 @@ export interface ClusterRigOptions {
   /** `standalone` is one KeyDB. Default: as many masters as the source has, with the same ranges. */
   readonly target?: Partial<ClusterOptions> | 'standalone';
   readonly cuts?: readonly number[];
+  /** What clients are told to connect to. Default: 127.0.0.1 */
+  readonly announced?: string;
+  /** Of everybody, on every connection. */
+  readonly tls?: Certificates;
   /** Whether both sides are believed to hold the same at the first start. Default: true. */
   readonly alike?: boolean;
   /** Over the rest of the plan. */
@@ -57,11 +61,11 @@ export class ClusterRig {
 
   static async start(options: ClusterRigOptions = {}): Promise<ClusterRig> {
     const masters = options.source?.masters ?? 3;
-    const { target } = options;
+    const { target, tls } = options;
     const [source, targetCluster, standalone] = await Promise.all([
-      startCluster({ program: 'redis', masters, ...options.source }),
-      target === 'standalone' ? null : startCluster({ program: 'keydb', masters, ...target }),
-      target === 'standalone' ? startTargetKeydb() : null,
+      startCluster({ program: 'redis', masters, ...options.source, ...(tls && { tls }) }),
+      target === 'standalone' ? null : startCluster({ program: 'keydb', masters, ...target, ...(tls && { tls }) }),
+      target === 'standalone' ? startTargetKeydb({ ...(tls && { tls }) }) : null,
     ]);
     const state = mkdtempSync(join(tmpdir(), 'cluster-'));
     const targets = targetCluster?.masters ?? [standalone!];
@@ -77,15 +81,20 @@ export class ClusterRig {
 
   /** Starts the proxies of all shards, as the slots are now. */
   async serve(): Promise<void> {
-    const { cuts, plan } = this.options;
+    const { announced, cuts, plan, tls } = this.options;
+    const scheme = tls ? 'rediss' : 'redis';
     const target = this.targetCluster?.seeds ?? `127.0.0.1:${this.targets[0].port}`;
     const file = {
       version: 1,
       name: 'cluster',
       cluster: {
-        source: `redis://${this.source.seeds}`,
-        target: `redis://${target}`,
-        listen: `redis://127.0.0.1:${this.port}`,
+        source: `${scheme}://${this.source.seeds}`,
+        target: `${scheme}://${target}`,
+        listen: `${scheme}://127.0.0.1:${this.port}`,
+        ...(announced && { announce: `${announced}:${this.port}` }),
+        ...(tls && {
+          tls: { listen: { cert: tls.cert, key: tls.key }, source: { ca: tls.ca }, target: { ca: tls.ca } },
+        }),
         ...(cuts === undefined ? {} : { cuts }),
       },
       admin: { listen: '127.0.0.1:0' },
@@ -112,7 +121,8 @@ export class ClusterRig {
 
   /** A command at the first proxy, or at that of the shard. */
   ask(args: readonly (string | number)[], shard = 0): Promise<Reply> {
-    return askRaw({ host: '127.0.0.1', port: this.plan.shards[shard].listen.port }, ...args);
+    const { tls } = this.options;
+    return askRaw({ host: '127.0.0.1', port: this.plan.shards[shard].listen.port, ...(tls && { tls }) }, ...args);
   }
 
   async changeStage(stage: Stage): Promise<void> {
@@ -140,7 +150,10 @@ export class ClusterRig {
 
   /** An ioredis client of the whole cluster. */
   client(): Cluster {
-    const client = new Cluster([{ host: '127.0.0.1', port: this.port }], { lazyConnect: false });
+    const client = new Cluster([{ host: '127.0.0.1', port: this.port }], {
+      lazyConnect: false,
+      ...(this.options.tls && { redisOptions: { tls: { rejectUnauthorized: false } } }),
+    });
     client.on('error', () => undefined);
     this.#clients.push(client);
     return client;

@@ -11,6 +11,8 @@ interface Address {
   readonly port: number;
   readonly username?: string;
   readonly password?: string;
+  /** Set for a server that speaks TLS. */
+  readonly tls?: object;
 }
 
 interface Key {
@@ -30,8 +32,11 @@ const READS: Readonly<Record<string, (key: Buffer) => [string, ...(Buffer | stri
 };
 
 /** Every key of every database, as `db:key`. */
-export async function keyspace({ host, port, username, password }: Address): Promise<Map<string, Key>> {
-  const client = new Redis({ host, port, username, password, retryStrategy: () => null });
+export async function keyspace({ host, port, username, password, tls }: Address): Promise<Map<string, Key>> {
+  const client = new Redis({
+    ...{ host, port, username, password, retryStrategy: () => null },
+    ...(tls && { tls: { rejectUnauthorized: false } }),
+  });
   try {
     const all = new Map<string, Key>();
     const databases = [...(await client.info('keyspace')).matchAll(/^db(\d+):/gm)].map((match) => Number(match[1]));
