@@ -41,8 +41,9 @@ await main(() => {
     // As BullMQ asks of every server.
     redisConfig: { 'maxmemory-policy': 'noeviction' },
     // Some of its tests connect to a port that nobody can set.
-    port: 6379,
-    run: (unit: string, port: number, log: string) => runVitest(unit, port, log, { source, limit: options.limit }),
+    port: () => 6379,
+    run: (unit: string, [port]: readonly number[], log: string) =>
+      runVitest(unit, port, log, { source, limit: options.limit }),
   } as const;
   return { suite, tree: `${source}, BullMQ ${version}`, options };
 });

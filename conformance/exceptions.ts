@@ -5,7 +5,7 @@
 import type { Proxied } from './run/result.js';
 
 interface Where {
-  readonly suite: 'redis' | 'bullmq';
+  readonly suite: 'redis' | 'bullmq' | 'clients';
   /** Such as `unit/scan`; for BullMQ client and file, such as `ioredis tests/flow.test.ts`. The whole, or a pattern. */
   readonly unit: string | RegExp;
   /** Both where absent. */
@@ -27,12 +27,17 @@ export interface KeyException extends Where {
   readonly difference: RegExp;
 }
 
-/** Tests of Redis's suite: by reason, then by unit. */
-const REDIS: readonly {
+interface Listed {
   readonly reason: string;
   readonly sometimes?: boolean;
+  /** Both where absent. */
+  readonly way?: Proxied;
+  /** By unit. */
   readonly tests: Readonly<Record<string, readonly (string | RegExp)[]>>;
-}[] = [
+}
+
+/** Tests of Redis's suite: by reason, then by unit. */
+const REDIS: readonly Listed[] = [
   {
     reason: 'reads what the server sends to its replicas (SYNC); replicas belong to the server behind the proxy',
     tests: {
@@ -145,11 +150,60 @@ const REDIS: readonly {
   },
 ];
 
-export const TESTS: readonly TestException[] = REDIS.flatMap(({ reason, sometimes = false, tests }) =>
-  Object.entries(tests).flatMap(([unit, names]) =>
-    names.map((test) => ({ suite: 'redis' as const, unit, test, reason, sometimes })),
-  ),
-);
+/** Cluster tests of clients: by reason, then by unit. */
+const CLIENTS: readonly Listed[] = [
+  {
+    reason: 'wants replicas; the proxies show none',
+    tests: {
+      ioredis: [
+        'cluster discovers nodes from replica',
+        'cluster #nodes() returns replica nodes',
+        'cluster #nodes() returns all nodes',
+      ],
+      'node-redis cluster': [
+        'Cluster MULTI redirects retries MULTI after master failover while the previous master remains reachable',
+      ],
+    },
+  },
+  {
+    reason: 'moves slots, which must not move during a migration: refused, with the way to do it',
+    tests: {
+      ioredis: ['cluster:ClusterSubscriberGroup receive messages on the channel after the slot was moved'],
+      'node-redis cluster': [
+        'Cluster should handle live resharding',
+        'Cluster should throw MaxCommandRedirectionsError when exceeding maxCommandRedirections',
+        'Cluster request/response policies multi_shard follows a MOVED/ASK redirect per sub-command',
+        'Cluster PubSub should move listeners when PubSub node disconnects from the cluster',
+        'Cluster PubSub should handle sharded-channel-moved events',
+        'Cluster PubSub should resubscribe a sharded channel after in-place slot migration (#3311)',
+      ],
+    },
+  },
+  {
+    reason: 'changes the settings of a node, and not those of the other side: refused, with the way to do it',
+    tests: {
+      ioredis: [/^cluster \(RESP.*\) BUMPEPOCH returns the epoch status$/],
+      'node-redis cluster': ['Cluster request/response policies all_nodes CONFIG SET reaches replicas too'],
+      'node-redis commands': [
+        'CLUSTER BUMPEPOCH clusterNode.clusterBumpEpoch',
+        'CLUSTER SAVECONFIG clusterNode.clusterSaveConfig',
+      ],
+    },
+  },
+  {
+    reason: 'wants connections between the nodes; the proxies have none',
+    tests: { ioredis: [/^cluster \(RESP.*\) LINKS returns an entry per peer link$/] },
+  },
+];
+
+const listed = (suite: Where['suite'], lists: readonly Listed[]): TestException[] =>
+  lists.flatMap(({ reason, sometimes = false, way, tests }) =>
+    Object.entries(tests).flatMap(([unit, names]) =>
+      names.map((test) => ({ suite, unit, test, reason, sometimes, ...(way && { way }) })),
+    ),
+  );
+
+export const TESTS: readonly TestException[] = [...listed('redis', REDIS), ...listed('clients', CLIENTS)];
 
 export const KEYS: readonly KeyException[] = [];
 

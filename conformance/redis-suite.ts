@@ -49,8 +49,8 @@ await main(() => {
     ways: waysOf(options),
     again: options.again,
     redisConfig: CONFIG,
-    cluster: options.cluster === true,
-    run: (unit: string, port: number, log: string, authority: number) =>
+    ...(options.cluster && { cluster: { masters: 1 } }),
+    run: (unit: string, [port]: readonly number[], log: string, authority: number) =>
       runTcl(
         unit,
         port,

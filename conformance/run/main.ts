@@ -1,5 +1,5 @@
 /**
- * What both programs share: from the suite to the exit code (0 it holds, 1 it does not, 2 wrong usage, 3 could not
+ * What the programs share: from the suite to the exit code (0 it holds, 1 it does not, 2 wrong usage, 3 could not
  * tell).
  */
 import { Command, InvalidArgumentError } from 'commander';
@@ -22,7 +22,7 @@ export interface CommonOptions {
   readonly json: boolean;
 }
 
-/** A command line with the options of both programs. Ends the process with 2 on wrong usage. */
+/** A command line with the options of all programs. Ends the process with 2 on wrong usage. */
 export const commandLine = (name: string, stages: string): Command =>
   new Command(name)
     .option(

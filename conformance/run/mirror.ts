@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LedgerEntry } from '../../shadow-proxy/src/telemetry/ledger.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
-import { differences } from '../../shadow-proxy/test/support/keyspace.js';
+import { differencesOfAll } from '../../shadow-proxy/test/support/keyspace.js';
 import type { ProxyProcess } from './proxy.js';
 import type { MirrorReport } from './result.js';
 
@@ -16,33 +16,37 @@ interface Address {
 }
 
 /** Waits until the mirror has everything, then looks at both. */
-export async function reportMirror(proxy: ProxyProcess, source: Address, target: Address): Promise<MirrorReport> {
-  const snapshot = await settle(proxy);
+export async function reportMirror(
+  proxy: ProxyProcess,
+  sources: readonly Address[],
+  targets: readonly Address[],
+): Promise<MirrorReport> {
+  const shards = await settle(proxy);
   return {
-    unsettled: leftOf(snapshot),
-    differences: await differences(source, target).catch((error: Error) => [
+    unsettled: leftOf(shards),
+    differences: await differencesOfAll(sources, targets).catch((error: Error) => [
       `the keys cannot be compared: ${error.message}`,
     ]),
     ...summarize(proxy.ledger()),
-    snapshot,
+    shards,
   };
 }
 
-async function settle(proxy: ProxyProcess): Promise<ShardSnapshot> {
+async function settle(proxy: ProxyProcess): Promise<readonly ShardSnapshot[]> {
   for (const deadline = Date.now() + SETTLE_MS; ; await sleep(100)) {
-    const snapshot = await proxy.snapshot();
-    if (leftOf(snapshot) === null || Date.now() > deadline) return snapshot;
+    const shards = await proxy.snapshots();
+    if (leftOf(shards) === null || Date.now() > deadline) return shards;
   }
 }
 
-function leftOf({ mirror, suspects, undecided }: ShardSnapshot): string | null {
-  const left = [
+function leftOf(shards: readonly ShardSnapshot[]): string | null {
+  const left = shards.flatMap(({ mirror, suspects, undecided }) => [
     mirror.connected ? '' : 'it is not connected',
     mirror.queuedEffects > 0 ? `${mirror.queuedEffects} effects` : '',
     suspects.total > 0 ? `${suspects.total} suspects ${JSON.stringify(suspects.byReason)}` : '',
     undecided > 0 ? `${undecided} undecided` : '',
-  ].filter(Boolean);
-  return left.length === 0 ? null : left.join(', ');
+  ]);
+  return left.filter(Boolean).join(', ') || null;
 }
 
 /** Counts by command and kind, and the first few of each. */

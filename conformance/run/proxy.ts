@@ -1,7 +1,16 @@
 /** The shadow proxy as its users run it: a process of its own, with a plan file and the admin HTTP. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  type Dirent,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,8 +25,6 @@ import type { Proxied } from './result.js';
 
 const MAIN = fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url));
 const SHARD = 'conformance';
-/** The one shard of a cluster of one node. */
-const CLUSTER_SHARD = 'slots-0';
 const READY_MS = 20_000;
 const STOP_MS = 15_000;
 
@@ -27,7 +34,8 @@ export interface ProxyProcess {
   readonly pid: number | undefined;
   /** What it printed. */
   log(): string;
-  snapshot(): Promise<ShardSnapshot>;
+  /** Of each shard. */
+  snapshots(): Promise<readonly ShardSnapshot[]>;
   /** Every mismatch that it wrote down, not redacted. */
   ledger(): LedgerEntry[];
   stop(): Promise<void>;
@@ -37,7 +45,11 @@ interface Address {
   readonly url: string;
 }
 
-/** Starts the proxy with everything in one stage, and waits until it is ready. @throws {ConformanceError} */
+/**
+ * Starts the proxy with everything in one stage, and waits until it is ready.
+ * @param port of the first shard; further ones have the next
+ * @throws {ConformanceError}
+ */
 export async function startProxy(
   servers: { source: Address; target: Address },
   stage: Proxied,
@@ -95,16 +107,19 @@ export async function startProxy(
       return hasEnded() ? undefined : child.pid;
     },
     log: () => readFileSync(log, 'utf8'),
-    snapshot: async () => {
+    snapshots: async () => {
       const { shards } = (await (await fetch(`http://${admin}/api/status`)).json()) as { shards: ShardSnapshot[] };
-      return shards[0];
+      return shards;
     },
-    ledger: () => ledgerIn(join(state, cluster ? CLUSTER_SHARD : SHARD)),
+    ledger: () => readdirSync(state, { withFileTypes: true }).flatMap(ledgerOf),
     stop,
   };
 }
 
-function ledgerIn(dir: string): LedgerEntry[] {
+/** What the ledger in the folder of a shard says. */
+function ledgerOf(shard: Dirent): LedgerEntry[] {
+  if (!shard.isDirectory()) return [];
+  const dir = join(shard.parentPath, shard.name);
   const files = readdirSync(dir).filter((name) => name.startsWith('ledger.jsonl'));
   const lines = files
     .sort()

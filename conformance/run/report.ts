@@ -5,7 +5,7 @@ import Table from 'cli-table3';
 import { list } from '../../shadow-proxy/src/text/figures.js';
 import { sum, type ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Comparison, Judgement } from './compare.js';
-import type { Outcome } from './result.js';
+import type { MirrorReport, Outcome } from './result.js';
 
 /** Names of lost tests and differing keys that are shown for one unit; the JSON has all. */
 const SHOWN = 40;
@@ -57,7 +57,7 @@ export function asText({ comparisons, failures, open }: Judgement): string {
 
 function rowOf({ unit, way, direct, proxied, losses, differences }: Comparison): (string | number)[] {
   const listed = losses.filter(({ reason }) => reason !== null).length;
-  const mismatches = proxied.mirror ? sum(proxied.mirror.snapshot.mismatches) : '?';
+  const mismatches = proxied.mirror ? sum(ofAll(proxied.mirror, 'mismatches')) : '?';
   return [
     unit,
     way,
@@ -75,7 +75,7 @@ function sums(comparisons: readonly Comparison[]): number[] {
   return [
     add(({ losses }) => losses.filter(({ reason }) => reason === null).length),
     add(({ losses }) => losses.filter(({ reason }) => reason !== null).length),
-    add(({ proxied }) => (proxied.mirror ? sum(proxied.mirror.snapshot.mismatches) : 0)),
+    add(({ proxied }) => (proxied.mirror ? sum(ofAll(proxied.mirror, 'mismatches')) : 0)),
     add(({ differences }) => differences.length),
   ];
 }
@@ -86,6 +86,9 @@ function total(counts: readonly Readonly<Record<string, number>>[]): Record<stri
   return all;
 }
 
+const ofAll = ({ shards }: MirrorReport, what: 'mismatches' | 'unsupported'): Record<string, number> =>
+  total(shards.map((shard) => shard[what]));
+
 function totalOf(outcomes: readonly Outcome[]): string {
   const tests = outcomes.flatMap((outcome) => outcome.tests);
   const count = (status: string): number => tests.filter((test) => test.status === status).length;
@@ -95,6 +98,7 @@ function totalOf(outcomes: readonly Outcome[]): string {
 
 function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differences }: Comparison): string[] {
   const { mirror, outcome } = proxied;
+  const unsupported = mirror ? ofAll(mirror, 'unsupported') : {};
   const lines = [
     ...abortsOf('direct', direct.outcome),
     ...abortsOf('proxy', outcome),
@@ -109,8 +113,8 @@ function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differe
     ...shown(unsteady.map((test) => `lost in one try, not in another: ${test}`)),
     ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
     ...shown(mirror?.samples.filter((sample) => !UNSUPPORTED.test(sample)) ?? []),
-    ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`unsupported: ${list(mirror.snapshot.unsupported)}`] : []),
-    ...(mirror ? suspectWorkloads(mirror.snapshot).map((why) => `all keys are in doubt: ${why}`) : []),
+    ...(sum(unsupported) > 0 ? [`unsupported: ${list(unsupported)}`] : []),
+    ...(mirror?.shards ?? []).flatMap(suspectWorkloads).map((why) => `all keys are in doubt: ${why}`),
     ...(mirror?.unsettled ? [`the mirror did not settle: ${mirror.unsettled}`] : []),
     ...shown(
       differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : [])),

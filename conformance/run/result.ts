@@ -34,7 +34,8 @@ export interface MirrorReport {
   readonly mismatches: Readonly<Record<string, number>>;
   /** The first of each, unredacted. */
   readonly samples: readonly string[];
-  readonly snapshot: ShardSnapshot;
+  /** Of each shard. */
+  readonly shards: readonly ShardSnapshot[];
 }
 
 export interface WayResult {

@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import getPort from 'get-port';
-import { startCluster } from '../../shadow-proxy/src/local/cluster.js';
-import { startKeydb, startRedis, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
+import { adjoiningPorts } from '../../shadow-proxy/src/local/cluster.js';
+import type { ServerConfig } from '../../shadow-proxy/src/local/servers.js';
 import { ConformanceError } from './error.js';
 import { reportMirror } from './mirror.js';
+import { startNodes, type ClusterLayout, type Nodes } from './nodes.js';
 import { startProxy, type ProxyProcess } from './proxy.js';
 import { lossesOf } from './compare.js';
 import { DIRECT, type Outcome, type Proxied, type UnitResult, type Way, type WayResult } from './result.js';
@@ -16,21 +16,22 @@ const PORT_MS = 60_000;
 
 export interface Suite {
   /** As in the list of exceptions. */
-  readonly name: 'redis' | 'bullmq';
+  readonly name: 'redis' | 'bullmq' | 'clients';
   readonly units: readonly string[];
   readonly ways: readonly Way[];
   /** How often a unit goes through the proxy once more when tests were lost. */
   readonly again: number;
   readonly redisConfig: ServerConfig;
-  /** Whether both servers are a cluster of one node, and the proxy its face. */
-  readonly cluster?: boolean;
-  /** Where the suite must find its server, because some of its clients look nowhere else. */
-  readonly port?: number;
+  /** Where both sides are clusters, and the proxies the face of one. The proxies show no replicas. */
+  readonly cluster?: ClusterLayout;
+  /** Where the unit must find its first server, because some of its clients look nowhere else. */
+  port?(unit: string): number | undefined;
   /**
-   * Runs one unit against a server; its output goes to files whose names begin with `log`.
-   * @param authority the port of the server that answers: `port` itself without a proxy
+   * Runs one unit against servers; its output goes to files whose names begin with `log`.
+   * @param ports of the servers, one each
+   * @param authority the port of the first server that answers: the first of `ports` without a proxy
    */
-  run(unit: string, port: number, log: string, authority: number): Promise<Outcome>;
+  run(unit: string, ports: readonly number[], log: string, authority: number): Promise<Outcome>;
 }
 
 /** A server, or the proxy. */
@@ -109,27 +110,29 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
           .join('\n');
   };
   // What of the servers is not the suite's own to talk to gets another port.
-  const port = suite.port ?? (await getPort({ host: '127.0.0.1' }));
-  if (suite.port !== undefined) await untilFree(suite.port);
-  const redis = (own?: number): Promise<LocalServer> => {
-    const options = { config: suite.redisConfig, ...(own && { port: own }) };
-    return start('redis', suite.cluster ? oneNode('redis', options) : startRedis(options));
-  };
-  const keydb = (own?: number): Promise<LocalServer> => {
-    const options = own ? { port: own } : {};
-    return start('keydb', suite.cluster ? oneNode('keydb', options) : startKeydb(options));
+  const { cluster } = suite;
+  const masters = cluster?.masters ?? 1;
+  const isDirect = way === 'redis' || way === 'keydb';
+  const count = isDirect ? masters * (1 + (cluster?.replicas ?? 0)) : masters;
+  const wanted = suite.port?.(unit);
+  const port = wanted ?? (await adjoiningPorts(count));
+  const ports = Array.from({ length: count }, (_, i) => port + i);
+  if (wanted !== undefined) for (const each of ports) await untilFree(each);
+  const nodes = (program: 'redis' | 'keydb', layout: ClusterLayout | undefined, own?: number): Promise<Nodes> => {
+    const config = program === 'redis' ? { config: suite.redisConfig } : {};
+    return start(program, startNodes(program, layout, { ...config, ...(own !== undefined && { port: own }) }));
   };
   try {
-    if (way === 'redis' || way === 'keydb') {
-      await (way === 'redis' ? redis(port) : keydb(port));
-      const outcome = await suite.run(unit, port, log, port);
+    if (isDirect) {
+      await nodes(way, cluster, port);
+      const outcome = await suite.run(unit, ports, log, port);
       return timed({ outcome, mirror: null, died: ended() });
     }
-    const [source, target] = [await redis(), await keydb()];
-    const proxy = await start('proxy', startProxy({ source, target }, way, port, suite.cluster === true));
-    const outcome = await suite.run(unit, port, log, (way === 'live' ? target : source).port);
+    const [source, target] = [await nodes('redis', cluster), await nodes('keydb', cluster)];
+    const proxy = await start('proxy', startProxy({ source, target }, way, port, cluster !== undefined));
+    const outcome = await suite.run(unit, ports, log, (way === 'live' ? target : source).masters[0].port);
     if (ended() === null) await disconnected(proxy);
-    const mirror = ended() === null ? await reportMirror(proxy, source, target) : null;
+    const mirror = ended() === null ? await reportMirror(proxy, source.masters, target.masters) : null;
     return timed({ outcome, mirror, died: ended() });
   } finally {
     for (const { name, one } of started.reverse()) {
@@ -138,12 +141,6 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
     }
   }
 }
-
-/** A cluster of one node, which has every slot. */
-const oneNode = async (
-  program: 'redis' | 'keydb',
-  options: { readonly config?: ServerConfig; readonly port?: number },
-): Promise<LocalServer> => (await startCluster({ program, masters: 1, ...options })).nodes[0];
 
 /** @throws {ConformanceError} where another process has the port: the suite's clients would talk to the wrong server */
 async function untilFree(port: number): Promise<void> {
@@ -164,7 +161,7 @@ async function untilFree(port: number): Promise<void> {
 /** Waits until the suite's clients have disconnected: what they sent last is then answered. */
 async function disconnected(proxy: ProxyProcess): Promise<void> {
   for (const deadline = Date.now() + 5_000; Date.now() < deadline && proxy.pid !== undefined; await sleep(50)) {
-    if ((await proxy.snapshot()).clients === 0) return;
+    if ((await proxy.snapshots()).every(({ clients }) => clients === 0)) return;
   }
 }
 

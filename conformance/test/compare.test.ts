@@ -29,7 +29,7 @@ const way = (name: Way, what: Outcome, more: Partial<WayResult> = {}): WayResult
   ...more,
 });
 const unit = (direct: string, proxied: string, differences: string[] = []): UnitResult => {
-  const mirror = { unsettled: null, differences, mismatches: {}, samples: [], snapshot: {} as ShardSnapshot };
+  const mirror = { unsettled: null, differences, mismatches: {}, samples: [], shards: [] as ShardSnapshot[] };
   return { unit: 'unit/one', ways: [way('redis', outcome(direct)), way('shadow', outcome(proxied), { mirror })] };
 };
 const lost = (direct: string, proxied: string): string[] =>
