@@ -61,6 +61,15 @@ export class Rig {
     return { name, port, pid: child.pid! };
   }
 
+  /** Ends a process that `start` has started. */
+  async stop({ pid }: Running): Promise<void> {
+    const [started] = this.#started.splice(
+      this.#started.findIndex(({ child }) => child.pid === pid),
+      1,
+    );
+    await stop(started.child);
+  }
+
   /** Starts a program that listens nowhere; what is returned ends it. */
   begin(name: string, command: string, args: readonly string[]): () => Promise<void> {
     const log = this.file(`${name}.log`);

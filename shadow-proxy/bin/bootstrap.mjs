@@ -31,6 +31,7 @@ export const PROGRAMS = {
   loadtest: ['loadtest/cli/main.js'],
   bench: ['loadtest/proxy/bench/main.js'],
   'bench:backfill': ['loadtest/proxy/backfill/main.js'],
+  'bench:cluster': ['loadtest/proxy/cluster/main.js'],
   soak: ['loadtest/proxy/soak/main.js'],
   crashes: ['shadow-proxy/test/integration/faults/crashes/main.js'],
   'drill:counters': ['drills/counters/main.js'],
