@@ -163,6 +163,19 @@ const CLIENTS: readonly Listed[] = [
       'node-redis cluster': [
         'Cluster MULTI redirects retries MULTI after master failover while the previous master remains reachable',
       ],
+      // Those that follow a redirection make one by swapping a master with its replica.
+      'go-redis': [
+        /^ClusterClient ClusterClient (with RouteByLatency )?(pipelining with (Tx)?Pipeline )?should follow redirects( for (GET|SET))?$/,
+        'ClusterClient ClusterClient should return an error when there are no attempts left',
+        'ClusterClient ClusterClient should determine hash slots correctly for generic commands',
+        'ClusterClient ClusterClient should follow node redirection immediately',
+        'ClusterClient ClusterClient should follow MOVED redirect for TxPipeline',
+        "ClusterClient ClusterClient should return MOVED (not 'expected') for TxPipeline when redirects are exhausted",
+        /^ClusterClient ClusterClient should CLUSTER (SLOTS|NODES|INFO|SLAVES)$/,
+        'ClusterClient ClusterClient should return correct replica for key',
+        /^ClusterClient ClusterClient with ClusterSlots with multiple nodes per slot should /,
+        'ClusterClient FailingTimeoutSeconds should handle node failing timeout correctly',
+      ],
     },
   },
   {
@@ -177,6 +190,7 @@ const CLIENTS: readonly Listed[] = [
         'Cluster PubSub should handle sharded-channel-moved events',
         'Cluster PubSub should resubscribe a sharded channel after in-place slot migration (#3311)',
       ],
+      'go-redis': ['ClusterClient ClusterClient preserves ASKING when retrying a conn failure on the ASK target'],
     },
   },
   {
@@ -188,11 +202,28 @@ const CLIENTS: readonly Listed[] = [
         'CLUSTER BUMPEPOCH clusterNode.clusterBumpEpoch',
         'CLUSTER SAVECONFIG clusterNode.clusterSaveConfig',
       ],
+      'go-redis': ['ClusterClient ClusterClient should CLUSTER SAVECONFIG'],
     },
   },
   {
     reason: 'wants connections between the nodes; the proxies have none',
-    tests: { ioredis: [/^cluster \(RESP.*\) LINKS returns an entry per peer link$/] },
+    tests: {
+      ioredis: [/^cluster \(RESP.*\) LINKS returns an entry per peer link$/],
+      'go-redis': ['ClusterClient ClusterClient should CLUSTER LINKS'],
+    },
+  },
+  {
+    reason: 'wants CLIENT PAUSE, which is refused: it would stop the commands of all clients',
+    tests: {
+      'go-redis': [
+        /^ClusterClient timeout read\/write timeout should timeout /,
+        'ClusterClient with unavailable Cluster should recover when Cluster recovers',
+      ],
+    },
+  },
+  {
+    reason: 'looks for the port of the proxy in INFO, which is that of the server',
+    tests: { 'go-redis': ['ClusterClient ClusterClient should return correct master for key'] },
   },
 ];
 
