@@ -147,7 +147,7 @@ Each of these is tried when the proxy connects. The log names what the server re
 ${table(
   ['what the kit uses', 'where the server refuses it'],
   [
-    ['`CLIENT LIST`, `CLIENT SETNAME`, `CLIENT KILL`', 'the proxy does not start, and says what to allow'],
+    ['`INFO`, `CLIENT LIST`, `CLIENT SETNAME`, `CLIENT KILL`', 'the proxy does not start, and says what to allow'],
     [NEEDED.map((name) => `\`${name}\``).join(', '), 'the gate `servers` is closed, and names the command'],
     ...CAPABILITIES.map(({ name, without }) => [`\`${name}\``, without]),
     [

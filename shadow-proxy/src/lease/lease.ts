@@ -33,6 +33,8 @@ import {
 } from '../upstream/handshake.js';
 import { Turn } from '../io/turn.js';
 
+/** The ID of no client. */
+const NOBODY = '9223372036854775807';
 const NAME = 'shadow-proxy-lease';
 const DATA_NAME = 'shadow-proxy';
 /**
@@ -99,6 +101,16 @@ export interface LeaseOwner {
   lost(lease: Lease): void;
 }
 
+/** The server refuses what a holder of the lease needs. */
+export class ClientRefused extends HandshakeRefused {
+  constructor(
+    readonly command: string,
+    reply: string,
+  ) {
+    super(reply);
+  }
+}
+
 export class Lease {
   /** What the connections that carry data are called. */
   readonly dataName: string;
@@ -115,6 +127,8 @@ export class Lease {
   #regaining: Promise<void> | undefined;
   #lookedAt = -Infinity;
   #watched: { readonly id: number; readonly since: number } | null = null;
+  /** Whether this connection was seen to be allowed what a holder needs. */
+  #allowed = false;
 
   constructor(
     readonly side: Side,
@@ -151,6 +165,7 @@ export class Lease {
     });
     this.#address = address;
     this.#watched = null;
+    this.#allowed = false;
     this.#connection = connection;
     connection.attachLost((reason) => {
       if (this.#connection !== connection) return;
@@ -184,8 +199,9 @@ export class Lease {
     }
   }
 
-  /** Who else is there. @throws {ConnectionLost} {HandshakeRefused} */
+  /** As one that waits: who else is there. @throws {ConnectionLost} {HandshakeRefused} */
   async look(): Promise<View> {
+    if (!this.#allowed) await this.#requireRights();
     const asked = performance.now();
     // A list of thousands costs the server milliseconds: while the holder is there, its line is enough.
     let others = this.#watched === null ? [] : this.#claims(await this.#list('ID', this.#watched.id));
@@ -329,8 +345,19 @@ export class Lease {
     return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}`;
   }
 
-  #say(word: Word): Promise<unknown> {
-    return this.#ask('CLIENT', 'SETNAME', this.#name(word));
+  /** @throws {ClientRefused} where nobody would see that it is held */
+  async #say(word: Word): Promise<void> {
+    const reply = await this.#ask('CLIENT', 'SETNAME', this.#name(word));
+    if (isError(reply)) throw new ClientRefused('CLIENT SETNAME', text(reply));
+  }
+
+  /** @throws {HandshakeRefused} where the user may not do what a holder has to */
+  async #requireRights(): Promise<void> {
+    await this.#list('ID', this.clientId);
+    await this.#say('waits');
+    const killed = await this.#ask('CLIENT', 'KILL', 'ID', NOBODY);
+    if (isError(killed)) throw new ClientRefused('CLIENT KILL', text(killed));
+    this.#allowed = true;
   }
 
   #ask(...args: Parameters<Connection['ask']>): ReturnType<Connection['ask']> {

@@ -11,7 +11,7 @@ import { otherSide, type Side } from '../route/stage.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { oneServer } from '../upstream/identity.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
-import { Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
+import { ClientRefused, Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
 
 /** How often who waits looks; twice that long stays to be seen who has given the lease back. */
 const LOOK_MS = 250;
@@ -114,7 +114,7 @@ export class Ownership {
       const views = await Promise.all(
         reached.map((lease) =>
           lease.look().catch((problem: Error) => {
-            if (problem instanceof HandshakeRefused) refusals.push(withoutList(lease, problem));
+            if (problem instanceof HandshakeRefused) refusals.push(withoutClient(lease, problem));
             return null;
           }),
         ),
@@ -361,9 +361,9 @@ export class Ownership {
 const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string =>
   `the proxy at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;
 
-/** Without the list nobody knows whether another proxy serves the shard. */
-const withoutList = ({ side, dialer }: Lease, { reply }: HandshakeRefused): HandshakeRefused =>
+/** Without these nobody knows whether another proxy serves the shard. */
+const withoutClient = ({ side, dialer }: Lease, refused: HandshakeRefused): HandshakeRefused =>
   new HandshakeRefused(
-    `the ${side} ${dialer.label} refuses CLIENT LIST (${reply.trim()}): without it the proxy cannot know that it alone serves the shard. Allow CLIENT LIST, CLIENT SETNAME and CLIENT KILL to the kit's user; where CLIENT is renamed, give it back its name`,
+    `the ${side} ${dialer.label} refuses ${refused instanceof ClientRefused ? refused.command : 'CLIENT LIST'} (${refused.reply.trim()}): without it the proxy cannot know that it alone serves the shard. Allow CLIENT LIST, CLIENT SETNAME and CLIENT KILL to the kit's user; where CLIENT is renamed, give it back its name`,
     side,
   );
