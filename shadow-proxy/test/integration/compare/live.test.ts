@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareExec, compareReplies, RULES } from '../../../src/compare/compare.js';
-import { needsKeydb, needsRedis70, withServers } from '../../support/servers.js';
+import { needsKeydb, needsRedis70, redisSince, withServers } from '../../support/servers.js';
 import { READS_AND_WRITES, REFUSALS, SETUP } from './battery.js';
 import { inShort, mirrored } from './frames.js';
 import { RawConnection, view, wordsOf } from './raw.js';
@@ -72,7 +72,9 @@ test('a transaction is judged command by command', async (t) => {
     };
     assert.equal(await judge('LRANGE list 0 -1', 'GET nosuch', 'LPUSH nosuch a'), 'match null');
     assert.equal(await judge('LLEN list', 'SMEMBERS set', 'LLEN list'), 'unordered 1');
-    assert.equal(await judge('SETEX k 0 v', 'LLEN list'), 'error-wording 0');
+    // KeyDB has the words of Redis 6.2.
+    const sameWords = !(await redisSince(7, 0));
+    assert.equal(await judge('SETEX k 0 v', 'LLEN list'), sameWords ? 'match null' : 'error-wording 0');
     await keydb.ask('SET', 'only-keydb', 'x');
     assert.equal(
       await judge('SMEMBERS set', 'LLEN list', 'GET only-keydb', 'SRANDMEMBER set'),

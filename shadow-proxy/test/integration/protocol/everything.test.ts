@@ -381,26 +381,24 @@ describe('every command', { skip }, () => {
     await beside.rig.shard.settled();
     // KeyDB takes a subkey where Redis wants no more than a key: that is told, and is no difference of data.
     const { unsupported, error = 0, ...others } = beside.rig.shard.snapshot().mismatches;
-    // Redis 7.4 looks at the arguments of BITCOUNT before it looks at the key.
-    assert.ok(error <= ((await redisSince(7, 4)) ? 1 : 0), `${error} errors`);
-    assert.deepEqual(
-      others,
-      {},
-      JSON.stringify(
-        beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply]),
-      ),
+    const found = JSON.stringify(
+      beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply]),
     );
+    // Redis 7.4 looks at the arguments of BITCOUNT before it looks at the key, and Valkey needs no end of the range.
+    assert.ok(error <= ((await redisSince(7, 4)) ? 3 : 0), found);
+    assert.deepEqual(others, {}, found);
     assert.ok(unsupported > 0);
     for (const { command, source } of beside.rig.shard.findings())
       assert.match(
         `${command}: ${source.reply}`,
-        /^((p?ttl|xinfo\|\w+): -ERR wrong number of arguments|bitcount: -ERR (syntax error|value is not an integer))/,
+        /^((p?ttl|xinfo\|\w+): -ERR wrong number of arguments|bitcount: (:0|-ERR (syntax error|value is not an integer)))/,
       );
     assert.deepEqual(await differences(beside.rig.source, beside.rig.target), []);
     assert.equal(beside.rig.shard.snapshot().workloads[0].clean, true);
   });
 
-  test('has succeeded on a real server, unless the proxy refuses it or answers by itself', async () => {
+  test('has succeeded on a real server, unless the proxy refuses it or answers by itself', async (t) => {
+    if (!(await redisSince(7, 0))) return t.skip('for Redis 7.0 and later: 6.2 does not have all of these commands');
     const wire = await Wire.open({ port: beside.rig.shard.port });
     for (const call of SUITABLE) {
       const args = typeof call === 'string' ? call.split(' ') : call;
