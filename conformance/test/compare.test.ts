@@ -75,6 +75,9 @@ test('an exception that excuses nothing fails the run, if its unit was run', () 
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { way: 'live' })]), []);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { suite: 'bullmq' })]), []);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { sometimes: true })]), []);
+  // The suite leaves it out itself; one that it does not know any more is stale.
+  assert.deepEqual(failures([unit('+a ?b', '+a ?b')], [listed('b')]), []);
+  assert.deepEqual(failures([unit('+a', '+a')], [listed('b')]), ['an exception excuses nothing: unit/one b']);
 });
 
 test('a key that differs at the end fails the run, unless it is listed', () => {

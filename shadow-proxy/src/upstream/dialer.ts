@@ -26,6 +26,8 @@ export class Dialer {
   /** Who is asked where the server is: Sentinels, or nodes of its cluster. */
   #guides: Address[];
   #credentials: Credentials | undefined;
+  /** Where the cluster's master was last. */
+  #master: Address | null = null;
   /** When the certificate that the server showed last ends, in ms since 1970; null before, and in the clear. */
   certificateEndsAt: number | null = null;
 
@@ -84,6 +86,10 @@ export class Dialer {
         failures.push(`${formatAddress(guide)}: ${(error as Error).message}`);
       }
     }
+    // The master itself runs a script, and answers nothing else: nobody knows better than that it is where it was.
+    const master = this.#master;
+    if (master !== null && failures.some((failure) => failure.startsWith(`${formatAddress(master)}: BUSY `)))
+      return master;
     throw new NoMasterError(
       endpoint.kind === 'sentinel'
         ? `no Sentinel knows a master "${endpoint.master}" (${failures.join('; ')})`
@@ -98,7 +104,7 @@ export class Dialer {
     this.#guides.push(...masters.map(({ address }) => address).filter((address) => !known.has(formatAddress(address))));
     const master = masterOf(masters, slots);
     if (master === undefined) throw new Error('has no master of these slots');
-    return master.address;
+    return (this.#master = master.address);
   }
 
   async connect(address: Address): Promise<Socket> {
