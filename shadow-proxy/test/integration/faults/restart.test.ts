@@ -47,7 +47,7 @@ test('the authority is killed and restarted: clients of both libraries go on by 
       await until(() => acknowledged.every((count, i) => count > before[i] + 20));
     }
     stop = true;
-    await loops;
+    await Promise.all(loops);
     await until(() => shard.snapshot().mirror.queuedEffects === 0);
     // The authority is another process: it is for somebody to say that it has lost nothing.
     assert.match(shard.snapshot().frozen ?? '', /source/);
