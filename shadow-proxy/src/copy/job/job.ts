@@ -316,7 +316,7 @@ export class Job {
     }
   }
 
-  /** The authorities first, then the mirrors that hold anything. */
+  /** The authorities first, then the mirrors. */
   async #sides(): Promise<Side[]> {
     const authorities = this.#authorities;
     const sides: Side[] = [];
@@ -326,8 +326,9 @@ export class Job {
       const keys = await this.context.sequencer.servers[side].keyCount();
       const restores = this.request.kind === 'restore';
       if (isAuthority !== restores) this.#total += keys;
-      // What an authority has lost, only its mirror has.
-      if (keys > 0 && (!restores || !isAuthority || authorities.length > 1)) sides.push(side);
+      // What an authority has lost, only its mirror has. A mirror that is empty now is scanned, too: by then it has keys
+      // that clients wrote meanwhile, of which some may have expired on the authority before they were copied.
+      if (!restores || !isAuthority || authorities.length > 1) sides.push(side);
     }
     return sides;
   }

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareKeyspaces } from '../random/comparer.js';
 import { APP_USER, drive } from '../random/driver.js';
+import { differences } from '../../support/keyspace.js';
 import { needsKeydb } from '../../support/servers.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
+import { until } from '../../support/shard.js';
 
 /** Keys of every type in three databases, before the proxy is there for them. */
 async function fill(rig: Rig, count: number): Promise<void> {
@@ -106,6 +108,26 @@ test('what clients do to the keys while they are copied is on both servers', asy
       job(rig).copied > 1_800 && report.operations > 400,
       JSON.stringify({ ...job(rig), operations: report.operations }),
     );
+  });
+});
+
+test('a key that expires before it is copied is not left on a target that was empty', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'off' } }, async (rig) => {
+    const source = rig.client({ of: rig.source });
+    const [names, others] = [60, 3_000].map((count) => Array.from({ length: count }, (_, i) => `${count}:${i}`));
+    await Promise.all(others.map((name) => source.set(name, 'v')));
+    await Promise.all(names.map((name) => source.hset(name, 'old', 'v')));
+    await Promise.all(names.map((name) => source.pexpire(name, 900)));
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    assert.equal(await rig.client({ of: rig.target }).dbsize(), 0);
+    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 1_000 } });
+    await until(() => job(rig).seen > 0);
+    // The mirror makes them anew, without the time to live that it knows nothing of.
+    await Promise.all(names.map((name) => rig.client().hset(name, 'new', 'v')));
+    await ended(rig);
+    await rig.shard.settled();
+    assert.deepEqual(await differences(rig.source, rig.target), []);
   });
 });
 
