@@ -326,8 +326,8 @@ export class Job {
       const keys = await this.context.sequencer.servers[side].keyCount();
       const restores = this.request.kind === 'restore';
       if (isAuthority !== restores) this.#total += keys;
-      // What an authority has lost, only its mirror has. A mirror that is empty now is scanned, too: by then it has keys
-      // that clients wrote meanwhile, of which some may have expired on the authority before they were copied.
+      // What an authority has lost, only its mirror has. A mirror that is empty now is scanned, too: clients write keys
+      // there meanwhile, and some of these may expire on the authority before they are copied.
       if (!restores || !isAuthority || authorities.length > 1) sides.push(side);
     }
     return sides;
