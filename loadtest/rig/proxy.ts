@@ -42,7 +42,7 @@ export async function startProxy(
   const [program, ...args] = command.split(/\s+/).filter(Boolean);
   const running = await rig.start(`shadow-proxy-${name}`, port, program, [...args, '--plan', plan]);
   const proxy = { ...running, admin: `http://127.0.0.1:${adminPort}` };
-  await untilReady(rig, proxy);
+  await untilReady(rig, proxy.admin);
   return proxy;
 }
 
@@ -83,11 +83,12 @@ function planOf(
   };
 }
 
-async function untilReady(rig: Rig, proxy: Proxy): Promise<void> {
+/** @param admin where its admin HTTP answers @throws {LoadtestError} */
+export async function untilReady(rig: Rig, admin: string): Promise<void> {
   for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(50)) {
     rig.assertAlive();
-    const ready = await fetch(`${proxy.admin}/readyz`).catch(() => null);
+    const ready = await fetch(`${admin}/readyz`).catch(() => null);
     if (ready?.ok) return;
   }
-  throw new LoadtestError('NOT_READY', `the shadow proxy's ${proxy.admin}/readyz does not say that it is ready`);
+  throw new LoadtestError('NOT_READY', `the shadow proxy's ${admin}/readyz does not say that it is ready`);
 }

@@ -6,25 +6,18 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import type { JobSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
 import { median } from '../../figures/median.js';
-import { drive, MEMTIER, type Load, type Result } from '../bench/memtier.js';
+import { drive, type Load, type Result } from '../bench/memtier.js';
 import { machine } from '../bench/report.js';
+import { count, requirePrograms, runBench } from '../command-line.js';
 import { LoadtestError } from '../../rig/errors.js';
 import { memory } from '../../rig/proc.js';
 import { onPath } from '../../rig/programs.js';
 import { DEFAULT_PROXY_COMMAND, startProxy, type Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
-import {
-  exchange,
-  KEY_PREFIX,
-  missingServers,
-  seed,
-  seedCommands,
-  startServers,
-  type Servers,
-} from '../../rig/servers.js';
+import { exchange, KEY_PREFIX, seed, seedCommands, startServers, type Servers } from '../../rig/servers.js';
 import { dumpAll } from './dump.js';
 
 const SHAKE = 'redis-shake';
@@ -66,10 +59,7 @@ interface Round {
 
 async function main(): Promise<number> {
   const options = parse();
-  const missing = await missingServers();
-  if (!onPath(MEMTIER)) missing.push(`${MEMTIER} (the clients): put it on PATH`);
-  if (missing.length > 0)
-    throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
+  await requirePrograms();
   if (!onPath(SHAKE)) process.stderr.write(`${SHAKE} is not on the PATH: RedisShake is left out\n`);
   const rig = new Rig();
   try {
@@ -303,10 +293,6 @@ const TITLES = {
 const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
 
 function parse(): Options {
-  const count = (text: string): number => {
-    if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('A whole number above 0 is allowed.');
-    return Number(text);
-  };
   return new Command('bench:backfill')
     .description('Measure backfill and verify beside a bare DUMP and RedisShake, interleaved in one run. Needs Linux.')
     .option('--keys <n>', 'how many keys there are', count, 1_000_000)
@@ -319,10 +305,4 @@ function parse(): Options {
     .opts();
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof LoadtestError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 3;
-}
+await runBench(main);

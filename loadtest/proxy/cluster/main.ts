@@ -5,9 +5,8 @@
  * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { stringify } from 'yaml';
 import { adjoiningPorts, startCluster } from '../../../shadow-proxy/src/local/cluster.js';
 import { SLOTS } from '../../../shadow-proxy/src/route/slot.js';
@@ -15,18 +14,16 @@ import { sum, type ShardSnapshot } from '../../../shadow-proxy/src/telemetry/sna
 import { median } from '../../figures/median.js';
 import { machine } from '../bench/report.js';
 import { MEMTIER } from '../bench/memtier.js';
+import { count, requirePrograms, runBench } from '../command-line.js';
 import { LoadtestError } from '../../rig/errors.js';
 import { cpuSeconds } from '../../rig/proc.js';
-import { onPath } from '../../rig/programs.js';
-import { DEFAULT_PROXY_COMMAND } from '../../rig/proxy.js';
+import { DEFAULT_PROXY_COMMAND, untilReady } from '../../rig/proxy.js';
 import { Rig, type Running } from '../../rig/rig.js';
-import { missingServers } from '../../rig/servers.js';
 
 const PROCESSES = [1, 2, 4];
 /** A command may cost so many times what it costs one process. */
 const WANTED = 1.15;
 const KEYS = 100_000;
-const READY_MS = 20_000;
 
 interface Options {
   readonly rounds: number;
@@ -54,10 +51,7 @@ interface Seeds {
 
 async function main(): Promise<number> {
   const options = parse();
-  const missing = await missingServers();
-  if (!onPath(MEMTIER)) missing.push(`${MEMTIER} (the clients): put it on PATH`);
-  if (missing.length > 0)
-    throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
+  await requirePrograms();
   const rig = new Rig();
   try {
     const [source, target] = [
@@ -126,15 +120,6 @@ async function measure(rig: Rig, seeds: Seeds, processes: number, options: Optio
     cpu: (cpu / operations) * 1e6,
     mismatches: added(snapshots.map(({ mismatches }) => sum(mismatches))),
   };
-}
-
-async function untilReady(rig: Rig, admin: string): Promise<void> {
-  for (const deadline = Date.now() + READY_MS; Date.now() < deadline; await sleep(50)) {
-    rig.assertAlive();
-    const ready = await fetch(`${admin}/readyz`).catch(() => null);
-    if (ready?.ok) return;
-  }
-  throw new LoadtestError('NOT_READY', `${admin}/readyz does not say that the proxy is ready`);
 }
 
 async function snapshotOf(admin: string): Promise<ShardSnapshot> {
@@ -208,10 +193,6 @@ function report(rounds: readonly Measured[][], { clients, pipeline, seconds, out
 const added = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 function parse(): Options {
-  const count = (text: string): number => {
-    if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('A whole number above 0 is allowed.');
-    return Number(text);
-  };
   return new Command('bench:cluster')
     .description('Measure what a command costs where 1, 2 and 4 proxies share one master of a cluster. Needs Linux.')
     .option('--rounds <n>', 'rounds; the figures are their medians', count, 5)
@@ -225,10 +206,4 @@ function parse(): Options {
     .opts();
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof LoadtestError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 3;
-}
+await runBench(main);
