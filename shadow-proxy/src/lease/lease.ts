@@ -28,13 +28,12 @@ import {
   HandshakeRefused,
   killClient,
   listClients,
+  NOBODY,
   refusalOf,
   requireMaster,
 } from '../upstream/handshake.js';
 import { Turn } from '../io/turn.js';
 
-/** The ID of no client. */
-const NOBODY = '9223372036854775807';
 const NAME = 'shadow-proxy-lease';
 const DATA_NAME = 'shadow-proxy';
 /**

@@ -71,6 +71,9 @@ export async function requireMaster(connection: Connection, label: string): Prom
     throw new Error(`${label} is a ${text(role.items[0])}, not a master: waiting until the failover ends`);
 }
 
+/** The highest ID: of no client. */
+export const NOBODY = '9223372036854775807';
+
 /** The server's connections: a line of `field=value` for each number. @throws {HandshakeRefused} */
 export async function listClients(ask: Ask, ...filter: Argument[]): Promise<Map<number, string>> {
   const reply = await ask('CLIENT', 'LIST', ...filter);

@@ -4,6 +4,7 @@
  * it refuses, it refuses in its own words.
  */
 import { bulk, encodeCommand, error, integer, OK, type Argument } from '../../resp/encode.js';
+import { NOBODY } from '../../upstream/handshake.js';
 import type { ClientState } from '../client-state.js';
 import type { ConnectedClient } from '../clients.js';
 import type { CommandContext } from '../context.js';
@@ -27,8 +28,6 @@ export const refusalOfName = (name: string): string | null =>
   OF_A_PROXY.test(name)
     ? 'ERR this is a shadow-proxy, not a server: set source and target to the addresses of the servers'
     : null;
-/** The highest client id: of no client. */
-const NOBODY = '9223372036854775807';
 
 const setName = (context: CommandContext): Answer => {
   const { argc } = context.parser;
