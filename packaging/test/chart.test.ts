@@ -111,6 +111,13 @@ describe('the chart', { skip: without('helm') }, () => {
     });
   }
 
+  test('refuses a plan whose replicas have no port', async () => {
+    await assert.rejects(
+      helm('template', 'cluster', '--set', 'plan.cluster.replicas.port=7100'),
+      /plan\.cluster\.replicas is given, and the Services have no port for it/,
+    );
+  });
+
   test('renders what Kubernetes takes', { skip: without('kubeconform', 'schemas') }, async () => {
     const rendered = (await Promise.all(CASES.map((name) => helm('template', name)))).join('---\n');
     const wrong =

@@ -42,6 +42,7 @@ consecutive ports; what CLUSTER replies name is one port for all where each has 
 shards:
 {{- with .Values.plan.cluster }}
 {{- if not $.Values.clusterShards }}{{ fail "clusterShards is empty: list the shards that `shadow-proxy --plan … --check` prints" }}{{ end }}
+{{- if .replicas }}{{ fail "plan.cluster.replicas is given, and the Services have no port for it: leave it out, reads go to the authority" }}{{ end }}
 {{- $first := include "shadow-proxy.port" .listen | int }}
 {{- $own := contains "{shard}" (.announce | default "") }}
 {{- range $at, $name := $.Values.clusterShards }}

@@ -309,7 +309,7 @@ export class Lanes {
 /**
  * Passwords are distinguished by their digest; clients without a login by whether the server needed one when they came.
  */
-function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
+export function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
   const user = credentials !== undefined ? digestOf(credentials) : login?.standing[side] === 'barred' ? 'barred' : '';
   return `${db}/${protocol}/${user}`;
 }

@@ -6,7 +6,7 @@ import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
 import { patternProblem, patternsCover } from './overlap.js';
 import { commonTo } from './owns.js';
-import { allWorkloads, type AdminPlan, type Plan, type WorkloadPlan } from './plan.js';
+import { allWorkloads, type AdminPlan, type Plan, type ShardPlan, type WorkloadPlan } from './plan.js';
 
 type Say = (path: PlanPath, message: string) => void;
 
@@ -71,7 +71,11 @@ function doors(plan: Plan): Door[] {
       admins.push({ path: ['shards', i, 'admin', 'listen'], address: admin });
     }
   });
-  return [...plan.shards.map(({ listen }, i) => ({ path: ['shards', i, 'listen'], address: listen })), ...admins];
+  const doorsOf = ({ listen, replica }: ShardPlan, i: number): Door[] => [
+    { path: ['shards', i, 'listen'], address: listen },
+    ...(replica === null ? [] : [{ path: ['shards', i, 'replica'], address: replica.listen }]),
+  ];
+  return [...plan.shards.flatMap(doorsOf), ...admins];
 }
 
 function listens(plan: Plan, say: Say): void {

@@ -9,7 +9,7 @@
  */
 import { SLOTS } from '../route/slot.js';
 import type { SlotRange } from '../route/owner.js';
-import { formatAddress, parseAddress, type Address, type Endpoint } from './endpoint.js';
+import { formatAddress, parseAddress, type Address, type Endpoint, type Listen } from './endpoint.js';
 import type { ClusterPlan, ClusterSide, Plan, ShardPlan } from './plan.js';
 
 /** A master of a cluster, and its slots in their order. */
@@ -137,18 +137,18 @@ export function endpointOf(side: ClusterSide, master: SlotMaster | null, slots: 
 export function withShards(plan: Plan, cluster: ClusterPlan, refined: readonly ClusterShard[]): Plan {
   const shards = refined.map((shard, index): ShardPlan => {
     const { name, slots, source, target } = shard;
-    const { listen, admin } = cluster;
+    const { listen, replicas, admin } = cluster;
+    const door = (first: number): Listen => {
+      const own = port({ port: first }, index);
+      return { ...listen, port: own, label: `${listen.label.replace(/:\d+$/, '')}:${own}` };
+    };
     const exact = (master: SlotMaster | null): boolean =>
       master === null ? refined.length === 1 : sameSlots(master.slots, slots);
     const sharedSource = !exact(source);
     const shared = sharedSource || !exact(target);
     return {
       name,
-      listen: {
-        ...listen,
-        port: port(listen, index),
-        label: `${listen.label.replace(/:\d+$/, '')}:${port(listen, index)}`,
-      },
+      listen: door(listen.port),
       source: endpointOf(cluster.source, source, slots),
       target: endpointOf(cluster.target, target, slots),
       // Where nothing else lies on either server, every key is the shard's.
@@ -157,6 +157,10 @@ export function withShards(plan: Plan, cluster: ClusterPlan, refined: readonly C
       slots,
       sharedSource,
       announce: parseAddress(announced(cluster.announce, name, index)),
+      replica: replicas && {
+        listen: door(replicas.port),
+        announce: parseAddress(announced(replicas.announce, name, index)),
+      },
       region: null,
       admin: admin && { ...admin, port: port(admin, index) },
     };
@@ -170,9 +174,10 @@ const sameSlots = (a: readonly SlotRange[], b: readonly SlotRange[]): boolean =>
 
 /** For people: a line per shard, its slots, servers and address for clients. */
 export const describeShards = (shards: readonly ShardPlan[]): string[] =>
-  shards.flatMap(({ name, slots, source, target, announce }) => [
+  shards.flatMap(({ name, slots, source, target, announce, replica }) => [
     `  ${name}: ${countSlots(slots!)} slots (${formatSlots(slots!)})`,
-    `    source ${placeOf(source)}, target ${placeOf(target)}, clients connect to ${formatAddress(announce!)}`,
+    `    source ${placeOf(source)}, target ${placeOf(target)}, clients connect to ${formatAddress(announce!)}` +
+      (replica === null ? '' : `, or to ${formatAddress(replica.announce)} to read from a replica`),
   ]);
 
 const placeOf = (endpoint: Endpoint): string =>

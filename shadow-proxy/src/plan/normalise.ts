@@ -9,6 +9,7 @@ import { parseSlots } from './owns.js';
 import type {
   AdminPlan,
   ClusterPlan,
+  ClusterReplicas,
   ClusterSide,
   Gates,
   OpenTelemetryPlan,
@@ -172,6 +173,7 @@ class Reader {
       slots: null,
       sharedSource: false,
       announce: null,
+      replica: null,
       region: file.region ?? null,
       admin: file.admin ? this.admin(file.admin, [...path, 'admin']) : null,
     };
@@ -183,21 +185,37 @@ class Reader {
     const listen = this.#listen(file, path);
     const announce = listen && this.#try([...path, 'announce'], () => this.#announce(file, listen));
     const admin = file.admin ? this.admin(file.admin, [...path, 'admin']) : null;
+    const replicas = announce && file.replicas ? this.#replicas(file.replicas, announce, path) : null;
     if (source === null || target === null || listen === null || announce === null) return null;
-    return { source, target, listen, announce, cuts: [...file.cuts].sort((a, b) => a - b), admin };
+    return { source, target, listen, announce, cuts: [...file.cuts].sort((a, b) => a - b), replicas, admin };
   }
 
   #announce({ announce }: ClusterFile, listen: Listen): string {
-    if (announce === undefined) {
-      if (ANY_HOST.includes(listen.host))
-        throw new UrlError(
-          `is missing, and listen is ${listen.host}: give the host:port by which clients reach the proxies`,
-        );
-      return formatAddress(listen);
-    }
+    if (announce !== undefined) return this.#announced(announce);
+    if (ANY_HOST.includes(listen.host))
+      throw new UrlError(
+        `is missing, and listen is ${listen.host}: give the host:port by which clients reach the proxies`,
+      );
+    return formatAddress(listen);
+  }
+
+  #announced(announce: string): string {
     const given = interpolate(announce, this.surroundings.env);
     parseAddress(given.replaceAll('{shard}', 'slots-0'));
     return given;
+  }
+
+  #replicas(
+    { port, announce }: NonNullable<ClusterFile['replicas']>,
+    ofMasters: string,
+    path: PlanPath,
+  ): ClusterReplicas | null {
+    return this.#try([...path, 'replicas', 'announce'], () => {
+      const given = announce === undefined ? ofMasters.replace(/:\d+$/, `:${port}`) : this.#announced(announce);
+      if (given === ofMasters)
+        throw new UrlError(`is ${given}, which is announced for the master already: give it another port or name`);
+      return { port, announce: given };
+    });
   }
 
   #clusterSide(file: ClusterFile, side: 'source' | 'target', path: PlanPath): ClusterSide | null {

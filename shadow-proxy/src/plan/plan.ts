@@ -86,6 +86,13 @@ export interface ClusterSide extends Pick<ServerEndpoint, 'label' | 'tls' | 'use
   readonly seeds: readonly Address[];
 }
 
+export interface ClusterReplicas {
+  /** The first shard's, at the host of `listen`; each further one has the next. */
+  readonly port: number;
+  /** As that of the cluster. */
+  readonly announce: string;
+}
+
 export interface ClusterPlan {
   readonly source: ClusterSide;
   /** A cluster, or one standalone server. */
@@ -96,8 +103,16 @@ export interface ClusterPlan {
   readonly announce: string;
   /** Slots at which a further shard begins. */
   readonly cuts: readonly number[];
+  /** Where clients read that may read from replicas; null where they may not. */
+  readonly replicas: ClusterReplicas | null;
   /** The first shard's own admin address; each further one has the next port. Null where they have the plan's. */
   readonly admin: AdminPlan | null;
+}
+
+export interface ReplicaDoor {
+  readonly listen: Listen;
+  /** Its address as clients are given it. */
+  readonly announce: Address;
 }
 
 export interface ShardPlan {
@@ -115,6 +130,8 @@ export interface ShardPlan {
   readonly sharedSource: boolean;
   /** Its address as clients of the cluster are given it; null where the source is no cluster. */
   readonly announce: Address | null;
+  /** Where its clients read that may read from replicas; null where they may not. */
+  readonly replica: ReplicaDoor | null;
   /** The region of its target; null where the topology has none. */
   readonly region: string | null;
   /** The shard's own admin address; where null, the plan's. */

@@ -60,6 +60,7 @@ const OF_SHARD: readonly Part<ShardPlan>[] = [
   ['owns', (shard) => shard.owns],
   ['slots', (shard) => shard.slots],
   ['announce', (shard) => shard.announce],
+  ['replicas', ({ replica }) => replica && [replica.listen.port, replica.announce]],
   ['region', (shard) => shard.region],
   ['admin.listen', (shard) => shard.admin && formatAddress(shard.admin)],
 ];

@@ -198,6 +198,20 @@ const clusterSide = z.union([
   z.strictObject({ url: clusterUrl, passwordFile: path.describe("File with the servers' password").optional() }),
 ]);
 
+const clusterReplicas = z.strictObject({
+  port: z
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .describe("Where the first shard's replica listens, at the host of `listen`; each further one has the next port"),
+  announce: z
+    .string()
+    .min(1)
+    .describe('Likewise as clients reach it, as `announce`. Default: the host of `announce`, and `port`')
+    .optional(),
+});
+
 const cluster = z.strictObject({
   source: clusterSide.describe('Nodes of the Redis Cluster to leave; the others are read from it'),
   target: clusterSide.describe('Nodes of the KeyDB cluster to move to, or one standalone KeyDB'),
@@ -222,6 +236,11 @@ const cluster = z.strictObject({
     )
     .default([])
     .describe('Slots at which a further shard begins, so that several proxies share one master'),
+  replicas: clusterReplicas
+    .describe(
+      'Whether clients may read from replicas while a workload is in off: each proxy is then announced as a replica, too',
+    )
+    .optional(),
   tls: shardTls.optional(),
   admin: admin
     .describe("The first shard's own admin address, for one process a shard; each further one has the next port")

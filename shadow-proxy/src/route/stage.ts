@@ -29,6 +29,9 @@ const RULES: Record<Stage, StageRule> = {
   complete: { authority: 'target', mirrorsWrites: false, mirrorsReads: false },
 };
 
+/** Whether the source alone has the commands. */
+export const isOff = (rule: StageRule): boolean => rule === RULES.off;
+
 export const stageRule = (stage: Stage): StageRule => RULES[stage];
 
 /** `live 10 %`, or the stage alone. */

@@ -99,6 +99,23 @@ export class ClientLanes {
   }
 
   /**
+   * Sends a read to the replica, if one serves this client.
+   * @returns whether it is sent, or waits for the client's commands in flight on another lane; where not, the
+   * authority answers
+   */
+  readReplica(operation: Operation): boolean {
+    const { flow, client, clients } = this.of;
+    const lane = clients.replicas?.to(client.identity) ?? null;
+    if (lane === null) return false;
+    if (lane !== this.#lane && this.inFlight > 0) flow.retryWhen('idle');
+    else {
+      this.adopt(operation, lane);
+      clients.replicas!.submit(operation, lane);
+    }
+    return true;
+  }
+
+  /**
    * The command at hand is looked at again when a lane is open; without it, the command has failed.
    * @param replaces a lane that was lost: a server that does not let the client in any more would have ended its
    *   connection

@@ -98,6 +98,7 @@ export class ClientState {
   #watch: Watching | null = null;
   #blocked: BlockedCommand | null = null;
   #subscriptions: Subscribed | null = null;
+  #readOnly = false;
   #halfClosed = false;
   #closed = false;
 
@@ -106,6 +107,8 @@ export class ClientState {
     readonly id: number,
     readonly socket: ClientSocket,
     private readonly reidentified: () => void,
+    /** Whether it came where the shard's proxy is a replica of its cluster. */
+    readonly viaReplica = false,
   ) {}
 
   get db(): number {
@@ -131,6 +134,11 @@ export class ClientState {
   /** The same object for as long as nothing in it changes. */
   get identity(): LaneIdentity {
     return this.#identity;
+  }
+
+  /** Whether a replica may answer its reads: what they return may be older. */
+  get readsReplica(): boolean {
+    return this.#readOnly && this.viaReplica;
   }
 
   get replies(): WantedReplies {
@@ -182,6 +190,11 @@ export class ClientState {
     this.#name = name;
   }
 
+  /** READONLY, READWRITE. */
+  readOnly(readOnly: boolean): void {
+    this.#readOnly = readOnly;
+  }
+
   wants(replies: WantedReplies): void {
     this.#replies = replies;
   }
@@ -214,6 +227,7 @@ export class ClientState {
     this.#subscriptions = null;
     this.#name = '';
     this.#replies = 'on';
+    this.#readOnly = false;
     this.become({ db: 0, protocol: 2, login: new Login(undefined) });
   }
 

@@ -1,5 +1,6 @@
 /** The clients of one shard, and what they share. */
 import { Intake } from '../io/intake.js';
+import type { ReplicaLanes } from '../pipeline/replica-lanes.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Server } from '../upstream/server.js';
 import type { Regional } from '../regional/regional.js';
@@ -72,6 +73,8 @@ export class Clients {
     readonly face: ClusterFace | null = null,
     /** Whether the source holds keys of other shards, too. */
     private readonly sharedSource = false,
+    /** Null where clients may not read from replicas. */
+    readonly replicas: ReplicaLanes | null = null,
   ) {
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);

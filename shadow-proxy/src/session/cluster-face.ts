@@ -1,6 +1,7 @@
 /**
- * The cluster as clients see it: every shard's proxy is a master with that shard's slots, and no server's address is
- * ever named. Pure; the commands that ask for it are in `handlers/cluster.ts`.
+ * The cluster as clients see it: every shard's proxy is a master with that shard's slots, and its own replica where the
+ * plan allows reads from replicas. No server's address is ever named. Pure; the commands that ask for it are in
+ * `handlers/cluster.ts`.
  */
 import { createHash } from 'node:crypto';
 import type { Address } from '../plan/endpoint.js';
@@ -11,13 +12,19 @@ import { SLOTS } from '../route/slot.js';
 
 export const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
 
-/** One shard's proxy, as a node. */
-export interface FaceNode {
-  readonly name: string;
+/** Where clients of a shard connect, as a node. */
+export interface FaceDoor {
   /** 40 hex digits, the same in every process and after every restart. */
   readonly id: string;
   readonly address: Address;
+}
+
+/** One shard's proxy, as a master. */
+export interface FaceNode extends FaceDoor {
+  readonly name: string;
   readonly slots: readonly SlotRange[];
+  /** The same proxy as the master's replica; null where clients may not read from replicas. */
+  readonly replica: FaceDoor | null;
 }
 
 export class ClusterFace {
@@ -37,9 +44,11 @@ export class ClusterFace {
 
   /** Null for a shard that is not of a cluster. */
   static of({ name: plan, shards, cluster }: Plan, shard: string): ClusterFace | null {
-    const nodes = shards.flatMap(({ name, slots, announce }): FaceNode[] =>
-      slots === null || announce === null ? [] : [{ name, id: idOf(plan, name), address: announce, slots }],
-    );
+    const nodes = shards.flatMap(({ name, slots, announce, replica }): FaceNode[] => {
+      if (slots === null || announce === null) return [];
+      const second = replica && { id: idOf(plan, `${name} replica`), address: replica.announce };
+      return [{ name, id: idOf(plan, name), address: announce, slots, replica: second }];
+    });
     const own = nodes.find(({ name }) => name === shard);
     return own === undefined ? null : new ClusterFace(nodes, own, (cluster?.listen.tls ?? null) !== null);
   }
@@ -52,9 +61,14 @@ export class ClusterFace {
   redirect(slot: number): string | null {
     const node = this.nodes[this.#owners[slot]] as FaceNode | undefined;
     if (node === undefined) return 'CLUSTERDOWN Hash slot not served';
-    if (node !== this.own) return `MOVED ${slot} ${node.address.host}:${node.address.port}`;
+    if (node !== this.own) return this.movedTo(node, slot);
     const why = this.#frozen.get(slot);
     return why === undefined ? null : `TRYAGAIN shadow-proxy: slot ${slot} ${why}`;
+  }
+
+  /** The error that sends a client to that master. */
+  movedTo({ address: { host, port } }: FaceNode, slot: number): string {
+    return `MOVED ${slot} ${host}:${port}`;
   }
 
   /** Slots whose commands are refused for now. */

@@ -42,9 +42,9 @@ const LAST_READ_MS = 60_000;
 /** Bytes of commands that a client may send while it blocks, before it is read no further. */
 const MAX_BACKLOG = 1 << 20;
 
-/** A client has connected. */
-export function accept(clients: Clients, connect: Connect): void {
-  clients.entered(new Session(connect, clients));
+/** A client has connected; `viaReplica`: where the proxy is a replica of its cluster. */
+export function accept(clients: Clients, connect: Connect, viaReplica: boolean): void {
+  clients.entered(new Session(connect, clients, viaReplica));
 }
 
 export class Session implements CommandContext, ConnectedClient {
@@ -62,10 +62,10 @@ export class Session implements CommandContext, ConnectedClient {
   #closing = false;
   #destroyed = false;
 
-  constructor(connect: Connect, clients: Clients) {
+  constructor(connect: Connect, clients: Clients, viaReplica = false) {
     const socket = connect((chunk, start, end) => this.#data(chunk, start, end));
     this.clients = clients;
-    this.client = new ClientState(clients.nextId(), socket, () => this.lanes.reidentified());
+    this.client = new ClientState(clients.nextId(), socket, () => this.lanes.reidentified(), viaReplica);
     this.#outbox = new Outbox(clients.sequencer.turn, socket);
     this.lanes = new ClientLanes(this);
     this.flow = new Flow(this.#flowing());

@@ -22,7 +22,7 @@ import { Turn } from '../io/turn.js';
 import { Authorities } from '../pipeline/authorities.js';
 import { Sequencer, type SequencerOptions } from '../pipeline/sequencer.js';
 import { neighboursOf, sharersOf } from '../plan/normalise.js';
-import { allWorkloads, type StagePoint } from '../plan/plan.js';
+import { allWorkloads, type Plan, type StagePoint } from '../plan/plan.js';
 import { Regional } from '../regional/regional.js';
 import { Owners } from '../route/owner.js';
 import { Router } from '../route/router.js';
@@ -44,7 +44,7 @@ import { SuspectWorkloads } from '../suspects/workloads.js';
 import { Series } from '../telemetry/series.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
 import { Dialer } from '../upstream/dialer.js';
-import { Liveness } from '../upstream/liveness.js';
+import { Liveness, type Watched } from '../upstream/liveness.js';
 import { Server } from '../upstream/server.js';
 import { changeStage } from './control.js';
 import { giveUp, hindrance, startMirrors, twinRefusal } from './connections.js';
@@ -53,6 +53,7 @@ import { Events, serverEvents } from './events.js';
 import { factsOf } from './facts.js';
 import { Listener } from './listener.js';
 import type { Ground, Health, Order, Parts, Staging, Users } from './parts.js';
+import { replicaOf } from './replica.js';
 import { Settings } from './settings.js';
 import { sharingOf } from './sharing.js';
 import { snapshotOf } from './snapshot.js';
@@ -212,6 +213,7 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
   const { threads, problem } = frontThreads(plan.threads, shardCount, native !== null);
   if (problem !== null) parts.logger.warn({ problem }, 'fewer front threads than the plan says');
   const face = ClusterFace.of(plan, shard.name);
+  const replica = replicaOf(plan, shard, sequencer);
   const { sharedTarget, sharedSource } = shard;
   const clients = new Clients(
     sequencer,
@@ -221,12 +223,16 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
     regional,
     face,
     sharedSource,
+    replica?.lanes ?? null,
   );
+  const limits = (): Plan['limits'] => settings.plan.limits;
   const sharing = sharingOf({ ...parts, shards });
   return {
     regional,
     clients,
-    listener: new Listener(shard.listen, clients, () => settings.plan.limits, threads, native),
+    listener: new Listener(shard.listen, clients, limits, threads, native),
+    replica,
+    replicaListener: shard.replica && new Listener(shard.replica.listen, clients, limits, 0, native, true),
     sharing,
     repairer: new Repairer({
       ...parts,
@@ -246,11 +252,11 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
 }
 
 function composeHealth(parts: Ground & Order & Users): Health {
-  const { settings, events, logger, servers, sequencer, suspects, keeper, listener } = parts;
+  const { settings, events, logger, servers, sequencer, suspects, keeper, listener, replica } = parts;
   const silenced = { source: 0, target: 0 };
   const silence = {
     silentMs: () => settings.plan.limits.silentMs,
-    closed: ({ side }: Server, { clientId }: { readonly clientId: number }, silentMs: number) => {
+    closed: ({ side }: Watched, { clientId }: { readonly clientId: number }, silentMs: number) => {
       silenced[side]++;
       logger.warn(
         { server: side, clientId, silentMs: Math.round(silentMs) },
@@ -260,7 +266,9 @@ function composeHealth(parts: Ground & Order & Users): Health {
   };
   return {
     silenced,
-    liveness: SIDES.map((side) => new Liveness(servers[side], silence)),
+    liveness: [...SIDES.map((side) => servers[side]), ...(replica === null ? [] : [replica])].map(
+      (watched) => new Liveness(watched, silence),
+    ),
     logins: new Logins(parts),
     slotWatch: new SlotWatch({ ...parts, face: parts.clients.face }),
     clocks: new Clocks({ ...parts, mirrors: sequencer.mirrors }),

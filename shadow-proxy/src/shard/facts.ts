@@ -51,6 +51,7 @@ export function factsOf(parts: Observed): ShardFacts {
       clientsClosed: { ...clients.limits.closed },
       operations: clients.counts.operations,
       crossWorkload: { split: clients.counts.split, refused: clients.counts.refused },
+      replicaReads: clients.replicas?.reads ?? 0,
       elsewhere: elsewhere.counters.reads + elsewhere.counters.writes,
       clientErrors: clients.errors.snapshot(),
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },

@@ -27,6 +27,8 @@ export class Listener {
     private readonly threads: number,
     /** What reads and writes the sockets; null: Node. */
     private readonly native: Native | null,
+    /** Whether the proxy is a replica of its cluster there. */
+    private readonly isReplica = false,
   ) {}
 
   /** Whether it was opened: clients may have come. */
@@ -70,7 +72,7 @@ export class Listener {
   }
 
   #accept(connect: Connect): void {
-    if (this.clients.sessions.size < this.limits().clients) return void accept(this.clients, connect);
+    if (this.clients.sessions.size < this.limits().clients) return void accept(this.clients, connect, this.isReplica);
     this.clients.limits.closed.connections++;
     const socket = connect(() => undefined);
     socket.resume();

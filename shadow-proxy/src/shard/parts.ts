@@ -34,6 +34,7 @@ import type { Liveness } from '../upstream/liveness.js';
 import type { Server } from '../upstream/server.js';
 import type { Events } from './events.js';
 import type { Listener } from './listener.js';
+import type { Replica } from './replica.js';
 import type { Settings } from './settings.js';
 import type { StateKeeper } from './state-keeper.js';
 
@@ -81,6 +82,9 @@ export interface Users {
   readonly regional: Regional | null;
   readonly clients: Clients;
   readonly listener: Listener;
+  /** Null where clients may not read from replicas; likewise where they connect to do so. */
+  readonly replica: Replica | null;
+  readonly replicaListener: Listener | null;
   readonly sharing: StraysContext;
   readonly repairer: Repairer;
   readonly admitted: Admitted;

@@ -30,6 +30,7 @@ import { FailoverWatch, startMirrors } from './connections.js';
 import type { Shard, ShardOptions } from './contract.js';
 import { changeStage, promotionContext } from './control.js';
 import { admitFirst, beginCopies } from './first-start.js';
+import type { Listener } from './listener.js';
 import type { Parts } from './parts.js';
 import { watchOf } from './scraped.js';
 import { settledHere } from './sharing.js';
@@ -92,7 +93,7 @@ class RunningShard implements Shard {
     if (first) await beginCopies(parts, this.#options);
     await keeper.begun();
     parts.journal.serve();
-    await parts.listener.open(performance.now() + listenMs);
+    for (const listener of listenersOf(parts)) await listener.open(performance.now() + listenMs);
     this.#failovers.watch();
     for (const watcher of [parts.clocks, parts.monitor, parts.logins, parts.slotWatch]) watcher.watch();
     parts.collector.start();
@@ -177,11 +178,10 @@ class RunningShard implements Shard {
   // ── how it ends ─────────────────────────────────────────────────────────────────────────────────────────────
 
   async drain(timeoutMs: number): Promise<boolean> {
-    const { listener, clients, sequencer, suspects, adjudicator, authorities, collector, regional, keeper } =
-      this.parts;
+    const { clients, sequencer, suspects, adjudicator, authorities, collector, regional, keeper } = this.parts;
     const { fieldTtls } = sequencer;
     this.#stopping = true;
-    void listener.close();
+    for (const listener of listenersOf(this.parts)) void listener.close();
     const deadline = performance.now() + timeoutMs;
     const sessions = (): ConnectedClient[] => [...clients.sessions.values()];
     for (const session of sessions()) session.end();
@@ -218,29 +218,33 @@ class RunningShard implements Shard {
     parts.repairer.close();
     parts.fieldTtls?.close();
     for (const reader of [...Object.values(sharing.readers), ...sharing.neighbours]) reader.close();
-    const closed = parts.listener.close();
+    const closed = listenersOf(this.parts).map((listener) => listener.close());
     for (const session of clients.sessions.values()) session.destroy();
     sequencer.close();
     parts.regional?.close();
-    await Promise.all([servers.source.end(), servers.target.end()]);
+    await Promise.all([servers.source.end(), servers.target.end(), parts.replica?.lanes.close()]);
     parts.journal.close();
-    await closed;
+    await Promise.all(closed);
   }
 
   reload(plan: Plan): void {
-    const { settings, mirrorLimits, clients, listener, servers, neighbourSources, router } = this.parts;
+    const { settings, mirrorLimits, clients, replica, servers, neighbourSources, router } = this.parts;
     settings.reload(plan);
     const { limits, shards, workloads } = plan;
     const { source, target, listen } = settings.shard;
     mirrorLimits.queueBytes = limits.queueBytes;
     clients.limits.reload(limits);
-    listener.reload(listen);
+    for (const listener of listenersOf(this.parts)) listener.reload(listen);
+    replica?.dialer.renew(source, limits.connectMs);
     servers.source.endpoint.renew(source, limits.connectMs);
     servers.target.endpoint.renew(target, limits.connectMs);
     for (const shard of shards) neighbourSources.get(shard.name)?.renew(shard.source, limits.connectMs);
     for (const workload of workloads) router.named(workload.name)!.workloadClass = workload.class;
   }
 }
+
+const listenersOf = ({ listener, replicaListener }: Parts): Listener[] =>
+  replicaListener === null ? [listener] : [listener, replicaListener];
 
 /** Whether that holds before the deadline, in ms of the monotonic clock. */
 async function until(holds: () => boolean, deadline: number): Promise<boolean> {

@@ -52,6 +52,7 @@ type Plain = Pick<
   | 'operations'
   | 'crossWorkload'
   | 'elsewhere'
+  | 'replicaReads'
   | 'clientErrors'
   | 'latency'
   | 'clockAheadMs'

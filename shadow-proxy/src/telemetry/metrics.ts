@@ -133,6 +133,9 @@ export const METRICS: readonly Metric[] = [
   counter('other_shard_total', 'Commands on keys of another shard, where several shards share a target', [], (s) =>
     one(s.elsewhere),
   ),
+  counter('replica_reads_total', 'Reads that a replica of the source answered, of workloads in off', [], (s) =>
+    one(s.replicaReads),
+  ),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) =>
     one(s.unmirroredErrors),
   ),

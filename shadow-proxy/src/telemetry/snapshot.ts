@@ -277,6 +277,8 @@ export interface ShardSnapshot {
   readonly crossWorkload: { readonly split: number; readonly refused: number };
   /** Commands on keys that are another shard's, where several share a target: the source alone answers them. */
   readonly elsewhere: number;
+  /** Reads that a replica of the source answered: of workloads in `off`, where the plan allows it. */
+  readonly replicaReads: number;
   /** Commands that the authority refused, and that were therefore not repeated. */
   readonly unmirroredErrors: number;
   /** `PROXY` is what the proxy itself refused. */

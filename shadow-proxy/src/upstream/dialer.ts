@@ -13,11 +13,11 @@ import {
 import { formatSlots, masterOf } from '../plan/cluster.js';
 import { askOnce, type Credentials } from './ask-once.js';
 import { openSocket } from './open-socket.js';
-import { readSlots } from './slots.js';
+import { readReplicas, readSlots } from './slots.js';
 
 export type { Credentials };
 
-/** No Sentinel, or no node of the cluster, could name the master. */
+/** No Sentinel, or no node of the cluster, could name the server. */
 export class NoMasterError extends Error {
   readonly code = 'NO_MASTER';
 }
@@ -26,15 +26,19 @@ export class Dialer {
   /** Who is asked where the server is: Sentinels, or nodes of its cluster. */
   #guides: Address[];
   #credentials: Credentials | undefined;
-  /** Where the cluster's master was last. */
-  #master: Address | null = null;
+  /** Where the cluster's node was last. */
+  #last: Address | null = null;
   /** When the certificate that the server showed last ends, in ms since 1970; null before, and in the clear. */
   certificateEndsAt: number | null = null;
 
-  /** @param timeoutMs for one attempt */
+  /**
+   * @param timeoutMs for one attempt
+   * @param role which of a cluster's nodes: the master, or a replica of it
+   */
   constructor(
     private endpoint: Endpoint,
     public timeoutMs: number,
+    private readonly role: 'master' | 'replica' = 'master',
   ) {
     this.#credentials = credentialsOf(endpoint);
     this.#guides = endpoint.kind === 'server' ? [] : [...addressesOf(endpoint)];
@@ -63,12 +67,12 @@ export class Dialer {
 
   /** Whether Sentinel, or a cluster, says which server it is. */
   get followsMaster(): boolean {
-    return this.endpoint.kind !== 'server';
+    return this.endpoint.kind !== 'server' && this.role === 'master';
   }
 
   /**
    * The address to connect to now.
-   * @throws {NoMasterError} when no Sentinel, or no node of the cluster, answers with a master
+   * @throws {NoMasterError} when no Sentinel, or no node of the cluster, answers with one
    */
   async resolve(): Promise<Address> {
     const { endpoint } = this;
@@ -87,24 +91,39 @@ export class Dialer {
       }
     }
     // The master itself runs a script, and answers nothing else: nobody knows better than that it is where it was.
-    const master = this.#master;
+    const master = this.role === 'master' ? this.#last : null;
     if (master !== null && failures.some((failure) => failure.startsWith(`${formatAddress(master)}: BUSY `)))
       return master;
     throw new NoMasterError(
       endpoint.kind === 'sentinel'
         ? `no Sentinel knows a master "${endpoint.master}" (${failures.join('; ')})`
-        : `no node of the cluster knows a master of slots ${formatSlots(endpoint.slots)} (${failures.join('; ')})`,
+        : `no node of the cluster knows a ${this.role} of slots ${formatSlots(endpoint.slots)} (${failures.join('; ')})`,
     );
   }
 
-  async #askNode(node: Address, { tls, slots }: ClusterEndpoint): Promise<Address> {
+  async #askNode(node: Address, endpoint: ClusterEndpoint): Promise<Address> {
+    return (this.#last = await (this.role === 'master'
+      ? this.#masterBy(node, endpoint)
+      : this.#replicaBy(node, endpoint)));
+  }
+
+  /** The same replica as long as there is one. */
+  async #replicaBy(node: Address, { tls, slots }: ClusterEndpoint): Promise<Address> {
+    const replicas = await readReplicas(node, tls, this.#credentials, slots);
+    const last = this.#last && formatAddress(this.#last);
+    const chosen = replicas.find((address) => formatAddress(address) === last) ?? replicas.at(0);
+    if (chosen === undefined) throw new Error('has no replica of the master of these slots');
+    return chosen;
+  }
+
+  async #masterBy(node: Address, { tls, slots }: ClusterEndpoint): Promise<Address> {
     const masters = await readSlots(node, tls, this.#credentials);
     if (masters === null) throw new Error('is not in cluster mode');
     const known = new Set(this.#guides.map(formatAddress));
     this.#guides.push(...masters.map(({ address }) => address).filter((address) => !known.has(formatAddress(address))));
     const master = masterOf(masters, slots);
     if (master === undefined) throw new Error('has no master of these slots');
-    return (this.#master = master.address);
+    return master.address;
   }
 
   async connect(address: Address): Promise<Socket> {

@@ -13,7 +13,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from './connection.js';
 import { clientField } from './handshake.js';
 import { afterReading, listenedMs } from '../io/listening-clock.js';
-import type { Server } from './server.js';
+import type { Side } from '../route/stage.js';
+import type { ServerConnections } from './server-connections.js';
 
 const LOOK_MS = 200;
 /**
@@ -24,11 +25,17 @@ const STRIKES = 3;
 /** A connection that only listens is asked for a sign of life after so much silence, in ms. */
 const LISTENER_MS = 15_000;
 
+/** A server, and the connections to it that are watched. */
+export interface Watched {
+  readonly side: Side;
+  readonly connections: Pick<ServerConnections, 'list' | 'glance'>;
+}
+
 export interface LivenessContext {
   /** How long a connection may wait for a reply and bring nothing before the server is asked about it, in ms. */
   silentMs(): number;
   /** It is closed, after so many ms of silence. */
-  closed(server: Server, connection: Connection, silentMs: number): void;
+  closed(server: Watched, connection: Connection, silentMs: number): void;
 }
 
 interface Seen {
@@ -54,7 +61,7 @@ export class Liveness {
   #stopped = false;
 
   constructor(
-    private readonly server: Server,
+    private readonly server: Watched,
     private readonly context: LivenessContext,
   ) {}
 

@@ -3,7 +3,7 @@
  * Source: CLUSTER SLOTS and CLUSTER NODES of Redis 4.0 and later.
  */
 import type { Address, ClientTls } from '../plan/endpoint.js';
-import type { SlotMaster } from '../plan/cluster.js';
+import { masterOf, type SlotMaster } from '../plan/cluster.js';
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import type { SlotRange } from '../route/owner.js';
 import { askOnce, type Credentials } from './ask-once.js';
@@ -18,12 +18,34 @@ export async function readSlots(
   tls: ClientTls | null,
   credentials: Credentials | undefined,
 ): Promise<SlotMaster[] | null> {
+  const reply = await askSlots(node, tls, credentials);
+  return reply && mastersOf(reply, node.host);
+}
+
+/**
+ * Where the replicas are of the master that has the most of the slots; those that failed are left out.
+ * @throws {Error} as `readSlots`
+ */
+export async function readReplicas(
+  node: Address,
+  tls: ClientTls | null,
+  credentials: Credentials | undefined,
+  slots: readonly SlotRange[],
+): Promise<Address[]> {
+  const reply = await askSlots(node, tls, credentials);
+  return reply === null ? [] : replicasOf(reply, node.host, slots);
+}
+
+/** Null where the server is not in cluster mode. @throws {Error} where the node does not answer, or refuses */
+async function askSlots(
+  node: Address,
+  tls: ClientTls | null,
+  credentials: Credentials | undefined,
+): Promise<Reply | null> {
   const reply = await askOnce(node, tls, credentials, 'CLUSTER', 'SLOTS');
-  if (isError(reply)) {
-    if (/cluster support disabled/i.test(text(reply))) return null;
-    throw new Error(text(reply));
-  }
-  return mastersOf(reply, node.host);
+  if (!isError(reply)) return reply;
+  if (/cluster support disabled/i.test(text(reply))) return null;
+  throw new Error(text(reply));
 }
 
 /** @param asked host of the node that answered: it may not know its own */
@@ -32,15 +54,26 @@ export function mastersOf({ items }: Reply, asked: string): SlotMaster[] {
   const ranges = items!.map(({ items: range }) => range!);
   ranges.sort((a, b) => Number(text(a[0])) - Number(text(b[0])));
   for (const [first, last, master] of ranges) {
-    const [host, port, node] = master.items!;
-    const id = text(node);
-    const named = isNull(host) ? '' : text(host);
-    const address = { host: named === '' || named === '?' ? asked : named, port: Number(text(port)) };
+    const id = text(master.items![2]);
+    const address = addressOf(master, asked);
     const known = masters.get(id) ?? { id, address, slots: [] };
     known.slots.push([Number(text(first)), Number(text(last))]);
     masters.set(id, known);
   }
   return [...masters.values()];
+}
+
+function addressOf({ items }: Reply, asked: string): Address {
+  const [host, port] = items!;
+  const named = isNull(host) ? '' : text(host);
+  return { host: named === '' || named === '?' ? asked : named, port: Number(text(port)) };
+}
+
+/** Of the master that has the most of the slots. @param asked likewise */
+export function replicasOf(reply: Reply, asked: string, slots: readonly SlotRange[]): Address[] {
+  const master = masterOf(mastersOf(reply, asked), slots);
+  const range = reply.items!.find(({ items }) => text(items![2].items![2]) === master?.id);
+  return (range?.items ?? []).slice(3).map((replica) => addressOf(replica, asked));
 }
 
 /** A node in a reply of CLUSTER NODES. */

@@ -35,6 +35,8 @@ export interface ClusterRigOptions {
   readonly cuts?: readonly number[];
   /** What clients are told to connect to. Default: 127.0.0.1 */
   readonly announced?: string;
+  /** Whether clients may read from replicas: the shards' replicas listen from `replicaPort` on. */
+  readonly replicas?: boolean;
   /** Of everybody, on every connection. */
   readonly tls?: Certificates;
   /** Whether both sides are believed to hold the same at the first start. Default: true. */
@@ -79,9 +81,13 @@ export class ClusterRig {
     }
   }
 
+  get replicaPort(): number {
+    return this.port + 20;
+  }
+
   /** Starts the proxies of all shards, as the slots are now. */
   async serve(): Promise<void> {
-    const { announced, cuts, plan, tls } = this.options;
+    const { announced, cuts, plan, replicas, tls } = this.options;
     const scheme = tls ? 'rediss' : 'redis';
     const target = this.targetCluster?.seeds ?? `127.0.0.1:${this.targets[0].port}`;
     const file = {
@@ -96,6 +102,7 @@ export class ClusterRig {
           tls: { listen: { cert: tls.cert, key: tls.key }, source: { ca: tls.ca }, target: { ca: tls.ca } },
         }),
         ...(cuts === undefined ? {} : { cuts }),
+        ...(replicas && { replicas: { port: this.replicaPort } }),
       },
       admin: { listen: '127.0.0.1:0' },
       state: this.state,

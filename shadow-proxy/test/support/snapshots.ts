@@ -73,6 +73,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   undecided: 0,
   unsupported: {},
   crossWorkload: { split: 0, refused: 0 },
+  replicaReads: 0,
   elsewhere: 0,
   unmirroredErrors: 0,
   clientBytes: 0,

@@ -103,6 +103,10 @@ resource "terraform_data" "cluster" {
       error_message = "Clients of a cluster connect to each shard's proxy by the name in the plan's cluster.announce: set names_via = \"nlb\", and leave names out. The load balancer has a port for each shard."
     }
     precondition {
+      condition     = !local.clustered || try(local.plan.cluster.replicas, null) == null
+      error_message = "cluster.replicas is in the plan, and the load balancer has no port for it: leave it out. Reads of all clients go to the authority."
+    }
+    precondition {
       condition     = !local.clustered || local.announced.zone == var.zone.name
       error_message = "cluster.announce of the plan is ${try(local.plan.cluster.announce, "not set")}: write a name of ${var.zone.name} with a port, such as cache.${var.zone.name}:7000. The load balancer gets that name, and the ports count up from there."
     }

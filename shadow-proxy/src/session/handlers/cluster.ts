@@ -8,10 +8,11 @@ import { isIP } from 'node:net';
 import { titleOf } from '../../command/forms.js';
 import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
-import { array, bulk, integer, map, OK } from '../../resp/encode.js';
+import { array, bulk, error, integer, map, OK } from '../../resp/encode.js';
 import { countUnsupported } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
-import { CROSSSLOT, type ClusterFace, type FaceNode } from '../cluster-face.js';
+import { CROSSSLOT, type ClusterFace, type FaceDoor, type FaceNode } from '../cluster-face.js';
+import type { ClientState } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { crossesDatabases, type CommandBytes } from '../routing.js';
 import { answerSlot } from './owned.js';
@@ -23,6 +24,7 @@ const LEAVES: Readonly<Record<string, string>> = {
   move: 'ERR MOVE is not allowed in cluster mode',
 };
 const NO_SLOT = -1;
+const READ_ONLY = "READONLY You can't write against a read only replica.";
 
 /** Answers the command at hand if it is not for this shard. */
 export function redirected(context: CommandContext, spec: CommandSpec, face: ClusterFace): boolean {
@@ -30,14 +32,22 @@ export function redirected(context: CommandContext, spec: CommandSpec, face: Clu
   const left = LEAVES[spec.name] as string | undefined;
   if (left !== undefined) return refuse(context, left);
   const slot = slotOf(context, spec);
-  if (slot === NO_SLOT) return false;
+  const { viaReplica } = context.client;
+  if (slot === NO_SLOT) return viaReplica && spec.write && refuse(context, READ_ONLY);
   if (slot === null) return refuse(context, CROSSSLOT);
   const elsewhere = face.redirect(slot);
   if (elsewhere !== null) return refuse(context, elsewhere);
+  if (viaReplica && !isForReplica(context, spec)) return refuse(context, face.movedTo(face.own, slot));
   if (spec.name === 'copy' && crossesDatabases(context.parser))
     return refuse(context, 'ERR Copying to another database is not allowed in cluster mode');
   context.client.transaction?.entersSlot(slot);
   return false;
+}
+
+/** As `getNodeByQuery` of a replica: reads of a client that has sent READONLY, and sharded pub/sub. */
+function isForReplica({ client }: CommandContext, spec: CommandSpec): boolean {
+  if (SHARDED.has(spec.name)) return true;
+  return client.readsReplica && !spec.write && (spec.handling !== 'script' || spec.readOnlyScript);
 }
 
 function refuse(context: CommandContext, message: string): true {
@@ -87,16 +97,24 @@ const fields = (protocol: 2 | 3, entries: readonly (readonly [string, Buffer])[]
     protocol,
   );
 
-/** `[first, last, [host, port, id, []]]`, by slot. */
+/** `[first, last, [host, port, id, []], …]` with the master, then its replica, by slot. */
 const slots: Answer = ({ nodes }) =>
   array(
     nodes
       .flatMap((node) => node.slots.map((range) => ({ node, range })))
       .sort((a, b) => a.range[0] - b.range[0])
-      .map(({ node: { address, id }, range: [first, last] }) =>
-        array([integer(first), integer(last), array([bulk(address.host), integer(address.port), bulk(id), array([])])]),
+      .map(({ node, range: [first, last] }) =>
+        array([
+          integer(first),
+          integer(last),
+          ...doorsOf(node).map(({ address: { host, port }, id }) =>
+            array([bulk(host), integer(port), bulk(id), array([])]),
+          ),
+        ]),
       ),
   );
+
+const doorsOf = (node: FaceNode): FaceDoor[] => (node.replica === null ? [node] : [node, node.replica]);
 
 const shards: Answer = ({ nodes, tls }, { client: { protocol } }) =>
   array(
@@ -105,34 +123,57 @@ const shards: Answer = ({ nodes, tls }, { client: { protocol } }) =>
         ['slots', array(node.slots.flatMap(([first, last]) => [integer(first), integer(last)]))],
         [
           'nodes',
-          array([
-            fields(protocol, [
-              ['id', bulk(node.id)],
-              [tls ? 'tls-port' : 'port', integer(node.address.port)],
-              ['ip', bulk(node.address.host)],
-              ['endpoint', bulk(node.address.host)],
-              ...(isIP(node.address.host) === 0 ? ([['hostname', bulk(node.address.host)]] as const) : []),
-              ['role', bulk('master')],
-              ['replication-offset', integer(0)],
-              ['health', bulk('online')],
-            ]),
-          ]),
+          array(
+            doorsOf(node).map(({ id, address: { host, port } }) =>
+              fields(protocol, [
+                ['id', bulk(id)],
+                [tls ? 'tls-port' : 'port', integer(port)],
+                ['ip', bulk(host)],
+                ['endpoint', bulk(host)],
+                ...(isIP(host) === 0 ? ([['hostname', bulk(host)]] as const) : []),
+                ['role', bulk(id === node.id ? 'master' : 'replica')],
+                ['replication-offset', integer(0)],
+                ['health', bulk('online')],
+              ]),
+            ),
+          ),
         ],
       ]),
     ),
   );
 
-const lineOf =
-  ({ own }: ClusterFace) =>
-  (node: FaceNode, i: number): string => {
-    const { host, port } = node.address;
-    const name = isIP(host) === 0 ? `,${host}` : '';
-    const flags = node === own ? 'myself,master' : 'master';
-    const ranges = node.slots.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(' ');
-    return `${node.id} ${host}:${port}@${port}${name} ${flags} - 0 0 ${i + 1} connected ${ranges}\n`;
-  };
+/** The door that the client came by. */
+const doorOf = ({ own }: ClusterFace, { client }: CommandContext): FaceDoor =>
+  client.viaReplica ? (own.replica ?? own) : own;
 
-const nodes: Answer = (face) => bulk(face.nodes.map(lineOf(face)).join(''));
+const lineOf = ({ id, address: { host, port } }: FaceDoor, myself: FaceDoor, rest: string): string =>
+  `${id} ${host}:${port}@${port}${isIP(host) === 0 ? `,${host}` : ''} ${id === myself.id ? 'myself,' : ''}${rest}`;
+
+const linesOf = (face: ClusterFace, context: CommandContext): string[] =>
+  face.nodes.flatMap((node, i) => {
+    const myself = doorOf(face, context);
+    const ranges = node.slots.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(' ');
+    return [lineOf(node, myself, `master - 0 0 ${i + 1} connected ${ranges}`), ...replicaLines(node, myself, i)];
+  });
+
+const replicaLines = ({ id, replica }: FaceNode, myself: FaceDoor, i: number): string[] =>
+  replica === null ? [] : [lineOf(replica, myself, `slave ${id} 0 0 ${i + 1} connected`)];
+
+const nodes: Answer = (face, context) =>
+  bulk(
+    linesOf(face, context)
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+
+/** CLUSTER REPLICAS id. */
+const replicas: Answer = (face, context) => {
+  const asked = context.argument(2).toString('latin1');
+  const i = face.nodes.findIndex(({ id }) => id === asked);
+  if (i !== -1) return array(replicaLines(face.nodes[i], doorOf(face, context), i).map((line) => bulk(line)));
+  const isReplica = face.nodes.some(({ replica }) => replica?.id === asked);
+  return error(isReplica ? 'ERR The specified node is not a master' : `ERR Unknown node ${asked}`);
+};
 
 const info: Answer = (face) => {
   const { nodes: all, assigned } = face;
@@ -143,7 +184,7 @@ const info: Answer = (face) => {
     cluster_slots_ok: assigned,
     cluster_slots_pfail: 0,
     cluster_slots_fail: 0,
-    cluster_known_nodes: all.length,
+    cluster_known_nodes: all.flatMap(doorsOf).length,
     cluster_size: all.length,
     cluster_current_epoch: all.length,
     cluster_my_epoch: all.indexOf(face.own) + 1,
@@ -167,18 +208,21 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'cluster|shards': shards,
   'cluster|nodes': nodes,
   'cluster|info': info,
-  'cluster|myid': ({ own }) => bulk(own.id),
+  'cluster|myid': (face, context) => bulk(doorOf(face, context).id),
   'cluster|keyslot': keyslot,
-  // A shard's standby is no node: it answers nobody.
   'cluster|links': none,
-  'cluster|replicas': none,
-  'cluster|slaves': none,
+  'cluster|replicas': replicas,
+  'cluster|slaves': replicas,
   'cluster|count-failure-reports': () => integer(0),
-  // The authority answers reads, too: what a replica would give may be older.
-  readonly: () => OK,
-  readwrite: () => OK,
+  readonly: (_face, { client }) => readsReplica(client, true),
+  readwrite: (_face, { client }) => readsReplica(client, false),
   asking: () => OK,
 };
+
+function readsReplica(client: ClientState, reads: boolean): Buffer {
+  client.readOnly(reads);
+  return OK;
+}
 
 /** Commands of which the reply says what a client that is not logged in must not know. */
 export const ANSWERED_BY_FACE: readonly string[] = [

@@ -2,9 +2,9 @@
 import type { CommandSpec } from '../../command/table.js';
 import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
-import { Operation, WRITE } from '../../pipeline/operation.js';
+import { NOTHING, Operation, WRITE } from '../../pipeline/operation.js';
 import type { Workload } from '../../route/router.js';
-import type { StageRule } from '../../route/stage.js';
+import { isOff, type StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 import { crossesDatabases, followOf, hiddenKeys, routeKeys } from '../routing.js';
 import { exclusive } from './exclusive.js';
@@ -58,6 +58,7 @@ function send(
 ): void {
   const { parser, clients, client, lanes } = context;
   const { sequencer } = clients;
+  if (client.readsReplica && isOff(rule) && !mixed && !spec.write && readReplica(context, spec, workload)) return;
   const lane = lanes.to(rule.authority);
   if (lane === null) return;
   const { db } = client;
@@ -86,6 +87,19 @@ function send(
   clients.counts.sent(spec, workload);
   if (probe !== null) sendProbed(context, operation, lane, probe);
   else lanes.submit(operation, lane);
+}
+
+/** Whether the command at hand, a read of a workload in `off`, is sent to a replica of the source, or waits for it. */
+function readReplica(context: CommandContext, spec: CommandSpec, workload: Workload): boolean {
+  const { client, clients, parser, lanes, mustLogIn } = context;
+  // The authority refuses whom it does not know, and the replica has no scripts that clients loaded.
+  if (mustLogIn || spec.handling !== 'keyed') return false;
+  const { frame, start, end } = parser;
+  const { db, protocol } = client;
+  const operation = new Operation(frame, start, end, context, spec, workload, db, protocol, NOTHING);
+  if (!lanes.readReplica(operation)) return false;
+  if (operation.lane !== null) clients.counts.sent(spec, workload);
+  return true;
 }
 
 /** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */

@@ -13,6 +13,8 @@ import {
   withShards,
   type SlotMaster,
 } from '../../../src/plan/cluster.js';
+import { checkPlan } from '../../../src/plan/check.js';
+import { formatAddress } from '../../../src/plan/endpoint.js';
 import { parseSlots } from '../../../src/plan/owns.js';
 import { checkReload, firstStages } from '../../../src/plan/reload.js';
 import { sameServer, sharersOf } from '../../../src/plan/normalise.js';
@@ -143,6 +145,30 @@ test('ports and addresses count up, and {shard} is the name', () => {
   assert.deepEqual(derived({ announce: '[::1]:8000' }).shards[2].announce, { host: '::1', port: 8002 });
 });
 
+test('a shard is announced as a replica, too, where the plan allows reads from replicas', () => {
+  const doors = (change: object): unknown =>
+    derived(change).shards.map(({ replica }) => replica && [replica.listen.label, formatAddress(replica.announce)]);
+  assert.deepEqual(doors({}), [null, null, null]);
+  assert.deepEqual(doors({ announce: 'proxy:7000', replicas: { port: 7100 } }), [
+    ['redis://127.0.0.1:7100', 'proxy:7100'],
+    ['redis://127.0.0.1:7101', 'proxy:7101'],
+    ['redis://127.0.0.1:7102', 'proxy:7102'],
+  ]);
+  assert.deepEqual(doors({ replicas: { port: 7100, announce: '{shard}.internal:1' } }), [
+    ['redis://127.0.0.1:7100', 'slots-0.internal:1'],
+    ['redis://127.0.0.1:7101', 'slots-5461.internal:1'],
+    ['redis://127.0.0.1:7102', 'slots-10923.internal:1'],
+  ]);
+  const plan = derived({ replicas: { port: 7100 } });
+  assert.match(describeShards(plan.shards).join('\n'), /connect to 127\.0\.0\.1:7001, or to 127\.0\.0\.1:7101 to read/);
+  assert.match(
+    checkReload(derived(), plan, firstStages(plan)).join('; '),
+    /replicas of shard slots-0 changed: restart the proxy/,
+  );
+  const [taken] = checkPlan(derived({ replicas: { port: 7001 } }));
+  assert.match(taken.message, /is 127\.0\.0\.1:7001, which shards\.\d\.\w+ uses already/);
+});
+
 test('a shard with servers of its own shares nothing; others keep to their slots', () => {
   const alone = derived({}, THREE).shards[0];
   assert.deepEqual([alone.owns, alone.sharedTarget, alone.sharedSource], [null, false, false]);
@@ -182,6 +208,11 @@ test('what a cluster of a plan may not be is named', () => {
   assert.match(wrong({ listen: 'redis://0.0.0.0:7000' }), /cluster\.announce: is missing, and listen is 0\.0\.0\.0/);
   assert.match(wrong({ announce: 'proxy' }), /cluster\.announce: has no port/);
   assert.match(wrong({ cuts: [0] }), /cluster\.cuts\.0/);
+  assert.match(wrong({ replicas: { port: 70_000 } }), /cluster\.replicas\.port/);
+  assert.match(
+    wrong({ replicas: { port: 7000 } }),
+    /cluster\.replicas\.announce: is 127\.0\.0\.1:7000, which is announced for the master already/,
+  );
   assert.match(wrong({}, { shards: smallPlan().shards }), /cluster: and shards are both given/);
   assert.match(rejects({ version: 1, name: 'x' }), /shards: is missing: give shards, or cluster/);
   assert.match(

@@ -8,6 +8,7 @@ const node = (name: string, port: number, first: number, last: number): FaceNode
   id: name,
   address: { host: '10.0.0.1', port },
   slots: [[first, last]],
+  replica: null,
 });
 const [own, other] = [node('a', 7000, 0, 99), node('b', 7001, 100, 199)];
 const face = new ClusterFace([own, other], own);

@@ -60,6 +60,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     clientsClosed: {},
     operations: 17,
     crossWorkload: { split: 0, refused: 0 },
+    replicaReads: 0,
     elsewhere: 0,
     clientErrors: { source: {}, target: {} },
     latency: { source: latency, target: latency },

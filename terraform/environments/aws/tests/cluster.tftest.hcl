@@ -228,6 +228,15 @@ run "refuses_a_cluster_behind_records" {
   expect_failures = [terraform_data.cluster]
 }
 
+run "refuses_replicas_that_have_no_port" {
+  command = plan
+
+  variables {
+    plan_file = "tests/plans/cluster-replicas.yaml"
+  }
+  expect_failures = [terraform_data.cluster]
+}
+
 run "refuses_to_announce_an_address" {
   command = plan
 
