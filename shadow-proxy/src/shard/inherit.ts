@@ -10,11 +10,12 @@ import { commonSlots, countSlots, formatSlots } from '../plan/cluster.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { parseSlots } from '../plan/owns.js';
 import type { SlotRange } from '../route/owner.js';
-import { readState, StateError, StateStore, type ShardState } from '../storage/state.js';
+import { readState, StateError, StateStore, type Admission, type ShardState } from '../storage/state.js';
 
 /**
- * Writes the shard's state where it has none for some of its slots, and other shards' folders have. Called when the
- * lease is held: those who served the slots have ended.
+ * Writes the shard's state where it has none for some of its slots, and other shards' folders have. Keys of the target
+ * are the kit's where each of those shards wrote all of its own. Called when the lease is held: those who served the
+ * slots have ended.
  * @throws {StateError} where it cannot be known in which stages the slots were served, or they were in several
  */
 export async function inheritState(plan: Plan, shard: ShardPlan, logger: Logger): Promise<void> {
@@ -40,12 +41,13 @@ export async function inheritState(plan: Plan, shard: ShardPlan, logger: Logger)
       'state-old',
       `shard ${name} has slots that shards ${first.shard} and ${unlike.shard} served in other stages: start the proxies with the slots as they were, and bring both to the same stages first`,
     );
-  if (own !== null) return;
   const { workloads, routing, perRegion, target } = first;
-  const admitted = rest.every((state) => isDeepStrictEqual(state.admitted, first.admitted)) ? first.admitted : {};
+  const admitted = writtenByAll(before);
+  if (own !== null && isDeepStrictEqual(admitted, own.admitted)) return;
   const store = await StateStore.open(plan.state, name);
   const inherited = before.map((state) => state.shard);
-  await store.update({ workloads, routing, perRegion, target, admitted }, { event: 'inherited', from: inherited });
+  const patch = own === null ? { workloads, routing, perRegion, target, admitted } : { admitted };
+  await store.update(patch, { event: 'inherited', from: inherited });
   await store.close();
   logger.warn(
     { shard: name, from: inherited },
@@ -59,6 +61,17 @@ async function otherStates(directory: string, name: string): Promise<ShardState[
     names.filter((each) => each !== name).map((each) => readState(join(directory, each), each).catch(() => null)),
   );
   return states.filter((state) => state !== null);
+}
+
+/** What is known of workloads of which each of the shards wrote all its keys on the target. */
+export function writtenByAll(states: readonly Pick<ShardState, 'admitted'>[]): ShardState['admitted'] {
+  const wroteAll = ({ admitted }: Pick<ShardState, 'admitted'>, name: string): boolean => {
+    const known = (admitted as Readonly<Record<string, Admission | undefined>>)[name];
+    return known?.foreign === 0 && known.overwrites === 0;
+  };
+  return Object.fromEntries(
+    Object.entries(states[0].admitted).filter(([name]) => states.every((state) => wroteAll(state, name))),
+  );
 }
 
 const servedBy = ({ served }: ShardState): readonly SlotRange[] => (served === null ? [] : parseSlots(served));

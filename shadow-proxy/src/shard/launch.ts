@@ -32,7 +32,7 @@ import {
 } from '../storage/state.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
 import { StateFollower } from './follow.js';
-import { inheritState, nowServed } from './inherit.js';
+import { inheritState, nowServed, writtenByAll } from './inherit.js';
 import { startShard } from './shard.js';
 
 export interface Launched {
@@ -413,18 +413,18 @@ function explain(error: NodeJS.ErrnoException, { name, listen, source, target }:
 function admittedAfter(
   before: ShardState,
   next: Pick<ShardState, 'workloads' | 'routing' | 'owns'>,
+  slots: ShardPlan['slots'],
 ): ShardState['admitted'] {
   const { admitted } = before;
-  if (isDeepStrictEqual([before.routing, before.owns], [next.routing, next.owns])) return admitted;
+  const sameKeys = before.owns === next.owns;
+  const sameRouting = isDeepStrictEqual(before.routing, next.routing);
+  if (sameKeys && sameRouting) return admitted;
+  // Of slots that are new to the shard, `inheritState` has seen to that.
+  const written = sameKeys || slots !== null ? writtenByAll([before]) : {};
+  if (sameRouting) return written;
   const mirrored = Object.keys(before.workloads).filter((name) => before.workloads[name].stage !== 'off');
-  const known = mirrored.map((name) => (admitted as Readonly<Record<string, Admission | undefined>>)[name]);
-  const [first] = known;
-  if (
-    before.owns !== next.owns ||
-    first === undefined ||
-    !known.every((each) => each?.foreign === 0 && each.overwrites === 0)
-  )
-    return {};
+  if (mirrored.length === 0 || !mirrored.every((name) => name in written)) return {};
+  const first = written[mirrored[0]];
   const names = Object.keys(next.workloads).filter((name) => next.workloads[name].stage !== 'off');
   return Object.fromEntries(
     names.map((name) => [name, (admitted as Readonly<Record<string, Admission | undefined>>)[name] ?? first]),
@@ -450,7 +450,7 @@ async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, log
       owns: writtenOwns(plan, shardPlan),
       served: nowServed(current, shardPlan),
     };
-    return { ...next, perRegion: perRegionOf(plan), admitted: admittedAfter(current, next) };
+    return { ...next, perRegion: perRegionOf(plan), admitted: admittedAfter(current, next, shardPlan.slots) };
   };
   await state.update(patch, { event: 'plan', plan: plan.name, stages });
 }

@@ -130,3 +130,32 @@ test('a slot that moves is refused until the proxies start again; nothing of it 
     await assertEqual(rig);
   });
 });
+
+for (const target of ['standalone', undefined] as const)
+  test(`after a slot has moved, keys on ${target === undefined ? 'the KeyDB cluster' : 'one KeyDB'} are still known to be ours`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withClusterRig({ ...(target && { target }), plan: { default: { stage: 'shadow' } } }, async (rig) => {
+      const client = rig.client();
+      const [moves, stays] = ['{k:1}', '{k:5}'];
+      const slot = slotOf(moves);
+      const from = await rig.masterOfSlot('source', slot);
+      assert.equal(await rig.masterOfSlot('source', slotOf(stays)), from);
+      for (const tag of [moves, stays]) for (let i = 0; i < 20; i++) await client.set(`${tag}${i}`, 'v');
+      await rig.settled();
+      client.disconnect();
+      const { masters } = rig.source;
+      const to = masters.find((each) => each !== from)!;
+      await moveSlot(slot, from, to, masters);
+      await rig.drain();
+      // As where a deletion's repair came too late: the slot had moved.
+      await askNode(to, 'DEL', `${moves}7`);
+      await askNode(from, 'DEL', `${stays}7`);
+      await rig.serve();
+      // The proxies verify and repair by themselves.
+      await until(
+        () => rig.shards.every((shard) => shard.snapshot().workloads.every(({ suspect }) => suspect === null)),
+        30_000,
+      );
+      await assertEqual(rig);
+    });
+  });

@@ -26,6 +26,18 @@ async function folder(t: TestContext, served: Readonly<Record<string, Stage>>): 
   return { state } as unknown as Plan;
 }
 
+/** What is known of the target's keys: all written by the shard, or one foreign key. */
+const admit = async ({ state }: Plan, name: string, foreign: number): Promise<void> => {
+  const store = await StateStore.open(state, name);
+  await store.update({
+    admitted: { default: { at: '2026-01-01T00:00:00.000Z', target: name, foreign, overwrites: 0, deleteForeign: 0 } },
+  });
+  await store.close();
+};
+
+const foreignOf = async ({ state }: Plan, name: string): Promise<number | undefined> =>
+  (await readState(join(state, name), name))!.admitted.default?.foreign;
+
 const stageOf = async ({ state }: Plan, name: string): Promise<string | undefined> =>
   (await readState(join(state, name), name))?.workloads.default.stage;
 
@@ -33,6 +45,22 @@ test('a new shard takes over the stages of the ones that had its slots', async (
   const plan = await folder(t, { '0-5460': 'live', '5461-10922': 'live' });
   await inheritState(plan, shard('5460-10922'), quiet);
   assert.equal(await stageOf(plan, 'slots-5460'), 'live');
+});
+
+test('keys on the target are ours where each shard that had the slots wrote all of its own', async (t) => {
+  for (const [foreign, expected] of [
+    [0, 0],
+    [1, undefined],
+  ] as const) {
+    const plan = await folder(t, { '0-5460': 'shadow', '5461-10922': 'shadow' });
+    await admit(plan, 'slots-0', 0);
+    await admit(plan, 'slots-5461', foreign);
+    // A new shard, and one that gets slots.
+    for (const slots of ['5460-10922', '0-6000']) {
+      await inheritState(plan, shard(slots), quiet);
+      assert.equal(await foreignOf(plan, shard(slots).name), expected, slots);
+    }
+  }
 });
 
 test('nothing is written where nobody served the slots, or the shard did', async (t) => {
