@@ -148,6 +148,12 @@ function judgePinned(
       LOSES.increment,
       `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`,
     );
+  if (writable.length > 2)
+    return unsafe(
+      `its writer is ${writer}, but ${writable.length} nodes accept writes: after a full resync of one link between them, a node was seen to lack increments of a single writer`,
+      'increments of a single writer, permanently, on one of the nodes that it does not write to',
+      'keep to two active nodes, with read-only replicas behind them',
+    );
   const shared = writable.filter(sharesIntegers);
   if (shared.length > 0) {
     return unsafe(

@@ -56,6 +56,18 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   ['active-active by the plan alone', 'unknown', /has no peer that accepts writes/, { clusters: [one()] }],
   ['one writer', 'safe', /^one writer: eu$/, { workload: PINNED }],
   [
+    'one writer on three nodes',
+    'unsafe',
+    /^its writer is eu, but 3 nodes accept writes/,
+    { workload: PINNED, clusters: [cluster([node('eu'), node('us'), node('ap')])] },
+  ],
+  [
+    'plain counters on three nodes',
+    'unsafe',
+    /^eu:6379 and us:6379 and ap:6379 accept writes$/,
+    { clusters: [cluster([node('eu'), node('us'), node('ap')])] },
+  ],
+  [
     'one writer, whose numbers share a time',
     'unsafe',
     /^its writer is eu, but us:6379 keep one modification time .*noeviction/,
