@@ -178,10 +178,15 @@ function agree(a: RegExpExecArray | null, b: RegExpExecArray | null): boolean {
   return Object.entries(a.groups ?? {}).every(([name, value]) => b.groups?.[name] === value);
 }
 
-/** Whether the server did not know the command or its options: the same bytes are refused whatever the data are. */
+/**
+ * Whether the server did not know the command or its options, or has them outside a cluster only: the same bytes are
+ * refused whatever the data are.
+ */
 export function isRefusal(error: string): boolean {
-  return /^ERR (unknown (sub)?command|wrong number of arguments|syntax error|unsupported option)/i.test(error);
+  return REFUSAL.test(error);
 }
+const REFUSAL =
+  /^ERR (unknown (sub)?command|wrong number of arguments|syntax error|unsupported option|(BY|GET) option of SORT denied)/i;
 
 const CONDITIONS = new Set(
   (

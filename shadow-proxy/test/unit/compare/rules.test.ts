@@ -931,6 +931,9 @@ rule(
       '!unsupported',
     ],
     ['SET k v NX GET', nil, error('ERR syntax error'), '!unsupported'],
+    // A node of a cluster, and a server that is none.
+    ['SORT k BY w*', error('ERR BY option of SORT denied in cluster mode.'), strings('1'), '!unsupported'],
+    ['SORT k GET w*', strings('1'), error('ERR GET option of SORT denied in cluster mode.'), '!unsupported'],
     ['EXPIRE k 1 NX', integer(1), error("ERR wrong number of arguments for 'expire' command"), '!unsupported'],
     [
       'OBJECT FREQ k',
