@@ -26,6 +26,7 @@ const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-compare status .*--watch/, 'cli/jobs.test.ts'],
   [/^shadow-compare assess .*--masters/, 'cli/assess-cluster.test.ts'],
   [/^shadow-compare plan init/, 'cli/plan-init.test.ts'],
+  [/^shadow-compare notify .*--test/, 'cli/notify.test.ts'],
 ];
 
 /** The stage in which a workload must be for a command, and the exit codes that it may have then. */
