@@ -1,10 +1,21 @@
 /** Commands about streams. */
 import { isNull, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
-import { command, effect, one, strings, word, type Between, type EffectCommand, type EffectOf } from '../effect.js';
+import {
+  command,
+  effect,
+  one,
+  strings,
+  word,
+  type Between,
+  type EffectCommand,
+  type EffectOf,
+  type Habits,
+} from '../effect.js';
 import { DELETED } from '../forms.js';
 import { streamKeys } from '../hidden-keys.js';
 import { blockOption } from '../policy.js';
+import { compareVersions } from '../release.js';
 import type { Rows } from '../row.js';
 
 /** Whether the authority alone creates a consumer that finds nothing. */
@@ -158,10 +169,13 @@ function deletedEntries({ items }: Reply): string | null {
   return (deleted?.items?.length ?? 0) > 0 || entries.items!.some(isNull) ? DELETED : null;
 }
 
-/** Drops an option with its value, which only newer servers know. */
+const countsEntries = ({ version }: Habits): boolean => compareVersions(version, '7.0') >= 0;
+
+/** Drops an option with its value, where the mirror does not know it. */
 const without =
   (...names: string[]): EffectOf =>
-  (args) => {
+  (args, _reply, _protocol, _probe, between) => {
+    if (between === undefined || countsEntries(between.mirror)) return 'verbatim';
     const kept: Buffer[] = [];
     for (let i = 0; i < args.length; i++) {
       if (i > 2 && names.includes(word(args[i]))) i++;
@@ -170,7 +184,9 @@ const without =
     return kept.length === args.length ? 'verbatim' : one(kept, 'same');
   };
 
-const withoutEntriesRead = effect(without('ENTRIESREAD'), 'without `ENTRIESREAD`', { least: 6 });
+/** In words. */
+const UNKNOWN = ', where the mirror is KeyDB, or Redis before 7.0';
+const withoutEntriesRead = effect(without('ENTRIESREAD'), `without \`ENTRIESREAD\`${UNKNOWN}`, { least: 6 });
 
 export const STREAMS: Rows = {
   xack: { takesOnly: true, counts: 'stream' },
@@ -213,7 +229,9 @@ export const STREAMS: Rows = {
     counts: 'stream',
   },
   xsetid: {
-    effect: effect(without('ENTRIESADDED', 'MAXDELETEDID'), 'without `ENTRIESADDED` and `MAXDELETEDID`', { least: 4 }),
+    effect: effect(without('ENTRIESADDED', 'MAXDELETEDID'), `without \`ENTRIESADDED\` and \`MAXDELETEDID\`${UNKNOWN}`, {
+      least: 4,
+    }),
   },
   xtrim: {
     effect: effect(

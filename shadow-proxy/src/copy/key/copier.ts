@@ -102,8 +102,8 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.events.answered();
     this.#askedAt = operation.submittedAt;
     const replies = new Scalars(buffer, start);
-    const { endpoint, fieldTtlForm } = this.sequencer.servers[otherSide(this.lane.server.side)];
-    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !endpoint.isCluster, fieldTtlForm);
+    const mirror = this.sequencer.servers[otherSide(this.lane.server.side)];
+    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !mirror.endpoint.isCluster, mirror);
     for (const key of this.keys) {
       const held = readHeld(replies);
       if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);

@@ -1,6 +1,7 @@
 /** The commands that make a mirror hold what its authority holds. */
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
+import { isSince } from '../../upstream/identity.js';
 import type { CopiedKey, Held } from './held.js';
 import { checkFooter, FOOTER } from '../rdb/footer.js';
 import type { FieldTtlForm } from '../rdb/encode.js';
@@ -8,10 +9,12 @@ import { mayExpireFields, withFieldTtls } from '../rdb/field-ttl.js';
 import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { Span } from '../rdb/span.js';
 import { openString, transcode } from '../rdb/transcode.js';
-import { WRITTEN } from '../rdb/types.js';
+import { SINCE, WRITTEN } from '../rdb/types.js';
 
 /** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
 const RDB_VERSION = 9;
+/** Types whose payload says more in a newer version: of streams what they counted, and consumers' active time. */
+const STREAMS: ReadonlySet<number> = new Set([WRITTEN.stream, WRITTEN.stream2, WRITTEN.stream3]);
 const SET = Buffer.from('$3\r\nSET\r\n');
 const PX = Buffer.from('$2\r\nPX\r\n');
 const RESTORE = Buffer.from('*5\r\n$7\r\nRESTORE\r\n');
@@ -21,6 +24,17 @@ const PEXPIRE = Buffer.from('*3\r\n$7\r\nPEXPIRE\r\n');
 const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
 /** What a command takes besides what the authority gave, about, in bytes. */
 export const COMMAND_BYTES = 96;
+
+/** The server that takes the copies, as far as they depend on it. */
+export interface Taker {
+  /** `redis_version` */
+  readonly version: string;
+  /** How it writes TTLs of fields; null where it has none. */
+  readonly fieldTtlForm: FieldTtlForm | null;
+}
+
+/** What any supported server takes. */
+const ANY: Taker = { version: '0', fieldTtlForm: null };
 
 /** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
 export interface Put<K> {
@@ -37,14 +51,14 @@ export interface Put<K> {
  * Adds the commands that make the mirror hold the same. A string goes as what it is: half the work of a RESTORE on
  * either side. What is restored gets its time to live by itself: KeyDB, and Redis before 7, write RESTORE into their
  * append-only file as they got it, and the time to live would begin again with each restart.
- * @param form how the mirror writes TTLs of fields; null where it has none
+ * @param taker absent: any supported server
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
  */
 export function put<K extends Pick<CopiedKey, 'key'>>(
   key: K,
   { payload, pttl: told }: Held,
   to: CommandWriter,
-  form: FieldTtlForm | null = null,
+  taker: Taker = ANY,
 ): Put<K> {
   const pttl = payload === null ? -2 : told;
   const name = key.key;
@@ -56,7 +70,7 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   }
   const isString = payload![0] === WRITTEN.string;
   if (isString) putString(name, payload!, pttl === -1 ? 3 : 5, to);
-  else putOther(name, payload!, to, form);
+  else putOther(name, payload!, to, taker);
   if (pttl === -1) return timeless;
   if (isString) to.raw(PX);
   else to.raw(PEXPIRE).argument(name);
@@ -98,15 +112,22 @@ function putValue(taken: Buffer | null, to: CommandWriter): void {
 
 const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
-function putOther(name: Buffer, payload: Buffer, to: CommandWriter, form: FieldTtlForm | null): void {
+function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker): void {
   const version = checkFooter(payload);
+  const form = taker.fieldTtlForm;
   const size = repackHash(payload, version, RDB_VERSION, repacked);
   const timed = form !== null && mayExpireFields(payload);
-  const restored = timed ? withFieldTtls(payload, form) : size > 0 ? null : transcode(payload, RDB_VERSION, version);
+  const target = STREAMS.has(payload[0]) ? streamVersionOf(taker) : RDB_VERSION;
+  const restored = timed ? withFieldTtls(payload, form) : size > 0 ? null : transcode(payload, target, version);
   to.raw(RESTORE).argument(name).raw(FOR_EVER);
   if (restored === null) to.argument(repacked, 0, size);
   else to.argument(restored);
   to.raw(REPLACE);
+}
+
+function streamVersionOf({ version }: Taker): number {
+  if (isSince(version, [7, 2])) return SINCE.activeTime;
+  return isSince(version, [7, 0]) ? SINCE.streamCounters : RDB_VERSION;
 }
 
 /** Whether it takes the key from the mirror: the authority does not have it. */

@@ -7,8 +7,7 @@
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
-import type { FieldTtlForm } from '../rdb/encode.js';
-import { isLastingString, isRemoval, putPair, put, refusalOf, shortened, type Put } from './put.js';
+import { isLastingString, isRemoval, putPair, put, refusalOf, shortened, type Put, type Taker } from './put.js';
 
 const MSET = Buffer.from('$4\r\nMSET\r\n');
 /** What the head of an MSET takes at most, in bytes. */
@@ -36,12 +35,12 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
   /**
    * @param bytes that all of it takes, about
    * @param together whether one command may set several keys: a cluster's node takes keys of one slot only
-   * @param form as of `put`
+   * @param taker as of `put`
    */
   constructor(
     bytes: number,
     private readonly together: boolean,
-    private readonly form: FieldTtlForm | null = null,
+    private readonly taker?: Taker,
   ) {
     this.#pairs = new CommandWriter(bytes >> 1);
     this.#commands = new CommandWriter(bytes >> 1);
@@ -52,7 +51,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
     if (this.together && isLastingString(held)) {
       putPair(key.key, held.payload, this.#pairs);
       this.#strings.push(key);
-    } else this.#others.push(put(key, held, this.#commands, this.form));
+    } else this.#others.push(put(key, held, this.#commands, this.taker));
   }
 
   get keys(): K[] {

@@ -6,8 +6,12 @@ export const idOf = (entry: Reply): string => text(entry.items![0]);
 export const fieldsOf = ({ items }: Reply): Buffer[] => [items![0].data!, ...items![1].items!.map(({ data }) => data!)];
 
 /** A field of XINFO's reply, which alternates names and values. */
-export function fieldOf({ items }: Reply, name: string): Buffer {
-  return items![items!.findIndex((item, i) => i % 2 === 0 && text(item) === name) + 1].data!;
+export const fieldOf = (reply: Reply, name: string): Buffer => newerFieldOf(reply, name)!;
+
+/** Likewise of one that only newer servers have; null where it is absent, or nil. */
+export function newerFieldOf({ items }: Reply, name: string): Buffer | null {
+  const at = items!.findIndex((item, i) => i % 2 === 0 && text(item) === name);
+  return at === -1 ? null : items![at + 1].data;
 }
 
 /** The least ID that is greater. */

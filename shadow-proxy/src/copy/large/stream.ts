@@ -5,12 +5,14 @@
  * else.
  */
 import { isError, type Reply } from '../../resp/decode.js';
+import type { Argument } from '../../resp/encode.js';
+import { isSince } from '../../upstream/identity.js';
 import { fitting } from './elements.js';
 import { ENDS } from './meanwhile.js';
 import type { Command, Parts } from './parts.js';
 import { copyOrphans, copyPending } from './pending.js';
 import type { KeySize } from './size.js';
-import { after, fieldOf, fieldsOf, idOf } from './stream-reply.js';
+import { after, fieldOf, fieldsOf, idOf, newerFieldOf } from './stream-reply.js';
 
 /** Leave the entries that are there as they are, or take them from the head. */
 const HARMLESS = new Set(['XADD', 'XTRIM', 'XGROUP', 'XACK', 'XCLAIM', 'XAUTOCLAIM', 'XREADGROUP', ...ENDS]);
@@ -75,13 +77,12 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
   return groups;
 }
 
-function takePlace(
-  { key, temporary }: Parts,
-  head: Reply,
-  stream: Reply,
-  told: readonly Reply[],
-  known: Set<string>,
-): Command[] {
+/** An option of Redis 7.0 and later, which the mirror may not know; the authority may not know its value. */
+const option = ({ mirror }: Parts, name: string, value: Buffer | null): readonly Argument[] =>
+  value === null || !isSince(mirror.server.version, [7, 0]) ? [] : [name, value];
+
+function takePlace(parts: Parts, head: Reply, stream: Reply, told: readonly Reply[], known: Set<string>): Command[] {
+  const { key, temporary } = parts;
   const first = head.items!.at(0);
   const groups = told.map((group): Command => {
     const name = fieldOf(group, 'name');
@@ -91,6 +92,7 @@ function takePlace(
       key,
       name,
       fieldOf(group, 'last-delivered-id'),
+      ...option(parts, 'ENTRIESREAD', newerFieldOf(group, 'entries-read')),
     ];
   });
   return [
@@ -98,7 +100,13 @@ function takePlace(
     first === undefined ? ['XTRIM', temporary, 'MAXLEN', 0] : ['XTRIM', temporary, 'MINID', idOf(first)],
     ['UNLINK', key],
     ['RENAME', temporary, key],
-    ['XSETID', key, fieldOf(stream, 'last-generated-id')],
+    [
+      'XSETID',
+      key,
+      fieldOf(stream, 'last-generated-id'),
+      ...option(parts, 'ENTRIESADDED', newerFieldOf(stream, 'entries-added')),
+      ...option(parts, 'MAXDELETEDID', newerFieldOf(stream, 'max-deleted-entry-id')),
+    ],
     ...groups,
     ...[...known].map((gone): Command => ['XGROUP', 'DESTROY', key, Buffer.from(gone, 'latin1')]),
   ];

@@ -79,7 +79,7 @@ function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held)
     const writer = new CommandWriter();
     let commands: Put<CopiedKey>;
     try {
-      commands = put(restored, held, writer, lane.server.fieldTtlForm);
+      commands = put(restored, held, writer, lane.server);
     } catch (problem) {
       return reject(new CopyError('payload', (problem as Error).message));
     }

@@ -14,7 +14,9 @@ export interface Difference {
   readonly db: number;
   /** Other bytes than printable ones are escaped. */
   readonly key: string;
-  /** `existence`, `type`, `value`, `expiry`; of streams also `last id`, `groups`, `consumers`, `pending`. */
+  /**
+   * `existence`, `type`, `value`, `expiry`; of streams also `last id`, `counters`, `groups`, `consumers`, `pending`.
+   */
   readonly what: string;
   readonly a: string;
   readonly b: string;
@@ -169,6 +171,8 @@ async function readStream(client: Redis, key: Buffer): Promise<Record<string, st
   return {
     value,
     'last id': info['last-generated-id'],
+    // Where the server counts; what its groups have read, each release estimates in its own way.
+    ...('entries-added' in info && { counters: `${info['entries-added']} ${info['max-deleted-entry-id']}` }),
     groups: sorted(described),
     consumers: sorted(consumers),
     pending: sorted(pending),
@@ -208,7 +212,7 @@ function compareEntries(a: Entry, b: Entry, tolerance: number): Found[] {
   if (a.type !== b.type)
     return [{ what: a.type === 'none' || b.type === 'none' ? 'existence' : 'type', a: a.type, b: b.type }];
   const found: Found[] = Object.keys(a.aspects)
-    .filter((what) => a.aspects[what] !== b.aspects[what])
+    .filter((what) => what in b.aspects && a.aspects[what] !== b.aspects[what])
     .map((what) => ({ what, ...around(a.aspects[what], b.aspects[what]) }));
   const lasting = [a.pttl, b.pttl].filter((pttl) => pttl < 0).length;
   const apart = lasting === 1 || (lasting === 0 && Math.abs(a.pttl - b.pttl) > tolerance + READING_MS);
