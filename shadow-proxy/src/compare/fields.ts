@@ -3,11 +3,11 @@
  * Redis 7.0.15 and KeyDB 6.3.4, and of Redis 7.2 where it added some.
  */
 import type { Reply } from '../resp/decode.js';
-import { text } from '../resp/decode.js';
-import { areCounts, same } from './shape.js';
+import { isNull, text } from '../resp/decode.js';
+import { areCounts, integerOf, same } from './shape.js';
 import type { RuleName } from './verdict.js';
 
-type Why = Extract<RuleName, 'newer-fields' | 'encoding' | 'time-dependent'>;
+type Why = Extract<RuleName, 'newer-fields' | 'estimates' | 'encoding' | 'time-dependent'>;
 
 interface Fields {
   /** Fields that only newer servers have. */
@@ -16,6 +16,8 @@ interface Fields {
   readonly time?: readonly string[];
   /** How the server stores the stream. */
   readonly layout?: readonly string[];
+  /** Numbers, or nil, that each release estimates in its own way from the same entries. */
+  readonly estimates?: readonly string[];
   /** Fields that are lists, of more fields or of tuples. */
   readonly lists?: Readonly<Record<string, Fields | Tuple>>;
 }
@@ -26,7 +28,7 @@ interface Tuple {
 }
 
 const CONSUMER: Fields = { newer: ['inactive'], time: ['idle', 'inactive'] };
-const GROUP: Fields = { newer: ['entries-read', 'lag'] };
+const GROUP: Fields = { newer: ['entries-read', 'lag'], estimates: ['entries-read', 'lag'] };
 const STREAM: Fields = {
   newer: ['max-deleted-entry-id', 'entries-added', 'recorded-first-entry-id'],
   layout: ['radix-tree-keys', 'radix-tree-nodes'],
@@ -58,9 +60,17 @@ export function sharedPendingAgree(authority: readonly Reply[], mirror: readonly
   });
 }
 
-/** Why two replies to XINFO differ; null where a difference is not allowed. */
-export function fieldDifferences(name: string, authority: Reply, mirror: Reply): ReadonlySet<Why> | null {
-  const found = new Differences();
+/**
+ * Why two replies to XINFO differ; null where a difference is not allowed.
+ * @param sameRelease whether one release gave both
+ */
+export function fieldDifferences(
+  name: string,
+  authority: Reply,
+  mirror: Reply,
+  sameRelease: boolean,
+): ReadonlySet<Why> | null {
+  const found = new Differences(sameRelease);
   const holds =
     name === 'xinfo|stream'
       ? found.inFields(STREAM, authority, mirror)
@@ -72,6 +82,8 @@ class Differences {
   readonly why = new Set<Why>();
   /** The side that has the newer fields: it is the same one throughout. */
   #newer: 'authority' | 'mirror' | null = null;
+
+  constructor(private readonly sameRelease = true) {}
 
   inFields(fields: Fields, authority: Reply, mirror: Reply): boolean {
     if (authority.type !== mirror.type) return false;
@@ -95,6 +107,8 @@ class Differences {
     if (same(a, m)) return true;
     if (fields.time?.includes(name)) return areCounts(a, m) && this.#because('time-dependent');
     if (fields.layout?.includes(name)) return areCounts(a, m) && this.#because('encoding');
+    if (fields.estimates?.includes(name))
+      return !this.sameRelease && [a, m].every(isEstimate) && this.#because('estimates');
     const list = fields.lists?.[name];
     return list !== undefined && this.inList(list, a, m);
   }
@@ -118,6 +132,8 @@ class Differences {
     return true;
   }
 }
+
+const isEstimate = (reply: Reply): boolean => integerOf(reply) !== null || isNull(reply);
 
 /** A map, or the flat list of names and values that stands for it in RESP2; null when it is neither. */
 function fieldsOf(reply: Reply): Map<string, Reply> | null {

@@ -108,6 +108,13 @@ export const RULES: readonly Rule[] = [
     allows: allowsNewer,
   },
   {
+    name: 'estimates',
+    sentence:
+      'Two releases estimate in their own ways what a group of a stream has read, and its lag; the rest is equal.',
+    appliesTo: oneOf('xinfo|groups', 'xinfo|stream'),
+    allows: (difference) => principal(difference) === 'estimates',
+  },
+  {
     name: 'server-identity',
     sentence: 'The reply is about the server or its clients, not about the data; it has the same type.',
     appliesTo: isOfTheServer,
@@ -175,7 +182,8 @@ const TYPES_OF_DUMP: readonly string[] = [
   'stream',
 ];
 
-function allowsEncoding({ command, authority, mirror }: Difference): boolean {
+function allowsEncoding(difference: Difference): boolean {
+  const { command, authority, mirror } = difference;
   switch (command.name) {
     case 'object|encoding':
       return isString(authority) && isString(mirror) && shareAType(TYPES_OF[text(authority)], TYPES_OF[text(mirror)]);
@@ -184,7 +192,7 @@ function allowsEncoding({ command, authority, mirror }: Difference): boolean {
     case 'dump':
       return shareAType(typesOfDump(authority), typesOfDump(mirror));
     case 'xinfo|stream':
-      return principal(command, authority, mirror) === 'encoding';
+      return principal(difference) === 'encoding';
     default:
       return areCounts(authority, mirror);
   }
@@ -198,19 +206,21 @@ const shareAType = (a: string | undefined, b: string | undefined): boolean =>
   Boolean(a && b) && a!.split(' ').some((type) => b!.split(' ').includes(type));
 
 /** The rule that stands for all that differs in an XINFO; null where something differs that may not. */
-function principal({ name }: CommandView, authority: Reply, mirror: Reply): RuleName | null {
-  const why = fieldDifferences(name, authority, mirror);
-  return (['newer-fields', 'encoding', 'time-dependent'] as const).find((rule) => why?.has(rule)) ?? null;
+function principal({ command, authority, mirror, limits }: Difference): RuleName | null {
+  const why = fieldDifferences(command.name, authority, mirror, limits.sameRelease ?? true);
+  return (['newer-fields', 'estimates', 'encoding', 'time-dependent'] as const).find((rule) => why?.has(rule)) ?? null;
 }
 
-function allowsTime({ command, authority, mirror }: Difference): boolean {
+function allowsTime(difference: Difference): boolean {
+  const { command, authority, mirror } = difference;
   if (command.name.startsWith('object|')) return areCounts(authority, mirror);
-  if (command.name !== 'xpending') return principal(command, authority, mirror) === 'time-dependent';
+  if (command.name !== 'xpending') return principal(difference) === 'time-dependent';
   return pendingEntriesAgree(authority, mirror);
 }
 
-function allowsNewer({ command, authority, mirror }: Difference): boolean {
-  if (command.name.startsWith('xinfo|')) return principal(command, authority, mirror) === 'newer-fields';
+function allowsNewer(difference: Difference): boolean {
+  const { command, authority, mirror } = difference;
+  if (command.name.startsWith('xinfo|')) return principal(difference) === 'newer-fields';
   const replies = itemsOfBoth(authority, mirror);
   if (replies === null) return false;
   if (command.name === 'xclaim') return leavesOutDeleted(...replies) || leavesOutDeleted(replies[1], replies[0]);

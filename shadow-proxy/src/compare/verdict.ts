@@ -16,6 +16,8 @@ export interface Tolerances {
   readonly ttlMs: number;
   /** By how much the mirror's clock is ahead of the authority's, in ms; 0 when absent. */
   readonly clockAheadMs?: number;
+  /** Whether both servers run the same software in the same version; true when absent. */
+  readonly sameRelease?: boolean;
 }
 
 /** Two replies to one command that are not equal byte by byte. */
@@ -27,7 +29,7 @@ export interface Difference {
 }
 
 /**
- * What allows a difference; the first twelve by the replies alone (rules.ts), the last two by evidence (absence.ts).
+ * What allows a difference; the first thirteen by the replies alone (rules.ts), the last two by evidence (absence.ts).
  */
 export type RuleName =
   | 'unordered'
@@ -37,6 +39,7 @@ export type RuleName =
   | 'encoding'
   | 'time-dependent'
   | 'newer-fields'
+  | 'estimates'
   | 'error-wording'
   | 'null-form'
   | 'score-form'

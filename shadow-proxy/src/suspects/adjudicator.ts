@@ -129,6 +129,11 @@ export class Adjudicator implements Verdicts {
         this.sequencer.suspects.command(db, command, 'ttl-lag');
   }
 
+  get #sameRelease(): boolean {
+    const { source, target } = this.sequencer.servers;
+    return source.software?.name === target.software?.name && source.software?.version === target.software?.version;
+  }
+
   /** Whether the command gives a time to live that counts from the moment it runs. */
   #counts(name: string, command: Command): boolean {
     if (name.startsWith('eval')) return this.sequencer.scripts.find(command.args)?.setsTtl !== false;
@@ -143,6 +148,7 @@ export class Adjudicator implements Verdicts {
     const limits = {
       ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs,
       clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs,
+      sameRelease: this.#sameRelease,
     };
     for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs);
   }
