@@ -2,6 +2,7 @@
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { Workload } from '../../route/router.js';
+import { isEmptyHash } from '../rdb/empty.js';
 
 /** A key that is copied or verified. */
 export interface CopiedKey {
@@ -32,11 +33,17 @@ export function questionsAbout(keys: readonly CopiedKey[]): Buffer {
   return out.finish();
 }
 
+export const ABSENT: Held = { payload: null, pttl: -2 };
+
+/** What the answers to the questions say. A hash without a field is as good as no key. */
+export const heldAs = (payload: Buffer | null, pttl: number): Held =>
+  payload !== null && isEmptyHash(payload) ? ABSENT : { payload, pttl };
+
 /** The answers about one key; the server's refusal, where it refused. */
 export function readHeld(replies: Scalars): Held | string {
   const refusal = replies.isError ? replies.text() : null;
   const payload = refusal === null ? replies.bytes() : null;
   if (replies.isError) return replies.text();
   const pttl = replies.integer();
-  return refusal ?? { payload, pttl };
+  return refusal ?? heldAs(payload, pttl);
 }

@@ -6,11 +6,10 @@ import { ScanError } from '../../upstream/scan-page.js';
 import type { Turn } from '../../io/turn.js';
 import { isError, isNull, text, type Reply } from '../../resp/decode.js';
 import type { Argument } from '../../resp/encode.js';
-import type { Held } from './held.js';
+import { ABSENT, heldAs, type Held } from './held.js';
 
 /** So many keys are one question while none is missing. */
 const TOGETHER = 64;
-const ABSENT: Held = { payload: null, pttl: -2 };
 
 export class KeyReader {
   #opening: Promise<Connection> | undefined;
@@ -54,7 +53,7 @@ export class KeyReader {
     return keys.map((_, i) =>
       replies === null
         ? ABSENT
-        : { payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) },
+        : heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, Number(text(replies[2 * i + 1]))),
     );
   }
 

@@ -69,6 +69,28 @@ test('a backfill of one workload leaves the others alone', async (t) => {
   );
 });
 
+test('a hash without a field is no key, and no copy fails', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
+    const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
+    // Redis 6.2 has the keys then.
+    for (const key of ['neither', 'stale'])
+      await assert.rejects(source.hincrbyfloat(key, 'field', 'inf' as unknown as number), /NaN or Infinity/);
+    await target.hset('stale', 'field', 'value');
+    ask(rig, { kind: 'backfill' });
+    await ended(rig);
+    ask(rig, { kind: 'verify' });
+    await ended(rig);
+    await rig.shard.settled();
+    assert.deepEqual(
+      [job(rig).state, job(rig).failed, job(rig).differences],
+      ['done', 0, {}],
+      JSON.stringify(job(rig)),
+    );
+    assert.deepEqual(await target.keys('*'), []);
+  });
+});
+
 test('a dry run counts, and changes nothing', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {

@@ -112,6 +112,8 @@ async function readOne(client: Redis, key: Buffer, type: string, pttl: number): 
     if ((await client.exists(key)) === 0) return gone;
     throw error;
   }
+  // Redis 6.2 leaves a hash without a field behind where HINCRBYFLOAT fails: it is as good as no key.
+  if (type === 'hash' && aspects.value === '') return gone;
   // It may have expired between the two looks: what the second saw is then no value.
   return pttl >= 0 && (await client.exists(key)) === 0 ? gone : { type, pttl, aspects };
 }
