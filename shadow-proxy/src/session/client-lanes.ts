@@ -195,7 +195,10 @@ export class ClientLanes {
     this.#last = operation;
     const isWrite = operation.spec?.write === true;
     this.#window.sent(isWrite);
-    if (!isWrite && this.#untried && !this.#mayTryMore() && !flow.held) flow.holdUntil(this.inFlight - 1);
+    const mayNotTry = !isWrite && this.#untried && !this.#mayTryMore();
+    // One that is held waits for something else, which alone lets it go on.
+    if (flow.held) return;
+    if (mayNotTry) flow.holdUntil(this.inFlight - 1);
     else if (this.#window.isFull || lane.unsentBytes > MAX_UNSENT) flow.holdUntil(this.inFlight >> 1);
   }
 

@@ -99,14 +99,14 @@ export class Flow {
 
   /** Likewise, until no more than so many of its commands are in flight. */
   pauseUntil(inFlight: number): void {
-    this.#resumeAt = inFlight;
     this.pause();
+    this.#resumeAt = inFlight;
   }
 
   /** Holds the client until no more than so many of its commands are in flight. */
   holdUntil(inFlight: number): void {
-    this.#resumeAt = inFlight;
     this.#hold(false);
+    this.#resumeAt = inFlight;
   }
 
   /** Holds the client until all that it has in flight is answered. */
@@ -116,8 +116,7 @@ export class Flow {
 
   /** Holds the client for as long as may be: that it closes its end is still seen. */
   holdOpen(again: boolean): void {
-    this.#held = true;
-    this.#again = again;
+    this.#hold(again);
     this.of.client.socket.resume();
   }
 
@@ -125,6 +124,7 @@ export class Flow {
     const { client } = this.of;
     if (!this.#held || client.closed) return;
     this.#held = false;
+    this.#resumeAt = -1;
     client.socket.resume();
     // Where the command at hand was done with at once, the loop that dispatched it goes on.
     if (!this.#running) this.of.run();
@@ -187,8 +187,10 @@ export class Flow {
     this.#hold(true);
   }
 
+  /** It waits for one thing at a time: what it waited for before does not let it go on. */
   #hold(again: boolean): void {
     this.#held = true;
+    this.#resumeAt = -1;
     this.#again = again;
     this.of.client.socket.pause();
   }

@@ -97,6 +97,21 @@ describe('WATCH', { skip }, () => {
     await beside.rig.assertEqual();
   });
 
+  test('behind a large reply, what follows EXEC at once is answered in its order', async () => {
+    const wire = await beside.rig.wire();
+    await wire.ask('SET', 'large', Buffer.alloc(1_500_000, 'x'));
+    await wire.ask('GET', 'large');
+    await wire.ask('WATCH', 'k');
+    const pushed = [
+      ['SET', 'b', 'second'],
+      ['GET', 'b'],
+      ['ECHO', 'third'],
+    ];
+    const replies = await wire.pipeline([['MULTI'], ['SET', 'y', 'first'], ['EXEC'], ['UNWATCH'], ...pushed]);
+    const bulk = (text: string): string => `$${text.length}\r\n${text}`;
+    assert.deepEqual(replies, ['+OK', '+QUEUED', '*1\r\n+OK', '+OK', '+OK', bulk('second'), bulk('third')]);
+  });
+
   test('clients that come and go leave no watch and no connection behind', async () => {
     const direct = beside.rig.client({ of: beside.rig.source });
     const count = async (): Promise<number> =>

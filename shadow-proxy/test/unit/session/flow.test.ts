@@ -56,6 +56,24 @@ test('resume while the command is being dispatched leaves the rest to the loop t
   assert.equal(seen.runs, 1);
 });
 
+test('commands that are answered do not resume a client that waits for something else', () => {
+  const { flow } = scene();
+  flow.holdUntil(4);
+  flow.resume();
+  flow.hold();
+  flow.settled(4);
+  assert.equal(flow.held, true, 'it had gone on before so few were in flight');
+  flow.resume();
+  flow.holdUntil(4);
+  flow.hold();
+  flow.settled(3);
+  assert.equal(flow.held, true, 'what it waits for now came later');
+  flow.resume();
+  flow.pauseUntil(2);
+  flow.settled(2);
+  assert.equal(flow.held, false);
+});
+
 test('a client that has left is not resumed', () => {
   const { flow, seen, client } = scene();
   flow.hold();
