@@ -263,7 +263,7 @@ export const withdraw: Step<boolean> = (scene) => {
 /** When a part has ended for good by what it says itself; null: not yet, and not at any moment that is known. */
 function overAt({ since, up, down, expiry: { stamp, at, cut, then } }: PlainPart): number | null {
   if (up + down === 0) return Math.max(since, stamp);
-  if (since < cut) return cut;
+  if (since < cut) return Math.max(cut, stamp);
   return at !== null && since < then ? at : null;
 }
 
@@ -273,10 +273,13 @@ export function keptUntil(part: PlainPart, graceMs: number): number | null {
   return over === null ? null : Math.max(over + graceMs, part.keepUntil ?? 0);
 }
 
-/** Whether a writer should see if a part is still needed, or what it should hear of. */
+/**
+ * Whether a writer should see if a part is still needed, or what it should hear of. One that ends by itself may have
+ * been reset meanwhile: it hears of that before the reset is forgotten.
+ */
 export function wantsTending(part: PlainPart, graceMs: number, now: number): boolean {
   const over = overAt(part);
-  return over === null || now > over + graceMs / 2;
+  return over === null || now < over || now > over + graceMs / 2;
 }
 
 export interface Tended {
@@ -304,7 +307,9 @@ export const tend =
     if (until !== null && wantsTending(next, graceMs, now)) {
       // A writer that is out of sight may return with what this part has ended; and who is here, may have it still.
       const isUnseen = unseenSince !== null && (own.first ?? now) <= unseenSince;
-      done = !isUnseen && wouldStand(new Map([...others, [id, next]]), now);
+      const all = new Map([...others, [id, next]]);
+      // What it has reset or ended may be kept for longer than itself.
+      done = !isUnseen && wouldStand(all, now) && isUseless(id, all, now);
       if (done && until - now > graceMs) next = { ...next, keepUntil: now + graceMs };
       if (!done && until - now < (KEPT_GRACES * graceMs) / 2)
         next = { ...next, keepUntil: now + KEPT_GRACES * graceMs };
