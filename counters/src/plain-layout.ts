@@ -303,18 +303,17 @@ export const tend =
     const reset = new Map([...next.reset].filter(([of, seen]) => (others.get(of)?.since ?? 0) <= seen.since));
     if (reset.size < next.reset.size) next = { ...next, reset };
     const until = keptUntil(next, graceMs);
+    const left = new Map([...others, [id, next]]);
     let done = false;
     if (until !== null && wantsTending(next, graceMs, now)) {
       // A writer that is out of sight may return with what this part has ended; and who is here, may have it still.
       const isUnseen = unseenSince !== null && (own.first ?? now) <= unseenSince;
-      const all = new Map([...others, [id, next]]);
       // What it has reset or ended may be kept for longer than itself.
-      done = !isUnseen && wouldStand(all, now) && isUseless(id, all, now);
+      done = !isUnseen && wouldStand(left, now) && isUseless(id, left, now);
       if (done && until - now > graceMs) next = { ...next, keepUntil: now + graceMs };
       if (!done && until - now < (KEPT_GRACES * graceMs) / 2)
         next = { ...next, keepUntil: now + KEPT_GRACES * graceMs };
     }
-    const left = new Map([...others, [id, next]]);
     // What was taken over of them is on every node by then.
     const isSettled = unseenSince === null && now - (own.first ?? now) > graceMs;
     const useless = [...others.keys()].filter(

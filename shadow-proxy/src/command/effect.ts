@@ -40,8 +40,8 @@ export type EffectOf = (
 export interface Habits {
   /** XREADGROUP, XCLAIM and XAUTOCLAIM create the consumer that they name, whatever they find: since Redis 7.2. */
   readonly createsConsumers: boolean;
-  /** `redis_version`: since 7.0, streams count their entries and their groups what they read. */
-  readonly version: string;
+  /** Streams count their entries, and their groups what they read: since Redis 7.0. */
+  readonly countsEntries: boolean;
 }
 
 /** The server that has answered, and the one that follows. */

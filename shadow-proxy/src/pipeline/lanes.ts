@@ -13,7 +13,8 @@ import type { Side } from '../route/stage.js';
 import { HandshakeRefused, type Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
 
-const IDLE_MS = 60_000;
+/** A lane that carried nothing for so long is closed. */
+export const IDLE_MS = 60_000;
 /** A server that ought to say that it is BUSY may be so late. */
 const BUSY_LATE_MS = 2_000;
 /** Private lanes that are kept for the next client. */

@@ -13,12 +13,10 @@ import { Latencies, LatencyRecorder } from '../io/latency.js';
 import type { Server } from '../upstream/server.js';
 import type { ServerConnections } from '../upstream/server-connections.js';
 import { Lane, type LaneEvents } from './lane.js';
-import { nameOf } from './lanes.js';
+import { IDLE_MS, nameOf } from './lanes.js';
 import type { LaneIdentity, Operation } from './operation.js';
 
 const LOOK_MS = 1_000;
-/** A lane that carried nothing for so long is closed. */
-const IDLE_MS = 60_000;
 
 export interface ReplicaContext {
   /** To the replica. */

@@ -230,6 +230,11 @@ export class Server {
     return isSince(this.version, [7, 2]);
   }
 
+  /** Whether streams count their entries, and their groups what they read. */
+  get countsEntries(): boolean {
+    return compareVersions(this.version, '7.0') >= 0;
+  }
+
   /**
    * Whether a new connection to the endpoint leads to a master that is not the server which is connected: the name may
    * have moved, as after a failover of ElastiCache, while open connections stay.

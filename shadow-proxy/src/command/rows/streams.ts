@@ -1,21 +1,10 @@
 /** Commands about streams. */
 import { isNull, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
-import {
-  command,
-  effect,
-  one,
-  strings,
-  word,
-  type Between,
-  type EffectCommand,
-  type EffectOf,
-  type Habits,
-} from '../effect.js';
+import { command, effect, one, strings, word, type Between, type EffectCommand, type EffectOf } from '../effect.js';
 import { DELETED } from '../forms.js';
 import { streamKeys } from '../hidden-keys.js';
 import { blockOption } from '../policy.js';
-import { compareVersions } from '../release.js';
 import type { Rows } from '../row.js';
 
 /** Whether the authority alone creates a consumer that finds nothing. */
@@ -169,13 +158,11 @@ function deletedEntries({ items }: Reply): string | null {
   return (deleted?.items?.length ?? 0) > 0 || entries.items!.some(isNull) ? DELETED : null;
 }
 
-const countsEntries = ({ version }: Habits): boolean => compareVersions(version, '7.0') >= 0;
-
 /** Drops an option with its value, where the mirror does not know it. */
 const without =
   (...names: string[]): EffectOf =>
   (args, _reply, _protocol, _probe, between) => {
-    if (between === undefined || countsEntries(between.mirror)) return 'verbatim';
+    if (between === undefined || between.mirror.countsEntries) return 'verbatim';
     const kept: Buffer[] = [];
     for (let i = 0; i < args.length; i++) {
       if (i > 2 && names.includes(word(args[i]))) i++;

@@ -1,7 +1,7 @@
 /** The commands that make a mirror hold what its authority holds. */
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
-import { isSince } from '../../upstream/identity.js';
+import { compareVersions } from '../../command/release.js';
 import type { CopiedKey, Held } from './held.js';
 import { checkFooter, FOOTER } from '../rdb/footer.js';
 import type { FieldTtlForm } from '../rdb/encode.js';
@@ -126,8 +126,8 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker
 }
 
 function streamVersionOf({ version }: Taker): number {
-  if (isSince(version, [7, 2])) return SINCE.activeTime;
-  return isSince(version, [7, 0]) ? SINCE.streamCounters : RDB_VERSION;
+  if (compareVersions(version, '7.2') >= 0) return SINCE.activeTime;
+  return compareVersions(version, '7.0') >= 0 ? SINCE.streamCounters : RDB_VERSION;
 }
 
 /** Whether it takes the key from the mirror: the authority does not have it. */

@@ -6,7 +6,6 @@
  */
 import { isError, type Reply } from '../../resp/decode.js';
 import type { Argument } from '../../resp/encode.js';
-import { isSince } from '../../upstream/identity.js';
 import { fitting } from './elements.js';
 import { ENDS } from './meanwhile.js';
 import type { Command, Parts } from './parts.js';
@@ -79,7 +78,7 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
 
 /** An option of Redis 7.0 and later, which the mirror may not know; the authority may not know its value. */
 const option = ({ mirror }: Parts, name: string, value: Buffer | null): readonly Argument[] =>
-  value === null || !isSince(mirror.server.version, [7, 0]) ? [] : [name, value];
+  value === null || !mirror.server.countsEntries ? [] : [name, value];
 
 function takePlace(parts: Parts, head: Reply, stream: Reply, told: readonly Reply[], known: Set<string>): Command[] {
   const { key, temporary } = parts;

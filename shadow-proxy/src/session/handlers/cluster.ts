@@ -149,9 +149,8 @@ const doorOf = ({ own }: ClusterFace, { client }: CommandContext): FaceDoor =>
 const lineOf = ({ id, address: { host, port } }: FaceDoor, myself: FaceDoor, rest: string): string =>
   `${id} ${host}:${port}@${port}${isIP(host) === 0 ? `,${host}` : ''} ${id === myself.id ? 'myself,' : ''}${rest}`;
 
-const linesOf = (face: ClusterFace, context: CommandContext): string[] =>
+const linesOf = (face: ClusterFace, myself: FaceDoor): string[] =>
   face.nodes.flatMap((node, i) => {
-    const myself = doorOf(face, context);
     const ranges = node.slots.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(' ');
     return [lineOf(node, myself, `master - 0 0 ${i + 1} connected ${ranges}`), ...replicaLines(node, myself, i)];
   });
@@ -161,7 +160,7 @@ const replicaLines = ({ id, replica }: FaceNode, myself: FaceDoor, i: number): s
 
 const nodes: Answer = (face, context) =>
   bulk(
-    linesOf(face, context)
+    linesOf(face, doorOf(face, context))
       .map((line) => `${line}\n`)
       .join(''),
   );
