@@ -1,7 +1,7 @@
 /** The commands that make a mirror hold what its authority holds. */
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
-import { compareVersions } from '../../command/release.js';
+import { isSince } from '../../upstream/identity.js';
 import type { CopiedKey, Held } from './held.js';
 import { checkFooter, FOOTER } from '../rdb/footer.js';
 import type { FieldTtlForm } from '../rdb/encode.js';
@@ -29,12 +29,14 @@ export const COMMAND_BYTES = 96;
 export interface Taker {
   /** `redis_version` */
   readonly version: string;
+  /** Whether its streams count their entries. */
+  readonly countsEntries: boolean;
   /** How it writes TTLs of fields; null where it has none. */
   readonly fieldTtlForm: FieldTtlForm | null;
 }
 
 /** What any supported server takes. */
-const ANY: Taker = { version: '0', fieldTtlForm: null };
+const ANY: Taker = { version: '0', countsEntries: false, fieldTtlForm: null };
 
 /** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
 export interface Put<K> {
@@ -125,9 +127,9 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker
   to.raw(REPLACE);
 }
 
-function streamVersionOf({ version }: Taker): number {
-  if (compareVersions(version, '7.2') >= 0) return SINCE.activeTime;
-  return compareVersions(version, '7.0') >= 0 ? SINCE.streamCounters : RDB_VERSION;
+function streamVersionOf({ version, countsEntries }: Taker): number {
+  if (!countsEntries) return RDB_VERSION;
+  return isSince(version, [7, 2]) ? SINCE.activeTime : SINCE.streamCounters;
 }
 
 /** Whether it takes the key from the mirror: the authority does not have it. */
