@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "pending.h"
 #include "ring.h"
 
 /* Records of src/front/records.ts. */
@@ -55,9 +56,8 @@ struct client {
   bool slow;
   /* Bytes that the kernel has taken, modulo 2^32. */
   uint32_t sent;
-  /* What the kernel has not taken: `pending[pending_at, pending_end)`. */
-  uint8_t *pending;
-  size_t pending_at, pending_end, pending_size;
+  /* What the kernel has not taken. */
+  struct pending pending;
   /* What the orders at hand write: the first and the last of its pieces; -1 where there is none. */
   int first, last;
 };
@@ -160,8 +160,8 @@ static bool has_room(struct front *front) {
 /* ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
 static void watch(struct front *front, struct client *client) {
-  bool has_pending = client->pending_end > client->pending_at;
-  uint32_t wanted = (client->paused || client->ended ? 0 : EPOLLIN) | (has_pending ? EPOLLOUT : 0);
+  uint32_t reads = client->paused || client->ended ? 0 : EPOLLIN;
+  uint32_t wanted = reads | (pending_is_empty(&client->pending) ? 0 : EPOLLOUT);
   if (wanted == client->watched) return;
   /* A socket that nothing is wanted of is taken out: an error of it would be reported all the time. */
   int what = client->watched == 0 ? EPOLL_CTL_ADD : wanted == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
@@ -228,36 +228,13 @@ static void close_client(struct front *front, struct client *client) {
 }
 
 static void free_client(struct client *client) {
-  free(client->pending);
+  pending_free(&client->pending);
   free(client);
-}
-
-/* What the kernel has not taken is kept; false where there is no memory for it. */
-static bool keep(struct client *client, const uint8_t *bytes, size_t length) {
-  size_t left = client->pending_end - client->pending_at;
-  if (client->pending_end + length > client->pending_size) {
-    if (left + length <= client->pending_size) {
-      memmove(client->pending, client->pending + client->pending_at, left);
-    } else {
-      size_t size = (left + length) * 2;
-      uint8_t *pending = malloc(size);
-      if (pending == NULL) return false;
-      if (left > 0) memcpy(pending, client->pending + client->pending_at, left);
-      free(client->pending);
-      client->pending = pending;
-      client->pending_size = size;
-    }
-    client->pending_at = 0;
-    client->pending_end = left;
-  }
-  memcpy(client->pending + client->pending_end, bytes, length);
-  client->pending_end += length;
-  return true;
 }
 
 /* Says how much was sent to one that reads slowly. */
 static void report(struct front *front, struct client *client) {
-  bool all = client->pending_at == client->pending_end;
+  bool all = pending_is_empty(&client->pending);
   if (all && !client->slow) return;
   client->slow = !all;
   say(front, all ? SENT_ALL : SENT, client->id, &client->sent, sizeof client->sent);
@@ -265,7 +242,7 @@ static void report(struct front *front, struct client *client) {
 
 /* Whether the connection is still there after what was to be done behind the last byte. */
 static bool after_last(struct front *front, struct client *client) {
-  if (client->pending_end > client->pending_at) return true;
+  if (!pending_is_empty(&client->pending)) return true;
   if (client->closing || (client->ending && client->ended)) {
     close_client(front, client);
     return false;
@@ -279,22 +256,18 @@ static bool after_last(struct front *front, struct client *client) {
 
 /* The kernel takes bytes again. */
 static void drain(struct front *front, struct client *client) {
-  while (client->pending_end > client->pending_at) {
-    ssize_t sent = send(client->fd, client->pending + client->pending_at, client->pending_end - client->pending_at,
-                        MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (!pending_is_empty(&client->pending)) {
+    size_t length;
+    const uint8_t *bytes = pending_front(&client->pending, &length);
+    ssize_t sent = send(client->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) break;
     if (sent < 0) {
       close_client(front, client);
       return;
     }
-    client->pending_at += (size_t)sent;
+    pending_sent(&client->pending, (size_t)sent);
     client->sent += (uint32_t)sent;
-  }
-  if (client->pending_at == client->pending_end) {
-    free(client->pending);
-    client->pending = NULL;
-    client->pending_at = client->pending_end = client->pending_size = 0;
   }
   report(front, client);
   if (after_last(front, client)) watch(front, client);
@@ -304,7 +277,7 @@ static void drain(struct front *front, struct client *client) {
 static void send_pieces(struct front *front, struct client *client) {
   int at = client->first;
   client->first = client->last = -1;
-  bool takes = client->pending_at == client->pending_end;
+  bool takes = pending_is_empty(&client->pending);
   while (at != -1 && client->fd >= 0) {
     struct iovec bytes[IOVECS];
     int count = 0;
@@ -336,7 +309,7 @@ static void send_pieces(struct front *front, struct client *client) {
       size_t skipped = sent < bytes[i].iov_len ? sent : bytes[i].iov_len;
       sent -= skipped;
       if (skipped == bytes[i].iov_len) continue;
-      if (!keep(client, (uint8_t *)bytes[i].iov_base + skipped, bytes[i].iov_len - skipped)) {
+      if (!pending_add(&client->pending, (uint8_t *)bytes[i].iov_base + skipped, bytes[i].iov_len - skipped)) {
         close_client(front, client);
         return;
       }
