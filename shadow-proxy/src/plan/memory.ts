@@ -5,7 +5,7 @@ import type { Plan } from './plan.js';
 
 /**
  * What a process takes beside what its limits bound: before its first client, for copies, jobs and the status page, and
- * for buffers that are not needed any more and not collected yet: up to 360 MiB in all under `npm run soak --
+ * for buffers that are not needed any more and not collected yet: up to 270 MiB in all under `npm run soak --
  * --hostile`.
  */
 export const PROCESS_BYTES = 384 * 2 ** 20;

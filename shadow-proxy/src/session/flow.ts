@@ -1,6 +1,7 @@
 /**
  * Whether a client is read on, and what its next command waits for. While it is held, its socket is paused and nothing
- * of it is dispatched; `resume` goes on where it was.
+ * of it is dispatched; `resume` goes on where it was. Its socket is read on once all that had come is dispatched: else
+ * a client that sends more than its share of each turn would fill the memory.
  */
 import type { ClientState } from './client-state.js';
 import type { TurnBudget } from './turn-budget.js';
@@ -22,9 +23,11 @@ export interface Flowing {
   readonly turnBudget: TurnBudget;
   /** The most that `unread` may be, in bytes. */
   readonly mayOwe: number;
+  /** Whether more of what it sends may be kept for later. */
+  readonly hasRoom: boolean;
   /** Calls back when a stage change has ended or an exclusive command is over. */
   onceOpen(retry: () => void, place?: number): void;
-  /** Dispatches what there is. */
+  /** Dispatches what there is, and then has the socket read on. */
   run(): void;
   /** It leaves too much unread: it is closed. */
   closeForOutput(): void;
@@ -32,6 +35,8 @@ export interface Flowing {
 
 export class Flow {
   #held = false;
+  /** Its socket is not read. */
+  #paused = false;
   /** The held command is to be looked at again, as it was. */
   #again = false;
   #running = false;
@@ -117,15 +122,26 @@ export class Flow {
   /** Holds the client for as long as may be: that it closes its end is still seen. */
   holdOpen(again: boolean): void {
     this.#hold(again);
+    if (this.of.hasRoom) this.readOn();
+  }
+
+  /** All that had come is dispatched, or more of it may be kept. */
+  readOn(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
     this.of.client.socket.resume();
   }
 
+  /** No more of what it sends may be kept. */
+  readNoFurther(): void {
+    this.#paused = true;
+    this.of.client.socket.pause();
+  }
+
   resume(): void {
-    const { client } = this.of;
-    if (!this.#held || client.closed) return;
+    if (!this.#held || this.of.client.closed) return;
     this.#held = false;
     this.#resumeAt = -1;
-    client.socket.resume();
     // Where the command at hand was done with at once, the loop that dispatched it goes on.
     if (!this.#running) this.of.run();
   }
@@ -134,7 +150,6 @@ export class Flow {
   skip(): void {
     this.#again = false;
     this.#held = false;
-    this.of.client.socket.resume();
     this.of.run();
   }
 
@@ -192,7 +207,7 @@ export class Flow {
     this.#held = true;
     this.#resumeAt = -1;
     this.#again = again;
-    this.of.client.socket.pause();
+    this.readNoFurther();
   }
 
   #whenIdle(then: () => void, again: boolean): void {

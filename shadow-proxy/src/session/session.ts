@@ -78,6 +78,7 @@ export class Session implements CommandContext, ConnectedClient {
   #flowing(): Flowing {
     const { client, clients, lanes } = this;
     const outbox = this.#outbox;
+    const hasRoom = (): boolean => this.#backlogBytes <= MAX_BACKLOG;
     return {
       client,
       turnBudget: clients.turnBudget,
@@ -86,6 +87,9 @@ export class Session implements CommandContext, ConnectedClient {
       },
       get unread() {
         return outbox.bytes;
+      },
+      get hasRoom() {
+        return hasRoom();
       },
       get mayOwe() {
         return clients.limits.bounds.clientOutputBytes;
@@ -154,7 +158,7 @@ export class Session implements CommandContext, ConnectedClient {
     if (this.flow.held) {
       this.#backlog.push(Buffer.from(chunk.subarray(start, end)));
       this.#backlogBytes += end - start;
-      if (this.#backlogBytes > MAX_BACKLOG) this.client.socket.pause();
+      if (this.#backlogBytes > MAX_BACKLOG) this.flow.readNoFurther();
     } else {
       this.parser.feed(chunk, start, end);
       this.#run(end - start);
@@ -197,6 +201,7 @@ export class Session implements CommandContext, ConnectedClient {
       if (this.#takesTurns && lanes.inFlight === 0) clients.largeReplies.idle(this);
     }
     if (flow.held) return;
+    flow.readOn();
     if (client.halfClosed) return this.end();
     parser.release();
     if (flow.leavesTooMuch) flow.awaitTurn();

@@ -200,6 +200,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
       get unread() {
         return own.unread;
       },
+      hasRoom: true,
       mayOwe: BOUNDS.clientOutputBytes,
       onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
       run: () => this.#run(),
@@ -236,6 +237,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
       dispatch(this, again);
     }
     flow.end();
+    if (!flow.held) flow.readOn();
   }
 
   get inFlight(): number {

@@ -68,6 +68,32 @@ describe('limits of clients', { skip }, () => {
       await rig.assertEqual();
     }));
 
+  for (const [does, sent, replies] of [
+    [
+      'sends more than its share of each turn',
+      [encodeCommand(['CLIENT', 'REPLY', 'OFF']), Buffer.from('monitor\r\n'.repeat(1_000_000))],
+      0,
+    ],
+    [
+      'blocks again and again with much behind that',
+      [repeat(40, 'BLPOP', 'q', '0.001'), repeat(16_000, 'MONITOR', 'x'.repeat(1_000))],
+      40 + 16_000,
+    ],
+  ] as const)
+    test(`a client that ${does} is read no faster than it is served, and is not closed`, () =>
+      withRig({ limits: { totalClientBytes: 6 * MIB } }, async (rig) => {
+        const { shard } = rig.shard;
+        const wire = await rig.wire();
+        for (const bytes of sent) wire.sendBytes(bytes);
+        wire.sendBytes(repeat(1, 'CLIENT', 'REPLY', 'ON'));
+        let most = 0;
+        const timer = setInterval(() => (most = Math.max(most, shard.snapshot().clientBytes)), 5);
+        const frames = await wire.frames(replies + 1).finally(() => clearInterval(timer));
+        assert.equal(frames.at(-1), '+OK');
+        assert.ok(most > 0 && most < 2 * MIB, `${most} bytes`);
+        assert.equal(shard.snapshot().clientsClosed.memory, 0);
+      }));
+
   test('what a client has sent is let go of when it hangs up', () =>
     withRig({}, async (rig) => {
       setFlagsFromString('--expose-gc');

@@ -25,6 +25,7 @@ function scene(share = 1_000) {
     client,
     inFlight: 0,
     unread: 0,
+    hasRoom: true,
     turnBudget: { share: () => share, usedUp: () => void seen.usedUp++ } as unknown as Flowing['turnBudget'],
     mayOwe: 5 * MAX_UNREAD,
     onceOpen: (retry: () => void, place?: number) => void open.push({ retry, place }),
@@ -34,14 +35,31 @@ function scene(share = 1_000) {
   return { flow: new Flow(of), of, socket, seen, open, client };
 }
 
-test('a held client is not read; resume reads on, and dispatches what is left', () => {
+test('a held client is not read; resume dispatches what is left, and only then it is read on', () => {
   const { flow, socket, seen } = scene();
   flow.resume();
   assert.equal(seen.runs, 0, 'it was not held');
   flow.hold();
   assert.deepEqual([flow.held, socket.paused], [true, true]);
   flow.resume();
-  assert.deepEqual([flow.held, socket.paused, seen.runs, flow.next()], [false, false, 1, false]);
+  assert.deepEqual([flow.held, socket.paused, seen.runs, flow.next()], [false, true, 1, false]);
+  flow.readOn();
+  assert.equal(socket.paused, false);
+});
+
+test('a client that is held for as long as may be is read on while there is room for what it sends', () => {
+  const { flow, of, socket } = scene();
+  flow.holdOpen(true);
+  assert.equal(socket.paused, false);
+  flow.readNoFurther();
+  of.hasRoom = false;
+  flow.resume();
+  flow.holdOpen(true);
+  assert.deepEqual([flow.held, socket.paused], [true, true]);
+  of.hasRoom = true;
+  flow.resume();
+  flow.holdOpen(true);
+  assert.equal(socket.paused, false);
 });
 
 test('resume while the command is being dispatched leaves the rest to the loop that dispatches', () => {
