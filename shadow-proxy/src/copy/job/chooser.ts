@@ -38,7 +38,16 @@ export interface Chosen {
   readonly mine: readonly ScannedKey[];
   /** Of which that is the other one, which does not have them. */
   readonly extra: readonly ScannedKey[];
+  /**
+   * Of which that is the other one, which has them, and clients wrote them during the scan. A key that the scan of the
+   * authority did not meet, because it had expired there, may be one that was written again behind it: its mirror still
+   * has what was written to the old one.
+   */
+  readonly again: readonly ScannedKey[];
 }
+
+/** Nothing of it is copied, or it is asked then. */
+const small = (scanned: ScannedKey): ScannedKey => ({ ...scanned, large: false });
 
 export class Chooser {
   readonly #tellsOfDefault: boolean;
@@ -47,6 +56,8 @@ export class Chooser {
     private readonly context: ChooserContext,
     private readonly request: JobRequest,
     private readonly workloads: readonly Workload[],
+    /** Whether clients may have written the key since the scan began. */
+    private readonly written: (db: number, key: Buffer) => boolean,
     /** With which slot a sample begins. */
     private readonly firstSlot: number,
     private readonly tell: (told: Told) => void,
@@ -76,12 +87,24 @@ export class Chooser {
       if (owner === 'nobody') nobodys.push(scanned);
       else if (owner === 'another') this.#tellOfOther(side, db, key);
       else if (authority === side) mine.push(scanned);
-      else others.push({ ...scanned, large: false });
+      else others.push(scanned);
     }
     // What an authority has lost is with its mirror.
-    if (this.request.kind === 'restore') return { mine: [], extra: others };
+    if (this.request.kind === 'restore') return { mine: [], extra: others.map(small), again: [] };
     if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
-    return { mine, extra: await readers[otherSide(side)].absent(db, others) };
+    const extra = await readers[otherSide(side)].absent(db, others);
+    return { mine, extra: extra.map(small), again: this.#again(db, others, new Set(extra)) };
+  }
+
+  /** What is not suspect is the same on both, whenever it expires. */
+  #again(db: number, others: readonly ScannedKey[], extra: ReadonlySet<ScannedKey>): ScannedKey[] {
+    const { router } = this.context.sequencer;
+    return others.filter(
+      (scanned) =>
+        !extra.has(scanned) &&
+        router.match(scanned.key, 0, scanned.key.length).suspect !== null &&
+        this.written(db, scanned.key),
+    );
   }
 
   async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {

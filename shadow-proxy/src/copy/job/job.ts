@@ -19,6 +19,7 @@ import { ScanError } from '../../upstream/scan-page.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../../storage/job-file.js';
 import { NOT_COPIED, type JobDifference, type JobFailure, type JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
+import { keyId } from '../../suspects/suspects.js';
 import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
@@ -28,6 +29,7 @@ import { isTemporary } from '../large/temporary.js';
 import type { Thresholds } from '../large/size.js';
 import { RateLimiter } from './rate-limiter.js';
 import { MemoryGuard, RoomError } from './memory-guard.js';
+import { WrittenKeys } from '../repair/written-keys.js';
 import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
 export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete'>, ChooserContext {
@@ -86,6 +88,10 @@ export class Job {
   #pace: RateLimiter;
   #flow: CopyScheduler;
   readonly #chooser: Chooser;
+  /** What clients write while it runs; null where it has not begun, or goes on with what another process began. */
+  #written: WrittenKeys | null = null;
+  /** Large keys that the scan of the authority has met: they are copied, once. */
+  readonly #largeOnes = new Set<string>();
   /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
   readonly #deleted = new Map<Workload, number>();
   /** Likewise, of those that were confirmed for this job. */
@@ -113,8 +119,13 @@ export class Job {
     this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
     this.#pace = new RateLimiter(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
-    this.#chooser = new Chooser(context, request, this.#workloads, Date.parse(this.#startedAt) % SLOTS, (told) =>
-      this.#told(told),
+    this.#chooser = new Chooser(
+      context,
+      request,
+      this.#workloads,
+      (db, key) => !this.#largeOnes.has(keyId(db, key)) && (this.#written?.has(db, key) ?? true),
+      Date.parse(this.#startedAt) % SLOTS,
+      (told) => this.#told(told),
     );
   }
 
@@ -156,6 +167,7 @@ export class Job {
         for (const workload of this.#workloads)
           if (workload.suspect === null) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
       this.#remember();
+      if (this.#at === null) this.#written = new WrittenKeys(this.context.sequencer);
       // The list of what is lost stays until it is given back.
       if (this.#at === null && kind !== 'restore') this.context.begun();
       this.#save();
@@ -167,6 +179,7 @@ export class Job {
       this.#end(isFinal(error) ? 'stopped' : 'failed', (error as Error).message);
     }
     room.close();
+    this.#written?.end();
     this.#pace.close();
     logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'keyspace scan finished');
   }
@@ -232,6 +245,7 @@ export class Job {
     this.#at = null;
     this.#counts = noCounts();
     this.#deleted.clear();
+    this.#largeOnes.clear();
     this.#confirmedDeletes = 0;
     this.#before = 0;
     this.#failures.length = 0;
@@ -254,7 +268,8 @@ export class Job {
 
   async #scanServer(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
     const { servers } = this.context.sequencer;
-    const measures = !this.request.dryRun && this.#authorities.includes(side);
+    const copies = this.#authorities.includes(side) || (this.#written?.any ?? true);
+    const measures = !this.request.dryRun && copies;
     const scanner = new Scanner(servers[side], measures ? this.context.large : null);
     try {
       const pages = scanner.pages(from);
@@ -266,11 +281,12 @@ export class Job {
         coming = pages.next();
         coming.catch(() => undefined);
         this.#look();
-        const { mine, extra } = await this.#chooser.choose(side, value.db, value.keys);
+        const { mine, extra, again } = await this.#chooser.choose(side, value.db, value.keys);
+        for (const { key, large } of mine) if (large) this.#largeOnes.add(keyId(value.db, key));
         this.#counts.seen += this.request.kind === 'restore' ? extra.length : mine.length;
         if (this.request.kind === 'backfill' && mine.length > 0) await this.#countOverwritten(side, value.db, mine);
         if (this.request.dryRun) this.#countDeletes(extra);
-        const keys = this.request.dryRun ? [] : [...mine, ...extra];
+        const keys = this.request.dryRun ? [] : [...mine, ...extra, ...again];
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
         this.#pass();

@@ -2,12 +2,12 @@
  * What was written since an authority restarted or was replaced. On everything else its mirror is right: it has
  * confirmed what the authority acknowledged before, and nothing came after that.
  */
-import { WRITE, type Operation } from '../../pipeline/operation.js';
-import { otherDatabase } from '../../script/frame-keys.js';
+import type { Operation } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide, type Side } from '../../route/stage.js';
+import { eachWrittenKey } from './written-keys.js';
 
 /** More keys are not remembered: then all of them may have been written. */
 const MAX_KEYS = 1_000_000;
@@ -30,7 +30,7 @@ export class WritesSinceRestart {
     const mirror = sequencer.mirrors[otherSide(authority)];
     for (const { db, key } of suspects.all()) this.#add(db, key);
     mirror.eachQueued((operation) => {
-      this.#eachKey(operation, (db, key) => this.#pending.add(keyId(db, key)));
+      eachWrittenKey(sequencer, operation, (db, key) => this.#pending.add(keyId(db, key)));
       return true;
     });
     this.#unlisten = mirror.listen((operation) => this.#ordered(operation));
@@ -56,22 +56,6 @@ export class WritesSinceRestart {
   }
 
   #ordered(operation: Operation): void {
-    if (!this.#eachKey(operation, (db, key) => this.#add(db, key))) this.#everything = true;
-  }
-
-  /** Calls `visit` for each key that the operation writes; whether these are all. */
-  #eachKey(operation: Operation, visit: (db: number, key: Buffer) => void): boolean {
-    if (operation.follow !== WRITE) return true;
-    if (operation.bundle?.keys) {
-      for (const key of operation.bundle.keys) visit(operation.db, key);
-      return true;
-    }
-    const { original } = operation;
-    const other = otherDatabase(original);
-    const all = this.sequencer.keys.eachOf(original, (key) => {
-      visit(operation.db, key);
-      if (other !== null) visit(other, key);
-    });
-    return all && (operation.spec?.handling !== 'exclusive' || other !== null);
+    if (!eachWrittenKey(this.sequencer, operation, (db, key) => this.#add(db, key))) this.#everything = true;
   }
 }
