@@ -1,10 +1,10 @@
-/** The ways to count that are drilled: what is written on both nodes, and what each node then says. */
+/** The ways to count that are drilled: what is written on all nodes, and what each node then says. */
 import { Redis } from 'ioredis';
 import { Counters, type GrowOnlyCounter, type Limiter } from '../../counters/src/index.js';
 import { ioredisStore } from '../../counters/src/ioredis.js';
-import type { Side } from '../../shadow-proxy/src/local/active-pair.js';
+import { ofEach } from '../../shadow-proxy/src/local/active-nodes.js';
 import { ownDriver } from './driver.js';
-import { both, clientOf, NOTHING, takeMany, type Driven, type Place } from './place.js';
+import { clientOf, NOTHING, onEach, takeMany, type Driven, type Name, type Place } from './place.js';
 
 /** A layout in one round. */
 export interface Layout {
@@ -14,8 +14,8 @@ export interface Layout {
   drive(): Promise<Driven>;
   /** When it is up again: every writer writes once more. */
   again?(): Promise<Driven>;
-  /** What a node says when both have settled. */
-  count(side: Side): Promise<number>;
+  /** What a node says when all have settled. */
+  count(name: Name): Promise<number>;
   close?(): Promise<void>;
 }
 
@@ -26,8 +26,8 @@ export interface Kind {
   open(place: Place): Promise<Layout>;
 }
 
-/** As in docs/active-active.md: 2,500 in all. */
-const TIMES: Readonly<Record<Side, number>> = { a: 1000, b: 1500 };
+/** As in docs/active-active.md: 2,500 on two nodes, 3,500 on three. */
+const TIMES: Readonly<Record<Name, number>> = { a: 1000, b: 1500, c: 1000 };
 const SHARE_BEFORE = 0.1;
 /** Of a limiter: how many pass, and how many ask at each node. */
 export const LIMIT = 100;
@@ -35,18 +35,14 @@ const ASKED = 200;
 const WINDOW_MS = 86_400_000;
 const WINDOW_S = WINDOW_MS / 1000;
 
-/** Both nodes at once. */
-const onBoth = async (work: (side: Side) => Promise<Driven>): Promise<Driven> =>
-  both(...(await Promise.all([work('a'), work('b')])));
-
-const nodePort = ({ pair }: Place, side: Side): number => pair.nodes[side].port;
+const nodePort = ({ mesh }: Place, name: Name): number => mesh.nodes[name].port;
 
 const increments =
-  (place: Place, commandOf: (side: Side) => readonly string[], port = nodePort) =>
+  (place: Place, commandOf: (name: Name) => readonly string[], port = nodePort) =>
   (share: number) =>
-    onBoth(async (side) => {
-      const times = Math.round(TIMES[side] * share);
-      return { attempted: times, acknowledged: await place.drive(port(place, side), times, commandOf(side)) };
+    onEach(place, async (name) => {
+      const times = Math.round(TIMES[name] * share);
+      return { attempted: times, acknowledged: await place.drive(port(place, name), times, commandOf(name)) };
     });
 
 const plain: Kind = {
@@ -58,7 +54,7 @@ const plain: Kind = {
     return {
       before: () => send(SHARE_BEFORE),
       drive: () => send(1 - SHARE_BEFORE),
-      count: async (side) => Number(await clientOf(place, side).get(key)),
+      count: async (name) => Number(await clientOf(place, name).get(key)),
     };
   },
 };
@@ -68,35 +64,35 @@ const hash: Kind = {
   memtier: true,
   async open(place) {
     const key = `${place.prefix}:hash`;
-    const send = increments(place, (side) => ['HINCRBY', key, side, '1']);
+    const send = increments(place, (name) => ['HINCRBY', key, name, '1']);
     const sum = (fields: Record<string, string>): number =>
       Object.values(fields).reduce((total, each) => total + Number(each), 0);
     return {
       before: () => send(SHARE_BEFORE),
       drive: () => send(1 - SHARE_BEFORE),
-      count: async (side) => sum(await clientOf(place, side).hgetall(key)),
+      count: async (name) => sum(await clientOf(place, name).hgetall(key)),
     };
   },
 };
 
 const limiter =
-  (take: (side: Side) => Promise<boolean>): (() => Promise<Driven>) =>
+  (place: Place, take: (name: Name) => Promise<boolean>): (() => Promise<Driven>) =>
   () =>
-    onBoth((side) => takeMany(ASKED, () => take(side)));
+    onEach(place, (name) => takeMany(ASKED, () => take(name)));
 
 const fixedWindow: Kind = {
   name: 'INCR and EXPIRE window',
   memtier: false,
   async open(place) {
     const key = `${place.prefix}:window`;
-    const take = async (side: Side): Promise<boolean> => {
-      const [[, count]] = (await clientOf(place, side).multi().incr(key).expire(key, WINDOW_S).exec()) as [
+    const take = async (name: Name): Promise<boolean> => {
+      const [[, count]] = (await clientOf(place, name).multi().incr(key).expire(key, WINDOW_S).exec()) as [
         Error | null,
         number,
       ][];
       return count <= LIMIT;
     };
-    return { drive: limiter(take), count: async (side) => Number(await clientOf(place, side).get(key)) };
+    return { drive: limiter(place, take), count: async (name) => Number(await clientOf(place, name).get(key)) };
   },
 };
 
@@ -107,9 +103,9 @@ const lua: Kind = {
   memtier: false,
   async open(place) {
     const key = `${place.prefix}:lua`;
-    const take = async (side: Side): Promise<boolean> =>
-      (await clientOf(place, side).eval(SCRIPT, 1, key, LIMIT, WINDOW_S)) === 1;
-    return { drive: limiter(take), count: async (side) => Number(await clientOf(place, side).get(key)) };
+    const take = async (name: Name): Promise<boolean> =>
+      (await clientOf(place, name).eval(SCRIPT, 1, key, LIMIT, WINDOW_S)) === 1;
+    return { drive: limiter(place, take), count: async (name) => Number(await clientOf(place, name).get(key)) };
   },
 };
 
@@ -119,17 +115,17 @@ const sortedSet: Kind = {
   async open(place) {
     const key = `${place.prefix}:zset`;
     let member = 0;
-    const take = async (side: Side): Promise<boolean> => {
+    const take = async (name: Name): Promise<boolean> => {
       const now = Date.now();
-      const replies = await clientOf(place, side)
+      const replies = await clientOf(place, name)
         .multi()
         .zremrangebyscore(key, 0, now - WINDOW_MS)
-        .zadd(key, now, `${side}-${member++}`)
+        .zadd(key, now, `${name}-${member++}`)
         .zcard(key)
         .exec();
       return (replies![2][1] as number) <= LIMIT;
     };
-    return { drive: limiter(take), count: (side) => clientOf(place, side).zcard(key) };
+    return { drive: limiter(place, take), count: (name) => clientOf(place, name).zcard(key) };
   },
 };
 
@@ -160,8 +156,8 @@ const pinned = (name: string, first: number): Kind => ({
           await clientOf(place, 'b').set(`${place.prefix}:other:${number}`, number);
         return driven;
       },
-      count: async (side) =>
-        (await clientOf(place, side).mget(keys)).reduce((sum, value) => sum + Number(value) - first, 0),
+      count: async (name) =>
+        (await clientOf(place, name).mget(keys)).reduce((sum, value) => sum + Number(value) - first, 0),
     };
   },
 });
@@ -169,9 +165,9 @@ const pinned = (name: string, first: number): Kind => ({
 /** Quick to learn of each other, so that a round is short. */
 const REFRESH_MS = 200;
 
-const openLibrary = async (place: Place, side: Side, writer: string): Promise<Counters> =>
-  Counters.open(ioredisStore(clientOf(place, side)), {
-    region: side,
+const openLibrary = async (place: Place, name: Name, writer: string): Promise<Counters> =>
+  Counters.open(ioredisStore(clientOf(place, name)), {
+    region: name,
     writer,
     prefix: place.prefix,
     refreshMs: REFRESH_MS,
@@ -179,9 +175,18 @@ const openLibrary = async (place: Place, side: Side, writer: string): Promise<Co
     repairMs: 0,
   });
 
+const openEach = async (place: Place, writer: string): Promise<Readonly<Record<Name, Counters>>> => {
+  const { names } = place.mesh;
+  const opened = await Promise.all(names.map((name) => openLibrary(place, name, writer)));
+  return ofEach(names, (name) => opened[names.indexOf(name)]);
+};
+
+const closeEach = async ({ mesh }: Place, writers: Readonly<Record<Name, Counters>>): Promise<void> =>
+  void (await Promise.all(mesh.names.map((name) => writers[name].close())));
+
 /** What a reader that has just connected, and holds nothing of its own, reads at a node. */
-async function readFresh(place: Place, side: Side, read: (counters: Counters) => Promise<number>): Promise<number> {
-  const reader = await openLibrary(place, side, 'reader');
+async function readFresh(place: Place, name: Name, read: (counters: Counters) => Promise<number>): Promise<number> {
+  const reader = await openLibrary(place, name, 'reader');
   return read(reader).finally(() => reader.close());
 }
 
@@ -189,11 +194,11 @@ const library: Kind = {
   name: 'the library, counter',
   memtier: false,
   async open(place) {
-    const writers = { a: await openLibrary(place, 'a', 'drill'), b: await openLibrary(place, 'b', 'drill') };
-    const counters: Record<Side, GrowOnlyCounter> = { a: writers.a.growOnly('n'), b: writers.b.growOnly('n') };
+    const writers = await openEach(place, 'drill');
+    const counters = ofEach<Name, GrowOnlyCounter>(place.mesh.names, (name) => writers[name].growOnly('n'));
     const add = (share: number, most = Infinity) =>
-      onBoth(async (side) =>
-        takeMany(Math.min(most, Math.round(TIMES[side] * share)), () => counters[side].add().then(() => true)).then(
+      onEach(place, async (name) =>
+        takeMany(Math.min(most, Math.round(TIMES[name] * share)), () => counters[name].add().then(() => true)).then(
           ({ attempted, acknowledged }) => ({ attempted, acknowledged }),
         ),
       );
@@ -201,8 +206,8 @@ const library: Kind = {
       before: () => add(SHARE_BEFORE),
       drive: () => add(1 - SHARE_BEFORE),
       again: () => add(1, 1),
-      count: (side) => readFresh(place, side, (reader) => reader.growOnly('n').value()),
-      close: async () => void (await Promise.all([writers.a.close(), writers.b.close()])),
+      count: (name) => readFresh(place, name, (reader) => reader.growOnly('n').value()),
+      close: () => closeEach(place, writers),
     };
   },
 };
@@ -211,33 +216,32 @@ const libraryLimiter: Kind = {
   name: 'the library, window',
   memtier: false,
   async open(place) {
-    const writers = { a: await openLibrary(place, 'a', 'limits'), b: await openLibrary(place, 'b', 'limits') };
-    const windows: Record<Side, Limiter> = {
-      a: writers.a.fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }),
-      b: writers.b.fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }),
-    };
+    const writers = await openEach(place, 'limits');
+    const windows = ofEach<Name, Limiter>(place.mesh.names, (name) =>
+      writers[name].fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }),
+    );
     let admitted = 0;
     return {
       // Only what is admitted counts, and is what must not be lost.
       drive: async () => {
-        const driven = await limiter(async (side) => (await windows[side].take('all')).admitted)();
+        const driven = await limiter(place, async (name) => (await windows[name].take('all')).admitted)();
         admitted = driven.admitted!;
         return { ...driven, acknowledged: admitted };
       },
       again: async () => {
-        await Promise.all([writers.a.repair(), writers.b.repair()]);
+        await Promise.all(place.mesh.names.map((name) => writers[name].repair()));
         return NOTHING;
       },
       // `remaining` ends at 0: a window that would hold more shows how many it has.
-      count: (side) =>
+      count: (name) =>
         readFresh(
           place,
-          side,
+          name,
           async (reader) =>
             COUNTABLE -
             (await reader.fixedWindow('w', { limit: COUNTABLE, windowMs: WINDOW_MS }).peek('all')).remaining,
         ),
-      close: async () => void (await Promise.all([writers.a.close(), writers.b.close()])),
+      close: () => closeEach(place, writers),
     };
   },
 };
@@ -255,11 +259,11 @@ const rewriting: Kind = {
       before: () => send(SHARE_BEFORE),
       drive: () => send(1 - SHARE_BEFORE),
       again: () =>
-        onBoth(async (side) => ({
+        onEach(place, async (name) => ({
           attempted: 1,
-          acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]),
+          acknowledged: await ownDriver(portOf(place, name), 1, ['INCR', key]),
         })),
-      count: (side) => throughProxy(place, side, async (client) => Number(await client.get(key))),
+      count: (name) => throughProxy(place, name, async (client) => Number(await client.get(key))),
     };
   },
 };
@@ -269,32 +273,32 @@ const rewrittenWindow: Kind = {
   memtier: false,
   async open(place) {
     const key = `${place.prefix}:rewritten-window`;
-    const clients = { a: proxyClient(place, 'a'), b: proxyClient(place, 'b') };
-    const take = async (side: Side): Promise<boolean> => {
-      const count = await clients[side].incr(key);
-      if (count === 1) await clients[side].expire(key, WINDOW_S);
+    const clients = ofEach(place.mesh.names, (name) => proxyClient(place, name));
+    const take = async (name: Name): Promise<boolean> => {
+      const count = await clients[name].incr(key);
+      if (count === 1) await clients[name].expire(key, WINDOW_S);
       return count <= LIMIT;
     };
     return {
-      drive: limiter(take),
+      drive: limiter(place, take),
       again: () =>
-        onBoth(async (side) => ({
+        onEach(place, async (name) => ({
           attempted: 1,
-          acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]),
+          acknowledged: await ownDriver(portOf(place, name), 1, ['INCR', key]),
         })),
-      count: (side) =>
-        throughProxy(place, side, async (client) => ((await client.ttl(key)) > 0 ? Number(await client.get(key)) : -1)),
-      close: async () => (clients.a.disconnect(), clients.b.disconnect()),
+      count: (name) =>
+        throughProxy(place, name, async (client) => ((await client.ttl(key)) > 0 ? Number(await client.get(key)) : -1)),
+      close: async () => place.mesh.names.forEach((name) => clients[name].disconnect()),
     };
   },
 };
 
-const portOf = ({ proxies }: Place, side: Side): number => proxies.ports[side];
-const proxyClient = (place: Place, side: Side): Redis =>
-  new Redis({ host: '127.0.0.1', port: portOf(place, side), maxRetriesPerRequest: null });
+const portOf = ({ proxies }: Place, name: Name): number => proxies.ports[name];
+const proxyClient = (place: Place, name: Name): Redis =>
+  new Redis({ host: '127.0.0.1', port: portOf(place, name), maxRetriesPerRequest: null });
 
-async function throughProxy(place: Place, side: Side, read: (client: Redis) => Promise<number>): Promise<number> {
-  const client = proxyClient(place, side);
+async function throughProxy(place: Place, name: Name, read: (client: Redis) => Promise<number>): Promise<number> {
+  const client = proxyClient(place, name);
   return read(client).finally(() => client.disconnect());
 }
 

@@ -1,5 +1,5 @@
 /**
- * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which they
+ * `npm run drill:counters`: counters and limiters on two or three active-active nodes, through every way in which they
  * resync after a cut. Exit codes: 0 the library and the proxy's rewriting lost nothing, 1 they did, 2 wrong usage, 3
  * inconclusive (there is no KeyDB, or a resync went otherwise).
  */
@@ -7,39 +7,49 @@ import { Command, InvalidArgumentError } from 'commander';
 import { onPath } from '../../loadtest/rig/programs.js';
 import { LoadtestError } from '../../loadtest/rig/errors.js';
 import { Rig } from '../../loadtest/rig/rig.js';
-import { ActivePair } from '../../shadow-proxy/src/local/active-pair.js';
+import { ActiveNodes } from '../../shadow-proxy/src/local/active-nodes.js';
 import { findKeydb, ServerMissing } from '../../shadow-proxy/src/local/program.js';
 import { MEMTIER, memtierDriver, ownDriver } from './driver.js';
 import { KINDS, type Kind } from './layouts.js';
-import type { Driver, Place } from './place.js';
+import { NAMES, type Driver, type Name, type Place } from './place.js';
 import { Proxies } from './proxies.js';
 import { countedExactly, failuresOf, lostIn, notesOf, render, rowsOf, type Report } from './report.js';
-import { playRound, SITUATIONS, WrongHeal, type Outcome, type Situation } from './rounds.js';
+import { playRound, SITUATIONS, situationsOf, WrongHeal, type Outcome, type Situation } from './rounds.js';
 
 interface Options {
+  readonly nodes: number;
   readonly rounds: number;
   readonly situation: readonly Situation[];
   readonly json: boolean;
 }
 
-/** Room for what a round writes while the link is cut, so that a partial resync is partial. */
-const BACKLOG_BYTES = 4 << 20;
+/** Room for what a round writes on one node while the links are cut, so that a partial resync is partial. */
+const ROUND_BYTES = 4 << 20;
 
 function parseOptions(argv: readonly string[]): Options {
-  return new Command('drill:counters')
+  const command = new Command('drill:counters')
     .description(
-      'Count on two active-active KeyDB nodes through delays, cuts and heals, and see what is lost. Nothing is left behind.',
+      'Count on active-active KeyDB nodes through delays, cuts and heals, and see what is lost. Nothing is left behind.',
     )
+    .option('--nodes <n>', 'nodes, 2 or 3, each a replica of all others', nodes, 2)
     .option('--rounds <n>', 'rounds of each situation', whole, 5)
     .option('--situation <name...>', `only these: ${SITUATIONS.join(', ')}`, situation)
     .option('--json', 'print JSON, with every round', false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
-    .parse(argv)
-    .opts<Options>();
+    .parse(argv);
+  const options = command.opts<Partial<Pick<Options, 'situation'>> & Omit<Options, 'situation'>>();
+  const allowed = situationsOf(options.nodes);
+  const chosen = options.situation ?? allowed;
+  const wrong = chosen.find((each) => !allowed.includes(each));
+  if (wrong !== undefined)
+    command.error(
+      `error: --situation ${wrong} is not there with --nodes ${options.nodes}. Allowed are ${allowed.join(', ')}.`,
+    );
+  return { ...options, situation: chosen };
 }
 
 async function main(): Promise<number> {
-  const { rounds, situation: situations = SITUATIONS, json } = parseOptions(process.argv);
+  const { nodes: count, rounds, situation: situations, json } = parseOptions(process.argv);
   const keydb = await findKeydb();
   if (keydb === null || keydb.container !== undefined) {
     process.stderr.write(
@@ -50,10 +60,14 @@ async function main(): Promise<number> {
   const rig = new Rig();
   const withMemtier = onPath(MEMTIER) !== null;
   const memtier = withMemtier ? memtierDriver(rig) : ownDriver;
-  const pair = await ActivePair.start({ backlogBytes: BACKLOG_BYTES });
-  const proxies = await Proxies.start(pair);
+  const mesh = await ActiveNodes.start<Name>(NAMES.slice(0, count), {
+    // A node passes on what the others wrote.
+    backlogBytes: count * ROUND_BYTES,
+  });
+  let proxies: Proxies | undefined;
   try {
-    const outcomes = await play({ pair, proxies }, situations, rounds, (kind) => (kind.memtier ? memtier : ownDriver));
+    proxies = await Proxies.start(mesh);
+    const outcomes = await play({ mesh, proxies }, situations, rounds, (kind) => (kind.memtier ? memtier : ownDriver));
     const rows = rowsOf(outcomes);
     const driver = withMemtier
       ? `${MEMTIER}; of limiters, pinned counters and\nthe library, which go by replies, by a client of ours`
@@ -69,14 +83,14 @@ async function main(): Promise<number> {
     if (report.failures.length > 0) return 1;
     return countedExactly(rows) > 0 ? 0 : 3;
   } finally {
-    await proxies.stop();
-    await pair.stop();
+    await proxies?.stop();
+    await mesh.stop();
     await rig.close();
   }
 }
 
 async function play(
-  where: Pick<Place, 'pair' | 'proxies'>,
+  where: Pick<Place, 'mesh' | 'proxies'>,
   situations: readonly Situation[],
   rounds: number,
   drives: (kind: Kind) => Driver,
@@ -94,6 +108,11 @@ async function play(
     }
   }
   return outcomes;
+}
+
+function nodes(text: string): number {
+  if (text !== '2' && text !== '3') throw new InvalidArgumentError('Allowed are 2 and 3.');
+  return Number(text);
 }
 
 function whole(text: string): number {

@@ -1,13 +1,17 @@
 /** Where a round takes place, and who drives the commands of one node. */
 import type { Redis } from 'ioredis';
-import type { ActivePair, Side } from '../../shadow-proxy/src/local/active-pair.js';
+import type { ActiveNodes } from '../../shadow-proxy/src/local/active-nodes.js';
 import type { Proxies } from './proxies.js';
+
+/** The first two, or all three. */
+export const NAMES = ['a', 'b', 'c'] as const;
+export type Name = (typeof NAMES)[number];
 
 /** Sends `times` of a command to a node. @returns how many were acknowledged */
 export type Driver = (port: number, times: number, command: readonly string[]) => Promise<number>;
 
 export interface Place {
-  readonly pair: ActivePair;
+  readonly mesh: ActiveNodes<Name>;
   /** In front of the nodes. */
   readonly proxies: Proxies;
   /** Before all keys of the round. */
@@ -15,7 +19,7 @@ export interface Place {
   readonly drive: Driver;
 }
 
-/** What was asked for and confirmed, over both nodes. */
+/** What was asked for and confirmed, over all nodes. */
 export interface Driven {
   readonly attempted: number;
   readonly acknowledged: number;
@@ -23,15 +27,19 @@ export interface Driven {
   readonly admitted?: number;
 }
 
-export const clientOf = ({ pair }: Place, side: Side): Redis => pair.clients[side];
+export const clientOf = ({ mesh }: Place, name: Name): Redis => mesh.clients[name];
 
-export const both = (a: Driven, b: Driven): Driven => ({
+export const sumOf = (a: Driven, b: Driven): Driven => ({
   attempted: a.attempted + b.attempted,
   acknowledged: a.acknowledged + b.acknowledged,
   ...(a.admitted === undefined || b.admitted === undefined ? {} : { admitted: a.admitted + b.admitted }),
 });
 
 export const NOTHING: Driven = { attempted: 0, acknowledged: 0 };
+
+/** On all nodes at once. */
+export const onEach = async ({ mesh }: Place, work: (name: Name) => Promise<Driven>): Promise<Driven> =>
+  (await Promise.all(mesh.names.map(work))).reduce(sumOf);
 
 /**
  * Calls `take` so many times, a few at once; what fails is not acknowledged. @returns what was, and what was let pass

@@ -1,31 +1,33 @@
-/** A proxy in front of each node of a pair, which rewrites every counter of the drill: regions a and b. */
+/** A proxy in front of each node, which rewrites every counter of the drill; each node is a region. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
-import { SIDES, type ActivePair, type Side } from '../../shadow-proxy/src/local/active-pair.js';
+import { ofEach } from '../../shadow-proxy/src/local/active-nodes.js';
 import { startRedis, type LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
+import type { Name, Place } from './place.js';
 
 export class Proxies {
   private constructor(
-    readonly ports: Readonly<Record<Side, number>>,
+    readonly ports: Readonly<Record<Name, number>>,
     private readonly launched: readonly Launched[],
     private readonly source: LocalServer,
     private readonly directory: string,
   ) {}
 
-  static async start(pair: ActivePair): Promise<Proxies> {
+  static async start({ names, nodes }: Place['mesh']): Promise<Proxies> {
     const directory = await mkdtemp(join(tmpdir(), 'drill-proxies-'));
     // What a proxy is to leave; nothing is in it.
     const source = await startRedis();
     const launched: Launched[] = [];
-    for (const side of SIDES) {
-      const plan = planFrom(planOf(side, source, pair.nodes[side]), 'the drill', { directory, env: {} });
-      launched.push(await launch(plan, plan.shards[0], pino({ level: 'silent' })));
+    for (const name of names) {
+      const plan = planFrom(planOf(names, name, source, nodes[name]), 'the drill', { directory, env: {} });
+      launched.push(await launch(plan, plan.shards[0], pino({ level: 'silent' }), { firstStart: true }));
     }
-    return new Proxies({ a: launched[0].shard.port, b: launched[1].shard.port }, launched, source, directory);
+    const ports = ofEach(names, (name) => launched[names.indexOf(name)].shard.port);
+    return new Proxies(ports, launched, source, directory);
   }
 
   async stop(): Promise<void> {
@@ -35,16 +37,16 @@ export class Proxies {
   }
 }
 
-const planOf = (side: Side, source: LocalServer, target: LocalServer): unknown => ({
+const planOf = (names: readonly Name[], name: Name, source: LocalServer, target: LocalServer): unknown => ({
   version: 1,
   name: 'drill',
   shards: [
-    { name: `drill-${side}`, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url, region: side },
+    { name: `drill-${name}`, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url, region: name },
   ],
   workloads: [
     { name: 'counters', keys: ['drill:*'], class: 'counter', counterLayout: 'per-region', stage: 'complete' },
   ],
-  topology: { mode: 'active-active', regions: [...SIDES] },
+  topology: { mode: 'active-active', regions: names },
   admin: { listen: '127.0.0.1:0' },
-  state: `./state-${side}`,
+  state: `./state-${name}`,
 });

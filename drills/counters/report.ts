@@ -1,6 +1,7 @@
 /** What the rounds have shown: a table, and whether it is what is promised. Pure. */
 import Table from 'cli-table3';
 import { EXACT, LIMIT } from './layouts.js';
+import { NAMES, type Name } from './place.js';
 import { SITUATIONS, type Outcome, type Situation } from './rounds.js';
 
 /** Least and most over the rounds. */
@@ -12,11 +13,11 @@ export interface Row {
   readonly rounds: number;
   readonly attempted: Span;
   readonly acknowledged: Span;
-  readonly a: Span;
-  readonly b: Span;
-  /** Acknowledged, and not counted on the node that has less. */
+  /** What each node says. */
+  readonly counted: Readonly<Partial<Record<Name, Span>>>;
+  /** Acknowledged, and not counted on the node that has least. */
   readonly lost: Span;
-  /** Counted on the node that has more, and never acknowledged. */
+  /** Counted on the node that has most, and never acknowledged. */
   readonly invented: Span;
   /** Let pass beyond the limit; null for what is no limiter. */
   readonly overAdmitted: Span | null;
@@ -33,10 +34,12 @@ export interface Report {
 }
 
 export const lostIn = ({ acknowledged, counted }: Outcome): number =>
-  Math.max(0, acknowledged - Math.min(counted.a, counted.b));
+  Math.max(0, acknowledged - Math.min(...Object.values(counted)));
 export const inventedIn = ({ acknowledged, counted }: Outcome): number =>
-  Math.max(0, Math.max(counted.a, counted.b) - acknowledged);
+  Math.max(0, Math.max(...Object.values(counted)) - acknowledged);
 const overAdmittedIn = ({ admitted }: Outcome): number => Math.max(0, (admitted ?? 0) - LIMIT);
+
+const namesIn = (counted: Readonly<Partial<Record<Name, unknown>>>): Name[] => NAMES.filter((name) => name in counted);
 
 export function rowsOf(outcomes: readonly Outcome[]): Row[] {
   const layouts = [...new Set(outcomes.map(({ layout }) => layout))];
@@ -55,8 +58,9 @@ export function rowsOf(outcomes: readonly Outcome[]): Row[] {
           rounds: of.length,
           attempted: span(({ attempted }) => attempted),
           acknowledged: span(({ acknowledged }) => acknowledged),
-          a: span(({ counted }) => counted.a),
-          b: span(({ counted }) => counted.b),
+          counted: Object.fromEntries(
+            namesIn(of[0].counted).map((name) => [name, span(({ counted }) => counted[name]!)]),
+          ),
           lost: span(lostIn),
           invented: span(inventedIn),
           overAdmitted: of[0].admitted === undefined ? null : span(overAdmittedIn),
@@ -105,14 +109,14 @@ export function notesOf(rows: readonly Row[]): string[] {
     return found === undefined || found.losing > 0
       ? []
       : [
-          `${layout}, ${situation}: nothing was lost in ${found.rounds} rounds, though ${why}: both nodes had written the same, or KeyDB does otherwise than 6.3.4`,
+          `${layout}, ${situation}: nothing was lost in ${found.rounds} rounds, though ${why}: all nodes had written the same, or KeyDB does otherwise than 6.3.4`,
         ];
   });
   const notOver = ADMITS.flatMap(([layout, situation]) => {
     const found = row(layout, situation);
     return found === undefined || found.overAdmitted![1] > 0
       ? []
-      : [`${layout}, ${situation}: nobody was let pass beyond the limit: one node was done before the other began`];
+      : [`${layout}, ${situation}: nobody was let pass beyond the limit: one node was done before another began`];
   });
   return [...notLost, ...notOver];
 }
@@ -122,36 +126,40 @@ const TITLES: Readonly<Record<Situation, string>> = {
   partial: 'cut, partial resync',
   full: 'cut, full resync',
   asymmetric: 'cut, A partial, B full',
+  isolated: 'C cut off, full resync',
+  link: 'A–C cut, full resync',
 };
 
 /** Fits 80 columns. */
 export function render({ keydb, driver, rows, failures, notes }: Report): string {
+  const names = namesIn(rows[0].counted);
+  const widths = names.length === 2 ? [25, 8, 10, 10, 9, 7] : [22, 8, 9, 9, 9, 9, 7];
   const lines = [
-    `${keydb}, two active-active nodes.`,
+    `${keydb}, ${names.length === 2 ? 'two' : 'three'} active-active nodes.`,
     `Increments by ${driver}.`,
-    'asked, acked, lost (acked, and not on the node that has less), over (let pass',
-    'beyond the limit of 100): over both nodes; where rounds differ, least–most.',
+    'acked, lost (acked, and not on the node that has least), over (let pass beyond',
+    'the limit of 100): over all nodes; where rounds differ, least–most.',
     '',
   ];
   for (const situation of SITUATIONS.filter((each) => rows.some((row) => row.situation === each))) {
     const table = new Table({
-      head: [TITLES[situation], 'asked', 'acked', 'on A', 'on B', 'lost', 'over'],
+      head: [TITLES[situation], 'acked', ...names.map((name) => `on ${name.toUpperCase()}`), 'lost', 'over'],
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
       chars: BARE,
-      colWidths: [25, 5, 8, 10, 10, 9, 7],
+      colWidths: widths,
       wordWrap: true,
-      colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'right'],
+      colAligns: widths.map((_, i) => (i === 0 ? 'left' : 'right')),
     });
-    for (const { layout, attempted, acknowledged, a, b, lost, overAdmitted } of rows.filter(
+    for (const { layout, acknowledged, counted, lost, overAdmitted } of rows.filter(
       (each) => each.situation === situation,
     ))
-      table.push([layout, ...[attempted, acknowledged, a, b, lost, overAdmitted].map(span)]);
+      table.push([layout, ...[acknowledged, ...names.map((name) => counted[name]!), lost, overAdmitted].map(span)]);
     lines.push(table.toString().replace(/ +$/gm, ''), '');
   }
   const held = countedExactly(rows);
   const holds =
     held === 0
-      ? 'INCONCLUSIVE: no increment of the library or the proxy’s rewriting was acknowledged'
+      ? 'INCONCLUSIVE: no increment of the library or the proxy’s rewriting was\nacknowledged'
       : `HOLDS: in ${rows[0].rounds} rounds of each, the library and the proxy’s rewriting lost 0\nof ${held.toLocaleString('en-US')}`;
   lines.push(
     ...notes.map((note) => `note: ${note}`),

@@ -1,21 +1,44 @@
 /**
- * One round: every layout is written on both nodes while their link is in one situation; then it is restored, and both
- * are counted.
+ * One round: every layout is written on all nodes while their links are in one situation; then they are restored, and
+ * each node is asked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HEALS, SIDES, type ActivePair, type Side } from '../../shadow-proxy/src/local/active-pair.js';
+import type { Heal } from '../../shadow-proxy/src/local/active-nodes.js';
 import type { Kind, Layout } from './layouts.js';
-import { both, NOTHING, type Driven, type Place } from './place.js';
+import { NOTHING, sumOf, type Driven, type Name, type Place } from './place.js';
 
-export const SITUATIONS = ['connected', 'partial', 'full', 'asymmetric'] as const;
-/** The link is up and 40 ms long; or it was cut, and the nodes resynced so. */
+export const SITUATIONS = ['connected', 'partial', 'full', 'asymmetric', 'isolated', 'link'] as const;
+/** The links are up and 40 ms long; or they were cut, and the nodes resynced so. */
 export type Situation = (typeof SITUATIONS)[number];
+
+interface Cut {
+  readonly between?: (one: Name, other: Name) => boolean;
+  readonly heal: Heal<Name>;
+}
+
+const FULL: Heal<Name> = { a: 'full', b: 'full', c: 'full' };
+const CUTS: Readonly<Record<Exclude<Situation, 'connected'>, Cut>> = {
+  partial: { heal: { a: 'partial', b: 'partial', c: 'partial' } },
+  full: { heal: FULL },
+  asymmetric: { heal: { ...FULL, a: 'partial' } },
+  // Of three: C is cut off from both others; the link between A and C is cut, and B passes on what they write.
+  isolated: { between: (_one, other) => other === 'c', heal: FULL },
+  link: { between: (one, other) => one === 'a' && other === 'c', heal: { ...FULL, b: 'partial' } },
+};
+
+/** Those that there are with so many nodes. */
+export const situationsOf = (nodes: number): Situation[] =>
+  SITUATIONS.filter((each) => {
+    if (each === 'asymmetric') return nodes === 2;
+    return nodes === 3 || (each !== 'isolated' && each !== 'link');
+  });
 
 export interface Outcome extends Driven {
   readonly layout: string;
   readonly situation: Situation;
   readonly round: number;
-  readonly counted: Readonly<Record<Side, number>>;
+  /** What each node says. */
+  readonly counted: Readonly<Partial<Record<Name, number>>>;
 }
 
 const DELAY_MS = 40;
@@ -27,7 +50,7 @@ export class WrongHeal extends Error {}
 
 /** @param drives how each layout is driven */
 export async function playRound(
-  { pair, proxies }: Pick<Place, 'pair' | 'proxies'>,
+  { mesh, proxies }: Pick<Place, 'mesh' | 'proxies'>,
   kinds: readonly Kind[],
   drives: (kind: Kind) => Place['drive'],
   situation: Situation,
@@ -36,17 +59,18 @@ export async function playRound(
   const prefix = `drill:${situation}:${round}`;
   const layouts: Layout[] = [];
   try {
-    for (const kind of kinds) layouts.push(await kind.open({ pair, proxies, prefix, drive: drives(kind) }));
+    for (const kind of kinds) layouts.push(await kind.open({ mesh, proxies, prefix, drive: drives(kind) }));
     const before = await each(layouts, (layout) => layout.before?.());
-    await pair.settle();
-    const driven = await inSituation(pair, situation, () => each(layouts, (layout) => layout.drive()));
+    await mesh.settle();
+    const driven = await inSituation(mesh, situation, () => each(layouts, (layout) => layout.drive()));
     const again = await each(layouts, (layout) => layout.again?.());
-    await pair.settle();
+    await mesh.settle();
     await sleep(REST_MS);
     const outcomes: Outcome[] = [];
     for (const [i, { name }] of kinds.entries()) {
-      const counted = { a: await layouts[i].count('a'), b: await layouts[i].count('b') };
-      const { attempted, acknowledged } = [before[i], driven[i], again[i]].reduce(both);
+      const counted: Partial<Record<Name, number>> = {};
+      for (const node of mesh.names) counted[node] = await layouts[i].count(node);
+      const { attempted, acknowledged } = [before[i], driven[i], again[i]].reduce(sumOf);
       outcomes.push({ layout: name, situation, round, attempted, acknowledged, admitted: driven[i].admitted, counted });
     }
     return outcomes;
@@ -65,19 +89,26 @@ async function each(
   return all;
 }
 
-async function inSituation(pair: ActivePair, situation: Situation, work: () => Promise<Driven[]>): Promise<Driven[]> {
+async function inSituation(
+  mesh: Place['mesh'],
+  situation: Situation,
+  work: () => Promise<Driven[]>,
+): Promise<Driven[]> {
   if (situation === 'connected') {
-    pair.delay(DELAY_MS);
+    mesh.delay(DELAY_MS);
     try {
       return await work();
     } finally {
-      pair.delay(0);
+      mesh.delay(0);
     }
   }
-  await pair.cut();
+  const { between, heal } = CUTS[situation];
+  await mesh.cut(between);
   const driven = await work();
-  const was = await pair.heal(HEALS[situation]);
-  if (SIDES.some((side) => was[side] !== HEALS[situation][side]))
-    throw new WrongHeal(`a heal that was to be ${situation} was ${was.a} for one node and ${was.b} for the other`);
+  const was = await mesh.heal(heal);
+  if (mesh.names.some((name) => was[name] !== heal[name])) {
+    const each = mesh.names.map((name) => `${was[name]} for ${name.toUpperCase()}`).join(', ');
+    throw new WrongHeal(`the resync of "${situation}" was ${each}`);
+  }
   return driven;
 }

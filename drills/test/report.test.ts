@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { failuresOf, notesOf, render, rowsOf } from '../counters/report.js';
-import type { Outcome } from '../counters/rounds.js';
+import { situationsOf, type Outcome } from '../counters/rounds.js';
 
 const outcome = (change: Partial<Outcome> = {}): Outcome => ({
   layout: 'INCR',
@@ -17,13 +17,33 @@ const outcome = (change: Partial<Outcome> = {}): Outcome => ({
   ...change,
 });
 
-test('lost is what the node that has less lacks, invented what the other has too many', () => {
+test('lost is what the node that has least lacks, invented what the one that has most has too many', () => {
   const [row] = rowsOf([outcome({ counted: { a: 2500, b: 1000 } }), outcome({ counted: { a: 2600, b: 2500 } })]);
   assert.deepEqual(
     [row.lost, row.invented, row.losing, row.rounds, row.overAdmitted],
     [[0, 1500], [0, 100], 1, 2, null],
   );
   assert.deepEqual(rowsOf([outcome({ admitted: 174 }), outcome({ admitted: 90 })])[0].overAdmitted, [0, 74]);
+});
+
+test('of three nodes the one that has least counts, and each has its column', () => {
+  const rows = rowsOf([outcome({ counted: { a: 2500, b: 2501, c: 1000 } })]);
+  assert.deepEqual(
+    [rows[0].lost, rows[0].invented, rows[0].counted.c],
+    [
+      [1500, 1500],
+      [1, 1],
+      [1000, 1000],
+    ],
+  );
+  const text = render({ keydb: 'KeyDB 6.3.4', driver: 'memtier_benchmark', rows, failures: [], notes: [] });
+  assert.match(text, /, three active-active nodes\.\n[^]*\backed +on A +on B +on C +lost/);
+  assert.ok(
+    text.split('\n').every((line) => line.length <= 80),
+    text,
+  );
+  assert.deepEqual(situationsOf(2), ['connected', 'partial', 'full', 'asymmetric']);
+  assert.deepEqual(situationsOf(3), ['connected', 'partial', 'full', 'isolated', 'link']);
 });
 
 test('the library must lose nothing, and invent nothing', () => {
@@ -56,13 +76,29 @@ test('the table fits 80 columns, and says what it has not shown', () => {
   assert.match(text, /HOLDS: in 1 rounds of each, the library and the proxy’s rewriting lost 0\nof 2,500$/);
 });
 
-test('without KeyDB it says that it cannot run', async () => {
-  const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'counters', 'main.js');
-  const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>((resolve) => {
-    execFile(process.execPath, [main], { env: { PATH: '/nonexistent' } }, (error, _stdout, said) =>
-      resolve({ code: error?.code ?? 0, stderr: said }),
+const run = (...args: string[]): Promise<{ code: unknown; stderr: string }> =>
+  new Promise((resolve) => {
+    const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'counters', 'main.js');
+    execFile(process.execPath, [main, ...args], { env: { PATH: '/nonexistent' } }, (error, _stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stderr }),
     );
   });
+
+test('without KeyDB it says that it cannot run', async () => {
+  const { code, stderr } = await run();
   assert.equal(code, 3);
   assert.match(stderr, /^drill:counters cannot run: it needs an installed keydb-server/);
+});
+
+test('wrong options end it with 2, and are named', async () => {
+  const wrong: [args: string[], says: RegExp][] = [
+    [['--nodes', '4'], /'4' is invalid\. Allowed are 2 and 3/],
+    [['--nodes', '3', '--situation', 'asymmetric'], /asymmetric is not there with --nodes 3\. Allowed are connected, /],
+    [['--situation', 'x'], /Allowed are connected, partial/],
+  ];
+  for (const [args, says] of wrong) {
+    const { code, stderr } = await run(...args);
+    assert.equal(code, 2, args.join(' '));
+    assert.match(stderr, says);
+  }
 });

@@ -123,7 +123,7 @@ function judgeLayout(
   }
   if (writable.length > 2)
     return unknown(
-      `conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tested with two`,
+      `conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes: more than two were not tested through restarts`,
       'keep to two active nodes, with replicas behind them',
     );
   const [beside] = counterLayout === 'per-region' ? besideAt(nodes) : [];

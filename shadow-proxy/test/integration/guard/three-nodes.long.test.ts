@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import getPort from 'get-port';
-import { Redis } from 'ioredis';
-import { Relay } from '../../../src/local/relay.js';
-import { startKeydb } from '../../../src/local/servers.js';
+import type { Redis } from 'ioredis';
+import { ActiveNodes } from '../../../src/local/active-nodes.js';
 import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
@@ -15,105 +13,52 @@ const PER_BATCH = 20;
 /** At most: not every full resync loses something. */
 const RESYNCS = 20;
 
-interface Mesh {
-  /** Each node is a replica of the two others. */
-  readonly clients: readonly [a: Redis, b: Redis, c: Redis];
-  /** The link between a and c, one relay for each direction. The other links are direct. */
-  readonly link: readonly Relay[];
-}
-
-const linksOf = async (client: Redis): Promise<string[]> =>
-  [...(await client.info('replication')).matchAll(/^master(?:_\d+)?_link_status:(\w+)/gm)].map(([, status]) => status);
-
-const fullSyncsOf = async (client: Redis): Promise<number> =>
-  Number(/^sync_full:(\d+)/m.exec(await client.info('stats'))![1]);
+type Name = 'a' | 'b' | 'c';
+type Mesh = ActiveNodes<Name>;
 
 async function startMesh(t: TestContext): Promise<Mesh> {
-  const [a, b, c] = await Promise.all([0, 1, 2].map(() => getPort({ host: '127.0.0.1', reserve: true })));
-  const toA = await Relay.start({ port: a });
-  const toC = await Relay.start({ port: c });
-  t.after(() => Promise.all([toA.close(), toC.close()]));
-  const clients: Redis[] = [];
-  for (const [port, masters] of [
-    [a, [b, toC.port]],
-    [b, [a, c]],
-    [c, [toA.port, b]],
-  ] as const) {
-    const node = await startKeydb({
-      port,
-      config: {
-        'active-replica': 'yes',
-        'multi-master': 'yes',
-        'repl-backlog-size': BACKLOG_BYTES,
-        'repl-diskless-sync': 'yes',
-        'repl-diskless-sync-delay': 0,
-        // Each key has a modification time of its own.
-        maxmemory: '400mb',
-        'maxmemory-policy': 'volatile-lru',
-        replicaof: masters.map((master) => `127.0.0.1 ${master}`),
-      },
-    });
-    const client = new Redis({ host: '127.0.0.1', port });
-    t.after(async () => {
-      client.disconnect();
-      await node.stop();
-    });
-    clients.push(client);
-  }
-  const mesh: Mesh = { clients: [clients[0], clients[1], clients[2]], link: [toA, toC] };
-  await settle(mesh);
+  const mesh = await ActiveNodes.start<Name>(['a', 'b', 'c'], {
+    backlogBytes: BACKLOG_BYTES,
+    // Each key has a modification time of its own.
+    config: { maxmemory: '400mb', 'maxmemory-policy': 'volatile-lru' },
+  });
+  t.after(() => mesh.stop());
   return mesh;
 }
 
-/** Waits until all links are up, and what was written on each node is on the others. */
-async function settle({ clients }: Mesh): Promise<void> {
-  for (const client of clients) await until(async () => (await linksOf(client)).join() === 'up,up');
-  for (const [i, client] of clients.entries()) {
-    const value = `${Date.now()}-${Math.random()}`;
-    await client.set(`marker:${i}`, value);
-    for (const other of clients) await until(async () => (await other.get(`marker:${i}`)) === value);
-  }
-}
+/** The link between a and c; the others stay. */
+const link = (one: Name, other: Name): boolean => one === 'a' && other === 'c';
 
-async function cut({ clients: [a, , c], link }: Mesh): Promise<void> {
-  for (const way of link) way.down();
-  for (const client of [a, c]) await until(async () => (await linksOf(client)).includes('down'));
-}
+const clientsOf = ({ names, clients }: Mesh): Redis[] => names.map((name) => clients[name]);
 
-async function heal(mesh: Mesh): Promise<void> {
-  for (const way of mesh.link) way.up();
-  await settle(mesh);
-}
+const read = (mesh: Mesh, key: string): Promise<(string | null)[]> =>
+  Promise.all(clientsOf(mesh).map((client) => client.get(key)));
 
-const read = ({ clients }: Mesh, key: string): Promise<(string | null)[]> =>
-  Promise.all(clients.map((client) => client.get(key)));
-
-const countOnAll = async ({ clients }: Mesh, key: string): Promise<void> => {
-  await Promise.all(clients.map((client) => client.pipeline(Array.from({ length: 500 }, () => ['incr', key])).exec()));
+const countOnAll = async (mesh: Mesh, key: string): Promise<void> => {
+  await Promise.all(
+    clientsOf(mesh).map((client) => client.pipeline(Array.from({ length: 500 }, () => ['incr', key])).exec()),
+  );
 };
 
 test('increments on three nodes are exact while no resync is full', async (t) => {
   if (!(await needsKeydb(t))) return;
   const mesh = await startMesh(t);
   await countOnAll(mesh, 'n');
-  await settle(mesh);
+  await mesh.settle();
   assert.deepEqual(await read(mesh, 'n'), ['1500', '1500', '1500'], 'each is applied once');
 
-  await cut(mesh);
+  await mesh.cut(link);
   await countOnAll(mesh, 'n');
   await until(async () => (await read(mesh, 'n')).every((value) => value === '3000'));
-  const before = await Promise.all(mesh.clients.map(fullSyncsOf));
-  await heal(mesh);
-  assert.deepEqual(await Promise.all(mesh.clients.map(fullSyncsOf)), before, 'the resync was partial');
+  assert.deepEqual(await mesh.heal(), { a: 'partial', b: 'partial', c: 'partial' });
   assert.deepEqual(await read(mesh, 'n'), ['3000', '3000', '3000'], 'what came by the third node is not applied again');
 });
 
 test('a full resync of one link: a single writer’s INCR differs permanently, a value written again does not', async (t) => {
   if (!(await needsKeydb(t))) return;
   const mesh = await startMesh(t);
-  const [a] = mesh.clients;
-  await a.pipeline(Array.from({ length: 20_000 }, (_, i) => ['set', `other:${i}`, 'x'.repeat(50)])).exec();
-  await settle(mesh);
+  await mesh.clients.a.pipeline(Array.from({ length: 20_000 }, (_, i) => ['set', `other:${i}`, 'x'.repeat(50)])).exec();
+  await mesh.settle();
   let lost = 0;
   for (let round = 0; round < RESYNCS && lost === 0; round++) {
     const { acknowledged, total } = await writeThroughFullResync(mesh, `incr:${round}`, `set:${round}`);
@@ -133,10 +78,10 @@ async function writeThroughFullResync(
   counter: string,
   key: string,
 ): Promise<{ acknowledged: number; total: number }> {
-  const [a] = mesh.clients;
+  const { a } = mesh.clients;
   let [going, acknowledged, total] = [true, 0, 0];
   await a.set(counter, FIRST);
-  await settle(mesh);
+  await mesh.settle();
   const load = (async () => {
     for (let next = 1; going; next++) {
       const batch = Array.from({ length: PER_BATCH }, () => ['incr', counter]);
@@ -147,14 +92,12 @@ async function writeThroughFullResync(
       await sleep(1);
     }
   })();
-  const before = await fullSyncsOf(a);
-  await cut(mesh);
-  for (let bytes = 0; bytes < 1.5 * BACKLOG_BYTES; bytes += 16_384) await a.set('filler', 'x'.repeat(16_384));
-  for (const way of mesh.link) way.up();
-  await until(async () => (await fullSyncsOf(a)) > before);
+  await mesh.cut(link);
+  const { a: was } = await mesh.heal({ a: 'full', b: 'partial', c: 'full' });
+  assert.equal(was, 'full');
   await sleep(1500);
   going = false;
   await load;
-  await settle(mesh);
+  await mesh.settle();
   return { acknowledged, total };
 }
