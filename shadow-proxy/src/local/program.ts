@@ -53,10 +53,10 @@ async function installed(name: Program['name'], variable: string, file: string):
   if (chosen) {
     const path = chosen.includes('/') ? chosen : onPath(chosen);
     if (path === null || !executable(path)) throw new ServerMissing(`${variable}=${chosen} is not an executable file`);
-    return { name, path, version: await versionOf(path) };
+    return describe(name, path);
   }
   const path = onPath(file);
-  return path === null ? null : { name, path, version: await versionOf(path) };
+  return path === null ? null : describe(name, path);
 }
 
 async function contained(): Promise<Program | null> {
@@ -80,9 +80,10 @@ async function contained(): Promise<Program | null> {
   return null;
 }
 
-async function versionOf(path: string): Promise<string> {
+/** A Valkey says so itself, whichever variable leads to it. */
+async function describe(name: Program['name'], path: string): Promise<Program> {
   const { stdout } = await run(path, ['--version'], { timeout: 10_000 });
-  return parseVersion(stdout);
+  return { name: stdout.startsWith('Valkey ') ? 'valkey' : name, path, version: parseVersion(stdout) };
 }
 
 /** `Redis server v=7.0.15 sha=…`: the same form for Redis, KeyDB and Valkey. */

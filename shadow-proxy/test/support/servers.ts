@@ -1,7 +1,9 @@
 /** The real thing for tests: a Redis, a KeyDB, what is between them, and no leftovers. */
 import type { TestContext } from 'node:test';
+import { continues } from '../../src/command/release.js';
+import { RELEASES } from '../../src/command/releases.js';
+import { COMMANDS } from '../../src/command/table.generated.js';
 import { findKeydb, findRedis, findValkey, type Program } from '../../src/local/program.js';
-import { isSince } from '../../src/upstream/identity.js';
 import { startKeydb, startRedis, startValkey, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
 
 export { makeCertificates, type Certificates } from '../../src/local/certificates.js';
@@ -63,16 +65,27 @@ async function needs(t: TestContext, name: string, find: () => Promise<Program |
   return false;
 }
 
-/** Whether the Redis of the tests has at least this version: what a test expects may depend on it. */
-export const redisSince = async (major: number, minor: number): Promise<boolean> =>
-  isSince((await findRedis()).version, [major, minor]);
+/** Whether the source of the tests has what this release has: what a test expects may depend on it. */
+export const sourceHas = async (name: 'redis' | 'valkey', version: string): Promise<boolean> =>
+  continues(await findRedis(), { name, version });
+
+/** Likewise for a release of Redis; a Valkey has what Redis 7.2 has. */
+export const redisSince = (major: number, minor: number): Promise<boolean> => sourceHas('redis', `${major}.${minor}`);
+
+/** The commands and subcommands that the tables say the source has; one before Redis 7.0 lacks some of them. */
+export async function commandsOfSource(): Promise<ReadonlySet<string>> {
+  const software = await findRedis();
+  const newer = RELEASES.filter((release) => continues(software, release)).flatMap(({ commands }) => commands);
+  const known = COMMANDS.filter(([, sourceArity]) => sourceArity !== 0);
+  return new Set([...known, ...newer].map(([name]) => name));
+}
 
 /**
  * False, with the test skipped, where the Redis of the tests is not that which the tables were made from, 7.0.
  */
 export async function needsRedis70(t: TestContext): Promise<boolean> {
-  const { version } = await findRedis();
+  const { name, version } = await findRedis();
   if (version.startsWith('7.0.')) return true;
-  t.skip(`for Redis 7.0, which the tables were made from: this is ${version}`);
+  t.skip(`for Redis 7.0, which the tables were made from: this is ${name} ${version}`);
   return false;
 }

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { blockOption, handlingOf, namesInRules, refusal } from '../../../src/command/policy.js';
 import { CommandTable } from '../../../src/command/table.js';
 import { LOCAL } from '../../../src/session/handlers/answered-here.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { commandsOfSource, needsKeydb, withServers } from '../../support/servers.js';
 import { find, parse } from '../../support/command-frames.js';
 
 const table = new CommandTable();
@@ -35,16 +35,18 @@ type Entry = readonly [
 test('every command and subcommand of both running servers is in the table', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
-    for (const [server, side] of [
-      [source, 'inSource'],
-      [target, 'inTarget'],
+    const ofTarget = new Set(table.all.filter(({ inTarget }) => inTarget).map(({ name }) => name));
+    for (const [server, known] of [
+      [source, await commandsOfSource()],
+      [target, ofTarget],
     ] as const) {
       const client = new Redis(server.url);
       const entries = (await client.call('COMMAND')) as readonly Entry[];
       client.disconnect();
-      assert.ok(entries.length > 230);
+      assert.ok(entries.length > 200);
       for (const entry of entries.flatMap((entry) => [entry, ...(entry[9] ?? [])])) {
-        assert.equal(table.byName(entry[0].toLowerCase())?.[side], true, entry[0]);
+        const name = entry[0].toLowerCase();
+        assert.ok(known.has(name) && table.byName(name) !== undefined, name);
       }
     }
   });
