@@ -11,6 +11,7 @@ import { usersSeenBy } from '../command/users.js';
 import { COMMANDS } from '../command/table.generated.js';
 import { AskError, Asker, callsOf, clockOf } from '../upstream/asker.js';
 import { clientField } from '../upstream/handshake.js';
+import { modeOf } from '../upstream/identity.js';
 import { isKeydb } from '../upstream/server.js';
 import { NEEDED, notNamed } from '../upstream/server-commands.js';
 import { cacheEndpointOf } from '../plan/elasticache.js';
@@ -70,7 +71,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     version: info.get('redis_version') ?? 'unknown',
     software: softwareOf(info, isKeydb(info)),
     isKeydb: isKeydb(info),
-    mode: info.get('redis_mode') ?? 'unknown',
+    mode: modeOf(info) || 'unknown',
     role: info.get('role') ?? 'unknown',
     opsPerSecond: Math.max(0, (now.commands - before.commands) / seconds - ping.count / seconds),
     cpu: before.cpu === null || now.cpu === null ? null : (now.cpu - before.cpu) / seconds,
@@ -99,8 +100,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     elastiCache: recognise(endpoint, info, await missing(asker, UNAVAILABLE)),
     lacks: await missing(asker, NEEDED),
     // In a cluster, another node takes over the slots, and the plan names any of them.
-    oneNode:
-      endpoint.kind === 'server' && cacheEndpointOf(endpoint.host) === 'node' && info.get('redis_mode') !== 'cluster',
+    oneNode: endpoint.kind === 'server' && cacheEndpointOf(endpoint.host) === 'node' && modeOf(info) !== 'cluster',
     acl: {
       ...(users === null ? { lines: null } : usersSeenBy(users, login)),
       commands: supportedCommands(listed),

@@ -38,10 +38,17 @@ export function identityOf(server: ReadonlyMap<string, string>, replication: Rea
     replId: replication.get('master_replid') ?? '',
     replIdBefore: before === undefined || before === NO_HISTORY ? '' : before,
     role: replication.get('role') ?? '',
-    mode: server.get('redis_mode') ?? '',
+    mode: modeOf(server),
     replicates: host === undefined ? null : `${host}:${port}`,
   };
 }
+
+/**
+ * Valkey since 8.0 has another name for the field, unless `extended-redis-compatibility` is set.
+ * @param server `INFO server`
+ */
+export const modeOf = (server: ReadonlyMap<string, string>): string =>
+  server.get('redis_mode') ?? server.get('server_mode') ?? '';
 
 /** Whether it takes its data from another server, and nothing but that. */
 export const isReplica = ({ role }: Pick<Identity, 'role'>): boolean => role === 'slave' || role === 'replica';

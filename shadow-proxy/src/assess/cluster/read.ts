@@ -8,6 +8,7 @@ import { formatAddress, type Address, type Endpoint } from '../../plan/endpoint.
 import { isError, text } from '../../resp/decode.js';
 import { SLOTS } from '../../route/slot.js';
 import { AskError, Asker } from '../../upstream/asker.js';
+import { modeOf } from '../../upstream/identity.js';
 import { parseInfo } from '../../upstream/info.js';
 import { nodesOf, type ListedNode } from '../../upstream/slots.js';
 import type { ClusterFacts, MasterFacts } from './facts.js';
@@ -29,7 +30,7 @@ export interface FoundCluster {
 export async function findCluster(endpoint: Endpoint): Promise<FoundCluster | null> {
   const asker = await Asker.connect(endpoint);
   try {
-    if ((await asker.info('server')).get('redis_mode') !== 'cluster') return null;
+    if (modeOf(await asker.info('server')) !== 'cluster') return null;
     const state = parseInfo(text(await asker.must('CLUSTER', 'INFO'))).get('cluster_state') ?? 'unknown';
     return foundIn(await nodesAt(asker), state, endpoint);
   } finally {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { continues, softwareOf } from '../../../src/command/release.js';
-import { isSince, tooOld } from '../../../src/upstream/identity.js';
+import { identityOf, isSince, tooOld } from '../../../src/upstream/identity.js';
 
 test('a server that is older than 6.2 is refused by its version, with what to do', () => {
   assert.match(tooOld('source', '6.0.16')!, /the source is Redis 6\.0\.16.*oldest.*6\.2.*upgrade the source first/);
@@ -12,6 +12,12 @@ test('a server that is older than 6.2 is refused by its version, with what to do
     ['7.0.15', '7.2', '7.10.1', '8.0.0'].map((version) => isSince(version, [7, 2])),
     [false, true, true, true],
   );
+});
+
+test('a cluster is seen by the name that each server gives its mode', () => {
+  for (const field of ['redis_mode', 'server_mode'])
+    assert.equal(identityOf(new Map([[field, 'cluster']]), new Map()).mode, 'cluster', field);
+  assert.equal(identityOf(new Map(), new Map()).mode, '');
 });
 
 test('Valkey has its own version, and what Redis 7.2 had', () => {
