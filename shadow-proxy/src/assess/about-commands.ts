@@ -33,10 +33,14 @@ const BUNDLED: Readonly<Record<string, { readonly types: RegExp; readonly comman
   bf: { types: /^(MBbloom|CMSk|TopK|TDIS)/, commands: /^(bf|cf|cms|topk|tdigest)\./ },
 };
 
+/** The engine of EVAL, which Valkey 9.1 lists as a module. */
+const VALKEY_SCRIPTS = 'lua';
+
 /** What a source holds that KeyDB cannot: keys of other types, and modules of which that is to be feared. */
 export function modules({ sources }: Question): Finding[] {
   const found: Finding[] = [];
-  for (const { label, version, modules: loaded, calls, keySample } of sources) {
+  for (const { label, version, software, modules: listed, calls, keySample } of sources) {
+    const loaded = software.name === 'valkey' ? listed.filter((name) => name !== VALKEY_SCRIPTS) : listed;
     const types = [...keySample.foreignTypes];
     if (types.length > 0)
       found.push({

@@ -241,6 +241,9 @@ test('a module that a Redis 8 brings is no reason against it while nobody uses i
   ]);
   const calls = new Map([['vadd', 2]]);
   assert.equal(judge([{ cpu: 0.9, version: '8.0.2', modules: ['vectorset'], calls }]).conclusion, 'no-go');
+  const valkey = { cpu: 0.9, software: { name: 'valkey', version: '9.1.2' }, modules: ['lua'] } as const;
+  assert.deepEqual(weights(judge([valkey]).findings, 'modules'), []);
+  assert.deepEqual(weights(judge([{ ...valkey, modules: ['lua', 'search'] }]).findings, 'modules'), ['no-go']);
   assert.deepEqual(weights(judge([{ cpu: 0.9, version: '6.0.16' }]).findings, 'version'), ['no-go']);
   assert.deepEqual(weights(judge([{ cpu: 0.9, version: '6.2.14' }]).findings, 'version'), []);
 });
