@@ -225,6 +225,11 @@ export class Server {
     return name === 'redis' && compareVersions(version, '7.4') >= 0 ? 'redis' : null;
   }
 
+  /** Whether the length behind an element of a listpack uses all its bits; other servers take that for damage. */
+  get fullBacklengths(): boolean {
+    return this.software?.name === 'valkey' && compareVersions(this.software.version, '9.1') >= 0;
+  }
+
   /** Whether XREADGROUP, XCLAIM and XAUTOCLAIM create the consumer that they name, whatever they find. */
   get createsConsumers(): boolean {
     return isSince(this.version, [7, 2]);

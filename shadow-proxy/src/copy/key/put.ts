@@ -33,10 +33,12 @@ export interface Taker {
   readonly countsEntries: boolean;
   /** How it writes TTLs of fields; null where it has none. */
   readonly fieldTtlForm: FieldTtlForm | null;
+  /** Whether it lays out listpacks as Valkey does since 9.1. */
+  readonly fullBacklengths: boolean;
 }
 
 /** What any supported server takes. */
-const ANY: Taker = { version: '0', countsEntries: false, fieldTtlForm: null };
+const ANY: Taker = { version: '0', countsEntries: false, fieldTtlForm: null, fullBacklengths: false };
 
 /** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
 export interface Put<K> {
@@ -120,7 +122,11 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker
   const size = repackHash(payload, version, RDB_VERSION, repacked);
   const timed = form !== null && mayExpireFields(payload);
   const target = STREAMS.has(payload[0]) ? streamVersionOf(taker) : RDB_VERSION;
-  const restored = timed ? withFieldTtls(payload, form) : size > 0 ? null : transcode(payload, target, version);
+  const restored = timed
+    ? withFieldTtls(payload, form)
+    : size > 0
+      ? null
+      : transcode(payload, target, version, taker.fullBacklengths);
   to.raw(RESTORE).argument(name).raw(FOR_EVER);
   if (restored === null) to.argument(repacked, 0, size);
   else to.argument(restored);

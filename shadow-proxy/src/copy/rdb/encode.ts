@@ -7,12 +7,13 @@ import { Writer } from './writer.js';
 /**
  * A DUMP payload that servers reading RDB `version` (6 to 12) restore, in plain encodings: the server chooses its
  * own when it loads them. What the version cannot say about a stream (counters, active times) is left out.
+ * @param fullBacklengths whether the servers are Valkey 9.1 or later, which lay out listpacks in their own way
  * @throws {TranscodeError} `TARGET` when the version has no streams, or no expiry of hash fields, and the value does
  */
-export function encodeDump(value: Value, version: number): Buffer {
+export function encodeDump(value: Value, version: number, fullBacklengths = false): Buffer {
   checkTarget(version);
   const to = new Writer();
-  writeValue(to, value, version);
+  writeValue(to, value, version, fullBacklengths);
   return to.finish(version);
 }
 
@@ -26,7 +27,7 @@ export function checkTarget(version: number): void {
   );
 }
 
-function writeValue(to: Writer, value: Value, version: number): void {
+function writeValue(to: Writer, value: Value, version: number, fullBacklengths: boolean): void {
   switch (value.type) {
     case 'string':
       to.u8(WRITTEN.string);
@@ -41,7 +42,7 @@ function writeValue(to: Writer, value: Value, version: number): void {
       return writeZset(to, value, version);
     case 'stream':
       if (version < SINCE.streams) refuse('stream', `RDB ${version} has no streams`);
-      return writeStream(to, value, version);
+      return writeStream(to, value, version, fullBacklengths);
   }
 }
 

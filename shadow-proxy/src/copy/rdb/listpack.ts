@@ -60,7 +60,9 @@ export class Listpack implements Elements {
     const start = from.at;
     const element = this.#content();
     const size = from.at - start;
-    for (let left = backlengthSize(size) - 1, mark = 0; left >= 0; left--, mark = 128) {
+    // Zero, where it is a byte longer than it need be.
+    const full = from.bytes[from.at] !== 0;
+    for (let left = backlengthSize(size, full) - 1, mark = 0; left >= 0; left--, mark = 128) {
       if (from.u8() !== (((size >>> (7 * left)) & 127) | mark))
         from.fail('listpack element with a wrong length at its back');
     }
@@ -94,13 +96,15 @@ export class Listpack implements Elements {
 
 /**
  * How many bytes the length at the back of an element takes: seven bits in each, the highest first, every byte but
- * the first marked with 128. The odd limits are those of Redis.
+ * the first marked with 128.
+ * @param full whether all bits are used, as by Valkey 9.1; Redis takes one byte more where they would all be set
  */
-function backlengthSize(size: number): number {
+function backlengthSize(size: number, full: boolean): number {
   if (size <= 127) return 1;
-  if (size < 16383) return 2;
-  if (size < 2097151) return 3;
-  return size < 268435455 ? 4 : 5;
+  const limit = full ? size : size + 1;
+  if (limit <= 16383) return 2;
+  if (limit <= 2097151) return 3;
+  return limit <= 268435455 ? 4 : 5;
 }
 
 /** Builds a listpack. Strings stay strings even if they look like numbers: readers do not tell them apart. */
@@ -108,6 +112,9 @@ export class ListpackWriter {
   readonly #parts: Buffer[] = [];
   #bytes = HEADER;
   #count = 0;
+
+  /** @param full of `backlengthSize`: a server refuses the other form */
+  constructor(private readonly full = false) {}
 
   /** How long the listpack would be if it ended here. */
   get size(): number {
@@ -145,7 +152,7 @@ export class ListpackWriter {
 
   #push(...element: Buffer[]): void {
     const size = element.reduce((sum, part) => sum + part.length, 0);
-    const back = Buffer.alloc(backlengthSize(size));
+    const back = Buffer.alloc(backlengthSize(size, this.full));
     for (let i = 0; i < back.length; i++)
       back[i] = ((size >>> (7 * (back.length - 1 - i))) & 127) | (i === 0 ? 0 : 128);
     this.#parts.push(...element, back);

@@ -15,7 +15,7 @@ const ZERO: StreamId = { ms: 0n, seq: 0n };
  * Writes a stream in the newest form that the version has and the value can fill. Counters that are not known are
  * left to the target, which estimates them when they are absent.
  */
-export function writeStream(to: Writer, value: StreamValue, version: number): void {
+export function writeStream(to: Writer, value: StreamValue, version: number, fullBacklengths: boolean): void {
   const { counters } = value;
   const generation = !counters || version < SINCE.streamCounters ? 1 : version < SINCE.activeTime ? 2 : 3;
   to.u8([WRITTEN.stream, WRITTEN.stream2, WRITTEN.stream3][generation - 1]);
@@ -23,7 +23,7 @@ export function writeStream(to: Writer, value: StreamValue, version: number): vo
   to.length(nodes.length);
   for (const node of nodes) {
     to.string(idBytes(node[0].id));
-    to.string(encodeNode(node));
+    to.string(encodeNode(node, fullBacklengths));
   }
   to.length(value.entries.length);
   to.id(value.lastId);
@@ -66,10 +66,10 @@ function sameFields({ fields }: StreamEntry, { fields: common }: StreamEntry): b
 }
 
 /** The layout is described at `readNode`. The first entry lends its ID and its fields to the node. */
-function encodeNode(entries: readonly StreamEntry[]): Buffer {
+function encodeNode(entries: readonly StreamEntry[], fullBacklengths: boolean): Buffer {
   const [first] = entries;
   const { id: master, fields: common } = first;
-  const pack = new ListpackWriter();
+  const pack = new ListpackWriter(fullBacklengths);
   pack.integer(BigInt(entries.length));
   pack.integer(0n);
   pack.integer(BigInt(common.length / 2));

@@ -19,13 +19,21 @@ export type * from './value.js';
  * damaged encoding may crash on it.
  * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10
  * @param version of the payload, where the footer was checked already
+ * @param fullBacklengths of `encodeDump`
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the target cannot hold the value
  */
-export function transcode(payload: Buffer, targetVersion = 9, version = checkFooter(payload)): Buffer {
+export function transcode(
+  payload: Buffer,
+  targetVersion = 9,
+  version = checkFooter(payload),
+  fullBacklengths = false,
+): Buffer {
   checkTarget(targetVersion);
   const repacked = repackHash(payload, version, targetVersion, packed);
   if (repacked > 0) return Buffer.from(packed.subarray(0, repacked));
   const { type, value, valueEnd } = openDump(payload, version);
+  // Its bytes may be a listpack's of Redis.
+  if (fullBacklengths && value.type === 'stream') return encodeDump(value, targetVersion, true);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
 }
 

@@ -73,6 +73,25 @@ test('an element of a listpack takes as few bytes as it can, and its length at i
   }
 });
 
+test('a length at the back of an element may use all its bits, as of Valkey 9.1', () => {
+  for (const [length, back] of [
+    [16_377, '7ffe'],
+    [16_378, '7fff'],
+    [16_379, '018080'],
+    [2_097_146, '7fffff'],
+    [2_097_147, '01808080'],
+  ] as const) {
+    const pack = new ListpackWriter(true);
+    pack.string(Buffer.alloc(length, 'x'));
+    const bytes = pack.finish();
+    assert.equal(bytes.toString('hex', 6 + 5 + length), `${back}ff`);
+    const set = new Writer();
+    set.u8(20);
+    set.string(bytes);
+    assert.deepEqual(decodeDump(set.finish(80)), { type: 'set', members: [Buffer.alloc(length, 'x')] });
+  }
+});
+
 test('a listpack of more elements than can be counted does not tell how many', () => {
   const pack = new ListpackWriter();
   for (let i = 0; i < 65_535; i++) pack.integer(1n);
