@@ -190,8 +190,9 @@ export class Adjudicator implements Verdicts {
       case 'allowed':
         counters.compared++;
         increment(counters.allowed, verdict.rule);
-        // An allowed difference of a write has left different data behind; so has an eviction.
-        if (pair.writes || verdict.rule === 'evicted') this.#suspectKeys(pair, verdict.rule);
+        // An allowed difference of a write has left different data behind, but for digits; so has an eviction.
+        if ((pair.writes && verdict.rule !== 'score-form') || verdict.rule === 'evicted')
+          this.#suspectKeys(pair, verdict.rule);
         return;
       case 'inconclusive':
         increment(counters.inconclusive, verdict.reason);
