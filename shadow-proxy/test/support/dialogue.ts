@@ -33,10 +33,14 @@ const masked = (frame: string): string =>
     .replace(/\bid=\d+/g, 'id=(id)')
     .replace(/\b(l?addr)=\S+/g, '$1=(address)');
 
+/** A reply to HELLO, as of a server without modules: the proxy names none, a Valkey 9.1 its Lua, a Redis 8 its own. */
+const withoutModules = (frame: string): string => frame.replace(/(\$7\r\nmodules\r\n)\*[1-9].*$/s, '$1*0');
+
 /** Asserts that the proxy answers each dialogue as Redis does; `redis` must not be a server behind the proxy. */
 export async function assertSame(proxy: number, redis: number, dialogues: readonly (readonly Line[])[]): Promise<void> {
   for (const lines of dialogues) {
-    const [got, expected] = [await answers(proxy, lines), await answers(redis, lines)];
+    const got = await answers(proxy, lines);
+    const expected = (await answers(redis, lines)).map(withoutModules);
     const shown = lines.map((line) =>
       Buffer.isBuffer(line) ? JSON.stringify(line.toString('latin1')).slice(0, 80) : line.join(' ').slice(0, 80),
     );

@@ -10,6 +10,7 @@ import { isSince } from '../../upstream/identity.js';
 import { CLIENT, isName, refusalOfName } from './client-command.js';
 import { answerCluster, ANSWERED_BY_FACE } from './cluster.js';
 import type { CommandContext } from '../context.js';
+import { refuseNested } from './nested.js';
 import { plain } from './plain.js';
 import { databaseOf } from './exec.js';
 import { Transaction } from './transaction.js';
@@ -211,7 +212,7 @@ const quit: Handler = (context) => {
 
 const multi: Handler = (context) => {
   if (context.parser.argc !== 1) return arity(context);
-  if (context.client.transaction !== null) return context.reply(error('ERR MULTI calls can not be nested'));
+  if (context.client.transaction !== null) return refuseNested(context, 'multi');
   context.client.begin(new Transaction(context));
   context.reply(OK);
 };

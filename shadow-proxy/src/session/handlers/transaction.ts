@@ -14,6 +14,7 @@ import { Exec, type OwnReply } from './exec.js';
 import { carryOut, perform } from './regional.js';
 import { crossing } from './split.js';
 import { CROSSSLOT } from '../cluster-face.js';
+import { refuseInMulti } from './nested.js';
 
 const QUEUED = simple('QUEUED');
 /** What a queued command takes beside its bytes, about. */
@@ -81,8 +82,7 @@ export class Transaction implements OpenTransaction {
     const { context } = this;
     const { parser } = context;
     if (this.#isMalformed(spec)) return;
-    if (spec.name === 'save' && !this.#authorityIsKeydb)
-      return context.refuse('ERR Command not allowed inside a transaction');
+    if (spec.name === 'save' && !this.#authorityIsKeydb) return refuseInMulti(context, 'save');
     const loads = spec.name === 'script|load';
     // The other server is given the text when it is to run it.
     if (loads) context.clients.sequencer.scripts.learn(context.argument(2));

@@ -5,13 +5,14 @@
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
 import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../../pipeline/transaction.js';
-import { encodeCommand, error, OK } from '../../resp/encode.js';
+import { encodeCommand, OK } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import { notAllowed, rewrittenIn } from './regional.js';
 import { routeKeys } from '../routing.js';
 import { crossing } from './split.js';
 import type { Watching } from '../client-state.js';
 import type { CommandContext } from '../context.js';
+import { refuseNested } from './nested.js';
 
 export class Watch implements Watching {
   /** The keys' workloads, and how often each had changed its stage. */
@@ -160,7 +161,7 @@ export class Watch implements Watching {
 /** WATCH is the command at hand. */
 export function watch(context: CommandContext): void {
   if (context.parser.argc < 2) return context.refuse("ERR wrong number of arguments for 'watch' command");
-  if (context.client.transaction !== null) return context.reply(error('ERR WATCH inside MULTI is not allowed'));
+  if (context.client.transaction !== null) return refuseNested(context, 'watch');
   if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
   const { clients } = context;
   const { router, table, lanes } = clients.sequencer;
