@@ -8,7 +8,7 @@ import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
 import { startCpuClock } from '../../support/cpu.js';
 import { startRig } from '../../support/rig.js';
-import { makeCertificates } from '../../support/servers.js';
+import { makeCertificates, sourceHas } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire, withWire } from '../../support/wire.js';
@@ -21,7 +21,7 @@ describe('the wire', { skip }, () => {
   const beside = besideRedis();
   const { same } = beside;
 
-  test('inline commands', () =>
+  test('inline commands', async () =>
     same([
       [
         raw('PING\r\n'),
@@ -34,7 +34,8 @@ describe('the wire', { skip }, () => {
       ],
       [raw('MULTI\r\n'), raw('INCR counter\n'), raw('EXEC\r\n'), raw('HELLO 3\r\n'), raw('DEL counter inline\r\n')],
       [raw('SET a "unbalanced\r\n'), raw('PING\r\n')],
-      [raw("ECHO 'x'y\r\n")],
+      // Valkey 9.1 takes it for one word.
+      ...((await sourceHas('valkey', '9.1')) ? [] : [[raw("ECHO 'x'y\r\n")]]),
       [raw(`ECHO ${'x'.repeat(70_000)}`)],
     ]));
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { startKeydb, startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { RequestParser } from '../../../src/resp/request.js';
 import { ProtocolError } from '../../../src/resp/scan.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, sourceHas } from '../../support/servers.js';
 import { cut, cuts } from '../../unit/resp/streams.js';
 
 let redis: LocalServer;
@@ -142,8 +142,15 @@ const CASES: readonly string[] = [
   `*${'a'.repeat(70000)}`,
 ];
 
+// What Valkey reads in its own way: from 8.1 on the byte 255 in a line is a blank, from 9.1 on quotes may end within a
+// word, and the line of a count or length ends with both bytes.
+const [blanks, joins] = await Promise.all([sourceHas('valkey', '8.1'), sourceHas('valkey', '9.1')]);
+const OF_VALKEY = new Set(
+  joins ? ['*1\rX$1\r\nx\r\n', '*1\r\n$1\rXxXX', '"x"y\r\n', "'x'y\r\n", 'xx "a"\v"b"\r\n'] : [],
+);
+
 test('malformed input is refused where Redis refuses it, with its own text, however it is split', async () => {
-  for (const text of CASES) {
+  for (const text of CASES.filter((each) => !OF_VALKEY.has(each))) {
     const bytes = Buffer.from(text, 'latin1');
     const expected = (await answer(redis, bytes)).toString('latin1');
     const name = JSON.stringify(text.slice(0, 60));
@@ -168,14 +175,12 @@ test('arbitrary near misses of RESP get what Redis answers', async () => {
       '\r\n',
       '\r\n',
       '\n',
-      '\r',
       ' ',
-      '"',
-      "'",
       '\\',
       'x',
       'y',
-      '\xff',
+      ...(blanks ? [] : ['\xff']),
+      ...(joins ? [] : ['\r', '"', "'"]),
     ),
     fc.constantFrom('*1\r\n', '*2\r\n', '$1\r\nx\r\n', '$2\r\nyx\r\n', '$0\r\n\r\n', '\\x41', 'yyy\r\n'),
   );
