@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
+import { COMMANDS } from '../../../src/command/table.generated.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { APP_USER, drive } from './driver.js';
 import { Generator } from './generator.js';
@@ -46,11 +47,19 @@ async function withRedis(body: (server: LocalServer) => Promise<void>): Promise<
   }
 }
 
-test('every reading and writing command of the server is sent, and succeeds', async (t) => {
+/** What a release after Redis 7.0 added: KeyDB has none of it, and each has tests of its own. */
+const OF_REDIS_70 = new Set(COMMANDS.filter(([, sourceArity]) => sourceArity !== 0).map(([name]) => name));
+
+test('every reading and writing command that the server has of Redis 7.0 is sent, and succeeds', async (t) => {
   await withRedis(async (server) => {
     const client = new Redis({ port: server.port, protocol: 2 });
     t.after(() => client.disconnect());
-    const commands = (await client.call('COMMAND')) as [string, number, string[]][];
+    const listed = (await client.call('COMMAND')) as [string, number, string[]][];
+    const commands = listed.filter(
+      ([name, , flags]) => (flags.includes('readonly') || flags.includes('write')) && !LEFT_OUT.has(name),
+    );
+    const newer = commands.flatMap(([name]) => (OF_REDIS_70.has(name) ? [] : [name]));
+    if (newer.length > 0) t.diagnostic(`NOT SENT, being newer than Redis 7.0: ${newer.join(' ')}`);
     const succeeded = new Set<string>();
     const totals = { operations: 0, transactions: 0, vanished: 0 };
     let missing: string[] = [];
@@ -62,12 +71,7 @@ test('every reading and writing command of the server is sent, and succeeds', as
       assert.deepEqual(report.violations, [], `seed ${report.seed}`);
       for (const what of ['operations', 'transactions', 'vanished'] as const) totals[what] += report[what];
       for (const [name, { ok }] of report.commands) if (ok > 0) succeeded.add(name.split(' ')[0].toLowerCase());
-      missing = commands
-        .filter(
-          ([name, , flags]) =>
-            (flags.includes('readonly') || flags.includes('write')) && !LEFT_OUT.has(name) && !succeeded.has(name),
-        )
-        .map(([name]) => name);
+      missing = commands.map(([name]) => name).filter((name) => OF_REDIS_70.has(name) && !succeeded.has(name));
       if (missing.length === 0) break;
     }
     assert.deepEqual(missing, []);
