@@ -331,6 +331,8 @@ export class Session implements CommandContext, ConnectedClient {
   end(): void {
     const { client } = this;
     this.#closing = true;
+    // What else it sends is dropped.
+    this.flow.readOn();
     client.subscriptions?.close();
     this.flow.atEnd(() => {
       setImmediate(() => client.socket.end());
