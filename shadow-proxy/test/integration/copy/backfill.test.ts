@@ -133,14 +133,20 @@ test('what clients do to the keys while they are copied is on both servers', asy
   });
 });
 
+/** 60 hashes that expire after 900 ms, among 3,000 keys that stay. @returns the names of the hashes */
+async function fillWithExpiring({ client, source: of }: Rig): Promise<string[]> {
+  const source = client({ of });
+  const [names, others] = [60, 3_000].map((count) => Array.from({ length: count }, (_, i) => `${count}:${i}`));
+  await Promise.all(others.map((name) => source.set(name, 'v')));
+  await Promise.all(names.map((name) => source.hset(name, 'old', 'v')));
+  await Promise.all(names.map((name) => source.pexpire(name, 900)));
+  return names;
+}
+
 test('a key that expires before it is copied is not left on a target that was empty', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async (rig) => {
-    const source = rig.client({ of: rig.source });
-    const [names, others] = [60, 3_000].map((count) => Array.from({ length: count }, (_, i) => `${count}:${i}`));
-    await Promise.all(others.map((name) => source.set(name, 'v')));
-    await Promise.all(names.map((name) => source.hset(name, 'old', 'v')));
-    await Promise.all(names.map((name) => source.pexpire(name, 900)));
+    const names = await fillWithExpiring(rig);
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
     assert.equal(await rig.client({ of: rig.target }).dbsize(), 0);
     ask(rig, { kind: 'backfill', limits: { keysPerSecond: 1_000 } });
@@ -157,10 +163,7 @@ test('a key that expires before it is copied, and is written again behind the sc
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const source = rig.client({ of: rig.source });
-    const [names, others] = [60, 3_000].map((count) => Array.from({ length: count }, (_, i) => `${count}:${i}`));
-    await Promise.all(others.map((name) => source.set(name, 'v')));
-    await Promise.all(names.map((name) => source.hset(name, 'old', 'v')));
-    await Promise.all(names.map((name) => source.pexpire(name, 900)));
+    const names = await fillWithExpiring(rig);
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
     // The mirror has these without the time to live that it knows nothing of.
     await Promise.all(names.map((name) => rig.client().hset(name, 'first', 'v')));
