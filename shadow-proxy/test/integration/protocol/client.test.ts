@@ -2,18 +2,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { findKeydb } from '../../../src/local/program.js';
-import { sourceHas } from '../../support/servers.js';
+import { skipBefore70, sourceHas } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire } from '../../support/wire.js';
 
+const before70 = await skipBefore70();
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
 describe('CLIENT', { skip }, () => {
   const beside = besideRedis();
   const { same } = beside;
 
-  test('each subcommand, and what is wrong with it, as Redis says it', async () =>
+  test('each subcommand, and what is wrong with it, as Redis says it', { skip: before70 }, async () =>
     same([
       [
         ['CLIENT', 'GETNAME'],
@@ -90,7 +91,8 @@ describe('CLIENT', { skip }, () => {
         ['CLIENT', 'GETNAME', 'x'],
         ['EXEC'],
       ],
-    ]));
+    ]),
+  );
 
   test('what a client asks for that no server knows counts for neither', async () => {
     const wire = await beside.rig.wire();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startKeydb, startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { findKeydb } from '../../../src/local/program.js';
+import { skipBefore70 } from '../../support/servers.js';
 import { startTestShard, type TestShard } from '../../support/shard.js';
 import { Wire, withWire } from '../../support/wire.js';
 import { assertSame, type Line } from '../../support/dialogue.js';
@@ -26,6 +27,7 @@ async function tearDown(stage: Stage | undefined): Promise<void> {
   await Promise.all((stage?.servers ?? []).map((server) => server.stop()));
 }
 
+const before70 = await skipBefore70();
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const GET_PROTOCOL: Line[] = [
   ['SET', 'h', 'x'],
@@ -98,7 +100,7 @@ describe('where no password is needed', { skip }, () => {
       [['HELLO', 'AUTH', 'app', 'pw']],
     ]));
 
-  test('AUTH', () =>
+  test('AUTH', { skip: before70 }, () =>
     same([
       [
         ['AUTH'],
@@ -132,7 +134,8 @@ describe('where no password is needed', { skip }, () => {
         ['RESET'],
       ],
       [['AUTH', Buffer.from([255, 254, 0]), Buffer.from([128, 13, 10])], ['AUTH', 'app', ''], ['PING']],
-    ]));
+    ]),
+  );
 
   test('SELECT', () =>
     same([
@@ -270,7 +273,7 @@ describe('where a password is needed', { skip }, () => {
   const same = (dialogues: readonly (readonly Line[])[]): Promise<void> =>
     assertSame(stage.shard.port, stage.twin.port, dialogues);
 
-  test('nothing is done before AUTH', () =>
+  test('nothing is done before AUTH', { skip: before70 }, () =>
     same([
       [
         ['PING'],
@@ -329,7 +332,8 @@ describe('where a password is needed', { skip }, () => {
         ['GET', 'none'],
         ['ACL', 'WHOAMI'],
       ],
-    ]));
+    ]),
+  );
 
   test('the limits of Redis for who has not logged in', () =>
     same([

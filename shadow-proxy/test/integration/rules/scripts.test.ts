@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { answers } from '../../support/dialogue.js';
 import { until } from '../../support/shard.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, redisSince } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
 test('a script that fails keeps its earlier writes on both servers', async (t) => {
@@ -15,7 +15,7 @@ test('a script that fails keeps its earlier writes on both servers', async (t) =
     const failing =
       "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2]) return redis.call('LPUSH', KEYS[1], 'x')";
     for (let i = 0; i < 20; i++)
-      assert.match(await proxy.ask('EVAL', failing, 2, `f:${i}`, 'f:count', i), /^-WRONGTYPE/);
+      assert.match(await proxy.ask('EVAL', failing, 2, `f:${i}`, 'f:count', i), /^-.*WRONGTYPE/);
     const own = "redis.call('HSET', KEYS[1], 'a', 1) return redis.error_reply('OWN stop here')";
     assert.match(await proxy.ask('EVAL', own, 1, 'f:own'), /OWN stop here/);
     await assertEqual();
@@ -37,7 +37,7 @@ test('what a script did that does not do the same twice is copied', async (t) =>
       "return redis.call('SPOP', 's', 3)",
       "local key = KEYS[1]; return redis.call('SET', key, redis.call('TIME')[2])",
       "return redis.call('XADD', KEYS[3], '*', 'f', 'v')",
-      "return redis.call('EXPIRE', KEYS[1], 100, 'NX')",
+      ...((await redisSince(7, 0)) ? ["return redis.call('EXPIRE', KEYS[1], 100, 'NX')"] : []),
     ];
     for (const [i, script] of scripts.entries()) {
       for (let n = 0; n < 10; n++) {
