@@ -60,7 +60,7 @@ async function withClient<T>(server: LocalServer, body: (client: Redis) => Promi
 test('a Redis answers as soon as it has started, and stop leaves neither process nor file', async () => {
   const server = await startRedis();
   assert.equal(await withClient(server, (client) => client.ping()), 'PONG');
-  assert.match(server.label, /^Redis \d+\.\d+/);
+  assert.match(server.label, /^(Redis|Valkey) \d+\.\d+/);
   const { pid, dir } = server;
   await server.stop();
   await server.stop();
@@ -212,7 +212,7 @@ test('without KeyDB a stand-in runs and is named', async () => {
   await withEnvironment({ PATH: '/nowhere', KEYDB_SERVER: '', VALKEY_SERVER: '', REDIS_SERVER: path }, async () => {
     const target = await startTarget();
     try {
-      assert.equal(target.standIn, `redis ${target.program.version}`);
+      assert.match(target.standIn!, new RegExp(`^(redis|valkey) ${target.program.version}$`));
     } finally {
       await target.stop();
     }
