@@ -7,6 +7,7 @@ import { openDump } from './decode.js';
 import { checkTarget, encodeDump } from './encode.js';
 import { checkFooter, FOOTER, seal } from './footer.js';
 import { MAX_REPACKED, repackHash } from './repack.js';
+import { VALKEY_VERSIONS } from './types.js';
 
 export { decodeDump, openString } from './decode.js';
 export { encodeDump } from './encode.js';
@@ -32,8 +33,9 @@ export function transcode(
   const repacked = repackHash(payload, version, targetVersion, packed);
   if (repacked > 0) return Buffer.from(packed.subarray(0, repacked));
   const { type, value, valueEnd } = openDump(payload, version);
-  // Its bytes may be a listpack's of Redis.
-  if (fullBacklengths && value.type === 'stream') return encodeDump(value, targetVersion, true);
+  // Its listpacks may have the form of Redis, or of Valkey, that the target refuses.
+  if (value.type === 'stream' && (fullBacklengths || VALKEY_VERSIONS.includes(version)))
+    return encodeDump(value, targetVersion, fullBacklengths);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Crc64 } from '../../../src/copy/rdb/crc64.js';
 import { ListpackWriter } from '../../../src/copy/rdb/listpack.js';
-import { decodeDump, encodeDump, openString, type StreamValue } from '../../../src/copy/rdb/transcode.js';
+import { decodeDump, encodeDump, openString, transcode, type StreamValue } from '../../../src/copy/rdb/transcode.js';
 import { Writer } from '../../../src/copy/rdb/writer.js';
 import { seal } from '../../integration/rdb/seal.js';
 
@@ -90,6 +90,22 @@ test('a length at the back of an element may use all its bits, as of Valkey 9.1'
     set.string(bytes);
     assert.deepEqual(decodeDump(set.finish(80)), { type: 'set', members: [Buffer.alloc(length, 'x')] });
   }
+});
+
+test('a stream of Valkey reaches another server in the form of that', () => {
+  const value: StreamValue = {
+    type: 'stream',
+    entries: [{ id: { ms: 1n, seq: 1n }, fields: [Buffer.from('f'), Buffer.alloc(16_378, 'x')] }],
+    lastId: { ms: 1n, seq: 1n },
+    counters: { maxDeletedId: { ms: 0n, seq: 0n }, entriesAdded: 1n },
+    groups: [],
+  };
+  const [redis, valkey] = [encodeDump(value, 11), encodeDump(value, 11, true)];
+  assert.notDeepEqual(redis, valkey);
+  const ofValkey = seal(valkey.subarray(0, -FOOTER), 80);
+  assert.deepEqual(transcode(ofValkey, 11), redis);
+  assert.deepEqual(transcode(ofValkey, 11, 80, true), valkey);
+  assert.deepEqual(transcode(redis, 11, 11, true), valkey);
 });
 
 test('a listpack of more elements than can be counted does not tell how many', () => {
