@@ -4,7 +4,8 @@ import { Counters, type GrowOnlyCounter, type Limiter } from '../../counters/src
 import { ioredisStore } from '../../counters/src/ioredis.js';
 import { ofEach } from '../../shadow-proxy/src/local/active-nodes.js';
 import { ownDriver } from './driver.js';
-import { clientOf, NOTHING, onEach, takeMany, type Driven, type Name, type Place } from './place.js';
+import type { Name } from './mesh.js';
+import { clientOf, NOTHING, onEach, takeMany, type Driven, type Place } from './place.js';
 
 /** A layout in one round. */
 export interface Layout {

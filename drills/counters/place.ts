@@ -1,17 +1,13 @@
 /** Where a round takes place, and who drives the commands of one node. */
 import type { Redis } from 'ioredis';
-import type { ActiveNodes } from '../../shadow-proxy/src/local/active-nodes.js';
+import type { Mesh, Name } from './mesh.js';
 import type { Proxies } from './proxies.js';
-
-/** The first two, or all three. */
-export const NAMES = ['a', 'b', 'c'] as const;
-export type Name = (typeof NAMES)[number];
 
 /** Sends `times` of a command to a node. @returns how many were acknowledged */
 export type Driver = (port: number, times: number, command: readonly string[]) => Promise<number>;
 
 export interface Place {
-  readonly mesh: ActiveNodes<Name>;
+  readonly mesh: Mesh;
   /** In front of the nodes. */
   readonly proxies: Proxies;
   /** Before all keys of the round. */

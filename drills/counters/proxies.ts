@@ -7,7 +7,7 @@ import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
 import { ofEach } from '../../shadow-proxy/src/local/active-nodes.js';
 import { startRedis, type LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
-import type { Name, Place } from './place.js';
+import type { Mesh, Name } from './mesh.js';
 
 export class Proxies {
   private constructor(
@@ -17,7 +17,7 @@ export class Proxies {
     private readonly directory: string,
   ) {}
 
-  static async start({ names, nodes }: Place['mesh']): Promise<Proxies> {
+  static async start({ names, nodes }: Mesh): Promise<Proxies> {
     const directory = await mkdtemp(join(tmpdir(), 'drill-proxies-'));
     // What a proxy is to leave; nothing is in it.
     const source = await startRedis();

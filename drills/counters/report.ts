@@ -1,7 +1,7 @@
 /** What the rounds have shown: a table, and whether it is what is promised. Pure. */
 import Table from 'cli-table3';
 import { EXACT, LIMIT } from './layouts.js';
-import { NAMES, type Name } from './place.js';
+import { NAMES, type Name } from './mesh.js';
 import { SITUATIONS, type Outcome, type Situation } from './rounds.js';
 
 /** Least and most over the rounds. */

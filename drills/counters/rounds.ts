@@ -5,7 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Heal } from '../../shadow-proxy/src/local/active-nodes.js';
 import type { Kind, Layout } from './layouts.js';
-import { NOTHING, sumOf, type Driven, type Name, type Place } from './place.js';
+import type { Mesh, Name } from './mesh.js';
+import { NOTHING, sumOf, type Driven, type Place } from './place.js';
 
 export const SITUATIONS = ['connected', 'partial', 'full', 'asymmetric', 'isolated', 'link'] as const;
 /** The links are up and 40 ms long; or they were cut, and the nodes resynced so. */
@@ -89,11 +90,7 @@ async function each(
   return all;
 }
 
-async function inSituation(
-  mesh: Place['mesh'],
-  situation: Situation,
-  work: () => Promise<Driven[]>,
-): Promise<Driven[]> {
+async function inSituation(mesh: Mesh, situation: Situation, work: () => Promise<Driven[]>): Promise<Driven[]> {
   if (situation === 'connected') {
     mesh.delay(DELAY_MS);
     try {

@@ -8,7 +8,7 @@ import { Cluster, Redis } from 'ioredis';
 import { askNode, startCluster, type LocalCluster } from '../../../src/local/cluster.js';
 import { parseSlots } from '../../../src/plan/owns.js';
 import { text } from '../../../src/resp/decode.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { needsKeydb, needsRedisSince70, redisSince } from '../../support/servers.js';
 import { runProgram } from './process.js';
 
 interface Layout {
@@ -54,6 +54,7 @@ async function writesOf({ masters }: LocalCluster): Promise<number> {
 }
 
 test('a cluster is read from one of its nodes: masters, replicas, slots, traffic; and nothing is changed', async (t) => {
+  if (!(await needsRedisSince70(t))) return;
   const cluster = await startCluster({ program: 'redis', masters: 3, replicas: 1 });
   t.after(() => cluster.stop());
   const client = clientOf(cluster);
