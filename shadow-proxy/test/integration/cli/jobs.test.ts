@@ -86,7 +86,7 @@ describe('backfill and verify', () => {
       const backfill = new Program(t, 'shadow-compare', [
         'backfill',
         '--keys-per-second',
-        '3000',
+        '5000',
         '--json',
         ...options,
       ]);

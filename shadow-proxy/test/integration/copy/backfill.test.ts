@@ -118,7 +118,7 @@ test('what clients do to the keys while they are copied is on both servers', asy
     await fill(rig, 100);
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
     const driven = load(2, 6_000);
-    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 1_000 } });
+    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 2_000 } });
     const report = await driven;
     await ended(rig);
     await rig.shard.settled(30_000);
