@@ -113,9 +113,18 @@ const PAIRS: readonly Pair[] = [
     older: /^store option in georadius is not compatible with withdist, withhash and withcoords options$/,
   },
   {
+    // From 7.2 on the command is quoted, and 8.0 names one ID more.
     commands: ['xread', 'xreadgroup'],
-    newer: /^unbalanced '(?<command>xread(group)?)' list of streams: (?<rest>.+)$/,
-    older: /^unbalanced (?<command>xread(group)?) list of streams: (?<rest>.+)$/,
+    newer:
+      /^unbalanced '?(?<command>xread(group)?)'? list of streams: for each stream key an id.* must be specified\.$/,
+    older:
+      /^unbalanced '?(?<command>xread(group)?)'? list of streams: for each stream key an id.* must be specified\.$/,
+  },
+  {
+    // Valkey 9 has one shape more.
+    commands: ['geosearch', 'geosearchstore'],
+    newer: /^exactly one of byradius, bybox and bypolygon can be specified for (?<command>.+)$/,
+    older: /^exactly one of byradius and bybox can be specified for (?<command>.+)$/,
   },
   {
     // Valkey 9.

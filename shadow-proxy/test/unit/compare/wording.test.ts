@@ -150,6 +150,18 @@ const PAIRS: readonly Pair[] = [
     older: "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
   },
   {
+    commands: 'xread xreadgroup',
+    only: true,
+    newer: "Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must be specified.",
+    older: "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+  },
+  {
+    commands: 'geosearch geosearchstore',
+    only: true,
+    newer: 'exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for geosearch',
+    older: 'exactly one of BYRADIUS and BYBOX can be specified for geosearch',
+  },
+  {
     commands: 'georadiusbymember georadiusbymember_ro geosearch geosearchstore',
     only: true,
     newer: 'member a\nb does not exist',
