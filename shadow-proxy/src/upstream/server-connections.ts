@@ -134,9 +134,14 @@ export class ServerConnections {
     return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
   }
 
-  /** Has a connection's blocking command end as if its time were over, or with an error. */
-  async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean> {
-    return text(await this.ask('CLIENT', 'UNBLOCK', clientId, how)) === '1';
+  /**
+   * Has a connection's blocking command end as if its time were over, or with an error. False where it does not block,
+   * or the server is busy; null where the server does not allow that.
+   */
+  async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean | null> {
+    const reply = await this.ask('CLIENT', 'UNBLOCK', clientId, how);
+    if (isError(reply) && !text(reply).startsWith('BUSY ')) return null;
+    return text(reply) === '1';
   }
 
   /** Closes for good: nothing connects any more. */

@@ -5,15 +5,15 @@
  *                                                        └─ seen blocked ─▶ keys free ─▶ … woken (waking.ts)
  *
  * When a stage changes, clients that block on its keys are unblocked, and their commands sent again, with the time that
- * they had left. A client that disconnects is unblocked as well, and what it took at that very moment is still
- * replicated.
+ * they had left. A client that disconnects is unblocked as well: until the server has done so, its keys are reserved,
+ * so that nothing is pushed to who is gone. What it took at that very moment is still replicated.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { blockOption, type Blocking } from '../../command/policy.js';
 import type { CommandSpec } from '../../command/table.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
-import type { LockRequest, BlockedClient } from '../../pipeline/key-locks.js';
+import type { BlockedClient, KeyLocks, LockRequest, Reservation } from '../../pipeline/key-locks.js';
 import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
@@ -93,6 +93,8 @@ export class Blocked implements BlockedCommand {
   #nothing: Buffer | null = null;
   /** The server is being asked to end it. */
   #unblocking: Promise<unknown> | null = null;
+  /** Of its keys, while the server has it and the client is gone. */
+  #reservation: Reservation | null = null;
   #interrupted: (() => void)[] = [];
   #abandoned = false;
 
@@ -319,7 +321,10 @@ export class Blocked implements BlockedCommand {
     if (follow === WRITE && this.#createsUnseen(lane.server)) sequencer.suspects.operation(followUp, 'copy');
     const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
-      if (waiter === null) return;
+      if (waiter !== null) leave(waiter, taken);
+      this.#release(order);
+    };
+    const leave = (waiter: BlockedClient, taken: Parameters<Wakeup['settled']>[1]): void => {
       const { waking, unordered } = waiter;
       order.unblock(waiter);
       // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
@@ -451,6 +456,10 @@ export class Blocked implements BlockedCommand {
 
   /** CLIENT UNBLOCK. Whether there was something to unblock. */
   async unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
+    return (await this.#ask(how)) === true;
+  }
+
+  async #ask(how: 'TIMEOUT' | 'ERROR'): Promise<boolean | null> {
     if (this.#lane === null) return false;
     const asked = this.#lane.server.connections.unblock(this.#lane.clientId, how);
     this.#unblocking = asked.catch(() => undefined);
@@ -474,17 +483,32 @@ export class Blocked implements BlockedCommand {
       ticket.order.leave(ticket);
       this.#later(lane, way);
     } else if (this.#lane === null) this.#end();
-    else void this.#unblock();
+    else {
+      const order = this.context.clients.sequencer.lanes[this.#lane.server.side].order(this.#db);
+      if (this.spec.write) this.#reservation = order.reserve(this.#keys);
+      void this.#unblock().then((allowed) => {
+        // Who pushes would wait for ever.
+        if (!allowed) this.#release(order);
+      });
+    }
+  }
+
+  #release(order: KeyLocks): void {
+    if (this.#reservation !== null) order.giveUp(this.#reservation);
+    this.#reservation = null;
   }
 
   /**
    * Asks until the server has found it blocked: it may be still under way, and block only then. Sent again, it may have
-   * the same lane.
+   * the same lane. False where the server does not allow that.
    */
-  async #unblock(): Promise<void> {
+  async #unblock(): Promise<boolean> {
     const wanted = (): boolean => this.#abandoned || this.#interrupted.length > 0;
-    for (const lane = this.#lane!; this.#lane === lane && wanted(); await sleep(UNBLOCK_MS))
-      if (await this.unblock('TIMEOUT').catch(() => false)) return;
+    for (const lane = this.#lane!; this.#lane === lane && wanted(); await sleep(UNBLOCK_MS)) {
+      const done = await this.#ask('TIMEOUT').catch(() => false);
+      if (done !== false) return done !== null;
+    }
+    return true;
   }
 }
 
