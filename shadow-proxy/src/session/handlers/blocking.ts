@@ -6,7 +6,7 @@
  *
  * When a stage changes, clients that block on its keys are unblocked, and their commands sent again, with the time that
  * they had left. A client that disconnects is unblocked as well: until the server has done so, its keys are reserved,
- * so that nothing is pushed to who is gone. What it took at that very moment is still replicated.
+ * so that nothing is pushed to it. What it took at that very moment is still replicated.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { blockOption, type Blocking } from '../../command/policy.js';
@@ -93,7 +93,7 @@ export class Blocked implements BlockedCommand {
   #nothing: Buffer | null = null;
   /** The server is being asked to end it. */
   #unblocking: Promise<unknown> | null = null;
-  /** Of its keys, while the server has it and the client is gone. */
+  /** Of its keys, while the server has it and the client has disconnected. */
   #reservation: Reservation | null = null;
   #interrupted: (() => void)[] = [];
   #abandoned = false;
@@ -487,7 +487,7 @@ export class Blocked implements BlockedCommand {
       const order = this.context.clients.sequencer.lanes[this.#lane.server.side].order(this.#db);
       if (this.spec.write) this.#reservation = order.reserve(this.#keys);
       void this.#unblock().then((allowed) => {
-        // Who pushes would wait for ever.
+        // Who pushes would wait forever.
         if (!allowed) this.#release(order);
       });
     }

@@ -230,7 +230,7 @@ describe('shadow-compare demo', () => {
     const before = files();
     const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '1s']);
     assert.equal(code, 0, stdout);
-    assert.match(stdout, /^(NOTE: .*takes its place.*\n)?Source: Redis [\d.]+ on port \d+\. Target: /);
+    assert.match(stdout, /^(NOTE: .*takes its place.*\n)?Source: (Redis|Valkey) [\d.]+ on port \d+\. Target: /);
     assert.match(
       stdout,
       /Detected:\n {2}\w+ in feature-flags \(flag:\*\): smembers, key [0-9a-f]{16} \(13 bytes, redacted\)/,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkFooter } from '../../../src/copy/rdb/footer.js';
 import { MAX_REPACKED, repackHash } from '../../../src/copy/rdb/repack.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { needsKeydb, needsRedisSince70, withServers } from '../../support/servers.js';
 import { connected, dump, restore } from './observe.js';
 
 const out = Buffer.alloc(MAX_REPACKED);
@@ -39,7 +39,7 @@ const HASHES: Readonly<Record<string, Record<string, string>>> = {
 };
 
 test('KeyDB takes a small hash of Redis 7 as a ziplist, and finds and changes its fields', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
   await withServers(({ source, target }) =>
     connected(source, (redis) =>
       connected(target, async (keydb) => {

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link } from '../../../src/local/relay.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene, type Scene } from './scene.js';
 
@@ -66,7 +66,7 @@ const STRAYING = "redis.call('INCR', KEYS[1]) return redis.call('SET', 'a:' .. A
 const TWO = { workloads: [{ name: 'a', keys: ['a:*'], stage: 'shadow' as const }] };
 
 test('where the authority does not name them, every workload is suspect', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
   await withRig(TWO, async (rig) => {
     const direct = rig.client({ of: rig.source });
     await direct.acl('SETUSER', 'default', '-client|tracking');

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
 import { settableClock } from '../../support/clock.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withRig, type Rig } from '../../support/rig.js';
 
@@ -83,9 +83,10 @@ for (const stage of ['shadow', 'live'] as const) {
         const bad = (await wire.pipeline(dated(authority + LEFT_MS))).filter(
           (reply) => reply.startsWith('-') || reply.includes('\n-'),
         );
-        // KeyDB knows no EXPIREAT … XX.
-        assert.equal(bad.length, stage === 'live' ? 1 : 0, bad.join());
-        if (stage === 'live') await rig.client().pexpireat('expireat-xx', authority + LEFT_MS);
+        // KeyDB knows no EXPIREAT … XX, nor does Redis 6.2.
+        const withoutOptions = stage === 'live' || !(await redisSince(7, 0));
+        assert.equal(bad.length, withoutOptions ? 1 : 0, bad.join());
+        if (withoutOptions) await rig.client().pexpireat('expireat-xx', authority + LEFT_MS);
         const payload = await rig.client({ of: stage === 'live' ? rig.target : rig.source }).dumpBuffer('set-ex');
         await rig.client().call('RESTORE', 'restored', authority + LEFT_MS, payload!, 'ABSTTL');
         for (const name of NAMES) await rig.client().pttl(name);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 
@@ -134,7 +134,7 @@ test('a digest that was never seen, without declared keys: everything is in doub
 });
 
 test('what only reads is answered by the authority, and nothing follows', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     await proxy.ask('SET', 'k', 'v');
@@ -151,7 +151,7 @@ test('what only reads is answered by the authority, and nothing follows', async 
 });
 
 test('a script that only Redis 7 compiles is copied, and the operator is told', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     await proxy.ask('SET', 'k', 'v');

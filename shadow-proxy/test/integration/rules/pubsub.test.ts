@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stage } from '../../../src/route/stage.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -145,7 +145,7 @@ test('channels move with the workload that the plan gives them to, and no others
 });
 
 test('a flip gives up where a subscriber cannot follow; it stays where it was', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
   await withScene({}, async (scene) => {
     const [sharded, plain] = [
       await subscribe(scene, 3, 'SSUBSCRIBE', 's'),

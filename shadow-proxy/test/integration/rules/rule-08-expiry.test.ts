@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
+import { needsKeydb, redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -17,6 +17,9 @@ const LITTLE_MS = 40;
 
 const FILLER = 'x'.repeat(1 << 20);
 const SCRIPT = "redis.call('SET', KEYS[1], 'v') redis.call('EXPIRE', KEYS[1], ARGV[1]) return 1";
+
+/** Redis 6.2 knows no option of EXPIRE. */
+const OPTION = (await redisSince(7, 0)) ? ['NX'] : [];
 
 /** Every way to give a key a time to live that counts from now; each takes its key from `key(name)`. */
 function timed(key: (name: string) => string): Argument[][] {
@@ -32,7 +35,7 @@ function timed(key: (name: string) => string): Argument[][] {
     ['SET', key('set-nx-ex'), 'v', 'NX', 'EX', 100],
     ...given('expire', 'EXPIRE', 'KEY', 100),
     ...given('pexpire', 'PEXPIRE', 'KEY', 100_000),
-    ...given('expire-nx', 'EXPIRE', 'KEY', 100, 'NX'),
+    ...given('expire-nx', 'EXPIRE', 'KEY', 100, ...OPTION),
     ...given('getex', 'GETEX', 'KEY', 'EX', 100),
     ...given('getex-px', 'GETEX', 'KEY', 'PX', 100_000),
     ...given('set-get', 'SET', 'KEY', 'w', 'EX', 100, 'GET'),
