@@ -2,6 +2,7 @@
  * When do two error replies say the same? The texts are those of Redis 7.0.15 and KeyDB 6.3.4 (which are Redis
  * 6.2's), taken from both servers.
  */
+// cspell:ignore bybox bypolygon
 import type { CommandView } from './verdict.js';
 
 const SCRIPTS = new Set(['eval', 'evalsha', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro']);
