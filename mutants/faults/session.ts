@@ -119,8 +119,22 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'a-client-that-left-stays-blocked',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'else if (this.#lane === null) this.#end();\n    else void this.#unblock();',
-    to: 'else if (this.#lane === null) this.#end();',
+    from: 'void this.#unblock().then((allowed) => {',
+    to: 'void Promise.resolve(true).then((allowed) => {',
+    tests: ['unit/session/handlers/blocking'],
+  },
+  {
+    id: 'a-push-reaches-a-client-that-has-left',
+    file: `${SESSION}handlers/blocking.ts`,
+    from: 'if (this.spec.write) this.#reservation = order.reserve(this.#keys);',
+    to: '',
+    tests: ['unit/session/handlers/blocking'],
+  },
+  {
+    id: 'a-push-waits-for-what-the-server-does-not-end',
+    file: `${SESSION}handlers/blocking.ts`,
+    from: 'if (!allowed) this.#release(order);',
+    to: '',
     tests: ['unit/session/handlers/blocking'],
   },
   {

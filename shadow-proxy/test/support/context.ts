@@ -81,8 +81,8 @@ export class FakeServer {
   readonly unblocked: string[] = [];
   /** What it waits for before it answers CLIENT UNBLOCK. */
   unblocking: Promise<unknown> = Promise.resolve();
-  /** Whether it finds the connection blocked, in turn; true for all that come after. */
-  readonly findsBlocked: boolean[] = [];
+  /** Whether it finds the connection blocked, in turn, then true; null where it does not allow to unblock. */
+  readonly findsBlocked: (boolean | null)[] = [];
   /** Connections of subscribers. */
   readonly links: FakeLink[] = [];
   /** What `open` fails with. */
@@ -103,11 +103,11 @@ export class FakeServer {
   };
   readonly connections = {
     blocked: async (ids: readonly number[]): Promise<ReadonlySet<number>> => new Set(ids),
-    unblock: async (_id: number, how: string): Promise<boolean> => {
+    unblock: async (_id: number, how: string): Promise<boolean | null> => {
       // A test that has failed lets nothing go: it must end all the same.
       if (this.unblocked.push(how) > MOST_UNBLOCKED) await new Promise(() => undefined);
       await this.unblocking;
-      return this.findsBlocked.shift() ?? true;
+      return this.findsBlocked.length === 0 ? true : this.findsBlocked.shift()!;
     },
   };
   askNeedsPassword = async (): Promise<boolean> => this.needsPassword;

@@ -287,6 +287,30 @@ test('the server is asked to end it until it has found it blocked, and not once 
   assert.deepEqual(unblocked, ['TIMEOUT', 'TIMEOUT', 'TIMEOUT']);
 });
 
+test('nothing is pushed to a client that has left until its command has ended', async (t) => {
+  const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
+  const order = proxy.sequencer.lanes.source.order(0);
+  const mayPush = (): boolean => order.admits(null, ['k'], true);
+  const { unblocked, findsBlocked } = proxy.servers.source;
+  findsBlocked.push(false);
+  client.leave();
+  assert.equal(mayPush(), false);
+  for (let i = 0; i < 1000 && unblocked.length < 2; i++) await sleep(1);
+  assert.equal(mayPush(), false, 'the server has ended it, and has not answered yet');
+  proxy.answer('*-1');
+  assert.equal(mayPush(), true);
+});
+
+test('a push waits no longer for a client that has left where the server does not end its command', async (t) => {
+  const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
+  const { unblocked, findsBlocked } = proxy.servers.source;
+  findsBlocked.push(null);
+  client.leave();
+  await sleep(20);
+  assert.deepEqual(unblocked, ['TIMEOUT'], 'it is not asked again');
+  assert.equal(proxy.sequencer.lanes.source.order(0).admits(null, ['k'], true), true);
+});
+
 test('a client that has closed its side is not let block', async () => {
   const { client, proxy } = await connect();
   client.client.closedItsSide();
