@@ -59,10 +59,24 @@ export function problemsOf(
 export const told = (problems: readonly PlanProblem[]): string =>
   problems.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n');
 
+/** Directories that could not be removed after their test. */
+const left: string[] = [];
+process.once('exit', () => {
+  for (const directory of left) rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
+});
+
 /** A directory that is gone after the test. */
 export function scratch(t: TestContext, files: Readonly<Record<string, string>> = {}): string {
   const directory = mkdtempSync(join(tmpdir(), 'plan-test-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  t.after(() => {
+    try {
+      rmSync(directory, { recursive: true, force: true });
+    } catch {
+      // A program of the test, which is ended after this, has written there meanwhile. What is thrown here would leave
+      // it running.
+      left.push(directory);
+    }
+  });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
   return directory;
 }
