@@ -150,6 +150,8 @@ const [blanks, joins] = await Promise.all([sourceHas('valkey', '8.1'), sourceHas
 const OTHERWISE = new Set(
   joins ? ['*1\rX$1\r\nx\r\n', '*1\r\n$1\rXxXX', '"x"y\r\n', "'x'y\r\n", 'xx "a"\v"b"\r\n'] : [],
 );
+// Valkey 8 reads what follows a line of blanks as a line, too.
+const BLANK_LINE = blanks && !(await sourceHas('valkey', '9.0')) ? /(^|\n)([ \r]* [ \r]*|\r\r+)\n/ : null;
 // Redis 6.2 takes no more arguments than KeyDB.
 if (!(await redisSince(7, 0))) for (const text of ['*2147483647\r\n', '*1048577\r\n']) OTHERWISE.add(text);
 
@@ -190,7 +192,9 @@ test('arbitrary near misses of RESP get what Redis answers', async () => {
   );
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 14 }), cuts, async (pieces, at) => {
-      const bytes = Buffer.from(pieces.join(''), 'latin1');
+      const text = pieces.join('');
+      fc.pre(BLANK_LINE?.test(text) !== true);
+      const bytes = Buffer.from(text, 'latin1');
       assert.equal(predicted(cut(bytes, at)).toString('latin1'), (await answer(redis, bytes)).toString('latin1'));
     }),
     { numRuns: 1500 },
