@@ -117,8 +117,13 @@ async function agree(spec: CommandSpec, args: readonly string[]): Promise<Return
     assert.ok(typeof ours !== 'number');
     // The server says that this has no keys, and makes one.
     if (spec.name === 'pfmerge' && args.length === 2) return ours;
-    // The server says the first of several STOREs, but takes the last: see the test of that.
-    if (spec.name.startsWith('georadius') && args.filter((arg) => /^store/i.test(arg)).length > 1) return ours;
+    if (spec.name.startsWith('georadius')) {
+      const stores = args.map((arg) => /^store/i.test(arg));
+      // The server says the first of several STOREs, but takes the last: see the test of that.
+      if (stores.filter(Boolean).length > 1) return ours;
+      // Valkey 9 looks for one in the place of the unit, too; any server refuses the command.
+      if (stores[spec.name.includes('member') ? 4 : 5]) return ours;
+    }
     assert.deepEqual(
       ours.map(([key]) => key),
       theirs.map(([key]) => key),
