@@ -59,6 +59,9 @@ const POPS = ['zpopmin', 'zpopmax'];
 const GEO_STORES = ['georadius', 'georadiusbymember', 'geosearchstore'];
 const GEO_MEMBERS = ['georadiusbymember', 'georadiusbymember_ro', 'geosearch', 'geosearchstore'];
 const SCRIPT_COMMANDS = [...SCRIPTS];
+/** From 7.2 on the command is quoted, and 8.0 names one ID more. */
+const UNBALANCED_STREAMS =
+  /^unbalanced '?(?<command>xread(group)?)'? list of streams: for each stream key an id.* must be specified\.$/;
 
 const PAIRS: readonly Pair[] = [
   {
@@ -114,12 +117,9 @@ const PAIRS: readonly Pair[] = [
     older: /^store option in georadius is not compatible with withdist, withhash and withcoords options$/,
   },
   {
-    // From 7.2 on the command is quoted, and 8.0 names one ID more.
     commands: ['xread', 'xreadgroup'],
-    newer:
-      /^unbalanced '?(?<command>xread(group)?)'? list of streams: for each stream key an id.* must be specified\.$/,
-    older:
-      /^unbalanced '?(?<command>xread(group)?)'? list of streams: for each stream key an id.* must be specified\.$/,
+    newer: UNBALANCED_STREAMS,
+    older: UNBALANCED_STREAMS,
   },
   {
     // Valkey 9 has one shape more.

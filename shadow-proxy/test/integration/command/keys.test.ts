@@ -8,7 +8,7 @@ import { arityHolds, MALFORMED, READS, UNKNOWN_KEYS, WRITES } from '../../../src
 import { RELEASES } from '../../../src/command/releases.js';
 import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
-import { EVERY_COMMAND, needsKeydb, redisSince, withServers } from '../../support/servers.js';
+import { EVERY_COMMAND, needsKeydb, skipBefore70, withServers } from '../../support/servers.js';
 import { find, keys, told } from '../../support/command-frames.js';
 
 const BOTH = READS | WRITES;
@@ -17,9 +17,7 @@ const PATIENT = { commandTimeout: 3000 };
 const REFUSED = { message: /^(ERR|NOSCRIPT|WRONGTYPE)/ };
 const table = new CommandTable();
 /** Of `GETKEYSANDFLAGS`, which says what happens to the keys. */
-const skip = (await redisSince(7, 0))
-  ? false
-  : 'NOT TESTED WITH REDIS 6.2: needs COMMAND GETKEYSANDFLAGS (set REDIS_SERVER)';
+const skip = await skipBefore70('needs COMMAND GETKEYSANDFLAGS');
 let server: LocalServer;
 let redis: Redis;
 before(async () => {

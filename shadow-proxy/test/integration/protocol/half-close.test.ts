@@ -12,6 +12,7 @@ import { halfClose } from '../../support/half-close.js';
 import { startRig, withRig, type Rig } from '../../support/rig.js';
 import { makeCertificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
+import { spinFor } from '../../support/spin.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
@@ -73,9 +74,7 @@ describe('a half-closed client', { skip }, () => {
     await same('something to pop', commands(['DEL', 'q'], ['RPUSH', 'q', 1], ['BLPOP', 'q', 0]));
     await same('nothing to pop', commands(['DEL', 'q'], ['BLPOP', 'q', 0], ['PING']));
     // The side is closed before the server is asked whether there is something.
-    const spin =
-      "local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end local e = now() + 0.2 repeat until now() > e return 'spun'";
-    await same('nothing to pop, behind something slow', commands(['EVAL', spin, 0], ['BLPOP', 'q', 0]));
+    await same('nothing to pop, behind something slow', commands(['EVAL', spinFor(0.2), 0], ['BLPOP', 'q', 0]));
     await until(() => rig.shard.snapshot().clients === 0);
     const wire = await rig.wire();
     assert.equal(await wire.ask('RPUSH', 'q', 'kept'), ':1');

@@ -8,6 +8,7 @@ import type { Redis } from 'ioredis';
 import type { Argument } from '../../../src/resp/encode.js';
 import { needsKeydb, redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
+import { spinFor } from '../../support/spin.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
 
@@ -463,8 +464,6 @@ test('a connection that is lost while a client blocks on it closes that client, 
 
 test('what is pushed after a blocked client has left stays, also where the server is busy with a script meanwhile', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const spin =
-    "local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end local e = now() + 0.25 repeat until now() > e return 'spun'";
   for (const stage of ['off', 'shadow'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
       const authority = scene.client({ of: scene.source });
@@ -488,7 +487,7 @@ test('what is pushed after a blocked client has left stays, also where the serve
         ],
       ] as const) {
         const [reader] = await blocks(scene, authority, block);
-        writer.send('EVAL', spin, 1, 'other');
+        writer.send('EVAL', spinFor(0.25), 1, 'other');
         // By then the server answers others that it is busy.
         await sleep(120);
         reader.destroy();

@@ -5,13 +5,18 @@ import { findKeydb } from '../../../src/local/program.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import type { Stage } from '../../../src/route/stage.js';
 import { startOn, withRig } from '../../support/rig.js';
-import { needsKeydb, needsRedisSince70, redisSince, startTargetKeydb, withServers } from '../../support/servers.js';
+import {
+  needsKeydb,
+  needsRedisSince70,
+  redisSince,
+  skipBefore70,
+  startTargetKeydb,
+  withServers,
+} from '../../support/servers.js';
 import { startTestShard } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
-const before70 = (await redisSince(7, 0))
-  ? false
-  : 'NOT TESTED WITH REDIS 6.2: has none of these commands (set REDIS_SERVER)';
+const before70 = await skipBefore70('has none of these commands');
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : before70;
 
 /** Each with the form that it is counted as; those with null both servers support, or both refuse. */
