@@ -35,17 +35,27 @@ export async function findRedis(): Promise<Program> {
   );
 }
 
-/** `KEYDB_SERVER`, then `keydb-server` on the PATH, then the image in a running container engine. */
+/** The value of `KEYDB_SERVER` with which this machine is taken for one without KeyDB. */
+const NONE = 'none';
+
+/**
+ * `KEYDB_SERVER`, then `keydb-server` on the PATH, then the image in a running container engine. Null where
+ * `KEYDB_SERVER` is `none`, or names a Redis or a Valkey: that one stands in for KeyDB.
+ */
 export async function findKeydb(): Promise<Program | null> {
-  return (await installed('keydb', 'KEYDB_SERVER', 'keydb-server')) ?? (await contained());
+  if (process.env.KEYDB_SERVER === NONE) return null;
+  const found = (await installed('keydb', 'KEYDB_SERVER', 'keydb-server')) ?? (await contained());
+  return found?.name === 'keydb' ? found : null;
 }
 
 /** `VALKEY_SERVER`, then `valkey-server` on the PATH. */
 export const findValkey = (): Promise<Program | null> => installed('valkey', 'VALKEY_SERVER', 'valkey-server');
 
-/** What may stand in for KeyDB: Valkey, else Redis itself. */
+/** What may stand in for KeyDB: what `KEYDB_SERVER` names, then Valkey, else Redis itself. */
 export async function findStandIn(): Promise<Program> {
-  return (await findValkey()) ?? (await findRedis());
+  const { KEYDB_SERVER: chosen } = process.env;
+  const named = chosen && chosen !== NONE ? await installed('keydb', 'KEYDB_SERVER', 'keydb-server') : null;
+  return named ?? (await findValkey()) ?? (await findRedis());
 }
 
 async function installed(name: Program['name'], variable: string, file: string): Promise<Program | null> {
@@ -80,10 +90,11 @@ async function contained(): Promise<Program | null> {
   return null;
 }
 
-/** A Valkey says so itself, whichever variable leads to it. */
+/** A server says itself what it is, whichever variable leads to it. */
 async function describe(name: Program['name'], path: string): Promise<Program> {
   const { stdout } = await run(path, ['--version'], { timeout: 10_000 });
-  return { name: stdout.startsWith('Valkey ') ? 'valkey' : name, path, version: parseVersion(stdout) };
+  const said = /^(redis|keydb|valkey) server /i.exec(stdout)?.[1].toLowerCase() as Program['name'] | undefined;
+  return { name: said ?? name, path, version: parseVersion(stdout) };
 }
 
 /** `Redis server v=7.0.15 sha=…`: the same form for Redis, KeyDB and Valkey. */

@@ -219,6 +219,21 @@ test('without KeyDB a stand-in runs and is named', async () => {
   });
 });
 
+test('a Redis that KEYDB_SERVER names stands in for KeyDB, and none is as on a machine without one', async () => {
+  const { path } = (await withRedisProgram()).program;
+  for (const KEYDB_SERVER of [path, 'none'])
+    await withEnvironment({ KEYDB_SERVER, VALKEY_SERVER: '', REDIS_SERVER: path }, async () => {
+      await assert.rejects(startKeydb(), ServerMissing);
+      const target = await startTarget();
+      try {
+        assert.equal(target.standIn, `${target.program.name} ${target.program.version}`);
+        assert.match(target.log(), /Redis version=|Valkey version=/i);
+      } finally {
+        await target.stop();
+      }
+    });
+});
+
 async function withRedisProgram(): Promise<LocalServer> {
   const server = await startRedis();
   await server.stop();
