@@ -45,7 +45,7 @@ Package: redis-to-keydb
 Version: $version
 Architecture: $(dpkg --print-architecture)
 Maintainer: redis-to-keydb <root@localhost>
-Depends: nodejs (>= 20.11), adduser
+Depends: nodejs (>= 20.19), adduser
 Section: database
 Priority: optional
 Description: moves a self-managed Redis to KeyDB

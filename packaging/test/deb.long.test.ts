@@ -54,7 +54,7 @@ describe('the Debian package', { skip: lacks('debootstrap', 'dpkg-deb', 'systemd
   }
 
   test('wants a Node that is new enough; with it, it is installed, and its example plan is valid', async () => {
-    await assert.rejects(inRoot('dpkg', '--install', '/kit.deb'), /depends on nodejs \(>= 20\.11\)/);
+    await assert.rejects(inRoot('dpkg', '--install', '/kit.deb'), /depends on nodejs \(>= 20\.19\)/);
     await installNode();
     await inRoot('dpkg', '--install', '/kit.deb');
     assert.equal(

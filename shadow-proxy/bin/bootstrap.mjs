@@ -1,29 +1,22 @@
 /**
  * Makes a fresh clone ready and runs something of it; Node's own modules only, for nothing else may be installed yet.
  *
- *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           one of PROGRAMS
- *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
- *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schemas of a plan and of the chart's values, and docs/plan.md
- *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
- *   node shadow-proxy/bin/bootstrap.mjs docs:metrics                writes docs/metrics.md
- *   node shadow-proxy/bin/bootstrap.mjs docs:cli                    writes docs/cli.md
- *   node shadow-proxy/bin/bootstrap.mjs build                       installs and compiles only
+ *   node shadow-proxy/bin/run.mjs PROGRAM [options]           one of PROGRAMS
+ *   node shadow-proxy/bin/run.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
+ *   node shadow-proxy/bin/run.mjs schema                      writes the JSON Schemas of a plan and of the chart's values, and docs/plan.md
+ *   node shadow-proxy/bin/run.mjs docs                        writes docs/commands.md
+ *   node shadow-proxy/bin/run.mjs docs:metrics                writes docs/metrics.md
+ *   node shadow-proxy/bin/run.mjs docs:cli                    writes docs/cli.md
+ *   node shadow-proxy/bin/run.mjs build                       installs what runs, and compiles
+ *   node shadow-proxy/bin/run.mjs typecheck                   installs the packages of development, too, and checks types
  */
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-/** The sources of the native module. */
-const NATIVE = 'shadow-proxy/native';
-/**
- * Written after a build that had no errors: when it began, and whether types were checked. What is newer is not in the
- * build.
- */
-const STAMP = join(DIST, '.build.json');
 
 /** What `npm run` starts, by script: the compiled file, and its first arguments. */
 export const PROGRAMS = {
@@ -57,91 +50,35 @@ export const PROGRAMS = {
   'docs:glossary': ['words/main.js', 'page'],
 };
 
-/**
- * Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build.
- * Whoever only runs the kit does not wait for its types to be checked.
- */
-export async function prepare({ checked = false } = {}) {
-  // Installed as a package, there are no sources: all is there already.
+/** The programs that use packages of development; the others, and the two commands, install only what runs. */
+export const DEVELOPMENT = new Set([
+  ...['bench', 'matrix', 'mutants', 'pack:check', 'release:version'],
+  ...['dashboards', 'dashboards:png', 'docs:picture', 'docs:figures', 'docs:glossary', 'lint:words'],
+]);
+
+/** Installs, compiles and checks what is not done yet; in a package that is installed, all is there already. */
+async function prepare(options = {}) {
   if (!existsSync(join(ROOT, 'tsconfig.json'))) return;
-  if (!isInstalled()) {
-    note('Installing packages (npm ci) …');
-    await must(
-      npm(),
-      ['ci', '--no-audit', '--no-fund', '--loglevel=error'],
-      'npm ci failed: check the network and the registry, then try again',
-    );
-  }
-  if (!isBuilt(checked)) {
-    note('Compiling …');
-    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    const startedAt = new Date();
-    await must(
-      process.execPath,
-      [tsc, '--project', join(ROOT, 'tsconfig.json'), ...(checked ? [] : ['--noCheck'])],
-      'the sources do not compile',
-    );
-    await buildNative();
-    writeFileSync(STAMP, JSON.stringify({ startedAt, checked }));
+  const { build, Unprepared } = await import('../build/build.mjs');
+  try {
+    await build(options);
+  } catch (error) {
+    if (!(error instanceof Unprepared)) throw error;
+    fail(error.message);
   }
 }
 
-/**
- * Compiles the native module. Without it, or where this fails, Node does its work: the proxy says so when it starts.
- */
-async function buildNative() {
-  if (process.platform !== 'linux') return;
-  const directory = join(DIST, 'shadow-proxy', 'native');
-  const module = join(directory, 'front.node');
-  // A process may have the module that is there: its file is replaced, and not written to.
-  const made = `${module}.${process.pid}`;
-  mkdirSync(directory, { recursive: true });
-  const { output, failure } = await outcome(process.env.CC ?? 'cc', [
-    ...['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fPIC', '-shared', '-pthread'],
-    ...['-I', join(ROOT, 'node_modules', 'node-api-headers', 'include')],
-    ...['-o', made, ...['front.c', 'binding.c'].map((file) => join(ROOT, NATIVE, file))],
-  ]);
-  if (failure === null) renameSync(made, module);
-  else {
-    rmSync(module, { force: true });
-    note(`The native module was not built, and Node does its work: it needs a C compiler (${failure}).\n${output}`);
-  }
+/** One of the two commands. */
+export async function start(script, args) {
+  await prepare();
+  await runProgram(script, args);
 }
 
 /** Runs a compiled program inside this process, so that signals reach it as they would without us. */
-export async function runProgram(script, args) {
+async function runProgram(script, args) {
   const file = join(DIST, script);
   process.argv = [process.execPath, file, ...args];
   await import(pathToFileURL(file).href);
-}
-
-function isInstalled() {
-  const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
-  const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
-  if (!wanted || !installed) return wanted === undefined;
-  return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
-    if (path === '') return true;
-    const found = installed[path];
-    return found ? found.version === version && found.integrity === integrity : optional === true;
-  });
-}
-
-function isBuilt(checked) {
-  const stamp = readJson(STAMP);
-  if (stamp === undefined || (checked && !stamp.checked)) return false;
-  const builtAt = Date.parse(stamp.startedAt);
-  const { include = [] } = readJson(join(ROOT, 'tsconfig.json')) ?? {};
-  return [...include, NATIVE, 'tsconfig.json', 'package-lock.json'].every(
-    (path) => newest(join(ROOT, path)) <= builtAt,
-  );
-}
-
-/** The newest modification below a path; a directory's own tells of files that went away. */
-function newest(path) {
-  if (!existsSync(path)) return 0;
-  const stat = statSync(path);
-  if (!stat.isDirectory()) return stat.mtimeMs;
-  return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
 }
 
 /**
@@ -241,30 +178,6 @@ async function writeCli() {
   writeFileSync(join(ROOT, 'docs', 'cli.md'), renderCli([proxyProgram(), await operatorProgram()]));
 }
 
-/** Runs a command in silence; where it fails, prints what it said and ends. */
-async function must(command, args, message) {
-  const { output, failure } = await outcome(command, args);
-  if (failure === 'SIGINT' || failure === 'SIGTERM') process.exit(130);
-  if (failure !== null) fail(`${output}\n${message} (${failure})`);
-}
-
-/** Runs a command: what it said, and why it failed; null where it did not. */
-async function outcome(command, args) {
-  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = [];
-  child.stdout.on('data', (chunk) => output.push(chunk));
-  child.stderr.on('data', (chunk) => output.push(chunk));
-  const forward = (signal) => child.kill(signal);
-  process.on('SIGINT', forward).on('SIGTERM', forward);
-  const failure = await new Promise((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('close', (code, signal) => resolve(code === 0 ? null : (signal ?? `exit code ${code}`)));
-  });
-  process.off('SIGINT', forward).off('SIGTERM', forward);
-  return { output: Buffer.concat(output).toString('utf8'), failure };
-}
-
-const npm = () => (process.platform === 'win32' ? 'npm.cmd' : 'npm');
 const note = (text) => process.stderr.write(`${text}\n`);
 
 function fail(message) {
@@ -280,21 +193,7 @@ function filesBelow(directory) {
   });
 }
 
-function readText(path) {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
-}
-
-function readJson(path) {
-  const text = readText(path);
-  return text === null ? undefined : JSON.parse(text);
-}
-
-if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
-  const [what, ...args] = process.argv.slice(2);
+export async function main([what, ...args]) {
   const jobs = {
     ...PROGRAMS,
     test: runTests,
@@ -303,9 +202,11 @@ if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
     'docs:metrics': writeMetrics,
     'docs:cli': writeCli,
     build: () => undefined,
+    typecheck: () => undefined,
   };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
-  await prepare({ checked: !Object.hasOwn(PROGRAMS, what) });
+  const checked = what === 'test' || what === 'typecheck';
+  await prepare({ development: checked || DEVELOPMENT.has(what), checked, module: what === 'build' });
   if (Object.hasOwn(PROGRAMS, what)) {
     const [script, ...first] = PROGRAMS[what];
     await runProgram(script, [...first, ...args]);

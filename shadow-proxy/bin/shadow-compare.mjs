@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { prepare, runProgram } from './bootstrap.mjs';
+import './node-version.mjs';
 
-await prepare();
-await runProgram('shadow-proxy/src/cli/shadow-compare.js', process.argv.slice(2));
+// Not a static import: an old Node could not read that file.
+import('./bootstrap.mjs').then(({ start }) => start('shadow-proxy/src/cli/shadow-compare.js', process.argv.slice(2)));

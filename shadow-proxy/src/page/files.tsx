@@ -78,7 +78,7 @@ function modulesOf(module: string, known = new Set<string>()): string[] {
   if (known.has(module)) return [];
   known.add(module);
   const text = readFileSync(new URL(module, SOURCES), 'utf8');
-  for (const [, path] of text.matchAll(/^(?:import|export) (?:.* from )?'(\.[^']+)';$/gm))
+  for (const [, path] of text.matchAll(/^(?:import|export) (?:[^'"=]* from )?['"](\.[^'"]+)['"];$/gm))
     modulesOf(new URL(path, new URL(module, SOURCES)).href.slice(SOURCES.href.length), known);
   return [...known];
 }

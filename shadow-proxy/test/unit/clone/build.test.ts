@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../../../..', import.meta.url));
+const BUILD = 'shadow-proxy/build';
+
+/** A clone in small: the programs that make a clone ready, with other sources. */
+describe('a clone is made ready', () => {
+  let clone: string;
+
+  beforeEach(() => {
+    clone = mkdtempSync(join(tmpdir(), 'clone-'));
+    const skipped = join(ROOT, BUILD, 'node_modules');
+    cpSync(join(ROOT, BUILD), join(clone, BUILD), { recursive: true, filter: (path) => !path.startsWith(skipped) });
+    symlinkSync(skipped, join(clone, BUILD, 'node_modules'));
+    symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+    cpSync(join(ROOT, 'shadow-proxy/native'), join(clone, 'shadow-proxy/native'), { recursive: true });
+    const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'));
+    put('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src'] }));
+    put('package.json', '{ "type": "module" }');
+    put('src/one.ts', 'export const one: number = 1;\n');
+  });
+  afterEach(() => rmSync(clone, { recursive: true, force: true }));
+
+  function put(path: string, text: string): void {
+    mkdirSync(join(clone, path, '..'), { recursive: true });
+    writeFileSync(join(clone, path), text);
+  }
+  const hasCompiled = (file: string): boolean => existsSync(join(clone, 'dist', file));
+
+  /** @returns its lines, without the dots of a phase that goes on */
+  async function build(options: object, env: NodeJS.ProcessEnv = {}): Promise<string[]> {
+    const script = `import { build } from './${BUILD}/build.mjs'; await build(${JSON.stringify(options)});`;
+    const printed = await new Promise<string>((resolve) => {
+      const child = execFile(
+        process.execPath,
+        ['--input-type=module', '-e', script],
+        { cwd: clone, env: { ...process.env, ...env } },
+        (error, _stdout, stderr) => resolve(`${stderr}${error === null ? '' : 'failed\n'}`),
+      );
+      child.stdin!.end();
+    });
+    return printed
+      .trimEnd()
+      .split('\n')
+      .filter((line) => line !== '' && !/ … \d/.test(line))
+      .map((line) => line.replace(/\d+\.\d s/, 'T'));
+  }
+  const noCompiler = { CC: 'no-such-compiler' };
+  const COMPILED = [
+    'Compiling …',
+    'Compiled 1 files (T).',
+    'Building the native module …',
+    "No C compiler (no-such-compiler): Node's own sockets do the native module's work, more slowly (T).",
+  ];
+
+  test('a second build of the same sources does nothing, and says nothing', async () => {
+    assert.deepEqual(await build({}, noCompiler), COMPILED);
+    assert.equal(hasCompiled('src/one.js'), true);
+    assert.deepEqual(await build({}, noCompiler), []);
+  });
+
+  test('a module whose source is gone is removed, with its source map', async () => {
+    put('src/folder/two.tsx', 'export const two = 2;\n');
+    await build({}, noCompiler);
+    assert.equal(hasCompiled('src/folder/two.js.map'), true);
+    rmSync(join(clone, 'src/folder'), { recursive: true });
+    await build({}, noCompiler);
+    assert.equal(hasCompiled('src/folder/two.js') || hasCompiled('src/folder/two.js.map'), false);
+    assert.equal(hasCompiled('src/one.js'), true);
+  });
+
+  test('a program runs although a type does not hold; a test does not', async () => {
+    put('src/one.ts', 'export const one: string = 1;\n');
+    assert.deepEqual(await build({}, noCompiler), COMPILED);
+    const checked = await build({ checked: true }, noCompiler);
+    assert.match(checked.join('\n'), /src\/one\.ts\(1,14\): error TS2322[^]*the types do not hold \(exit code \d\)\n/);
+    put('src/one.ts', 'export const one: number = 1;\n');
+    assert.deepEqual(await build({ checked: true }, noCompiler), [
+      ...COMPILED,
+      'Checking types …',
+      'Checked types (T).',
+    ]);
+    assert.deepEqual(await build({ checked: true }, noCompiler), []);
+  });
+
+  test('a source that esbuild cannot read is named with its line', async () => {
+    put('src/one.ts', 'export const = 1;\n');
+    assert.match((await build({}, noCompiler)).join('\n'), /src\/one\.ts:1:13[^]*the sources do not compile/);
+  });
+});
