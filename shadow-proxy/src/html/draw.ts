@@ -10,8 +10,9 @@ const HEIGHT = 200;
 const GAP = 1e-9;
 /** A time plot shows at least so many seconds, from its first point on. */
 const LEAST_SECONDS = 300;
-/** Rows of labels at the top of a plot. */
+/** Rows of labels above a plot at most, and the height of one. */
 const LABEL_ROWS = 3;
+const ROW_HEIGHT = 15;
 
 class PlotView extends HTMLElement {
   static readonly observedAttributes = ['spec'];
@@ -39,7 +40,8 @@ class PlotView extends HTMLElement {
   }
 
   #fit(): void {
-    if (this.#plot !== null && this.clientWidth > 0) this.#plot.setSize({ width: this.clientWidth, height: HEIGHT });
+    if (this.#plot !== null && this.clientWidth > 0)
+      this.#plot.setSize({ width: this.clientWidth, height: this.#plot.height });
   }
 
   #draw(anew: boolean): void {
@@ -60,8 +62,17 @@ class PlotView extends HTMLElement {
 }
 
 /** What of a plot cannot be changed once it is drawn. */
-const shapeOf = ({ kind, series, unit, log }: PlotSpec): string =>
-  JSON.stringify([kind, unit, log, series.map(({ label, color, dashed }) => [label, color, dashed])]);
+const shapeOf = (spec: PlotSpec): string =>
+  JSON.stringify([
+    spec.kind,
+    spec.unit,
+    spec.log,
+    spec.series.map(({ label, color, dashed }) => [label, color, dashed]),
+    rowsFor(spec),
+  ]);
+
+/** Labels stand above the plot: no curve runs through them. */
+const rowsFor = ({ marks = [] }: PlotSpec): number => Math.min(LABEL_ROWS, marks.length);
 
 /** A reader who looks closer at a part keeps it. */
 function isZoomed({ data: [x], scales }: UPlot): boolean {
@@ -93,9 +104,11 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
     return { stroke: color('--quiet'), grid: drawn, ticks: drawn, font: '12px system-ui, sans-serif' };
   };
   const value = (_: unknown, each: number | null): string => (each === null ? '–' : `${short(each)} ${spec.unit}`);
+  const above = rowsFor(spec) * ROW_HEIGHT;
   return {
     width,
-    height: HEIGHT,
+    height: HEIGHT + above,
+    ...(above > 0 && { padding: [above + 2, null, null, null] }),
     tzDate: (seconds) => new Date(utc(seconds)),
     cursor: { drag: { x: true, y: false }, ...(spec.sync !== undefined && { sync: { key: spec.sync } }) },
     scales: {
@@ -140,39 +153,41 @@ function timeRange(plot: UPlot, min: number | null, max: number | null): UPlot.R
   return min <= first && max >= last ? [first, Math.max(last, first + LEAST_SECONDS)] : [min, max];
 }
 
-/** Dotted lines from top to bottom; a label that finds no room in any row is left out, its line is not. */
+/** Dotted lines through the plot, each from its label down; a label that finds no room in any row is left out. */
 function drawMarks(plot: UPlot, marks: readonly PlotMark[], style: CSSStyleDeclaration): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
-  const rows = Array<number>(LABEL_ROWS).fill(-Infinity);
+  const right = bbox.left + bbox.width;
+  const height = ROW_HEIGHT * ratio;
+  const ends = Array<number>(Math.min(LABEL_ROWS, marks.length)).fill(-Infinity);
   ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
   ctx.strokeStyle = ctx.fillStyle = style.getPropertyValue('--ink').trim();
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   ctx.textBaseline = 'top';
   ctx.textAlign = 'left';
   ctx.setLineDash([2 * ratio, 3 * ratio]);
+  const labels: [text: string, left: number, top: number][] = [];
   for (const { at, label } of marks) {
     const x = Math.round(plot.valToPos(at, 'x', true));
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
+    if (x < bbox.left || x > right) continue;
     const width = ctx.measureText(label).width + 8 * ratio;
     // To the left of the line where there is no room to its right.
-    const left = x + width > bbox.left + bbox.width ? x - width : x;
-    const row = rows.findIndex((end) => end <= left);
+    const left = x + width > right ? x - width : x;
+    const row = left < 0 ? -1 : ends.findIndex((end) => end <= left);
+    const top = row === -1 ? bbox.top : bbox.top - (ends.length - row) * height;
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
     if (row === -1) continue;
-    rows[row] = left + width;
-    const top = bbox.top + (1 + row * 15) * ratio;
-    // Lines of the plot do not run through it.
-    ctx.fillStyle = style.getPropertyValue('--paper').trim();
-    ctx.fillRect(left + 2 * ratio, top, width - 4 * ratio, 14 * ratio);
-    ctx.fillStyle = ctx.strokeStyle;
-    ctx.fillText(label, left + 4 * ratio, top + 2 * ratio);
+    ends[row] = left + width;
+    labels.push([label, left, top]);
+  }
+  for (const [text, left, top] of labels) {
+    // Lines of other marks do not run through it.
+    const width = ctx.measureText(text).width;
+    ctx.clearRect(left + 2 * ratio, top, width + 4 * ratio, height - ratio);
+    ctx.fillText(text, left + 4 * ratio, top + 2 * ratio);
   }
   ctx.restore();
 }

@@ -1,4 +1,11 @@
 /** The look of every document: quiet, dense, and the same words whether or not one can tell red from green. */
+/** A table whose rows are cards: each cell beside the name of its column. */
+const asCards = (table: string): string => `
+  ${table} thead { display: none; }
+  ${table} tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }
+  ${table} td { display: grid; grid-template-columns: 8em minmax(0, 1fr); border: 0; padding: .05rem 0; }
+  ${table} td::before { content: attr(data-name); color: var(--quiet); font-size: .87rem; }`;
+
 export const STYLE = `
 :root {
   color-scheme: light dark;
@@ -14,13 +21,14 @@ export const STYLE = `
   }
 }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 78rem; padding: 0 1rem 3rem; background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
+body { margin: 0 auto; max-width: 78rem; padding: 0 1rem 3rem; background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.35rem; margin: 1rem 0 .25rem; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
 p { margin: .4rem 0; }
 a { color: var(--link); }
-code { font: .92em/1.4 ui-monospace, "DejaVu Sans Mono", monospace; background: var(--panel); padding: .1em .3em; border-radius: .25em; }
+code { font: .92em/1.4 ui-monospace, "DejaVu Sans Mono", monospace; background: var(--panel); padding: .1em .3em; border-radius: .25em; overflow-wrap: anywhere; }
+.hash { white-space: nowrap; }
 .note, .quiet { color: var(--quiet); }
 .note { font-size: .87rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -48,10 +56,10 @@ plot-view.empty::after { content: "nothing measured yet"; position: absolute; in
 @media (max-width: 40rem) {
   body { padding: 0 .7rem 2rem; }
   th, td { padding-right: .5rem; }
-  .cards thead { display: none; }
-  .cards tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }
-  .cards td { display: grid; grid-template-columns: 8em 1fr; border: 0; padding: .05rem 0; }
-  .cards td::before { content: attr(data-name); color: var(--quiet); font-size: .87rem; }
+${asCards('.cards')}
+}
+@media (max-width: 64rem) {
+${asCards('.cards.wide')}
 }
 @media print { body { max-width: none; } .panel, .plot, tr { break-inside: avoid; } }
 `;

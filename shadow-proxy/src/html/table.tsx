@@ -1,14 +1,17 @@
 /** A table that a phone shows as cards: one a row, each cell behind the name of its column. */
 import type { ComponentChildren, JSX } from 'preact';
 
+/** @param wide whether a small window, too, shows it as cards: its cells have no place to break */
 export const Table = ({
   head,
   rows,
+  wide = false,
 }: {
   head: readonly string[];
   rows: readonly (readonly ComponentChildren[])[];
+  wide?: boolean;
 }): JSX.Element => (
-  <table class="cards">
+  <table class={wide ? 'cards wide' : 'cards'}>
     <thead>
       <tr>
         {head.map((name) => (

@@ -5,19 +5,22 @@ export const VIEW_STYLE = `
 .banner p { margin: 0; }
 .banner .next-step { font-weight: 400; margin-top: .35rem; }
 .next-step { display: flex; flex-wrap: wrap; gap: .25rem .8rem; align-items: baseline; margin-top: .15rem; }
-.command { user-select: all; color: var(--ink); }
+.command { display: inline-block; max-width: 100%; padding: .15em .5em; user-select: all; color: var(--ink); overflow-wrap: normal; }
+.panel .command { background: var(--paper); }
+.command span { display: inline-block; max-width: 100%; overflow-wrap: anywhere; }
 .term { text-decoration: underline dotted var(--quiet); text-underline-offset: .2em; cursor: help; }
 .term:focus { outline: 2px solid var(--link); outline-offset: 2px; }
 .term:focus::after { content: attr(title); content: attr(title) / ""; position: fixed; z-index: 2; left: 50%; bottom: .75rem; transform: translateX(-50%); width: max-content; max-width: calc(100vw - 1.5rem); white-space: normal; text-align: left; background: var(--ink); color: var(--paper); font: 14px/1.4 system-ui, sans-serif; border-radius: .4rem; padding: .5rem .8rem; }
 .glossary { margin-top: 2rem; }
-.glossary div { display: grid; grid-template-columns: 9rem 1fr; gap: .75rem; padding: .15rem 0; }
+.glossary div { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: .75rem; padding: .15rem 0; }
 .glossary dt { font-weight: 600; }
 .glossary dd { margin: 0; }
 .jobs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: .5rem 2rem; align-items: start; }
 .jobs p { margin-top: 0; }
 .attention, .gates, .history { list-style: none; margin: .5rem 0; padding: 0; }
-.attention li, .gates li { display: grid; grid-template-columns: 5.5em 1fr; gap: .1rem .6rem; padding: .25rem 0; align-items: start; }
-.gates li { grid-template-columns: 5.5em 7.5em 1fr; border-bottom: 1px solid var(--line); }
+.attention li, .gates li { display: grid; grid-template-columns: 6.5em minmax(0, 1fr); gap: .1rem .6rem; padding: .25rem 0; align-items: start; }
+.gates li { grid-template-columns: 6.5em 7.5em minmax(0, 1fr); border-bottom: 1px solid var(--line); }
+.gates .gate-next { grid-column: 1 / -1; margin: .1rem 0 .25rem; }
 .gates li:last-child { border-bottom: 0; }
 .history li { padding: .2rem 0; }
 .history time { color: var(--quiet); font-variant-numeric: tabular-nums; margin-right: .5rem; }
@@ -41,8 +44,9 @@ input, button { font: inherit; color: var(--ink); background: var(--paper); bord
 input { width: 100%; margin: .3rem 0 .6rem; }
 .stale { opacity: .55; }
 @media (max-width: 40rem) {
-  .gates li { grid-template-columns: 5.5em 1fr; }
-  .gates li > :last-child { grid-column: 1 / -1; }
+  .gates li { grid-template-columns: 6.5em minmax(0, 1fr); }
+  .gates .gate-evidence { grid-column: 1 / -1; }
+  .attention li { grid-template-columns: minmax(0, 1fr); justify-items: start; }
   .servers tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }
   .servers th, .servers td { display: block; border: 0; padding: .05rem 0; }
   .track li { font-size: .72rem; padding: .15rem .1rem; }

@@ -127,6 +127,7 @@ export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail 
     <>
       <Table
         head={['time (UTC)', 'workload', 'pattern', 'command', 'kind', 'key', 'source', 'target']}
+        wide
         rows={[...latest]
           .reverse()
           .map((entry) => [
@@ -155,7 +156,7 @@ const Reply = ({ type, hash, bytes: size }: RedactedEntry['source']): JSX.Elemen
 
 const Hashed = ({ hash, size }: { hash: string; size: number }): JSX.Element => (
   <>
-    <code>{hash}</code> <span class="note">{number(size)} B</span>
+    <code class="hash">{hash}</code> <span class="note">{number(size)} B</span>
   </>
 );
 

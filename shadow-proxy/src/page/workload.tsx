@@ -138,12 +138,11 @@ export const GateList = ({ gates }: { gates: readonly Gate[] }): JSX.Element => 
     {gates.map(({ name, answer, evidence, command }) => (
       <li data-gate={name}>
         <span class={`badge ${answer}`}>{WORDS[answer]}</span> <strong title={GATE_TERMS[name]}>{name}</strong>{' '}
-        <span>{evidence}</span>
+        <span class="gate-evidence">{evidence}</span>
         {command !== undefined && (
-          <>
-            {' '}
+          <div class="gate-next">
             <Command text={command} />
-          </>
+          </div>
         )}
       </li>
     ))}

@@ -1,4 +1,5 @@
 /** Snapshots for tests: a shard at rest that has compared everything, and ways to change it. */
+import type { NextStage, ShardEvidence } from '../../src/stages/next-stage.js';
 import type {
   JobSnapshot,
   ScrapedShard,
@@ -161,5 +162,52 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   etaSeconds: 5,
   failures: [],
   examples: [],
+  ...change,
+});
+
+/** A workload in `shadow` that was never verified: two gates before `live` are closed. */
+export const nextStage = (change: Partial<NextStage> = {}): NextStage => ({
+  workload: 'sessions',
+  class: 'read-mostly',
+  from: { stage: 'shadow', percent: 100 },
+  to: { stage: 'live', percent: 1 },
+  gates: [
+    { name: 'compared', answer: 'yes', evidence: '4,819 pairs of replies, at least 500 needed' },
+    {
+      name: 'bypass',
+      answer: 'no',
+      evidence:
+        'clients write to the source directly, bypassing the proxy: at least these writes: 12 set, last seen 3 min ago; stop them, wait 60 min, then repair what the target missed',
+      command: 'verify --repair --workload sessions',
+    },
+    {
+      name: 'verify',
+      answer: 'unknown',
+      evidence: 'its keys were never verified',
+      command: 'verify --workload sessions',
+    },
+  ],
+  evidence: {
+    stage: 'shadow',
+    percent: 100,
+    since: '2026-11-21T09:00:00.000Z',
+    compared: 4_819,
+    allowed: { unordered: 40 },
+    mismatches: {},
+    inconclusive: 0,
+    minutes: 1,
+    hours: [9],
+    verified: null,
+    drill: null,
+    unsupported: {},
+  },
+  ...change,
+});
+
+export const shardEvidence = (change: Partial<ShardEvidence> = {}): ShardEvidence => ({
+  shard: 'cache-0',
+  workloads: [nextStage()],
+  latencies: [],
+  mismatches: { total: 0, notWritten: 0, latest: [] },
   ...change,
 });
