@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { ObjectSerializer } from '@datadog/datadog-api-client/dist/packages/datadog-api-client-v1/models/ObjectSerializer.js';
+import { Ajv } from 'ajv';
 import { parse as parseYaml } from 'yaml';
 import { METRICS } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { DASHBOARDS, fileOf } from '../src/all.js';
@@ -14,15 +14,13 @@ const files = datadogFiles();
 const jsonOf = (name: string): any => JSON.parse(files.get(name)!);
 const dashboardNames = [...files.keys()].filter((name) => name.endsWith('.json') && name !== 'monitors.json');
 
-/** Paths of what Datadog's client could not make a value of its types of. */
-function unknownParts(value: unknown, path = ''): string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const { unparsedObject, _unparsed: unparsed, additionalProperties, ...rest } = value as Record<string, unknown>;
-  const own =
-    unparsedObject !== undefined || unparsed === true ? [`${path}: ${JSON.stringify(unparsedObject ?? value)}`] : [];
-  const unknown =
-    additionalProperties === undefined ? [] : [`${path}: unknown ${JSON.stringify(additionalProperties)}`];
-  return [...own, ...unknown, ...Object.entries(rest).flatMap(([name, each]) => unknownParts(each, `${path}.${name}`))];
+const ajv = new Ajv({ allErrors: false, strict: false });
+ajv.addSchema(JSON.parse(readFileSync(new URL('../schema/datadog.json', DATADOG), 'utf8')) as object, 'datadog');
+
+/** What Datadog's own client would not read; empty where nothing is wrong. */
+function problemsOf(value: unknown, type: 'Dashboard' | 'Monitor'): string[] {
+  const validate = ajv.getSchema(`datadog#/definitions/${type}`)!;
+  return validate(value) ? [] : validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
 describe('for Datadog', () => {
@@ -38,22 +36,49 @@ describe('for Datadog', () => {
 
   for (const name of dashboardNames)
     test(`${name} is a dashboard by the types of Datadog's client`, () => {
-      assert.deepEqual(unknownParts(ObjectSerializer.deserialize(jsonOf(name), 'Dashboard')), []);
+      assert.deepEqual(problemsOf(jsonOf(name), 'Dashboard'), []);
     });
 
   test("the monitors are monitors by the types of Datadog's client, one or more for each alert", () => {
     const monitors = jsonOf('monitors.json') as { name: string }[];
-    for (const monitor of monitors)
-      assert.deepEqual(unknownParts(ObjectSerializer.deserialize(monitor, 'Monitor')), [], monitor.name);
+    for (const monitor of monitors) assert.deepEqual(problemsOf(monitor, 'Monitor'), [], monitor.name);
     const alerts = new Set(ALERTS.map(({ alert }) => alert));
     assert.deepEqual(new Set(monitors.map(({ name }) => /^\w+/.exec(name)![0])), alerts);
     assert.equal(new Set(monitors.map(({ name }) => name)).size, monitors.length);
   });
 
-  test('the types would refuse a dashboard that is wrong', () => {
-    const wrong = jsonOf('overview.json');
-    wrong.widgets[0].definition.widgets[1].definition.type = 'no-such-widget';
-    assert.equal(unknownParts(ObjectSerializer.deserialize(wrong, 'Dashboard')).length > 0, true);
+  test('a widget, a field, a value or a type that Datadog does not know is refused, and a field that is missing', () => {
+    const broken = (change: (dashboard: ReturnType<typeof jsonOf>) => void): number => {
+      const dashboard = jsonOf('overview.json');
+      change(dashboard);
+      return problemsOf(dashboard, 'Dashboard').length;
+    };
+    const widget = 'widgets[0].definition.widgets[1].definition';
+    assert.equal(
+      broken(() => undefined),
+      0,
+    );
+    assert.ok(
+      broken(({ widgets }) => (widgets[0].definition.widgets[1].definition.type = 'no-such-widget')),
+      widget,
+    );
+    assert.ok(
+      broken(({ widgets }) => (widgets[0].definition.widgets[1].definition.no_such_field = 1)),
+      widget,
+    );
+    assert.ok(
+      broken((dashboard) => (dashboard.layout_type = 'diagonal')),
+      'layout_type',
+    );
+    assert.ok(
+      broken((dashboard) => (dashboard.title = 5)),
+      'title',
+    );
+    assert.ok(
+      broken((dashboard) => delete dashboard.widgets),
+      'widgets',
+    );
+    assert.ok(problemsOf({ ...jsonOf('monitors.json')[0], type: 'no such type' }, 'Monitor').length > 0, 'monitor');
   });
 
   test('every panel has a widget of its title', () => {

@@ -42,6 +42,7 @@ export const PROGRAMS = {
   'release:version': ['packaging/release/main.js', 'version'],
   mutants: ['mutants/main.js'],
   dashboards: ['dashboards/src/build.js'],
+  'datadog:schema': ['dashboards/schema/extract.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
   'docs:picture': ['dashboards/preview/status-page.js'],
   'docs:figures': ['loadtest/proxy/pages/main.js'],

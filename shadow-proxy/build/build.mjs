@@ -128,7 +128,7 @@ const packagesOf = (folder) =>
 async function compile() {
   const folders = readJson(join(ROOT, 'tsconfig.json')).include;
   const sources = folders.flatMap((folder) =>
-    filesBelow(folder).filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts')),
+    filesBelow(folder).filter((file) => /\.(tsx?|js)$/.test(file) && !file.endsWith('.d.ts')),
   );
   const esbuild = await import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
   try {
