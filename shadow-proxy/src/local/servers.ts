@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 import getPort from 'get-port';
 import { afterDeath } from './guard.js';
 import { ping } from './ping.js';
-import { findKeydb, findRedis, findStandIn, findValkey, ServerMissing, type Program } from './program.js';
+import { findRedis, findTarget, findValkey, requireKeydb, ServerMissing, type Program } from './program.js';
 
 export { ServerMissing } from './program.js';
 
@@ -210,11 +210,7 @@ export async function startRedis(options: ServerOptions = {}): Promise<LocalServ
 
 /** KeyDB and nothing else. @throws {ServerMissing} {ServerFailed} */
 export async function startKeydb(options: ServerOptions = {}): Promise<LocalServer> {
-  const program = await findKeydb();
-  if (program !== null) return launch(program, options);
-  throw new ServerMissing(
-    'no keydb-server: install KeyDB 6.3.4, or set KEYDB_SERVER to its path, or start Docker or Podman',
-  );
+  return launch(await requireKeydb(), options);
 }
 
 /** Where one may go from KeyDB. @throws {ServerMissing} {ServerFailed} */
@@ -226,10 +222,20 @@ export async function startValkey(options: ServerOptions = {}): Promise<LocalSer
 
 /** KeyDB if this machine has it; otherwise a stand-in, which `standIn` of the result names: callers must say so. */
 export async function startTarget(options: ServerOptions = {}): Promise<LocalServer> {
-  const keydb = await findKeydb();
-  if (keydb !== null) return launch(keydb, options);
-  const program = await findStandIn();
-  return launch(program, options, `${program.name} ${program.version}`);
+  const program = await findTarget({ tls: options.tls !== undefined });
+  return launch(program, options, program.name === 'keydb' ? undefined : `${program.name} ${program.version}`);
+}
+
+/** Said before anything else where a server stands in for KeyDB. */
+export const standInNotice = ({ standIn }: Pick<LocalServer, 'standIn'>): string =>
+  `NOTE: there is no KeyDB on this machine: ${standIn} stands in for it. docs/install.md#keydb says how to get KeyDB.`;
+
+/** Said at the end where a server stood in for KeyDB: what was not shown. */
+export function standInLimits({ standIn = '' }: Pick<LocalServer, 'standIn'>): string {
+  const own = 'its threads, its speed, its own defects and error texts, active-active';
+  return standIn.startsWith('redis 6.2.')
+    ? `${standIn} stood in for KeyDB: it has the same commands and reads the same RDB 9. Not shown of KeyDB: ${own}.`
+    : `${standIn} stood in for KeyDB. Not shown of KeyDB: ${own}, the commands that it lacks, and the change of values to RDB 9.`;
 }
 
 /** A Sentinel that watches `masters` (their names as keys), quick to notice a failure. */
@@ -251,8 +257,12 @@ async function launch(
   standIn?: string,
   flags: readonly string[] = [],
 ): Promise<LocalServer> {
-  if (program.container && options.tls)
-    throw new ServerMissing('TLS needs an installed keydb-server: set KEYDB_SERVER');
+  if (options.tls && !program.tls) {
+    const [name, variable] = [`${program.name}-server`, `${program.name.toUpperCase()}_SERVER`];
+    throw new ServerMissing(
+      `TLS needs an installed ${name}: set ${variable} (${program.container?.image ?? program.path} has none)`,
+    );
+  }
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await getPort({ host: HOST, reserve: true }));
     const dir = await mkdtemp(join(tmpdir(), `${program.name}-`));

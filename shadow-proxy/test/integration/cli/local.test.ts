@@ -61,7 +61,7 @@ test('a server that does not start is told in one line, and nothing is left', as
   const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'up', '--directory', directory], {
     REDIS_SERVER: '/nowhere/redis-server',
   });
-  assert.equal(code, 1);
+  assert.equal(code, 3);
   assert.equal(stderr, 'REDIS_SERVER=/nowhere/redis-server is not an executable file\n');
   assert.ok(!existsSync(directory));
 });

@@ -188,11 +188,11 @@ test('a port that is taken is an error, not the other server', async () => {
 });
 
 test('a machine without servers gets an error that says what to install', async () => {
-  const bare = { PATH: '/nowhere', REDIS_SERVER: '', KEYDB_SERVER: '', VALKEY_SERVER: '' };
+  const bare = { PATH: '/nowhere', SERVERS_FROM: 'path', REDIS_SERVER: '', KEYDB_SERVER: '', VALKEY_SERVER: '' };
   await withEnvironment(bare, async () => {
     await assert.rejects(
       startRedis(),
-      (error: unknown) => error instanceof ServerMissing && /install Redis 7.*REDIS_SERVER/.test(error.message),
+      (error: unknown) => error instanceof ServerMissing && /^no redis-server: .*REDIS_SERVER/.test(error.message),
     );
     await assert.rejects(
       startKeydb(),
@@ -271,7 +271,13 @@ test('without a keydb-server a running container engine is asked for one', async
     await writeFile(join(dir, 'podman'), ENGINE);
     await chmod(join(dir, 'podman'), 0o755);
     for (const tool of ['cat', 'kill', 'rm']) await symlinkTool(dir, tool);
-    const changes = { PATH: dir, KEYDB_SERVER: '', CONTAINERS: dir, STANDS_FOR_KEYDB: stdout.trim() };
+    const changes = {
+      PATH: dir,
+      SERVERS_FROM: 'engine',
+      KEYDB_SERVER: '',
+      CONTAINERS: dir,
+      STANDS_FOR_KEYDB: stdout.trim(),
+    };
     await withEnvironment(changes, async () => {
       const target = await startTarget({ config: { user: ['app on >pw ~* &* +@all'] } });
       assert.equal(target.standIn, undefined);
