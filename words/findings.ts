@@ -9,15 +9,20 @@ import { readGlossary, refusedBy } from './glossary.js';
 import { type Finding } from './finding.js';
 import { lintMarkdown } from './markdown.js';
 import { lintComments, lintMessages } from './messages.js';
+import { lintNpx, programsOf } from './npx.js';
 
 /** For each check the files that are not clean yet. */
-export type Todo = Readonly<Record<Finding['check'], readonly string[]>>;
+export type Todo = Readonly<Record<Listed, readonly string[]>>;
+/** Checks that old files need not pass yet. */
+type Listed = Exclude<Finding['check'], 'npx'>;
 
 export const GLOSSARY = 'docs/glossary.yaml';
 export const TODO = 'docs/words-todo.json';
 
 /** These name old words on purpose. */
 const EXEMPT = new Set(['CHANGELOG.md', 'docs/glossary.md']);
+/** Files that are no text, and what names commands that must be found. */
+const NO_TEXT = /\.(png|rdb|gz|tgz|aof)$|^package-lock\.json$|^words\/(npx\.ts|test\/)/;
 /** Comments of all code but tests. */
 const COMMENTS =
   /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants)\/(?!.*\btest\/).*\.tsx?$/;
@@ -26,9 +31,11 @@ const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashb
 /** Checks every page and every message of the repository. */
 export async function findAll(root: string): Promise<Finding[]> {
   const refused = refusedBy(readGlossary(join(root, GLOSSARY)));
+  const programs = programsOf(root);
   const findings: Finding[] = [];
   for (const file of filesOf(root)) {
     const text = (): string => readFileSync(join(root, file), 'utf8');
+    if (!NO_TEXT.test(file)) findings.push(...lintNpx(file, text(), programs));
     if (EXEMPT.has(file)) continue;
     if (file.endsWith('.md')) findings.push(...(await lintMarkdown(file, text(), refused)));
     if (file.endsWith('.generated.ts')) continue;
@@ -47,7 +54,7 @@ export const readTodo = (root: string): Todo =>
 export function errorsOf(findings: readonly Finding[], todo: Todo): string[] {
   return [
     ...findings
-      .filter(({ check, file }) => !todo[check].includes(file))
+      .filter(({ check, file }) => check === 'npx' || !todo[check].includes(file))
       .map(({ file, line, message }) => `${file}:${line}: ${message}`),
     ...(['terms', 'sentences'] as const).flatMap((check) =>
       todo[check]
@@ -59,7 +66,7 @@ export function errorsOf(findings: readonly Finding[], todo: Todo): string[] {
 
 /** The list without the files that are clean: it never becomes longer. */
 export const shrunk = (findings: readonly Finding[], todo: Todo): Todo => {
-  const still = (check: Finding['check']): string[] =>
+  const still = (check: Listed): string[] =>
     todo[check].filter((listed) => findings.some(({ check: found, file }) => found === check && file === listed));
   return { terms: still('terms'), sentences: still('sentences') };
 };

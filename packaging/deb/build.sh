@@ -20,7 +20,8 @@ install -D -m 644 LICENSE "$root/usr/share/doc/redis-to-keydb/copyright"
 
 sed -e 's|^state: ./state |state: /var/lib/redis-to-keydb |' \
   -e 's|=\./shadow-proxy/|=/usr/lib/redis-to-keydb/shadow-proxy/|' \
-  -e 's|npx shadow-proxy --plan migration.yaml|shadow-proxy --plan /etc/redis-to-keydb/migration.yaml|' \
+  -e 's|npx --no-install \(shadow-[a-z]*\)|\1|' \
+  -e 's|--plan migration.yaml|--plan /etc/redis-to-keydb/migration.yaml|' \
   migration.example.yaml > "$root/etc/redis-to-keydb/migration.yaml"
 unit=$root/usr/lib/systemd/system/shadow-proxy.service
 sed -e 1d \

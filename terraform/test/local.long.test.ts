@@ -15,7 +15,7 @@ import { Redis } from 'ioredis';
 import { commandOf, type Running } from '../../shadow-proxy/src/cli/local/folder.js';
 import { openRunbook } from '../../shadow-proxy/src/runbook/shelf.js';
 import { Program } from '../../shadow-proxy/test/integration/cli/process.js';
-import { quickNpx, toolOf, walked } from '../../shadow-proxy/test/integration/runbook/walking.js';
+import { toolOf, walked } from '../../shadow-proxy/test/integration/runbook/walking.js';
 import { TERRAFORM } from './files.js';
 import { findTerraform, run, type Result } from './program.js';
 import { Workspace } from './workspace.js';
@@ -201,7 +201,7 @@ describe(
       await local.init();
       await local.applied();
       const before = local.running;
-      const tool = toolOf(t, () => ({ PATH: `${quickNpx(local.home)}:${process.env.PATH}` }));
+      const tool = toolOf(t);
       const clients = new Program(t, 'shadow-compare', [
         'local',
         'traffic',

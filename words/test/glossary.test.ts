@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Finding } from '../finding.js';
 import { errorsOf, findAll, GLOSSARY, readTodo, shrunk } from '../findings.js';
+import { lintNpx, programsOf } from '../npx.js';
 import { parseGlossary, readGlossary, refusedBy } from '../glossary.js';
 import { LONGEST, lintMarkdown } from '../markdown.js';
 import { lintComments, lintMessages } from '../messages.js';
@@ -27,8 +28,8 @@ test('docs/glossary.md is made from docs/glossary.yaml', () => {
   assert.equal(page, renderGlossary(readGlossary(join(ROOT, GLOSSARY))), 'run: npm run docs:glossary');
 });
 
-test('no page and no message has a word that the glossary refuses, but for those that are listed', async () => {
-  const findings = (await findAll(ROOT)).filter(({ check }) => check === 'terms');
+test('no text has an npx that may install, and no page and no message an unlisted word that the glossary refuses', async () => {
+  const findings = (await findAll(ROOT)).filter(({ check }) => check !== 'sentences');
   assert.deepEqual(errorsOf(findings, { terms: readTodo(ROOT).terms, sentences: [] }), []);
 });
 
@@ -114,4 +115,35 @@ test('the list of what is not clean yet can only shrink', () => {
     terms: ['a.md'],
     sentences: [],
   });
+});
+
+test('npx is refused without --no-install, and with a program that no package of the lock file has', () => {
+  const programs = programsOf(ROOT);
+  for (const name of ['shadow-compare', 'shadow-proxy', 'changeset', 'tsc']) assert.ok(programs.has(name), name);
+  const found = (text: string): string[] =>
+    lintNpx('a.md', text, programs).map(({ line, message }) => `${line} ${message}`);
+  for (const text of [
+    'npx shadow-compare status',
+    'The page says:\nnpx shadow-compare status',
+    'run `npx --yes shadow-proxy --check`',
+    '  $ npx tsc',
+    'wrapped: npx\nshadow-compare',
+    "run(['npx', 'shadow-compare'])",
+    'npm exec shadow-compare',
+  ])
+    assert.match(found(text).join(), /^\d (npx )?.*write npx --no-install/, text);
+  for (const text of [
+    '`npx redis-to-keydb`',
+    '  run: npx left-pad',
+    '`npx --no-install left-pad`',
+    "['npx', 'left-pad']",
+  ])
+    assert.match(found(text).join(), /no package of package-lock.json has this program/, text);
+  assert.match(found('one\ntwo\n`npx tsc`').join(), /^3 /);
+  assert.deepEqual(
+    ['npx --no-install shadow-compare status', 'Here npx takes seconds.', "['npx', '--no-install', 'tsc']"].flatMap(
+      found,
+    ),
+    [],
+  );
 });

@@ -34,7 +34,7 @@ export function addAccept(program: Command): void {
     )
     .option('--yes', 'do not ask: delete the keys that only the mirror has')
     .option('--json', 'print JSON');
-  withManual(command, 'npx shadow-compare accept --dry-run', {
+  withManual(command, 'shadow-compare accept --dry-run', {
     0: 'accepted, or repairs are not frozen; with --dry-run: no key differs',
     1: 'not confirmed, or lost keys not restored; with --dry-run: keys differ',
     3: `the differences could not be listed; ${NO_PROXY}`,

@@ -13,6 +13,8 @@ import type { JobRequest } from '../storage/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { Side } from '../route/stage.js';
+import { typed } from '../text/invocation.js';
+import { quoted } from '../text/shell.js';
 import { CliError, exitCode } from './exit.js';
 
 export interface AdminClientOptions {
@@ -63,11 +65,8 @@ export function commandLine(
 ): string {
   const options = { '--shard': shard, '--admin': admin, '--plan': plan, '--token-file': tokenFile };
   const given = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name, quoted(value)]));
-  return ['npx shadow-compare', text, ...given].join(' ');
+  return typed(['shadow-compare', text, ...given].join(' '));
 }
-
-/** As a shell takes it. */
-const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 /** The admin addresses of a plan's processes, each once. */
 export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [

@@ -86,7 +86,7 @@ export function addAssess(program: Command): void {
     .action(async (sources: readonly string[], options: AssessOptions) => {
       process.exitCode = await assess(sources, options);
     });
-  withManual(command, 'npx shadow-compare assess --plan migration.yaml --for 1m', {
+  withManual(command, 'shadow-compare assess --plan migration.yaml --for 1m', {
     0: 'GO',
     1: 'NO-GO',
     3: 'UNKNOWN, or a server does not answer',

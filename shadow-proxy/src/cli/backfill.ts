@@ -28,7 +28,7 @@ export function addBackfill(program: Command): void {
       'delete foreign keys: keys on the target that the source does not have and the kit did not write; asks for their number',
     )
     .option(...YES, keysConfirmed);
-  withManual(command, 'npx shadow-compare backfill --workload sessions --max-p99-ms 2', {
+  withManual(command, 'shadow-compare backfill --workload sessions --max-p99-ms 2', {
     0: 'all keys are copied; with --dry-run: counted',
     1: 'keys were not copied, the job was stopped, or it was refused',
     3: `no key was found, or the result is lost; ${NO_PROXY}`,

@@ -16,7 +16,7 @@ export function addCompletion(program: Command): void {
     .description('Print a script that completes commands, options and their values in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell) => void process.stdout.write(completionOf(program, shell)));
-  withManual(command, 'npx shadow-compare completion bash', { 0: 'printed' });
+  withManual(command, 'shadow-compare completion bash', { 0: 'printed' });
 }
 
 /** A command and those below it, with the words that lead to it. */

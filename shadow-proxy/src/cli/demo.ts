@@ -21,6 +21,7 @@ import {
 import { createLogger } from '../telemetry/log.js';
 import { planFrom } from '../plan/load.js';
 import { list, number } from '../text/figures.js';
+import { typed } from '../text/invocation.js';
 import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum } from '../telemetry/snapshot.js';
 import { onStop } from '../io/signals.js';
@@ -48,7 +49,7 @@ export function addDemo(program: Command): void {
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
     });
-  withManual(command, 'npx shadow-compare demo', {
+  withManual(command, 'shadow-compare demo', {
     0: 'it works: no mismatch, and the changed value was detected',
     1: 'it does not work here',
     3: 'there is no redis-server on this machine, and none can be brought',
@@ -197,7 +198,7 @@ function summary({ operations, compared, mismatches, allowed, errors, caught }: 
     ...(errors.errors === 0 ? [] : [`${number(errors.errors)} commands failed, the first with: ${errors.first}`]),
     caught ? 'The changed value was detected.' : 'The changed value was NOT detected.',
     fine
-      ? 'It works. Next: shadow-compare run --source URL --target URL'
+      ? `It works. Next: ${typed('shadow-compare run --source URL --target URL')}`
       : 'It does NOT work here: see the lines above.',
   ].join('\n');
 }

@@ -59,7 +59,7 @@ export function addGuard(program: Command): void {
     )
     .option('--watch', 'repeat every 10 s until Ctrl-C; print each full resync and each changed verdict')
     .option('--json', 'print JSON');
-  withManual(command, 'npx shadow-compare guard --plan migration.yaml', {
+  withManual(command, 'shadow-compare guard --plan migration.yaml', {
     0: 'safe: the counters are safe on these nodes',
     1: 'unsafe',
     3: 'unknown: a node or the proxy does not answer, or nothing was judged',

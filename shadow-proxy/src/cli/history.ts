@@ -6,7 +6,7 @@ import { NO_PROXY, withManual } from './manual.js';
 
 export function addHistory(program: Command): void {
   const command = program.command('history').description('List the changes made through a running proxy, oldest first');
-  withManual(command, 'npx shadow-compare history', { 0: 'listed', 3: NO_PROXY });
+  withManual(command, 'shadow-compare history', { 0: 'listed', 3: NO_PROXY });
   addAdminOptions(command)
     .option('--json', 'print JSON, with the evidence of each change')
     .action(async (options: AdminClientOptions & { readonly json?: boolean }) => {

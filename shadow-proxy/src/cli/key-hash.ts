@@ -39,7 +39,7 @@ export function addKeyHash(program: Command): void {
       );
       process.stdout.write(`${options.json ? JSON.stringify(hashes, null, 2) : lines.join('\n')}\n`);
     });
-  withManual(command, 'npx shadow-compare key-hash session:42 --plan migration.yaml', {
+  withManual(command, 'shadow-compare key-hash session:42 --plan migration.yaml', {
     0: 'shown',
     1: 'the state directory is not on this machine, or cannot be read',
   });

@@ -26,6 +26,8 @@ import { openPlan } from '../upstream/cluster.js';
 import { onStop } from '../io/signals.js';
 import { connectApps, drive, WORKLOADS } from './demo/traffic.js';
 import { count } from '../text/figures.js';
+import { quoted } from '../text/shell.js';
+import { commandLine } from './admin-client.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 import { Folder, type Running, type Server } from './local/folder.js';
 import { withManual } from './manual.js';
@@ -64,15 +66,15 @@ export function addLocal(program: Command): void {
   const started = withServers(command('up', 'Start it, and return when it serves'))
     .option('--json', 'print one JSON object')
     .action(up);
-  withManual(started, 'npx shadow-compare local up', { 0: 'started', 1: 'it did not start' });
+  withManual(started, 'shadow-compare local up', { 0: 'started', 1: 'it did not start' });
   withServers(command('serve', 'The process that up starts', true)).action(serve);
   const stopped = command('down', 'Stop it, and remove its directory').action(down);
-  withManual(stopped, 'npx shadow-compare local down', { 0: 'stopped, or it was not running' });
+  withManual(stopped, 'shadow-compare local down', { 0: 'stopped, or it was not running' });
   const sent = command('traffic', 'Send traffic with two client libraries: 70 % reads, 30 % writes, on six workloads')
     .addOption(new Option('--for <duration>', 'how long to send').argParser(duration).default(30_000, '30s'))
     .option('--rate <n>', 'about this many commands per second (default: as fast as replies come)', positive)
     .action(traffic);
-  withManual(sent, 'npx shadow-compare local traffic --rate 500', {
+  withManual(sent, 'shadow-compare local traffic --rate 500', {
     0: 'no client received an error',
     1: 'commands failed',
   });
@@ -173,7 +175,7 @@ async function traffic({
   if (running === null)
     throw new CliError(
       'down',
-      `no migration runs in ${directory}: start it with shadow-compare local up --directory ${directory}`,
+      `no migration runs in ${directory}: start it with ${commandLine(`local up --directory ${quoted(directory)}`, {})}`,
       exitCode.usage,
     );
   const apps = await connectApps(Number(new URL(running.proxy).port), running.cluster);
@@ -250,10 +252,10 @@ const describe = ({ source, target, proxy, admin, plan, cluster }: Running, fold
       : `Clients connect to ${proxy}.`,
     `Status page: ${admin}/`,
     'Next:',
-    `  npx shadow-compare local traffic --directory ${folder.path}`,
-    `  npx shadow-compare runbook week-1 --plan ${plan}`,
-    `  npx shadow-compare status --plan ${plan}`,
-    `Stop it: npx shadow-compare local down --directory ${folder.path}`,
+    `  ${commandLine(`local traffic --directory ${quoted(folder.path)}`, {})}`,
+    `  ${commandLine('runbook week-1', { plan })}`,
+    `  ${commandLine('status', { plan })}`,
+    `Stop it: ${commandLine(`local down --directory ${quoted(folder.path)}`, {})}`,
     '',
   ].join('\n');
 

@@ -1,9 +1,10 @@
 /** What `--help` and docs/cli.md say of a command beside its arguments and options: its exit codes, and an example. */
 import type { Command } from 'commander';
+import { typed } from '../text/invocation.js';
 import { exitCode } from './exit.js';
 
 export interface Manual {
-  /** A command line that can be copied. */
+  /** A command line, from the name of the program. */
   readonly example: string;
   /** What each exit code means for this command, in the order of the codes. */
   readonly exits: readonly (readonly [code: number, meaning: string])[];
@@ -36,7 +37,7 @@ export function withManual(command: Command, example: string, { 0: holds, 1: fai
   };
   manuals.set(command, manual);
   const lines = manual.exits.map(([code, meaning]) => `  ${code}  ${meaning}`);
-  return command.addHelpText('after', `\nExit codes:\n${lines.join('\n')}\n\nExample:\n  ${example}`);
+  return command.addHelpText('after', `\nExit codes:\n${lines.join('\n')}\n\nExample:\n  ${typed(example)}`);
 }
 
 export const manualOf = (command: Command): Manual | undefined => manuals.get(command);

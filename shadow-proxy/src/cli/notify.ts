@@ -43,7 +43,7 @@ export function addNotify(program: Command): void {
       if (options.test && (rows.length === 0 || rows.some(({ accepted }) => accepted === false)))
         process.exitCode = exitCode.fails;
     });
-  withManual(command, 'npx shadow-compare notify --plan migration.yaml --test', {
+  withManual(command, 'shadow-compare notify --plan migration.yaml --test', {
     0: 'listed; with --test: every receiver accepted the test',
     1: 'with --test: a receiver did not accept it, or the plan has none',
   });

@@ -60,7 +60,7 @@ export function addPlan(program: Command): void {
     .option('--ca <file>', 'CA certificate for rediss:// servers')
     .option('--force', 'overwrite the file')
     .action(writePlan);
-  withManual(init, 'npx shadow-compare plan init --from redis://10.0.0.11:6379 --monitor 10s', {
+  withManual(init, 'shadow-compare plan init --from redis://10.0.0.11:6379 --monitor 10s', {
     0: 'the plan is written, and valid',
     1: 'the file exists, or the sample was not confirmed: nothing was written',
     3: 'the source does not answer',

@@ -63,7 +63,7 @@ export function addPromote(program: Command): void {
     .option('--reason <text>', 'reason, kept in the history')
     .option('--point-of-no-return <workload>', 'with complete: repeat the name of the workload')
     .option('--json', 'print JSON');
-  withManual(command, 'npx shadow-compare promote sessions --dry-run', {
+  withManual(command, 'shadow-compare promote sessions --dry-run', {
     0: 'the workload was moved; with --dry-run: all gates are open',
     1: 'a gate is closed (NO), or the move was refused: nothing was changed',
     3: `gates are UNKNOWN, and none is NO: nothing was changed; ${NO_PROXY}`,

@@ -34,7 +34,7 @@ export function proxyProgram(): Command {
     )
     .option('--check', 'only check the plan, and its limits against the memory of this process')
     .addOption(new Option('--log-level <level>', 'lowest level that is logged').choices(LOG_LEVELS).default('info'));
-  return withManual(program, 'npx shadow-proxy --plan migration.yaml', {
+  return withManual(program, 'shadow-proxy --plan migration.yaml', {
     0: 'stopped, and every write was confirmed; with --check: the plan is valid',
     1: 'stopped with unconfirmed writes, or another proxy serves a shard',
     3: 'a server does not answer at the start',

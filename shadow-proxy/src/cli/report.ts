@@ -12,7 +12,7 @@ import { toMarkdown } from '../report/markdown.js';
 import { recommend } from '../report/recommendation.js';
 import { factsFromState } from '../report/state.js';
 import { notCovered } from '../report/uncovered.js';
-import { AdminClient, addAdminOptions, adminsOf, type AdminClientOptions } from './admin-client.js';
+import { AdminClient, addAdminOptions, adminsOf, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
 
@@ -35,7 +35,7 @@ export function addReport(program: Command): void {
       ).choices(FORMATS),
     )
     .option('--out <file>', 'file to write (default: standard output)');
-  withManual(command, 'npx shadow-compare report --plan migration.yaml --out report.html', {
+  withManual(command, 'shadow-compare report --plan migration.yaml --out report.html', {
     0: 'written, all shards as their proxies report them',
     3: 'written, but a shard did not answer: it is shown from its durable state',
   });
@@ -48,7 +48,7 @@ async function report(options: ReportOptions): Promise<number> {
   const { out } = options;
   const format = options.format ?? FORMATS.find((each) => out?.endsWith(`.${each}`)) ?? 'html';
   const made = await gather(options);
-  const text = WRITERS[format](made);
+  const text = WRITERS[format](made, (command) => commandLine(command, options));
   if (out === undefined) process.stdout.write(text);
   else write(out, text);
   const offline = made.shards.filter(({ from }) => from === 'state');
@@ -57,7 +57,7 @@ async function report(options: ReportOptions): Promise<number> {
   return offline.length > 0 ? exitCode.inconclusive : exitCode.holds;
 }
 
-const WRITERS: Readonly<Record<Format, (report: Report) => string>> = {
+const WRITERS: Readonly<Record<Format, (report: Report, typedAs: (command: string) => string) => string>> = {
   html: toHtml,
   md: toMarkdown,
   json: (made) => `${JSON.stringify(made, null, 2)}\n`,

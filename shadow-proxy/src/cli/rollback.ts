@@ -40,7 +40,7 @@ export function addRollback(program: Command): void {
     .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--reason <text>', 'reason, kept in the history')
     .option('--json', 'print JSON');
-  withManual(command, 'npx shadow-compare rollback sessions --reason "slow replies"', {
+  withManual(command, 'shadow-compare rollback sessions --reason "slow replies"', {
     0: 'rolled back, or nothing to roll back',
     1: 'refused, or not every workload could be rolled back',
     3: 'no proxy answers; with --offline: a server does not answer',

@@ -65,15 +65,11 @@ export function addRun(program: Command): void {
     .action(async (options: RunOptions) => {
       process.exitCode = await run(options);
     });
-  withManual(
-    command,
-    'npx shadow-compare run --source redis://10.0.0.11:6379 --target redis://10.0.0.21:6379 --for 10m',
-    {
-      0: 'holds: every pair of replies was compared, and none is a mismatch',
-      1: 'does not hold: a mismatch, or a server was restarted or replaced',
-      3: 'inconclusive: nothing compared, suspects left, or a server does not answer',
-    },
-  );
+  withManual(command, 'shadow-compare run --source redis://10.0.0.11:6379 --target redis://10.0.0.21:6379 --for 10m', {
+    0: 'holds: every pair of replies was compared, and none is a mismatch',
+    1: 'does not hold: a mismatch, or a server was restarted or replaced',
+    3: 'inconclusive: nothing compared, suspects left, or a server does not answer',
+  });
 }
 
 async function run(options: RunOptions): Promise<number> {

@@ -65,7 +65,7 @@ export function addRunbook(program: Command): void {
     .action(async (name: string | undefined, options: RunbookOptions) => {
       process.exitCode = name === undefined ? list(options.json === true) : await follow(name, options);
     });
-  withManual(command, 'npx shadow-compare runbook week-1 --plan migration.yaml --next', {
+  withManual(command, 'shadow-compare runbook week-1 --plan migration.yaml --next', {
     0: 'shown, or every expectation of the step holds',
     1: 'an expectation does not hold, or a change was not confirmed',
     3: 'the step was inconclusive, or there was nothing to check',

@@ -23,7 +23,7 @@ export function addStage(program: Command): void {
     .option('--percent <number>', 'share of the hash slots, with stage live', percentage)
     .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--json', 'print JSON');
-  withManual(command, 'npx shadow-compare stage sessions shadow', {
+  withManual(command, 'shadow-compare stage sessions shadow', {
     0: 'the workload was moved',
     1: 'refused; shards that were moved before stay moved',
     3: NO_PROXY,

@@ -7,6 +7,8 @@ import { NOT_COPIED } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number, unlessUp } from '../text/figures.js';
+import { typed } from '../text/invocation.js';
+import { quoted } from '../text/shell.js';
 import {
   OLD_RESERVATION_MS,
   sum,
@@ -34,7 +36,7 @@ const WATCH_MS = 1_000;
 
 export function addStatus(program: Command): void {
   const command = program.command('status').description('Show the shards and workloads of a running proxy');
-  withManual(command, 'npx shadow-compare status --watch', { 0: 'shown', 3: `${NO_PROXY}, or it serves no shard` });
+  withManual(command, 'shadow-compare status --watch', { 0: 'shown', 3: `${NO_PROXY}, or it serves no shard` });
   addAdminOptions(command)
     .option('--watch', 'repeat every second until Ctrl-C')
     .option('--json', 'print JSON')
@@ -164,7 +166,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     [
       unplanned(shard) !== '',
       'counters',
-      `${unplanned(shard)}\nthe plan does not class these as counters: run npx shadow-compare guard --plan ${options.plan ?? 'PLAN'}`,
+      `${unplanned(shard)}\nthe plan does not class these as counters: run ${typed(`shadow-compare guard --plan ${options.plan === undefined ? 'PLAN' : quoted(options.plan)}`)}`,
     ],
     ...SIDES.map((side): [boolean, string, string] => [
       shard[side].evicted > 0,

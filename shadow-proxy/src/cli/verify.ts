@@ -23,7 +23,7 @@ export function addVerify(program: Command): void {
       'repair the differences from the authority; asks before it deletes keys that only the mirror has',
     )
     .option(...YES, keysConfirmed);
-  withManual(command, 'npx shadow-compare verify --workload sessions', {
+  withManual(command, 'shadow-compare verify --workload sessions', {
     0: 'all keys are equal; with --repair: all differences are repaired',
     1: 'keys differ, or the job was refused',
     3: `not every key was compared, or the result is lost; ${NO_PROXY}`,

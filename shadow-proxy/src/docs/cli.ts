@@ -2,6 +2,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { exitCode } from '../cli/exit.js';
 import { USAGE, manualOf } from '../cli/manual.js';
+import { CHECKOUT } from '../text/invocation.js';
 
 const ABOUT = `# Command line
 
@@ -27,14 +28,14 @@ const ABOUT = `# Command line
 The Tab key completes commands, options and their values after these lines in \`~/.bashrc\` or \`~/.zshrc\`:
 
 \`\`\`sh
-alias shadow-compare='npx shadow-compare'     # leave this out where shadow-compare is on the PATH
-source <(npx shadow-compare completion bash)  # or zsh
+alias shadow-compare='npx --no-install shadow-compare'     # leave this out where shadow-compare is on the PATH
+source <(npx --no-install shadow-compare completion bash)  # or zsh
 \`\`\`
 
 For fish, write the script into its own file:
 
 \`\`\`sh
-npx shadow-compare completion fish > ~/.config/fish/completions/shadow-compare.fish
+npx --no-install shadow-compare completion fish > ~/.config/fish/completions/shadow-compare.fish
 \`\`\``;
 
 /** The page, as Markdown. @throws {Error} where a command has no exit codes or no example (`withManual`) */
@@ -68,7 +69,7 @@ function sectionsOf(command: Command): string[] {
       `\`\`\`text\n${pathOf(command)} ${command.usage()}\n\`\`\``,
       ...tables,
       `| exit code | meaning |\n| --- | --- |\n${exits.join('\n')}`,
-      `\`\`\`\n${manual.example}\n\`\`\``,
+      `\`\`\`\n${CHECKOUT} ${manual.example}\n\`\`\``,
     ]
       .filter((part) => part !== '')
       .join('\n\n'),

@@ -46,7 +46,7 @@ export function renderPlan(): string {
       '# The plan file',
       '<!-- Written by `npm run schema` from shadow-proxy/src/plan/schema.ts. Do not edit. -->',
       'Every field of `migration.yaml`. [migration.example.yaml](../migration.example.yaml) shows them at work, with every default; editors complete from ' +
-        '`shadow-proxy/migration.schema.json`. A field that is not here is refused, with its line and the likely slip: `npx shadow-proxy --plan migration.yaml --check`. ' +
+        '`shadow-proxy/migration.schema.json`. A field that is not here is refused, with its line and the likely slip: `npx --no-install shadow-proxy --plan migration.yaml --check`. ' +
         'Which of them a running proxy takes over: [A changed plan](decisions/031-plan-reload.md).',
       `| a value | is |\n| --- | --- |\n${Object.entries(KINDS)
         .map(([kind, is]) => `| ${kind} | ${is} |`)

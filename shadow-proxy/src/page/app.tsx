@@ -7,7 +7,7 @@ import type { JSX } from 'preact';
 import '../html/draw.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
 import { Poller, type Feed } from './feed.js';
-import { Runbook } from './command.js';
+import { CommandLine, Runbook, type TypedAs } from './command.js';
 import { headlineOf, titleOf, type ShardNeeds } from './headline.js';
 import { Next, ShardSection } from './shard.js';
 import { Glossary } from './term.js';
@@ -17,13 +17,24 @@ const TICK_MS = 1_000;
 const STALE_MS = 10_000;
 
 const root = document.getElementById('app')!;
+/** Where `shadow-compare` looks for a proxy by default. */
+const DEFAULT_ADMIN = 'http://127.0.0.1:9400';
+const program = document.querySelector<HTMLMetaElement>('meta[name=shadow-compare]')!.content;
+const admin = location.origin === DEFAULT_ADMIN ? '' : ` --admin ${location.origin}`;
+const typedAs: TypedAs = (command) => `${program} ${command}${admin}`;
+
 const poller = new Poller(draw);
 poller.start();
 setInterval(() => draw(poller.feed), TICK_MS);
 
 function draw(feed: Feed): void {
   document.title = titleOf(feed.migration, needsOf(feed), feed.wantsToken);
-  render(<Page {...feed} now={Date.now()} />, root);
+  render(
+    <CommandLine.Provider value={typedAs}>
+      <Page {...feed} now={Date.now()} />
+    </CommandLine.Provider>,
+    root,
+  );
 }
 
 const notStarted = ({ shard, problem }: NotStarted): string =>

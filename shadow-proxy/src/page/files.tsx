@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { renderToStaticMarkup } from 'preact-render-to-string';
 import { digest, PLOT_FILES } from '../html/document.js';
 import { STYLE } from '../html/style.js';
+import { invocation, typed } from '../text/invocation.js';
 import { runbookPage } from './runbooks.js';
 import { VIEW_STYLE } from './style.js';
 
@@ -93,6 +94,7 @@ const indexOf = (imports: string): string =>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
+        <meta name="shadow-compare" content={invocation('shadow-compare')} />
         <title>migration status</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={`${ASSETS}style.css`} />
@@ -101,7 +103,7 @@ const indexOf = (imports: string): string =>
         <script type="module" src={`${ASSETS}${APP}`} />
       </head>
       <body>
-        <noscript>This page needs JavaScript. Without it, run: npx shadow-compare status --watch</noscript>
+        <noscript>This page needs JavaScript. Without it, run: {typed('shadow-compare status --watch')}</noscript>
         <main id="app" />
       </body>
     </html>,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Marked } from 'marked';
 import { htmlDocument } from '../html/document.js';
+import { retyped } from '../text/invocation.js';
 
 const FOLDER = fileURLToPath(new URL('../../../../runbooks', import.meta.url));
 
@@ -25,7 +26,7 @@ export function runbookPage(file: string): string | null {
   if (!/^[\w-]+\.md$/.test(file)) return null;
   let text: string;
   try {
-    text = readFileSync(join(FOLDER, file), 'utf8');
+    text = retyped(readFileSync(join(FOLDER, file), 'utf8'));
   } catch {
     return null;
   }

@@ -6,6 +6,7 @@ import { Plot } from '../html/plot.js';
 import { Table } from '../html/table.js';
 import { attentionOf } from '../page/attention.js';
 import { minutePlot, percentilePlot } from '../page/plots.js';
+import { CommandLine, type TypedAs } from '../page/command.js';
 import { AttentionList, Servers } from '../page/shard.js';
 import { VIEW_STYLE } from '../page/style.js';
 import { History, Job, Mismatches, moment } from '../page/tables.js';
@@ -17,19 +18,21 @@ import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Advice, type Recommendation, type Report, type ShardReport } from './facts.js';
 import { gatesOpen } from './markdown.js';
 
-export function toHtml(report: Report): string {
+export function toHtml(report: Report, typedAs: TypedAs): string {
   const title = `Migration report${report.plan === null ? '' : `: ${report.plan}`}`;
   const body = (
-    <main>
-      <h1>{title}</h1>
-      <p class="note">Made at {moment(report.at)}. All times are UTC.</p>
-      <Advised {...report.recommendation} />
-      <Summary {...report} />
-      {report.shards.map((shard) => (
-        <Shard report={shard} now={Date.parse(report.at)} />
-      ))}
-      <Glossary />
-    </main>
+    <CommandLine.Provider value={typedAs}>
+      <main>
+        <h1>{title}</h1>
+        <p class="note">Made at {moment(report.at)}. All times are UTC.</p>
+        <Advised {...report.recommendation} />
+        <Summary {...report} />
+        {report.shards.map((shard) => (
+          <Shard report={shard} now={Date.parse(report.at)} />
+        ))}
+        <Glossary />
+      </main>
+    </CommandLine.Provider>
   );
   return htmlDocument({ title, body, css: VIEW_STYLE });
 }

@@ -3,10 +3,11 @@ import type { NextStage } from '../stages/next-stage.js';
 import { describeEvent } from '../storage/history.js';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
+import type { TypedAs } from '../page/command.js';
 import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Advice, type Recommendation, type Report, type ShardReport } from './facts.js';
 
-export const toMarkdown = (report: Report): string =>
+export const toMarkdown = (report: Report, typedAs: TypedAs): string =>
   `${[
     `# Migration report${report.plan === null ? '' : `: ${plain(report.plan)}`}`,
     `Made at ${report.at}. All times are UTC.`,
@@ -24,7 +25,7 @@ export const toMarkdown = (report: Report): string =>
         ]),
       ),
     ),
-    ...report.shards.map(ofShard),
+    ...report.shards.map((shard) => ofShard(shard, typedAs)),
   ].join('\n\n')}\n`;
 
 const ofRecommendation = ({ answer, summary, workloads }: Recommendation): string[] => [
@@ -40,7 +41,7 @@ const adviceLine = ({ shard, workload, next, answer, because }: Advice): string 
 export const gatesOpen = ({ gates }: NextStage): string =>
   gates.length === 0 ? '–' : `${gates.filter(({ answer }) => answer === 'yes').length} of ${gates.length}`;
 
-function ofShard(report: ShardReport): string {
+function ofShard(report: ShardReport, typedAs: TypedAs): string {
   const { shard, problem, snapshot, evidence, job, history, notCovered } = report;
   const { latest, total } = evidence.mismatches;
   return [
@@ -55,7 +56,7 @@ function ofShard(report: ShardReport): string {
             `${count(snapshot.suspects.total, 'suspect key')}${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`,
           ]),
         ]),
-    ...evidence.workloads.map(ofWorkload),
+    ...evidence.workloads.map((outlook) => ofWorkload(outlook, typedAs)),
     '### Latency',
     latencyRows(evidence.latencies).length === 0
       ? 'Nothing was timed.'
@@ -97,7 +98,7 @@ function ofShard(report: ShardReport): string {
   ].join('\n\n');
 }
 
-function ofWorkload(outlook: NextStage): string {
+function ofWorkload(outlook: NextStage, typedAs: TypedAs): string {
   const { workload, from, to, gates, evidence } = outlook;
   const { verified, allowed, mismatches } = evidence;
   return [
@@ -116,7 +117,7 @@ function ofWorkload(outlook: NextStage): string {
             gates.map(({ name, answer, evidence: seen, command }) => [
               name,
               answer === 'yes' ? 'yes' : answer.toUpperCase(),
-              command === undefined ? seen : `${seen}; next: npx shadow-compare ${command}`,
+              command === undefined ? seen : `${seen}; next: ${typedAs(command)}`,
             ]),
           ),
         ]),

@@ -4,10 +4,10 @@
  *   ```yaml step
  *   id: dualwrite                       # of its own in the page: small letters, digits, -
  *   each: all                           # once for each workload of the plan, or for those of [class, …], or named with --workload
- *   run: npx shadow-compare promote "$WORKLOAD" --to dualwrite --plan "$PLAN"
+ *   run: npx --no-install shadow-compare promote "$WORKLOAD" --to dualwrite --plan "$PLAN"
  *   expect: { exit: 0, output: "off → dualwrite, done", json: { "$[*].to.stage": dualwrite } }
  *   changes: writes go to both servers  # absent: the step changes nothing
- *   undo: npx shadow-compare rollback "$WORKLOAD" --plan "$PLAN"      # or irreversible: why, and what to do instead
+ *   undo: npx --no-install shadow-compare rollback "$WORKLOAD" --plan "$PLAN"      # or irreversible: why, and what to do instead
  *   once: true                          # what it expects holds only at its place: `--check` leaves it out later
  *   ```
  *   ```text output
@@ -16,7 +16,7 @@
  *
  * Room: runbook: runbooks: parse a page, run its steps, keep the place.
  * Called by: cli.
- * Calls: plan.
+ * Calls: text, plan.
  */
 import { jsonpath } from 'json-p3';
 import { Lexer, type Token, type Tokens } from 'marked';

@@ -1,6 +1,7 @@
 /** What a runbook prints, in 80 columns. Pure. */
 import type { Gates } from '../plan/plan.js';
 import { GATES } from '../plan/schema.js';
+import { retyped } from '../text/invocation.js';
 import type { Runbook } from './document.js';
 import { nextOf, type Stop } from './place.js';
 
@@ -50,14 +51,14 @@ export function renderGroup(group: readonly [Stop, ...Stop[]]): string {
 
 /** What is about to be run, and, where it changes something, how it is undone. */
 export function renderStop({ id, step }: Stop, command: string, undoing: boolean): string {
-  const lines = command
+  const lines = retyped(command)
     .trimEnd()
     .split('\n')
     .map((line) => `  $ ${line}`);
   const back =
     undoing || step.changes === undefined
       ? []
-      : [step.undo === undefined ? `  irreversible: ${step.irreversible!}` : `  undo: ${step.undo.trim()}`];
+      : [step.undo === undefined ? `  irreversible: ${step.irreversible!}` : `  undo: ${retyped(step.undo).trim()}`];
   return [
     `${undoing ? 'Undo ' : ''}${id}${step.changes === undefined || undoing ? '' : `, a change: ${step.changes}`}`,
     ...lines,

@@ -1,6 +1,8 @@
 /** Runs a step's command, as an operator would in the repository's folder. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { quoted } from '../text/shell.js';
 import type { Outcome, Variables } from './expect.js';
 
 /** What is kept of what a command prints; what comes after it is shown, and not looked at. */
@@ -16,7 +18,7 @@ export async function runCommand(
   // Ctrl-C is the command's, too: what came of it is written down before we end.
   const stay = (): void => undefined;
   process.on('SIGINT', stay);
-  const child = spawn('sh', ['-euc', command], {
+  const child = spawn('sh', ['-euc', withThisKit(command)], {
     cwd: directory,
     env: { ...process.env, ...variables },
     stdio: ['inherit', 'pipe', 'pipe'],
@@ -40,3 +42,11 @@ export async function runCommand(
     process.off('SIGINT', stay);
   }
 }
+
+const PROGRAMS = { 'shadow-compare': '../cli/shadow-compare.js', 'shadow-proxy': '../main.js' };
+
+/** A step runs the installation that reads the page: npx takes seconds, and a host without npm has none. */
+const withThisKit = (command: string): string =>
+  command.replace(/\bnpx --no-install (shadow-compare|shadow-proxy)\b/g, (_, name: keyof typeof PROGRAMS) =>
+    [process.execPath, fileURLToPath(new URL(PROGRAMS[name], import.meta.url))].map(quoted).join(' '),
+  );

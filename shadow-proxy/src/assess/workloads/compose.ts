@@ -1,6 +1,8 @@
 /** The plan as text: a first draft, in which each workload says why it was chosen. */
 import { stringify } from 'yaml';
 import { count, duration, list, number, percent } from '../../text/figures.js';
+import { typed } from '../../text/invocation.js';
+import { quoted as shellQuoted } from '../../text/shell.js';
 import type { Family } from './family.js';
 import { readsAndWrites } from './kinds.js';
 import { WEEK, type Proposal, type Proposed } from './propose.js';
@@ -76,7 +78,7 @@ function head({ origin, readAt, keys, sampled, monitored, file }: Draft): string
     ),
     ...comment('Names and classes are guesses: read the reason of each, correct it, then check the plan:'),
     '#',
-    `#   npx shadow-proxy --plan ${file} --check`,
+    `#   ${typed(`shadow-proxy --plan ${shellQuoted(file)} --check`)}`,
     '#',
     ...comment('All options, with their defaults: docs/plan.md.'),
   ];

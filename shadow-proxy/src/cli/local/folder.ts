@@ -10,6 +10,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { typed } from '../../text/invocation.js';
+import { quoted } from '../../text/shell.js';
 import { CliError, exitCode } from '../exit.js';
 
 export interface Running {
@@ -60,7 +62,7 @@ export class Folder {
     if (running !== null)
       throw new CliError(
         'running',
-        `a migration runs in ${this.path} already (process ${running.pid}): stop it with npx shadow-compare local down --directory ${this.path}`,
+        `a migration runs in ${this.path} already (process ${running.pid}): stop it with ${typed(`shadow-compare local down --directory ${quoted(this.path)}`)}`,
         exitCode.fails,
       );
     if (existsSync(this.path) && readdirSync(this.path).length > 0 && !this.#isMarked()) {

@@ -3,6 +3,8 @@ import Table from 'cli-table3';
 import { readsAndWrites } from '../../assess/workloads/kinds.js';
 import { WEEK, type Proposed } from '../../assess/workloads/propose.js';
 import { count, number, percent } from '../../text/figures.js';
+import { typed } from '../../text/invocation.js';
+import { quoted } from '../../text/shell.js';
 import { fold } from '../fold.js';
 import { PLAIN } from '../table.js';
 import type { Observed } from './observe.js';
@@ -21,8 +23,8 @@ export function summaryOf({ proposal, keys, sampled, monitored }: Observed, file
     '',
     'Read the reason of each workload in the file, and correct it. Then:',
     '',
-    `  npx shadow-proxy --plan ${file} --check`,
-    `  npx shadow-compare assess --plan ${file} --for 1h`,
+    `  ${typed(`shadow-proxy --plan ${quoted(file)} --check`)}`,
+    `  ${typed(`shadow-compare assess --plan ${quoted(file)} --for 1h`)}`,
   ].join('\n');
 }
 

@@ -186,7 +186,7 @@ for (const kind of ['backfill', 'verify'] as const)
       followed.signal('SIGINT');
       assert.equal(await followed.exit(), 130);
       const [, watch, stop] =
-        /\nThe \w+ job goes on in the proxy\.\n {2}Watch it: npx shadow-compare (.*)\n {2}Stop it: {2}npx shadow-compare (.*)\n$/.exec(
+        /\nThe \w+ job goes on in the proxy\.\n {2}Watch it: npx --no-install shadow-compare (.*)\n {2}Stop it: {2}npx --no-install shadow-compare (.*)\n$/.exec(
           followed.stderr,
         ) ?? [];
       assert.deepEqual([watch, stop], [`status --watch --plan ${file}`, `${kind} --stop --plan ${file}`]);

@@ -353,7 +353,7 @@ test('the commands that promote prints work as printed, one after the other, unt
       const { stdout } = await runProgram(t, 'shadow-compare', asked);
       const wide = stdout.split('\n').filter((line) => /^[│├┌└]/.test(line) && [...line].length > 80);
       assert.deepEqual(wide, [], 'the table fits 80 columns');
-      return [...stdout.matchAll(/^ {2}npx shadow-compare (.*)$/gm)].map(([, command]) => command!);
+      return [...stdout.matchAll(/^ {2}npx --no-install shadow-compare (.*)$/gm)].map(([, command]) => command!);
     };
     assert.deepEqual(await printed(), [`verify --workload sessions --plan ${running.file}`]);
     const verified = await runProgram(t, 'shadow-compare', (await printed())[0]!.split(' '));

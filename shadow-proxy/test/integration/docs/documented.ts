@@ -85,8 +85,8 @@ const partsOf = (line: string): string[] =>
     .filter((part) => part !== '');
 
 function read(text: string, where: string, whole: boolean): Documented | null {
-  const words = (text.replace(/^(\$ )?(sudo )?(npx )?/, '').match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) =>
-    word.replace(/^(["'])(.*)\1$/, '$2').replaceAll('…', 'x'),
+  const words = (text.replace(/^(\$ )?(sudo )?(npx --no-install )?/, '').match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map(
+    (word) => word.replace(/^(["'])(.*)\1$/, '$2').replaceAll('…', 'x'),
   );
   const [program, ...args] = words;
   if (PROGRAMS.has(program))

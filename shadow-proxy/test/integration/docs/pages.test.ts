@@ -155,7 +155,9 @@ test('README.md has at most 100 lines of 100 columns, and answers five questions
 });
 
 test('README.md and docs/getting-started.md show the line that the demo ends with', () => {
-  const [, line] = /\? '(It works\. [^']+)'/.exec(readFileSync(join(ROOT, 'shadow-proxy/src/cli/demo.ts'), 'utf8'))!;
+  const source = readFileSync(join(ROOT, 'shadow-proxy/src/cli/demo.ts'), 'utf8');
+  const [, next] = /`It works\. Next: \$\{typed\('([^']+)'\)\}`/.exec(source)!;
+  const line = `It works. Next: npx --no-install ${next}`;
   for (const each of ['README.md', 'docs/getting-started.md']) assert.ok(textOf(each).includes(`\n${line}\n`), each);
 });
 

@@ -80,7 +80,7 @@ const SCENES: readonly Scene[] = [
     }),
     kind: 'no',
     headline:
-      /^2 mismatches since the proxy started: 2 value\..*npx shadow-compare verify --workload sessions .*runbook MismatchFound/,
+      /^2 mismatches since the proxy started: 2 value\..*npx --no-install shadow-compare verify --workload sessions .*runbook MismatchFound/,
     title: '(1) Act now – checkout-cache',
   },
   {
@@ -91,7 +91,7 @@ const SCENES: readonly Scene[] = [
       suspects: { total: 412, byReason: { 'reply-lost': 400, bypass: 12 } },
     }),
     kind: 'no',
-    headline: /^Repairs are frozen: .*npx shadow-compare accept --dry-run .*runbook RepairsFrozen/,
+    headline: /^Repairs are frozen: .*npx --no-install shadow-compare accept --dry-run .*runbook RepairsFrozen/,
     title: '(1) Act now – checkout-cache',
   },
   {

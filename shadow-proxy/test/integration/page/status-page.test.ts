@@ -143,7 +143,7 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
     assert.equal(await page.title(), '(1) Act now – test');
     assert.match(
       await page.innerText('[data-headline="no"]'),
-      /1 mismatch since the proxy started: 1 value\.[^]*npx shadow-compare verify --workload sessions --admin/,
+      /1 mismatch since the proxy started: 1 value\.[^]*npx --no-install shadow-compare verify --workload sessions --admin/,
     );
     const runbook = (await page.getAttribute('[data-headline] a', 'href'))!;
     assert.match(await (await fetch(admin + runbook)).text(), /<h1>MismatchFound<\/h1>/);

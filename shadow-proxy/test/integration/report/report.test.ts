@@ -17,6 +17,7 @@ import { needsKeydb, withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const PASSWORD = 'p4ssw0rd-of-nobody';
+const typedAs = (command: string): string => `shadow-compare ${command}`;
 const GATES = { minCompared: 50, minMinutes: 1, maxMismatches: 5, maxP99Ratio: 1000 };
 
 const post = async (admin: string, what: string, body: object): Promise<number> =>
@@ -97,7 +98,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
       );
       assert.ok(shard.notCovered.some((line) => /default is in off: nothing is compared/.test(line)));
 
-      const markdown = toMarkdown(report);
+      const markdown = toMarkdown(report, typedAs);
       assert.match(markdown, /^# Migration report: test$/m);
       // The minute that the gates ask for is not over.
       const advised = report.recommendation.workloads.find(({ workload }) => workload === 'sessions')!;
@@ -110,7 +111,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
         markdown,
         /^## Recommendation: not yet\n\n\d of 2 workloads (is|are) ready for the next stage\.\n\n- a: sessions → live 10 %: not yet, because .*time: replies/m,
       );
-      assert.match(toHtml(report), /<h1>[^]*?<section data-recommendation="not yet">[^]*?<table/);
+      assert.match(toHtml(report, typedAs), /<h1>[^]*?<section data-recommendation="not yet">[^]*?<table/);
       assert.match(markdown, /^\| a \| sessions \| live 1 % \| live 10 % \| \d+ of \d+ \| 0 \|$/m);
       assert.match(
         markdown,
@@ -118,7 +119,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
       );
 
       const page = join(running.directory, 'report.html');
-      writeFileSync(page, toHtml(report));
+      writeFileSync(page, toHtml(report, typedAs));
       running.daemon.signal('SIGKILL');
       await running.daemon.exit();
 
@@ -151,7 +152,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
         'what only a running proxy reports is unknown, and so not ready',
       );
       assert.match(left.recommendation.workloads[0].because[0], /^no running proxy was asked: no proxy answers at/);
-      assert.match(toMarkdown(left), /\*\*From the durable state, not from a running proxy\*\*/);
+      assert.match(toMarkdown(left, typedAs), /\*\*From the durable state, not from a running proxy\*\*/);
 
       for (const text of [
         live.stdout,

@@ -6,7 +6,7 @@ import { startRedis } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
 import { leaveFor, OTHER } from './leaving.js';
-import { quickNpx, toolOf } from './walking.js';
+import { toolOf } from './walking.js';
 
 test('from KeyDB to Redis', { timeout: 1_800_000 }, async (t) => {
   if (await needsKeydb(t)) await leaveFor(t, startRedis);
@@ -26,7 +26,7 @@ test(
           Object.assign(planned, { workloads: [OTHER], knownClients: ['127.0.0.1'] }),
         ),
       );
-      const tool = toolOf(t, () => ({ PATH: `${quickNpx(running.directory)}:${process.env.PATH}` }));
+      const tool = toolOf(t);
       const look = async (): Promise<number | null> =>
         (await tool('runbook', 'leave-keydb', '--step', 'no-member-expires', '--json', '--plan', running.file)).code;
       assert.equal(await look(), 0);

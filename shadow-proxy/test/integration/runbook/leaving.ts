@@ -10,7 +10,7 @@ import { startKeydb, type LocalServer } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
 import { compareKeyspaces, type Difference } from '../random/comparer.js';
 import { until } from '../../support/shard.js';
-import { quickNpx, toolOf, walked } from './walking.js';
+import { toolOf, walked } from './walking.js';
 
 export const OTHER = { name: 'other', keys: ['other:*'], class: 'general' };
 
@@ -29,12 +29,7 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   const apps = await connectApps(running.port);
   let stopped = false;
   const traffic = Promise.all([drive(apps, () => stopped, 500), readOthers(running.port, () => stopped)]);
-  const walk = walked(
-    toolOf(t, () => ({ PATH: `${quickNpx(running.directory)}:${process.env.PATH}` })),
-    'leave-keydb',
-    '--plan',
-    running.file,
-  );
+  const walk = walked(toolOf(t), 'leave-keydb', '--plan', running.file);
   const stops: string[] = [];
   const walkTo = async (last: string | null): Promise<void> => {
     for (let told = await walk.next(); told.done !== true; told = await walk.next())

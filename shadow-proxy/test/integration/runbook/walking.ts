@@ -1,10 +1,7 @@
 /** A walk through a runbook as an operator goes it: step after step, and a closed gate is asked again later. */
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
-import { ROOT } from '../../../src/runbook/shelf.js';
 import { Program } from '../cli/process.js';
 
 /** A step may have to wait for a gate. */
@@ -23,24 +20,10 @@ export interface Told {
 
 export type Tool = (...args: readonly string[]) => Promise<{ code: number | null; stdout: string; stderr: string }>;
 
-/** A folder for the PATH, in which `npx` runs the program at once: the real one takes seconds of its own. */
-export function quickNpx(directory: string): string {
-  const folder = join(directory, 'bin');
-  const program = (name: string, file: string): string =>
-    `test "$1" = ${name} && shift && exec '${process.execPath}' '${join(ROOT, 'dist/shadow-proxy/src', file)}' "$@"`;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(
-    join(folder, 'npx'),
-    `#!/bin/sh\n${program('shadow-compare', 'cli/shadow-compare.js')}\n${program('shadow-proxy', 'main.js')}\nexit 127\n`,
-    { mode: 0o755 },
-  );
-  return folder;
-}
-
 export const toolOf =
-  (t: TestContext, env: (args: readonly string[]) => NodeJS.ProcessEnv = () => ({})): Tool =>
+  (t: TestContext): Tool =>
   async (...args) => {
-    const program = new Program(t, 'shadow-compare', args, env(args));
+    const program = new Program(t, 'shadow-compare', args);
     const code = await program.exit(STEP_MS);
     return { code, stdout: program.stdout, stderr: program.stderr };
   };

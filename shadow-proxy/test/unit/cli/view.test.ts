@@ -97,12 +97,15 @@ test('the status of a shard fits 80 columns, has a line for each workload, and s
   assert.match(text, /\ndefault +shadow .* all\n/);
   assert.match(text, /\nworkload +stage +cmds +compared +allowed +mismatch +incon- +suspect\n +clusive\n/);
   assert.match(text, /\nMISMATCHES +2 value\n/);
-  assert.match(text, /default: every key is suspect: .*; next: npx shadow-compare backfill --workload default/);
+  assert.match(
+    text,
+    /default: every key is suspect: .*; next: npx --no-install shadow-compare backfill --workload default/,
+  );
   const reached = plain(renderShard(shardSnapshot({ workloads, frozen: 'lost keys' }), { plan: 'my plan.yaml' }));
-  assert.match(reached, /; next: npx shadow-compare backfill --workload default --plan 'my plan.yaml'\n?/);
+  assert.match(reached, /; next: npx --no-install shadow-compare backfill --workload default --plan 'my plan.yaml'\n?/);
   assert.match(
     reached.replace(/\s+/g, ' '),
-    /next: npx shadow-compare accept --plan 'my plan.yaml' lists the lost keys/,
+    /next: npx --no-install shadow-compare accept --plan 'my plan.yaml' lists the lost keys/,
   );
   const table = text.split('\n').filter((line) => !line.startsWith('default:'));
   assert.deepEqual(

@@ -60,7 +60,10 @@ test('the report can be read at each width and in both colours', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'report-'));
   t.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'report.html');
-  writeFileSync(file, toHtml(REPORT));
+  writeFileSync(
+    file,
+    toHtml(REPORT, (command) => `npx --no-install shadow-compare ${command}`),
+  );
   const { page } = await openPage(browser);
   await page.goto(pathToFileURL(file).href);
   for (const { look, faults, words, commands } of await layoutsOf(page, process.env.PICTURES, 'report')) {
