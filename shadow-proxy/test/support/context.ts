@@ -395,8 +395,7 @@ export class FakeProxy {
       fieldTtls: null,
       expiry: {
         confirmed: () => undefined,
-        swapping: () => undefined,
-        swapEnded: () => undefined,
+        ranOn: () => undefined,
         copied: () => undefined,
         asksAbout: () => false,
       },
