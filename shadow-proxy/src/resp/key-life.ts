@@ -1,7 +1,7 @@
 /**
- * A key's life, as PTTL tells it: gone, persistent, or with so many ms left. PTTL writes the first two as -2 and -1
- * (https://redis.io/docs/latest/commands/pttl/). They are opposite facts with the same sign, so nothing outside this
- * file compares the number.
+ * How long a key lives, as PTTL replies: no such key (-2), no TTL (-1), or so many ms left
+ * (https://redis.io/docs/latest/commands/pttl/). The first two are opposite facts with the same sign, so nothing outside
+ * this file compares the number.
  */
 import { isError, text, type Reply } from './decode.js';
 
@@ -25,8 +25,11 @@ export const lifeFromReply = (reply: Reply): KeyLife | null =>
 /** As PTTL writes it, for reports. */
 export const pttlOf = (life: KeyLife): number => (life.state === 'expires' ? life.ms : life.state === 'gone' ? -2 : -1);
 
-/** Whether the key expires within so many ms. False for one that is gone already. */
+/** Whether the key expires within so many ms. False for a key that does not exist. */
 export const expiresWithin = (life: KeyLife, ms: number): boolean => life.state === 'expires' && life.ms <= ms;
 
-/** Whether a copy of the key would be a removal: it is gone, or less than 1 ms is left, which no command can give. */
+/**
+ * Whether a copy of the key would be a removal: it does not exist, or less than 1 ms is left, which no command can
+ * give.
+ */
 export const isOver = (life: KeyLife): boolean => life.state === 'gone' || expiresWithin(life, 0);

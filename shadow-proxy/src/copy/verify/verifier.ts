@@ -138,7 +138,7 @@ export function differenceOf(
 
 /**
  * How the lives of a key with equal values differ; the mirror's was read up to `lagMs` later, so its TTL is as much
- * shorter. A key whose value was read and that is gone by now had a TTL, of which nothing is left.
+ * shorter. A key that was deleted or expired since its value was read has nothing left.
  */
 export function livesDiffer(
   authority: KeyLife,
