@@ -39,7 +39,11 @@ export function refusalOf({ method, headers, isPublic }: Asked, token: string | 
   if (token === null || isPublic) return null;
   const [, given = ''] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? [];
   if (equal(given, token)) return null;
-  return { code: 'unauthorized', status: 401, message: 'send the plan’s admin token as "Authorization: Bearer …"' };
+  const message =
+    given === ''
+      ? 'send the plan’s admin token as "Authorization: Bearer …"'
+      : 'the token is not the plan’s admin token';
+  return { code: 'unauthorized', status: 401, message };
 }
 
 /** Browsers say where a request comes from, and no page can make them say otherwise; other programs say nothing. */

@@ -33,25 +33,33 @@ export type SeeKey = (sighting: KeySighting) => void;
 
 /** Commands that are looked at at most. */
 const MAX_COMMANDS = 500_000;
+/** A command of this length is shown with its arguments escaped: no server takes a longer one. */
+const MAX_LINE = 256 << 20;
 const CONNECT_MS = 5_000;
 
 /**
  * @param seeKey called for each key of each command
  * @throws {AskError} where the server cannot be reached, or refuses MONITOR
  */
-export async function monitor(endpoint: Endpoint, ms: number, seeKey?: SeeKey): Promise<Monitored> {
+export async function monitor(
+  endpoint: Endpoint,
+  ms: number,
+  seeKey?: SeeKey,
+  signal?: AbortSignal,
+): Promise<Monitored> {
   const dialer = new Dialer(endpoint, CONNECT_MS);
   let socket: Socket | undefined;
   try {
     socket = await dialer.connect(await dialer.resolve());
+    signal?.addEventListener('abort', () => socket?.destroy());
     const { credentials } = dialer;
     const login =
       credentials === undefined
         ? []
-        : ['AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password];
-    if (login.length > 0) socket.write(encodeCommand(login));
-    socket.write(encodeCommand(['MONITOR']));
-    return await watch(socket, ms, seeKey);
+        : [['AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password]];
+    const commands = [...login, ['MONITOR']];
+    for (const command of commands) socket.write(encodeCommand(command));
+    return await watch(socket, ms, commands.length, seeKey);
   } catch (problem) {
     throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
   } finally {
@@ -59,29 +67,36 @@ export async function monitor(endpoint: Endpoint, ms: number, seeKey?: SeeKey): 
   }
 }
 
-function watch(socket: Socket, ms: number, seeKey?: SeeKey): Promise<Monitored> {
+/** @param replies how many commands the server must accept before it shows those of others */
+function watch(socket: Socket, ms: number, replies: number, seeKey?: SeeKey): Promise<Monitored> {
   const sample = new Sample(seeKey);
   const since = performance.now();
+  let accepted = 0;
   let rest = '';
   return new Promise((resolve, reject) => {
-    const end = (): void =>
-      resolve({ ms: Math.round(performance.now() - since), commands: sample.commands, forms: sample.forms });
+    const end = (): void => {
+      clearTimeout(timer);
+      if (accepted < replies) reject(new Error(`did not answer MONITOR within ${ms / 1000} s`));
+      else resolve({ ms: Math.round(performance.now() - since), commands: sample.commands, forms: sample.forms });
+    };
     const timer = setTimeout(end, ms);
     const fail = (problem: Error): void => {
       clearTimeout(timer);
       reject(problem);
+      socket.destroy();
     };
     socket.on('error', fail).on('close', () => fail(new Error('the server closed the connection')));
     socket.on('data', (chunk: Buffer) => {
       const lines = (rest + chunk.toString('latin1')).split('\r\n');
       rest = lines.pop()!;
+      if (rest.length > MAX_LINE) return fail(new Error(`MONITOR shows a line longer than ${MAX_LINE >> 20} MiB`));
       for (const line of lines) {
         if (line.startsWith('-')) return fail(new Error(`MONITOR is refused: ${line.slice(1)}`));
-        sample.add(line);
+        if (accepted < replies && line !== '+OK') return fail(new Error('does not answer MONITOR as a Redis does'));
+        if (accepted < replies) accepted++;
+        else sample.add(line);
       }
-      if (sample.commands < MAX_COMMANDS) return;
-      clearTimeout(timer);
-      end();
+      if (sample.commands >= MAX_COMMANDS) end();
     });
   });
 }

@@ -9,7 +9,7 @@ import { softwareOf } from '../command/release.js';
 import { commandCategories, supportedCommands } from '../command/table.js';
 import { usersSeenBy } from '../command/users.js';
 import { COMMANDS } from '../command/table.generated.js';
-import { AskError, Asker, callsOf, clockOf } from '../upstream/asker.js';
+import { asking, callsOf, clockOf, type Asker } from '../upstream/asker.js';
 import { clientField } from '../upstream/handshake.js';
 import { modeOf } from '../upstream/identity.js';
 import { isKeydb } from '../upstream/server.js';
@@ -39,17 +39,8 @@ export interface ReadOptions {
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
 
 /** @throws {AskError} where the server cannot be reached, or refuses INFO */
-export async function readInstance(endpoint: Endpoint, options: ReadOptions): Promise<InstanceFacts> {
-  const asker = await Asker.connect(endpoint);
-  try {
-    return await read(asker, endpoint, options);
-  } catch (problem) {
-    if (problem instanceof AskError) throw problem;
-    throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
-  } finally {
-    asker.close();
-  }
-}
+export const readInstance = (endpoint: Endpoint, options: ReadOptions, signal?: AbortSignal): Promise<InstanceFacts> =>
+  asking(endpoint, (asker) => read(asker, endpoint, options), signal);
 
 async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Promise<InstanceFacts> {
   const before = await moment(asker);
@@ -245,13 +236,8 @@ async function replicasOf(info: ReadonlyMap<string, string>, endpoint: Endpoint)
 
 async function readsAt(endpoint: Endpoint): Promise<number | null> {
   try {
-    const asker = await Asker.connect(endpoint);
-    try {
-      const calls = callsOf(await asker.info('commandstats'));
-      return [...calls].reduce((total, [name, count]) => total + (READS.has(name) ? count : 0), 0);
-    } finally {
-      asker.close();
-    }
+    const calls = callsOf(await asking(endpoint, (asker) => asker.info('commandstats')));
+    return [...calls].reduce((total, [name, count]) => total + (READS.has(name) ? count : 0), 0);
   } catch {
     return null;
   }

@@ -1,5 +1,4 @@
 /** The admin HTTP of a running proxy, from the operator's side. */
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Note } from '../admin/shard-control.js';
 import type { StageChange, StageRequest } from '../stages/stage-change.js';
@@ -7,6 +6,7 @@ import type { NotStarted } from '../telemetry/snapshot.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';
+import { readWhole } from '../plan/file.js';
 import { loadPlan } from '../plan/load.js';
 import type { AdminPlan, Plan } from '../plan/plan.js';
 import type { JobRequest } from '../storage/job-file.js';
@@ -15,6 +15,7 @@ import type { HistoryEvent } from '../storage/state.js';
 import type { Side } from '../route/stage.js';
 import { typed } from '../text/invocation.js';
 import { quoted } from '../text/shell.js';
+import { exchange } from './exchange.js';
 import { CliError, exitCode } from './exit.js';
 
 export interface AdminClientOptions {
@@ -73,9 +74,44 @@ export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [
   ...new Map(shards.map((shard) => shard.admin ?? admin).map((each) => [`${each.host} ${each.port}`, each])).values(),
 ];
 
+/** Where the token comes from, for a message about it. */
+interface Token {
+  readonly value: string;
+  readonly from: string;
+  /** What to do if it is refused. */
+  readonly hint: string;
+}
+
+const ENVIRONMENT = 'SHADOW_PROXY_TOKEN';
+
+/** `--token-file`, else the environment, else the plan. */
+function tokenOf({ tokenFile }: AdminClientOptions, admin: AdminPlan | null): Token | null {
+  const planned = admin?.token ?? null;
+  if (tokenFile !== undefined)
+    return checked({ value: readToken(tokenFile), from: `--token-file ${tokenFile}`, hint: '' });
+  const value = process.env[ENVIRONMENT];
+  if (value !== undefined) {
+    const hint =
+      planned === null || planned === value ? '' : `. The plan has another token: unset ${ENVIRONMENT} to use it`;
+    return checked({ value, from: ENVIRONMENT, hint });
+  }
+  return planned === null ? null : { value: planned, from: 'the plan', hint: '' };
+}
+
+/** A header takes one line of ASCII. @throws {CliError} */
+function checked(token: Token): Token {
+  if (/^[!-~]+$/.test(token.value)) return token;
+  const what = token.value === '' ? 'is empty' : 'has a character that no token has (a space, a line break, not ASCII)';
+  throw new CliError(
+    'option',
+    `${token.from} ${what}: give the token that admin.token or admin.tokenFile of the plan has`,
+    exitCode.usage,
+  );
+}
+
 export class AdminClient {
   readonly #url: string;
-  readonly #token: string | null;
+  readonly #token: Token | null;
 
   /** @param admin address and token of the plan, where `options` name no other */
   constructor(
@@ -84,14 +120,11 @@ export class AdminClient {
   ) {
     const fromPlan = admin && `http://${formatAddress(admin)}`.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
     this.#url = normalise(options.admin ?? fromPlan ?? 'http://127.0.0.1:9400');
-    this.#token =
-      options.tokenFile === undefined
-        ? (process.env.SHADOW_PROXY_TOKEN ?? admin?.token ?? null)
-        : readToken(options.tokenFile);
+    this.#token = tokenOf(options, admin);
   }
 
   async status(): Promise<readonly ShardSnapshot[]> {
-    return (await this.#call<{ shards: ShardSnapshot[] }>('GET', '/api/status')).shards;
+    return this.#list('shards', 'name', 'GET', '/api/status');
   }
 
   /** Shards that are not started yet, and why. */
@@ -99,27 +132,24 @@ export class AdminClient {
     return (await this.#call<{ starting?: NotStarted[] }>('GET', '/api/status')).starting ?? [];
   }
 
-  async changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {
-    return (await this.#call<{ changes: ShardChange[] }>('POST', '/api/stage', request)).changes;
+  changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {
+    return this.#list('changes', 'shard', 'POST', '/api/stage', request);
   }
 
-  async accept(request: {
-    readonly shard?: string;
-    readonly runIds: readonly string[];
-  }): Promise<readonly AcceptedShard[]> {
-    return (await this.#call<{ accepted: AcceptedShard[] }>('POST', '/api/accept', request)).accepted;
+  accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {
+    return this.#list('accepted', 'shard', 'POST', '/api/accept', request);
   }
 
-  async promote(request: PromoteRequest & { readonly shard?: string }): Promise<readonly ShardPromotion[]> {
-    return (await this.#call<{ promotions: ShardPromotion[] }>('POST', '/api/promote', request)).promotions;
+  promote(request: PromoteRequest & { readonly shard?: string }): Promise<readonly ShardPromotion[]> {
+    return this.#list('promotions', 'shard', 'POST', '/api/promote', request);
   }
 
-  async rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
-    return (await this.#call<{ rollbacks: ShardRollback[] }>('POST', '/api/rollback', request)).rollbacks;
+  rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
+    return this.#list('rollbacks', 'shard', 'POST', '/api/rollback', request);
   }
 
-  async history(): Promise<readonly ShardHistory[]> {
-    return (await this.#call<{ history: ShardHistory[] }>('GET', '/api/history')).history;
+  history(): Promise<readonly ShardHistory[]> {
+    return this.#list('history', 'shard', 'GET', '/api/history');
   }
 
   /** Into the history of every shard of the proxy. */
@@ -127,68 +157,99 @@ export class AdminClient {
     await this.#call('POST', '/api/note', note);
   }
 
-  async evidence(): Promise<readonly ShardEvidence[]> {
-    return (await this.#call<{ shards: ShardEvidence[] }>('GET', '/api/evidence')).shards;
+  evidence(): Promise<readonly ShardEvidence[]> {
+    return this.#list('shards', 'shard', 'GET', '/api/evidence');
   }
 
-  async jobs(): Promise<readonly ShardJob[]> {
-    return (await this.#call<{ jobs: ShardJob[] }>('GET', '/api/jobs')).jobs;
+  jobs(): Promise<readonly ShardJob[]> {
+    return this.#list('jobs', 'shard', 'GET', '/api/jobs');
   }
 
-  async startJob(order: JobOrder): Promise<readonly ShardJob[]> {
-    return (await this.#call<{ jobs: ShardJob[] }>('POST', '/api/jobs', order)).jobs;
+  startJob(order: JobOrder): Promise<readonly ShardJob[]> {
+    return this.#list('jobs', 'shard', 'POST', '/api/jobs', order);
   }
 
-  async stopJobs(): Promise<readonly ShardJob[]> {
-    return (await this.#call<{ jobs: ShardJob[] }>('DELETE', '/api/jobs')).jobs;
+  stopJobs(): Promise<readonly ShardJob[]> {
+    return this.#list('jobs', 'shard', 'DELETE', '/api/jobs');
+  }
+
+  /** Part of an answer: a list, each entry of which names its shard. */
+  async #list<T>(part: string, naming: string, method: string, path: string, body?: object): Promise<readonly T[]> {
+    const answer = await this.#call<Readonly<Record<string, unknown>>>(method, path, body);
+    const list = answer[part];
+    const names = (each: unknown): boolean =>
+      typeof each === 'object' &&
+      each !== null &&
+      typeof (each as Readonly<Record<string, unknown>>)[naming] === 'string';
+    if (Array.isArray(list) && list.every(names)) return list as T[];
+    throw this.#noProxy(path, `answers, but without "${part}" as a proxy has it`);
   }
 
   async #call<T>(method: string, path: string, body?: object): Promise<T> {
-    const url = `${this.#url}${path}`;
     const headers = {
       'content-type': 'application/json',
-      ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }),
+      ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token.value}` }),
     };
-    let response: Response;
-    let answer: { error?: { code: string; message: string; details?: unknown } };
-    try {
-      response = await fetch(url, {
-        method,
-        headers,
-        body: body && JSON.stringify(body),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
-      answer = (await response.json()) as typeof answer;
-    } catch (error) {
-      const { cause, message } = error as Error;
-      const why = (cause as Error | undefined)?.message ?? message;
+    const request = { method, headers, body: body && JSON.stringify(body), timeoutMs: TIMEOUT_MS };
+    const { status, type, text } = await exchange(`${this.#url}${path}`, request).catch((error: Error) => {
       throw new CliError(
         'unreachable',
-        `no proxy answers at ${url} (${why}). Start the proxy, or give its admin address with --admin or --plan`,
+        `no proxy answers at ${this.#url}${path} (${error.message}). Start the proxy, or give its admin address with --admin or --plan`,
         exitCode.inconclusive,
       );
-    }
-    if (response.ok) return answer as T;
-    throw refusal(response.status, answer.error);
+    });
+    const answer = parsed(text);
+    if (answer === null)
+      throw this.#noProxy(path, `answers HTTP ${status} ${type ?? 'without a type'}, not as a proxy does`);
+    if (status >= 200 && status < 300) return answer as T;
+    const refusal = refusalIn(answer);
+    if (refusal === null) throw this.#noProxy(path, `answers HTTP ${status} without a reason`);
+    throw this.#refused(status, refusal);
+  }
+
+  #noProxy(path: string, what: string): CliError {
+    const message = `${this.#url}${path} ${what}. Give the admin address of the proxy with --admin or --plan`;
+    return new CliError('unreachable', message, exitCode.inconclusive);
+  }
+
+  #refused(status: number, { code, message, details }: Refusal): CliError {
+    const more = details === undefined ? '' : `\n${JSON.stringify(details, null, 2)}`;
+    if (status === 401) return new CliError(code, this.#unauthorized(), exitCode.usage);
+    const wrongUse = status === 400 || status === 403 || status === 404;
+    return new CliError(code, `${message}${more}`, wrongUse ? exitCode.usage : exitCode.fails);
+  }
+
+  #unauthorized(): string {
+    if (this.#token === null)
+      return `the proxy at ${this.#url} requires its admin token: set ${ENVIRONMENT}, or use --token-file, or --plan with the plan that has it`;
+    return `the proxy at ${this.#url} refuses the token from ${this.#token.from}: give the token of the plan that the proxy runs with${this.#token.hint}`;
   }
 }
 
-function refusal(status: number, error: { code: string; message: string; details?: unknown } | undefined): CliError {
-  if (error === undefined)
-    return new CliError(
-      'http',
-      `the admin address answered HTTP ${status} without a reason. Check that --admin is the address of a proxy`,
-      exitCode.inconclusive,
-    );
-  const details = error.details === undefined ? '' : `\n${JSON.stringify(error.details, null, 2)}`;
-  const hint = status === 401 ? ' (set SHADOW_PROXY_TOKEN, or use --token-file)' : '';
-  const wrongUse = status === 400 || status === 401 || status === 403 || status === 404;
-  return new CliError(error.code, `${error.message}${hint}${details}`, wrongUse ? exitCode.usage : exitCode.fails);
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: unknown;
+}
+
+function refusalIn(answer: object): Refusal | null {
+  const { error } = answer as { readonly error?: Partial<Refusal> | null };
+  return typeof error?.code === 'string' && typeof error.message === 'string' ? (error as Refusal) : null;
+}
+
+/** A JSON object; null for anything else. */
+function parsed(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 function normalise(url: string): string {
   const text = url.includes('://') ? url : `http://${url}`;
-  const parsed = URL.canParse(text) ? new URL(text) : null;
+  const address = URL.canParse(text) ? new URL(text) : null;
   // Text before an @ is a secret: never print it.
   if (text.includes('@'))
     throw new CliError(
@@ -196,14 +257,14 @@ function normalise(url: string): string {
       '--admin must not hold a user or password. Write http://host:port, and give the token with SHADOW_PROXY_TOKEN or --token-file',
       exitCode.usage,
     );
-  if (parsed === null)
+  if (address === null || !/^https?:$/.test(address.protocol))
     throw new CliError('option', `--admin ${url} is not an address: write http://host:port`, exitCode.usage);
-  return parsed.href.replace(/\/+$/, '');
+  return address.href.replace(/\/+$/, '');
 }
 
 function readToken(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readWhole(file).toString('utf8').trim();
   } catch (error) {
     throw new CliError(
       'option',

@@ -94,7 +94,9 @@ export function addAssess(program: Command): void {
 }
 
 async function assess(urls: readonly string[], options: AssessOptions): Promise<number> {
-  if ((urls.length === 0) === (options.plan === undefined))
+  if (urls.length === 0 && options.plan === undefined)
+    throw new CliError('option', 'no source is given: add the URL of each source, or --plan', exitCode.usage);
+  if (urls.length > 0 && options.plan !== undefined)
     throw new CliError('option', 'give either the URLs of the sources or --plan, not both', exitCode.usage);
   const { plan, target: targetUrl, ca, monitor: monitorMs = null, proxyOps } = options;
   const read = await readAll({

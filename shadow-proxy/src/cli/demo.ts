@@ -26,7 +26,7 @@ import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum } from '../telemetry/snapshot.js';
 import { onStop } from '../io/signals.js';
 import { connectApps, drive, WORKLOADS, type App } from './demo/traffic.js';
-import { duration, exitCode } from './exit.js';
+import { duration, exitCode, outputClosed } from './exit.js';
 import { withManual } from './manual.js';
 import { LiveView, renderMismatch } from './view.js';
 
@@ -75,6 +75,7 @@ async function demo(options: DemoOptions): Promise<number> {
     () => stop.abort(),
     () => process.exit(exitCode.interrupted),
   );
+  outputClosed.addEventListener('abort', () => stop.abort());
   const directory = await mkdtemp(join(tmpdir(), 'shadow-demo-'));
   const callOff = afterDeath('rm -rf -- "$1"', directory);
   try {

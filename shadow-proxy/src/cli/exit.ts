@@ -1,4 +1,5 @@
 /** How the programs end: four exit codes, and errors that say what to do. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { redactUrl } from '../plan/endpoint.js';
 
@@ -24,15 +25,43 @@ export class CliError extends Error {
   }
 }
 
-/** The exit code of an error whose message is all that the operator needs; undefined for those that nobody foresaw. */
-function exitCodeOf(error: Error & { readonly code?: string }): number | undefined {
-  if (error instanceof CliError) return error.exit;
-  if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
-  if (['ServerMissing', 'ServerFailed'].includes(error.name)) return exitCode.inconclusive;
-  if (error.name === 'StageError' || (error.name === 'LaunchError' && error.code === 'lease')) return exitCode.fails;
-  return ['PlanError', 'StateError', 'AdminError', 'LaunchError', 'LogError'].includes(error.name)
-    ? exitCode.usage
-    : undefined;
+/** What an error is for the operator. */
+export interface Failure {
+  readonly message: string;
+  readonly exit: (typeof exitCode)[keyof typeof exitCode];
+}
+
+/** Exit codes of the errors whose message is all that the operator needs, by name. */
+const FORESEEN: Readonly<Record<string, Failure['exit']>> = {
+  AskError: exitCode.inconclusive,
+  ServerFailed: exitCode.inconclusive,
+  ServerMissing: exitCode.inconclusive,
+  StageError: exitCode.fails,
+  AdminError: exitCode.usage,
+  LogError: exitCode.usage,
+  PlanError: exitCode.usage,
+  RunbookError: exitCode.usage,
+  StateError: exitCode.usage,
+};
+const LAUNCH: Readonly<Record<string, Failure['exit']>> = { servers: exitCode.inconclusive, lease: exitCode.fails };
+
+/** Set in the environment: errors come with their stack. */
+const STACK = 'SHADOW_PROXY_STACK';
+
+/** The one place where an error becomes a message and an exit code; no message has a stack or a password. */
+export function failureOf(thrown: unknown): Failure {
+  const error = (thrown instanceof Error ? thrown : new Error(String(thrown))) as NodeJS.ErrnoException;
+  const { name, code = '', stack } = error;
+  const known =
+    error instanceof CliError ? error.exit : name === 'LaunchError' ? (LAUNCH[code] ?? exitCode.usage) : FORESEEN[name];
+  // The system's own words name the call and the file: `EACCES: permission denied, open 'x'`.
+  const isSystem = error.syscall !== undefined;
+  const text =
+    known === undefined && !isSystem
+      ? `unexpected error: ${error.message}. Please report it, with what ${STACK}=1 adds to this message`
+      : error.message;
+  const shown = process.env[STACK] === '1' ? `${text}\n${stack ?? ''}` : text;
+  return { message: redactUrl(shown), exit: known ?? exitCode.inconclusive };
 }
 
 /** The same for the program and all its commands: errors name the option, then point to `--help`, and exit with 2. */
@@ -49,21 +78,61 @@ export function usage(program: Command): Command {
 const path = (command: Command): string =>
   command.parent ? `${path(command.parent)} ${command.name()}` : command.name();
 
+const output = new AbortController();
+/** Aborted when the reader of the standard output has ended, as `head` does after its lines: what repeats, ends. */
+export const outputClosed: AbortSignal = output.signal;
+
+/**
+ * The reader of the output may end first: a change goes on to its end, and its exit code stays. What cannot be written
+ * for another reason, such as a full disk, is an error.
+ */
+function watchOutput(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (!output.signal.aborted && error.code !== 'EPIPE') {
+      process.stderr.write(`the output cannot be written (${error.code})\n`);
+      process.once('exit', () => (process.exitCode ||= exitCode.inconclusive));
+    }
+    output.abort();
+  });
+  process.stderr.on('error', () => undefined);
+}
+
+/** Repeats until Ctrl-C, or until nobody reads what is printed. */
+export async function repeat(everyMs: number, once: () => Promise<void>): Promise<void> {
+  while (!outputClosed.aborted) {
+    await once();
+    await sleep(everyMs, undefined, { signal: outputClosed }).catch(() => undefined);
+  }
+}
+
+function fail(thrown: unknown): void {
+  const { message, exit } = failureOf(thrown);
+  process.stderr.write(`${message}\n`);
+  process.exitCode = exit;
+}
+
 /** Parses the command line, runs the command, and sets the exit code. */
 export async function parseArguments(program: Command, argv: readonly string[] = process.argv): Promise<void> {
+  watchOutput();
+  // What a command waits for may be a promise alone, whose deadline keeps no process.
+  const alive = setInterval(() => undefined, 60_000);
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    if (error instanceof CommanderError) {
-      // It has spoken already; asking for help or the version is no error.
-      process.exitCode = error.exitCode === 0 ? exitCode.holds : exitCode.usage;
-      return;
-    }
-    const { message, stack } = error as Error;
-    const known = exitCodeOf(error as Error);
-    process.stderr.write(`${redactUrl(known === undefined ? (stack ?? message) : message)}\n`);
-    process.exitCode = known ?? exitCode.fails;
+    // It has spoken already; asking for help or the version is no error.
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCode.holds : exitCode.usage;
+    else fail(error);
+  } finally {
+    clearInterval(alive);
   }
+}
+
+/** An error that no command waits for ends the program as any other: with its message, and without a stack. */
+export function endAtStrayErrors(): void {
+  process.on('uncaughtException', (error) => {
+    fail(error);
+    process.exit();
+  });
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -80,6 +149,13 @@ export function duration(text: string): number {
 export function listenAddress(text: string): string {
   if (text.includes('://') || /:\d+$/.test(text)) return text;
   throw new InvalidArgumentError('Give an address, such as 127.0.0.1:6400.');
+}
+
+/** A share of the keys, above 0: none would show nothing. */
+export function share(text: string): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  if (!(value > 0 && value <= 100)) throw new InvalidArgumentError('Give a number above 0, up to 100.');
+  return value;
 }
 
 /** A number from 0 to 100. */

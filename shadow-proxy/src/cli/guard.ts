@@ -3,7 +3,6 @@
  * into a full resync.
  */
 import { existsSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import { Option, type Command } from 'commander';
 import { byKind } from '../command/counting.js';
@@ -16,7 +15,7 @@ import { openPlan } from '../upstream/cluster.js';
 import type { Plan } from '../plan/plan.js';
 import { number } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
-import { CliError, duration, exitCode } from './exit.js';
+import { CliError, duration, exitCode, repeat } from './exit.js';
 import { withManual } from './manual.js';
 
 interface GuardOptions extends AdminClientOptions {
@@ -80,10 +79,9 @@ function planFile({ plan }: GuardOptions): string {
 }
 
 async function look(plan: Plan, options: GuardOptions): Promise<Guard> {
-  const [clusters, { sightings, proxyProblem, operations }] = await Promise.all([
-    readClusters(targetsOf(plan), options.for),
-    askProxy(options),
-  ]);
+  // The proxy first: where it refuses, the nodes need not be watched.
+  const { sightings, proxyProblem, operations } = await askProxy(options);
+  const clusters = await readClusters(targetsOf(plan), options.for);
   const workloads = judgeAll(plan, clusters, sightings);
   const hazards = clusters.flatMap((cluster) => hazardsOf(cluster, plan.topology.outageMinutes));
   const answers = new Set<Safety>(workloads.map(({ verdict }) => verdict));
@@ -128,9 +126,9 @@ const exitOf = ({ verdict }: Guard): number =>
   ({ safe: exitCode.holds, unsafe: exitCode.fails, unknown: exitCode.inconclusive })[verdict];
 
 /** A line for each change; the whole picture first. */
-async function watch(plan: Plan, options: GuardOptions): Promise<never> {
+async function watch(plan: Plan, options: GuardOptions): Promise<void> {
   let before: Guard | null = null;
-  for (; ; await sleep(WATCH_MS)) {
+  await repeat(WATCH_MS, async () => {
     const now = await look(plan, options);
     const lines = before === null ? [] : changes(before, now);
     if (options.json)
@@ -138,7 +136,8 @@ async function watch(plan: Plan, options: GuardOptions): Promise<never> {
     else if (before === null) process.stdout.write(`${render(now)}\n`);
     else for (const line of lines) process.stdout.write(`${new Date().toISOString()} ${line}\n`);
     before = now;
-  }
+    process.exitCode = exitOf(now);
+  });
 }
 
 /** What an operator is shown between two checks; a full resync is shown even where the verdicts stay. */

@@ -4,7 +4,9 @@
  * commands.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import getPort from 'get-port';
@@ -44,6 +46,8 @@ interface UpOptions {
 }
 
 const START_MS = 60_000;
+/** For the replies that are still to come when the time is over. */
+const LATE_MS = 10_000;
 const DIRECTORY = './local-migration';
 
 export function addLocal(program: Command): void {
@@ -85,6 +89,7 @@ async function up(options: UpOptions): Promise<void> {
   await findRedis();
   await (options.cluster ? requireKeydb() : findTarget());
   const folder = new Folder(options.directory);
+  await requireFreePorts(options);
   await folder.claim();
   const log = openSync(folder.file('log'), 'a');
   const args = ['local', 'serve', '--directory', folder.path, '--id', options.id, ...portArguments(options)];
@@ -92,17 +97,79 @@ async function up(options: UpOptions): Promise<void> {
   closeSync(log);
   let ended = false;
   child.once('exit', () => (ended = true)).once('error', () => (ended = true));
-  for (const deadline = Date.now() + START_MS; !ended && Date.now() < deadline; await sleep(50)) {
+  // Ctrl-C while it starts: nothing of it stays.
+  let stopped = false;
+  const forget = onStop(
+    () => (stopped = true),
+    () => undefined,
+  );
+  for (const deadline = Date.now() + START_MS; !ended && !stopped && Date.now() < deadline; await sleep(50)) {
     const running = await folder.running();
     if (running === null) continue;
+    forget();
     child.unref();
     process.stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running, folder));
     return;
   }
+  forget();
   const reason = folder.log() || `the proxy did not start within ${START_MS / 1000} s`;
-  if (!ended) child.kill('SIGKILL');
+  if (!ended) {
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exit;
+  }
   folder.remove();
+  if (stopped) throw new CliError('interrupted', 'stopped before it had started', exitCode.interrupted);
   throw new CliError('start', reason, exitCode.fails);
+}
+
+/** A port that another process has is named before anything starts, and not by the log of a server. */
+async function requireFreePorts(options: UpOptions): Promise<void> {
+  const asked = Object.entries({
+    '--redis-port': options.redisPort,
+    '--keydb-port': options.keydbPort,
+    '--proxy-port': options.proxyPort,
+    '--admin-port': options.adminPort,
+  });
+  const taken = new Map<number, string>();
+  for (const [option, first] of asked) {
+    if (first === undefined) continue;
+    for (const port of portsFrom(option, first, options.cluster === true)) {
+      const other = taken.get(port);
+      const problem = other === undefined ? await whyNot(port) : `is that of ${other}, too`;
+      const which = port === first ? '' : ` (and port ${port}, which a cluster from there needs,`;
+      if (problem !== null)
+        throw new CliError(
+          'port',
+          `${option} ${first}${which} ${problem}${which && ')'}: choose another port, or leave ${option} out`,
+          exitCode.usage,
+        );
+      taken.set(port, option);
+    }
+  }
+}
+
+/** Each master of a cluster has a port beside the first, and another for the other nodes. */
+const portsFrom = (option: string, first: number, cluster: boolean): number[] =>
+  !cluster || option === '--admin-port'
+    ? [first]
+    : Array.from({ length: MASTERS }, (_, i) => first + i).flatMap((port) =>
+        option === '--proxy-port' ? [port] : [port, port + BUS],
+      );
+
+/** Why nothing can listen there; null where something can. */
+async function whyNot(port: number): Promise<string | null> {
+  if (port > 65_535) return 'is above 65535';
+  const server = createServer();
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return null;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'EADDRINUSE' ? 'is in use' : code === 'EACCES' ? 'needs the rights of root' : message;
+  } finally {
+    server.close();
+  }
 }
 
 /** The process that stays: the servers end with it, and with them the folder's running.json. */
@@ -139,10 +206,7 @@ async function serve(options: UpOptions): Promise<void> {
       process.stderr.write(
         `${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`,
       );
-      // Waiting for a signal alone keeps no process.
-      const alive = setInterval(() => undefined, 60_000);
       await stopped;
-      clearInterval(alive);
     } else await daemon.stop();
   } finally {
     await stopServers();
@@ -179,6 +243,9 @@ async function traffic({
       exitCode.usage,
     );
   const apps = await connectApps(Number(new URL(running.proxy).port), running.cluster);
+  // A command that is never answered ends with its connection.
+  const close = (): void => apps.forEach((app) => app.close());
+  const late = setTimeout(close, forMs + LATE_MS);
   try {
     const until = Date.now() + forMs;
     const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
@@ -189,7 +256,8 @@ async function traffic({
     );
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;
   } finally {
-    for (const app of apps) app.close();
+    clearTimeout(late);
+    close();
   }
 }
 
@@ -204,6 +272,8 @@ const portArguments = ({ redisPort, keydbPort, proxyPort, adminPort, cluster }: 
 ];
 
 const MASTERS = 3;
+/** The port for other nodes of a cluster is that far above the one for clients. */
+const BUS = 10_000;
 
 /** The first server of each side, and what the plan says of both for the proxy's first port. */
 type Sides = readonly [readonly [LocalServer, LocalServer], (proxy: number) => Readonly<Record<string, unknown>>];

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { parse } from 'yaml';
-import { Asker, AskError } from '../upstream/asker.js';
+import { asking } from '../upstream/asker.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { planFrom } from '../plan/load.js';
 import { count, number } from '../text/figures.js';
@@ -75,38 +75,38 @@ async function writePlan(options: InitOptions): Promise<void> {
       `${out} exists: give another file with --out, or --force to overwrite it`,
       exitCode.fails,
     );
+  const source = await findSources([seedsOf('--from', from, ca)]);
+  const target = targetUrl === undefined ? null : await findSources([seedsOf('--target', targetUrl, ca)]);
+  const keys = await keysAt(source.endpoints);
+  const sample = await agreed(sum(keys), options.sample);
+  const seen = await observe(source, target, { keys, sample, monitorMs: options.monitor ?? null });
+  const { text, env } = draftOf(seen, options);
+  // It is a fault of this program if its draft is no plan: better no file than that one.
+  planFrom(parse(text), out, { directory: dirname(resolve(out)), env: { ...process.env, ...env } });
+  write(out, text, force);
+  process.stdout.write(`${summaryOf(seen, out)}\n`);
+}
+
+function write(out: string, text: string, force: boolean): void {
   try {
-    const source = await findSources([seedsOf('--from', from, ca)]);
-    const target = targetUrl === undefined ? null : await findSources([seedsOf('--target', targetUrl, ca)]);
-    const keys = await keysAt(source.endpoints);
-    const sample = await agreed(sum(keys), options.sample);
-    const seen = await observe(source, target, { keys, sample, monitorMs: options.monitor ?? null });
-    const { text, env } = draftOf(seen, options);
-    // It is a fault of this program if its draft is no plan: better no file than that one.
-    planFrom(parse(text), out, { directory: dirname(resolve(out)), env: { ...process.env, ...env } });
     writeFileSync(out, text, { flag: force ? 'w' : 'wx' });
-    process.stdout.write(`${summaryOf(seen, out)}\n`);
-  } catch (problem) {
-    if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
-    throw problem;
+  } catch (error) {
+    throw new CliError(
+      'option',
+      `--out ${out} cannot be written (${(error as NodeJS.ErrnoException).code})`,
+      exitCode.usage,
+    );
   }
 }
 
 /** Of each server, in all of its databases. */
-function keysAt(endpoints: readonly Endpoint[]): Promise<number[]> {
-  return Promise.all(
+const keysAt = (endpoints: readonly Endpoint[]): Promise<number[]> =>
+  Promise.all(
     endpoints.map(async (endpoint) => {
-      const asker = await Asker.connect(endpoint);
-      try {
-        return sum(
-          [...(await asker.info('keyspace')).values()].map((value) => Number(/^keys=(\d+)/.exec(value)?.[1] ?? 0)),
-        );
-      } finally {
-        asker.close();
-      }
+      const keyspace = await asking(endpoint, (asker) => asker.info('keyspace'));
+      return sum([...keyspace.values()].map((value) => Number(/^keys=(\d+)/.exec(value)?.[1] ?? 0)));
     }),
   );
-}
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 

@@ -13,7 +13,7 @@ import type { Plan } from '../plan/plan.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { onStop } from '../io/signals.js';
 import { keysConfirmed, YES } from './confirm.js';
-import { duration, exitCode, listenAddress } from './exit.js';
+import { duration, exitCode, listenAddress, outputClosed } from './exit.js';
 import { withManual } from './manual.js';
 import { judge, type RunVerdict } from './verdict.js';
 import { LiveView, renderMismatch, renderVerdict } from './view.js';
@@ -127,10 +127,14 @@ function report(verdict: RunVerdict, ledger: Launched['ledger']): void {
   print(`\n${renderVerdict(verdict)}`);
 }
 
-/** Resolves when the time is over or the operator asks; asked twice, the process ends without a verdict. */
+/**
+ * Resolves when the time is over, the operator asks, or nobody reads what is printed. Asked twice, the
+ * process ends without a verdict.
+ */
 function untilTheEnd(forMs: number | undefined): Promise<void> {
   return new Promise((done) => {
     const timer = forMs === undefined ? undefined : setTimeout(done, forMs);
+    outputClosed.addEventListener('abort', () => done());
     onStop(
       () => {
         clearTimeout(timer);

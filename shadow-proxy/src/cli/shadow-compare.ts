@@ -1,5 +1,6 @@
 /** The operator's program. */
-import { parseArguments } from './exit.js';
+import { endAtStrayErrors, parseArguments } from './exit.js';
 import { operatorProgram } from './program.js';
 
+endAtStrayErrors();
 await parseArguments(await operatorProgram(process.argv[2]));

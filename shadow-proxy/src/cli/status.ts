@@ -1,5 +1,4 @@
 /** `shadow-compare status`: the shards and workloads of a running proxy, in 80 columns. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
@@ -21,7 +20,7 @@ import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
 import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
-import { CliError, exitCode, NO_SHARD } from './exit.js';
+import { CliError, exitCode, NO_SHARD, repeat } from './exit.js';
 import { renderJob } from './job-progress.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { PLAIN, short } from './table.js';
@@ -51,17 +50,17 @@ export function addStatus(program: Command): void {
 }
 
 /** Drawn in place on a terminal, else one after the other. Waits while the proxy is unreachable. */
-async function watch(client: AdminClient, options: StatusOptions): Promise<never> {
-  for (;;) {
+const watch = (client: AdminClient, options: StatusOptions): Promise<void> =>
+  repeat(WATCH_MS, async () => {
+    process.exitCode = exitCode.holds;
     const drawn = await look(client, options).catch((error: unknown) => {
       if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
+      process.exitCode = error.exit;
       return error.message;
     });
     if (process.stdout.isTTY && !options.json) logUpdate(drawn);
     else process.stdout.write(`${drawn}\n`);
-    await sleep(WATCH_MS);
-  }
-}
+  });
 
 async function look(client: AdminClient, options: StatusOptions): Promise<string> {
   const [shards, starting] = await Promise.all([client.status(), client.starting()]);

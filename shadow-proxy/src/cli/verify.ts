@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
-import { CliError, exitCode, percentage } from './exit.js';
+import { CliError, exitCode, share } from './exit.js';
 import { addJobOptions, evictionNotes, keptBy, printJobs, runJob, type JobOptions } from './job-options.js';
 import type { EndedJob } from './job-progress.js';
 import { NO_PROXY, withManual } from './manual.js';
@@ -17,7 +17,7 @@ export function addVerify(program: Command): void {
   const command = program
     .command('verify')
     .description('Compare every key on both servers (value, type, TTL, in both directions) while clients work')
-    .option('--sample <percent>', 'only this share of the keys; each run chooses other keys', percentage)
+    .option('--sample <percent>', 'only this share of the keys; each run chooses other keys', share)
     .option(
       '--repair',
       'repair the differences from the authority; asks before it deletes keys that only the mirror has',

@@ -16,12 +16,13 @@ const ABOUT = `# Command line
 | code | meaning |
 | --- | --- |
 | 0 | success: what was asked for was done, or what was checked holds |
-| 1 | failure: it does not hold, it was refused, or an unexpected error occurred |
+| 1 | failure: it does not hold, or it was refused |
 | 2 | ${USAGE}: nothing was done |
-| 3 | inconclusive: nothing, or not enough, was looked at |
+| 3 | inconclusive: nothing, or not enough, was looked at, or an unexpected error occurred |
 | 130 | stopped with Ctrl-C |
 
-2 and 130 mean the same for every command. What 0, 1 and 3 mean is listed for each command.
+2 and 130 mean the same for every command. What 0, 1 and 3 mean is listed for each command. Errors are sentences without
+a stack. With \`SHADOW_PROXY_STACK=1\` in the environment they have one, for a report of a fault of the program.
 
 ## Shell completion
 

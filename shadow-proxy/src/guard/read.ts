@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMANDS } from '../command/table.generated.js';
-import { AskError, Asker, callsOf, clockOf } from '../upstream/asker.js';
+import { asking, callsOf, clockOf, type Asker } from '../upstream/asker.js';
 import { clientField } from '../upstream/handshake.js';
 import { isKeydb } from '../upstream/server.js';
 import { formatAddress, parseAddress, type Endpoint } from '../plan/endpoint.js';
@@ -75,18 +75,10 @@ async function readFrom(target: Endpoint, watchMs: number): Promise<{ nodes: Nod
 const labelOf = (endpoint: Endpoint): string => (endpoint.kind === 'server' ? formatAddress(endpoint) : endpoint.label);
 
 async function readNode(endpoint: Endpoint, watchMs: number): Promise<NodeFacts | UnreadNode> {
-  let asker: Asker | undefined;
   try {
-    asker = await Asker.connect(endpoint);
-    return await read(asker, labelOf(endpoint), watchMs);
+    return await asking(endpoint, (asker) => read(asker, labelOf(endpoint), watchMs));
   } catch (problem) {
-    const { message } = problem as Error;
-    return {
-      label: labelOf(endpoint),
-      why: problem instanceof AskError ? message.replace(`${endpoint.label}: `, '') : message,
-    };
-  } finally {
-    asker?.close();
+    return { label: labelOf(endpoint), why: (problem as Error).message.replace(`${endpoint.label}: `, '') };
   }
 }
 

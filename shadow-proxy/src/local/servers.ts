@@ -97,10 +97,10 @@ export class LocalServer {
       await this.kill('SIGKILL');
       // The port of a server that has just died may be taken for a moment.
       const log = this.log();
-      if (!/Address already in use/i.test(log) || Date.now() > began + PORT_MS) {
-        throw new ServerFailed(
-          `${this.label} did not start on port ${this.port}: ${log.trim().split('\n').slice(-5).join(' | ')}`,
-        );
+      const isTaken = /Address already in use/i.test(log);
+      if (!isTaken || Date.now() > began + PORT_MS) {
+        const why = isTaken ? 'the port is in use' : log.trim().split('\n').slice(-5).join(' | ');
+        throw new ServerFailed(`${this.label} did not start on port ${this.port}: ${why}`);
       }
       await sleep(100);
     }

@@ -3,47 +3,41 @@
  *
  *   text → YAML → shape (schema.ts) → addresses, secrets, defaults (normalise.ts) → rules (check.ts) → Plan
  */
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { isMap, isPair, isSeq, LineCounter, parseDocument, type Document, type Node, type Pair } from 'yaml';
+import { isMap, isPair, isSeq, type Document, type LineCounter, type Node, type Pair } from 'yaml';
 import { checkPlan } from './check.js';
 import { PlanError, type PlanPath, type PlanProblem } from './errors.js';
+import { readWhole, type FileError } from './file.js';
 import { normalise, type Surroundings } from './normalise.js';
 import type { Plan } from './plan.js';
 import { planSchema } from './schema.js';
 import { shapeProblems } from './shape.js';
+import { readYaml } from './yaml.js';
 
 /**
  * Reads, checks and completes a plan.
  * @throws {PlanError} with every problem that was found, each with its line and column
  */
 export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Plan {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new PlanError(file, [
-      {
-        path: [],
-        message: `cannot be read (${(error as NodeJS.ErrnoException).code}): give the path of the plan with --plan`,
-      },
-    ]);
-  }
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const [broken] = document.errors;
-  if (broken) {
-    const { line, col } = lines.linePos(broken.pos[0]);
-    const [message] = broken.message.split(/ at line \d+/);
-    throw new PlanError(file, [{ path: [], message: `is not valid YAML: ${message}`, line, column: col }]);
-  }
-  const { plan, problems } = toPlan(document.toJS(), { directory: dirname(resolve(file)), env });
+  const { document, lines, value } = readYaml(file, textOf(file));
+  const { plan, problems } = toPlan(value, { directory: dirname(resolve(file)), env });
   if (plan) return plan;
   const placed = problems.map((problem) => ({ ...problem, ...position(document, lines, problem) }));
   throw new PlanError(
     file,
     placed.sort((a, b) => a.line - b.line || a.column - b.column),
   );
+}
+
+function textOf(file: string): string {
+  try {
+    return readWhole(file).toString('utf8');
+  } catch (error) {
+    const { code } = error as FileError;
+    throw new PlanError(file, [
+      { path: [], message: `cannot be read (${code}): give the path of the plan with --plan` },
+    ]);
+  }
 }
 
 /**

@@ -1,10 +1,10 @@
 /** From the shape of a file to the plan: addresses taken apart, secrets and certificates read, defaults handed down. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
 import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
+import { readWhole } from './file.js';
 import { parseSlots } from './owns.js';
 import type {
   AdminPlan,
@@ -399,7 +399,7 @@ class Reader {
     if (file === undefined) return null;
     const full = resolve(this.surroundings.directory, file);
     try {
-      return readFileSync(full);
+      return readWhole(full);
     } catch (error) {
       this.#problem(path, `is ${full}, which cannot be read (${(error as NodeJS.ErrnoException).code})`);
       return null;

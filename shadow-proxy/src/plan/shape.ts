@@ -4,8 +4,16 @@ import { closest, type PlanPath, type PlanProblem } from './errors.js';
 import { redactUrl } from './endpoint.js';
 import { planJsonSchema } from './schema.js';
 
+/** Fields that are lists of patterns. */
+const PATTERNS = new Set(['keys', 'channels', 'owns']);
+
 type Issue = z.core.$ZodIssue;
 interface JsonNode {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
   readonly properties?: Readonly<Record<string, JsonNode>>;
   readonly items?: JsonNode;
   readonly anyOf?: readonly JsonNode[];
@@ -29,6 +37,10 @@ function problemsOf(issue: Issue, base: PlanPath, root: unknown, schema: JsonNod
       const branch = issue.errors.find(
         (errors) => !errors.some((e) => e.path.length === 0 && e.code === 'invalid_type'),
       );
+      // Unless its one word is another: then what the other branches allow is to be named, too.
+      const isWord = branch?.some((e) => e.path.length === 0 && e.code === 'invalid_value');
+      const words = isWord ? nodeAt(schema, path)?.anyOf?.map(describe) : undefined;
+      if (words) return [{ path, message: `is ${show(path, value)}: ${or(words)} is allowed` }];
       if (branch) return branch.flatMap((inner) => problemsOf(inner, path, root, schema));
       const expected = issue.errors
         .flat()
@@ -42,8 +54,10 @@ function problemsOf(issue: Issue, base: PlanPath, root: unknown, schema: JsonNod
       ];
     }
     default:
+      if (path.length === 0)
+        return [{ path, message: `is ${show(path, value)}: a plan is a mapping that begins with "version: 1"` }];
       if (value === undefined) return [{ path, message: `is missing: ${allowed(issue)}` }];
-      return [{ path, message: `is ${show(path, value)}: ${allowed(issue)} is allowed${slip(issue, value)}` }];
+      return [{ path, message: `is ${show(path, value)}: ${allowed(issue)} is allowed${slip(issue, path, value)}` }];
   }
 }
 
@@ -66,11 +80,28 @@ function allowed(issue: Issue): string {
   }
 }
 
-const a = (type: string): string =>
-  type === 'int' ? 'a whole number' : /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+const YAML_WORDS: Readonly<Record<string, string>> = {
+  int: 'a whole number',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+  boolean: 'true or false',
+};
+const a = (type: string): string => YAML_WORDS[type] ?? `a ${type}`;
+
+/** What a branch of a union allows, as the JSON Schema has it. */
+function describe({ type = 'value', const: only, enum: words, minimum, maximum }: JsonNode): string {
+  if (only !== undefined) return String(only);
+  if (words !== undefined) return or(words.map(String));
+  const kind = a(type === 'integer' ? 'int' : type);
+  return minimum === undefined || maximum === undefined ? kind : `${kind} from ${minimum} to ${maximum}`;
+}
+
 const or = (words: readonly string[]): string => words.join(', ').replace(/, ([^,]*)$/, ' or $1');
 
-function slip(issue: Issue, value: unknown): string {
+function slip(issue: Issue, path: PlanPath, value: unknown): string {
+  // What YAML makes of a pattern that begins with a bracket or is a number.
+  if (issue.code === 'invalid_type' && PATTERNS.has(String(path.at(-2)))) return '; write the pattern in quotes';
   if (issue.code !== 'invalid_value') return '';
   // What YAML 1.1 makes of a bare off.
   if (value === false && issue.values.includes('off')) return '; write "off" in quotes';

@@ -15,7 +15,8 @@ type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'log
 /**
  * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not
  * write, the workload stays off. A standby with a folder of its own goes on in the stage of the process that it saw,
- * and deletes no key that only the target has. @throws {StageError} where both servers should hold the same, and do not
+ * and deletes no key that only the target has.
+ * @throws {StageError} where both servers should hold the same, and do not; {Error} where that cannot be known
  */
 export async function admitFirst(
   { sequencer, admitted, keeper, logger }: Needed,
@@ -40,7 +41,8 @@ export async function admitFirst(
     }
     // Clients get the target's replies already: nothing of it is overwritten, but by them.
     if (stageRule(stage).authority === 'target') continue;
-    if (alike) throw new StageError('gates-closed', evidence);
+    // What could not be looked at is no refusal: the target does not answer, or not in time.
+    if (alike) throw answer === 'unknown' ? new Error(evidence) : new StageError('gates-closed', evidence);
     logger.error(
       { workload: name },
       `the workload stays off although the plan says ${stage}: ${evidence}; then run: shadow-compare promote ${name}`,

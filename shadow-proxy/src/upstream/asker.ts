@@ -1,59 +1,106 @@
-/** A server that is asked questions, each of which changes nothing: for the operator's tools, beside the lanes. */
+/**
+ * A server that is asked questions, each of which changes nothing: for the operator's tools, beside the lanes.
+ *
+ * Every question has a deadline, every answer a limit, and the connection ends with `asking`, however that ends.
+ */
 import { parseInfo } from './server.js';
 import { Connection } from './connection.js';
 import { Dialer } from './dialer.js';
+import { inTime } from '../io/in-time.js';
 import { Turn } from '../io/turn.js';
 import type { Address, Endpoint } from '../plan/endpoint.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
 const CONNECT_MS = 5_000;
+/** For the answer to one question, or to several that are sent together. */
+const ANSWER_MS = 10_000;
+/** More is no answer to a question that is asked here. */
+const ANSWER_BYTES = 256 << 20;
+const LOOK_MS = 100;
 
-/** A server could not be asked at all; the message says which, and why. */
+/** A server could not be asked; the message says which, and why. */
 export class AskError extends Error {
   override readonly name = 'AskError';
+}
+
+/**
+ * Connects, logs in, asks, and closes the connection.
+ * @param signal closes it at once
+ * @throws {AskError} where the server cannot be reached or refuses, does not answer in time, or answers what no Redis
+ * does
+ */
+export async function asking<T>(
+  endpoint: Endpoint,
+  ask: (asker: Asker) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  let connection: Connection | undefined;
+  try {
+    const dialer = new Dialer(endpoint, CONNECT_MS);
+    const address = await dialer.resolve();
+    const socket = await dialer.connect(address);
+    connection = new Connection(socket, new Turn());
+    signal?.addEventListener('abort', () => connection?.destroy());
+    const asker = new Asker(connection, endpoint, address, () => socket.bytesRead);
+    await asker.logIn(dialer);
+    return await ask(asker);
+  } catch (problem) {
+    if (problem instanceof AskError) throw problem;
+    // What an answer of another shape makes of the code that reads it.
+    const unread = problem instanceof TypeError || problem instanceof RangeError;
+    const why = unread ? 'an answer is not what a Redis answers: check the address' : (problem as Error).message;
+    throw new AskError(`${endpoint.label}: ${why}`, { cause: problem });
+  } finally {
+    connection?.destroy();
+  }
+}
+
+/** Asks all of them at once. The first that fails stops the others. */
+export async function askingAll<I, T>(
+  all: readonly I[],
+  ask: (each: I, signal: AbortSignal, i: number) => Promise<T>,
+): Promise<T[]> {
+  const stop = new AbortController();
+  try {
+    return await Promise.all(all.map((each, i) => ask(each, stop.signal, i)));
+  } catch (problem) {
+    stop.abort();
+    throw problem;
+  }
 }
 
 /** One server and what is asked of it. */
 export class Asker {
   readonly refusals: string[] = [];
 
-  private constructor(
+  /** Use `asking`. */
+  constructor(
     private readonly connection: Connection,
     private readonly endpoint: Endpoint,
     /** Where it was found. */
     readonly address: Address,
+    private readonly bytesRead: () => number,
   ) {}
 
-  static async connect(endpoint: Endpoint): Promise<Asker> {
-    try {
-      const dialer = new Dialer(endpoint, CONNECT_MS);
-      const address = await dialer.resolve();
-      const connection = new Connection(await dialer.connect(address), new Turn());
-      const asker = new Asker(connection, endpoint, address);
-      const { credentials } = dialer;
-      if (credentials !== undefined)
-        await asker.must(
-          'AUTH',
-          ...(credentials.username === undefined ? [] : [credentials.username]),
-          credentials.password,
-        );
-      return asker;
-    } catch (problem) {
-      throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
-    }
+  async logIn({ credentials }: Dialer): Promise<void> {
+    if (credentials === undefined) return;
+    const { username, password } = credentials;
+    await this.must('AUTH', ...(username === undefined ? [] : [username]), password);
   }
 
   /** @throws {AskError} where it is refused */
   async must(...command: Argument[]): Promise<Reply> {
-    const reply = await this.connection.ask(...command);
-    if (isError(reply)) throw new AskError(`${this.endpoint.label} refuses ${String(command[0])}: ${text(reply)}`);
-    return reply;
+    const [reply] = await this.all([command]);
+    if (!isError(reply)) return reply;
+    const refusal = text(reply);
+    const hint = refusal.startsWith('NOAUTH') ? ' Add the password to the URL.' : '';
+    throw new AskError(`${this.endpoint.label} refuses ${String(command[0])}: ${refusal}${hint}`);
   }
 
   /** Null where it is refused. */
   async may(...command: Argument[]): Promise<Reply | null> {
-    const reply = await this.connection.ask(...command);
+    const [reply] = await this.all([command]);
     if (!isError(reply)) return reply;
     this.refusals.push(`${command.slice(0, 2).join(' ')}: ${text(reply)}`);
     return null;
@@ -63,12 +110,21 @@ export class Asker {
     return parseInfo(text(await this.must('INFO', ...(section === undefined ? [] : [section]))));
   }
 
-  all(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
-    return this.connection.askAll(commands);
-  }
-
-  close(): void {
-    this.connection.destroy();
+  /** The replies to several commands, errors among them. */
+  async all(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
+    const before = this.bytesRead();
+    const { label } = this.endpoint;
+    const name = String(commands.at(0)?.[0]);
+    const look = setInterval(() => {
+      if (this.bytesRead() - before > ANSWER_BYTES)
+        this.connection.destroy(new Error(`the answer to ${name} is longer than ${ANSWER_BYTES >> 20} MiB`));
+    }, LOOK_MS);
+    const late = (): Error => new AskError(`${label} did not answer ${name} within ${ANSWER_MS / 1000} s`);
+    try {
+      return await inTime(this.connection.askAll(commands), ANSWER_MS, late);
+    } finally {
+      clearInterval(look);
+    }
   }
 }
 

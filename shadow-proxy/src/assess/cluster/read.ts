@@ -7,7 +7,7 @@ import { countSlots, unserved } from '../../plan/cluster.js';
 import { formatAddress, type Address, type Endpoint } from '../../plan/endpoint.js';
 import { isError, text } from '../../resp/decode.js';
 import { SLOTS } from '../../route/slot.js';
-import { AskError, Asker } from '../../upstream/asker.js';
+import { AskError, asking, type Asker } from '../../upstream/asker.js';
 import { modeOf } from '../../upstream/identity.js';
 import { parseInfo } from '../../upstream/info.js';
 import { nodesOf, type ListedNode } from '../../upstream/slots.js';
@@ -27,16 +27,12 @@ export interface FoundCluster {
  * The cluster that the server is a node of; null where it is not in cluster mode.
  * @throws {AskError} where it cannot be reached or refuses to say, or no node has a slot
  */
-export async function findCluster(endpoint: Endpoint): Promise<FoundCluster | null> {
-  const asker = await Asker.connect(endpoint);
-  try {
+export const findCluster = (endpoint: Endpoint): Promise<FoundCluster | null> =>
+  asking(endpoint, async (asker) => {
     if (modeOf(await asker.info('server')) !== 'cluster') return null;
     const state = parseInfo(text(await asker.must('CLUSTER', 'INFO'))).get('cluster_state') ?? 'unknown';
     return foundIn(await nodesAt(asker), state, endpoint);
-  } finally {
-    asker.close();
-  }
-}
+  });
 
 function foundIn(nodes: readonly PlacedNode[], state: string, endpoint: Endpoint): FoundCluster {
   const masters = nodes
@@ -91,14 +87,13 @@ export async function readSlots({ facts, endpoints }: FoundCluster): Promise<Clu
   };
 }
 
-async function readSlotsAt(
+function readSlotsAt(
   endpoint: Endpoint,
   ranges: MasterFacts['slots'],
   counts: Uint32Array,
 ): Promise<{ counted: boolean; leaving: number }> {
   const slots = ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
-  const asker = await Asker.connect(endpoint);
-  try {
+  return asking(endpoint, async (asker) => {
     const leaving = (await nodesAt(asker)).reduce((sum, node) => sum + node.leaving.length, 0);
     for (let from = 0; from < slots.length; from += SLOTS_AT_ONCE) {
       const some = slots.slice(from, from + SLOTS_AT_ONCE);
@@ -107,7 +102,5 @@ async function readSlotsAt(
       some.forEach((slot, i) => (counts[slot] = Number(text(replies[i]))));
     }
     return { counted: true, leaving };
-  } finally {
-    asker.close();
-  }
+  });
 }

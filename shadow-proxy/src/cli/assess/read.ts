@@ -10,8 +10,7 @@ import type { InstanceFacts } from '../../assess/facts.js';
 import type { ClusterQuestion } from '../../assess/finding.js';
 import { monitor, type SeeKey } from '../../assess/monitor.js';
 import { readInstance } from '../../assess/read.js';
-import { AskError } from '../../upstream/asker.js';
-import { CliError, exitCode } from '../exit.js';
+import { askingAll } from '../../upstream/asker.js';
 import { announceMonitor } from '../monitor-option.js';
 import { findSources, type Seeds, type Sources } from '../sources.js';
 
@@ -38,27 +37,23 @@ export interface Read {
   readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
 }
 
-/** All at once, so that they are watched in the same time. @throws {CliError} */
+/** All at once, so that they are watched in the same time. @throws {AskError} */
 export async function readAll({ sources, target, watchMs, monitorMs }: Asked): Promise<Read> {
-  try {
-    const [from, to] = await Promise.all([findSources(sources), target && findSources([target])]);
-    const [facts, there] = await Promise.all([
-      Promise.all(from.endpoints.map((endpoint) => readInstance(endpoint, { watchMs }))),
-      to && readInstance(to.endpoints[0], { watchMs }),
-    ]);
-    const sample = from.cluster === null ? null : new SlotSample();
-    const monitored = monitorMs === null ? facts : await monitorAll(facts, from, monitorMs, sample?.add.bind(sample));
-    return {
-      sources: monitored,
-      target: there,
-      cluster: from.cluster,
-      targets: to,
-      traffic: monitorMs === null ? null : (sample?.slots ?? null),
-    };
-  } catch (problem) {
-    if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
-    throw problem;
-  }
+  const [from, to] = await Promise.all([findSources(sources), target && findSources([target])]);
+  const read = await askingAll([...from.endpoints, ...(to?.endpoints.slice(0, 1) ?? [])], (endpoint, signal) =>
+    readInstance(endpoint, { watchMs }, signal),
+  );
+  const facts = read.slice(0, from.endpoints.length);
+  const there = read.at(from.endpoints.length) ?? null;
+  const sample = from.cluster === null ? null : new SlotSample();
+  const monitored = monitorMs === null ? facts : await monitorAll(facts, from, monitorMs, sample?.add.bind(sample));
+  return {
+    sources: monitored,
+    target: there,
+    cluster: from.cluster,
+    targets: to,
+    traffic: monitorMs === null ? null : (sample?.slots ?? null),
+  };
 }
 
 /** After everything else was measured, which it would distort. */
@@ -69,9 +64,10 @@ function monitorAll(
   seeKey: SeeKey | undefined,
 ): Promise<InstanceFacts[]> {
   announceMonitor(endpoints.length, ms);
-  return Promise.all(
-    facts.map(async (source, i) => ({ ...source, monitored: await monitor(endpoints[i], ms, seeKey) })),
-  );
+  return askingAll(facts, async (source, signal, i) => ({
+    ...source,
+    monitored: await monitor(endpoints[i], ms, seeKey, signal),
+  }));
 }
 
 /** Fewer commands per second say nothing of how the load is spread. */
@@ -92,9 +88,7 @@ export async function questionOf(
   wish: Wish,
 ): Promise<ClusterQuestion | null> {
   if (cluster === null) return null;
-  const facts = await readSlots(cluster).catch((problem: Error) => {
-    throw new CliError('unreachable', problem.message, exitCode.inconclusive);
-  });
+  const facts = await readSlots(cluster);
   const weights = weigh(facts, sources, traffic);
   const capacity = wish.proxyOps * PROXY_SHARE;
   const masters = wish.masters ?? Math.min(MAX_MASTERS, facts.masters.length);

@@ -1,5 +1,7 @@
 /** The demo's applications: six workloads through ioredis and node-redis, seven reads to three writes. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inTime } from '../../io/in-time.js';
+import { CliError, exitCode } from '../exit.js';
 
 /** The workloads of the demo, as a plan has them. */
 export const WORKLOADS = [
@@ -73,11 +75,23 @@ export async function connectApps(port: number, cluster = false): Promise<App[]>
   io.on('error', () => undefined);
   const node = createClient({ socket: { host: '127.0.0.1', port, reconnectStrategy: false } });
   node.on('error', () => undefined);
-  await Promise.all([io.connect(), node.connect()]);
-  return [
+  const apps: App[] = [
     { library: 'ioredis', call: ([name, ...args]) => io.call(name, args), close: () => io.disconnect() },
     { library: 'node-redis', call: (command) => node.sendCommand([...command]), close: () => node.destroy() },
   ];
+  return connected(port, apps, Promise.all([io.connect(), node.connect()]));
+}
+
+/** @throws {CliError} where they do not connect in time; none of them stays open then */
+async function connected(port: number, apps: readonly App[], connecting: Promise<unknown>): Promise<App[]> {
+  const late = (): Error => new Error(`no answer within ${CONNECT_MS / 1000} s`);
+  try {
+    await inTime(connecting, CONNECT_MS, late);
+    return [...apps];
+  } catch (error) {
+    for (const app of apps) app.close();
+    throw new CliError('proxy', `the proxy at 127.0.0.1:${port}: ${(error as Error).message}`, exitCode.fails);
+  }
 }
 
 async function connectClusterApps(port: number): Promise<App[]> {
@@ -86,8 +100,7 @@ async function connectClusterApps(port: number): Promise<App[]> {
   io.on('error', () => undefined);
   const node = createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] });
   node.on('error', () => undefined);
-  await node.connect();
-  return [
+  const apps: App[] = [
     { library: 'ioredis Cluster', call: ([name, ...args]) => io.call(name, args), close: () => io.disconnect() },
     {
       library: 'node-redis cluster',
@@ -95,8 +108,11 @@ async function connectClusterApps(port: number): Promise<App[]> {
       close: () => node.destroy(),
     },
   ];
+  return connected(port, apps, node.connect());
 }
 
+/** For both libraries to be let in. */
+const CONNECT_MS = 10_000;
 const IN_FLIGHT = 16;
 
 /**

@@ -11,7 +11,7 @@ import { refine } from '../../plan/cluster.js';
 import type { Endpoint } from '../../plan/endpoint.js';
 import { text } from '../../resp/decode.js';
 import { prefixOf } from '../../telemetry/prefixes.js';
-import { AskError, Asker } from '../../upstream/asker.js';
+import { AskError, asking, askingAll } from '../../upstream/asker.js';
 import { PROXY_OPS, questionOf } from '../assess/read.js';
 import { announceMonitor } from '../monitor-option.js';
 import type { Sources } from '../sources.js';
@@ -51,13 +51,15 @@ export async function observe(source: Sources, target: Sources | null, sampling:
   const { keys, sample, monitorMs } = sampling;
   const all = keys.reduce((a, b) => a + b, 0);
   const families = new Families(LARGE);
-  const facts = await Promise.all(
-    source.endpoints.map((endpoint, i) =>
-      readInstance(endpoint, {
+  const facts = await askingAll(source.endpoints, (endpoint, signal, i) =>
+    readInstance(
+      endpoint,
+      {
         watchMs: WATCH_MS,
         keys: Math.floor((sample * keys[i]) / (all || 1)),
         seeKey: (key) => families.add(key),
-      }),
+      },
+      signal,
     ),
   );
   const monitored = await look(source.endpoints, monitorMs, families);
@@ -93,7 +95,9 @@ async function look(
   if (ms === null) return 'MONITOR was not run (--monitor 10s): what is done to the keys was not seen.';
   announceMonitor(endpoints.length, ms);
   try {
-    const seen = await Promise.all(endpoints.map((endpoint) => monitor(endpoint, ms, (key) => families.see(key))));
+    const seen = await askingAll(endpoints, (endpoint, signal) =>
+      monitor(endpoint, ms, (key) => families.see(key), signal),
+    );
     return { ms, commands: seen.reduce((sum, { commands }) => sum + commands, 0) };
   } catch (problem) {
     if (!(problem instanceof AskError)) throw problem;
@@ -105,13 +109,9 @@ async function look(
 async function channelsAt(endpoints: readonly Endpoint[]): Promise<string[]> {
   const patterns = new Set<string>();
   for (const endpoint of endpoints) {
-    const asker = await Asker.connect(endpoint);
-    try {
-      for (const channel of (await asker.may('PUBSUB', 'CHANNELS'))?.items ?? [])
-        if (!ITS_OWN.test(text(channel))) patterns.add(prefixOf(text(channel)));
-    } finally {
-      asker.close();
-    }
+    const channels = await asking(endpoint, (asker) => asker.may('PUBSUB', 'CHANNELS'));
+    for (const channel of channels?.items ?? [])
+      if (!ITS_OWN.test(text(channel))) patterns.add(prefixOf(text(channel)));
   }
   return [...patterns].sort();
 }

@@ -162,7 +162,7 @@ describe('an error of a plan file names place, value and what is allowed:', () =
       failure(t, HEAD.replace(/ {4}target.*\n/, '')),
       /^plan\.yaml:4:5: shards\[0\]\.target is missing: a string or an object$/,
     );
-    assert.match(failure(t, ''), /is empty: an object is allowed/);
+    assert.match(failure(t, ''), /is empty: a plan is a mapping/);
   });
 
   test('several at once, in the order of the file', (t) => {
