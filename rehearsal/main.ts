@@ -33,7 +33,7 @@ const program = new Command('rehearsal')
 
 const say = (text: string): void => void process.stdout.write(text);
 const { log } = program.parse().opts<{ log: string }>();
-const lacks = missing();
+const lacks = await missing();
 if (lacks.length > 0) {
   process.stderr.write(`The rehearsal needs:\n${lacks.map((each) => `  ${each}\n`).join('')}`);
   process.exitCode = 2;
@@ -62,7 +62,11 @@ async function rehearse(): Promise<number> {
     const booted = await hosts.up(HOSTS);
     timeline.say(`${booted.length} hosts are up: ${HOSTS.join(', ')}`);
     const ssh = { key: hosts.key, options: hosts.sshOptions.slice(2) };
-    const scene = writeScene(hosts.directory, booted, ssh, { keydb: keydbServer()!, node: process.execPath, archive });
+    const scene = writeScene(hosts.directory, booted, ssh, {
+      keydb: (await keydbServer())!,
+      node: process.execPath,
+      archive,
+    });
     const options = { log, signal: stop.signal };
     load = new Load(hosts, scene, log);
     const stage: Stage = {

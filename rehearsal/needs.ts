@@ -1,6 +1,5 @@
 /** What this machine has to have, and how to get it where it has not. */
-import { accessSync, constants, existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { findKeydb, onPath } from '../shadow-proxy/src/local/program.js';
 
 const PROGRAMS: Readonly<Record<string, string>> = {
   debootstrap: 'apt-get install debootstrap',
@@ -15,28 +14,25 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 };
 
 /** Empty where nothing is missing. */
-export function missing(): string[] {
+export async function missing(): Promise<string[]> {
   if (process.platform !== 'linux') return [`Linux: this is ${process.platform}`];
   const lacks =
     process.getuid?.() === 0 ? [] : ['root: namespaces, mounts and booting hosts need it (sudo npm run rehearsal)'];
   for (const [program, remedy] of Object.entries(PROGRAMS))
     if (onPath(program) === null) lacks.push(`${program}: ${remedy}`);
-  if (keydbServer() === null)
-    lacks.push('keydb-server: build or install KeyDB 6.3.4 and put it on the PATH, or set KEYDB_SERVER');
+  try {
+    if ((await keydbServer()) === null)
+      lacks.push(
+        'keydb-server: install KeyDB 6.3.4 (docs/install.md#keydb) and put it on the PATH, or set KEYDB_SERVER',
+      );
+  } catch (error) {
+    lacks.push((error as Error).message);
+  }
   return lacks;
 }
 
-export const keydbServer = (): string | null =>
-  process.env.KEYDB_SERVER && existsSync(process.env.KEYDB_SERVER) ? process.env.KEYDB_SERVER : onPath('keydb-server');
-
-function onPath(program: string): string | null {
-  for (const directory of (process.env.PATH ?? '').split(delimiter)) {
-    try {
-      accessSync(join(directory || '.', program), constants.X_OK);
-      return join(directory || '.', program);
-    } catch {
-      // The next one.
-    }
-  }
-  return null;
+/** The hosts get a program of this machine: one in a container will not do. */
+export async function keydbServer(): Promise<string | null> {
+  const found = await findKeydb();
+  return found === null || found.container ? null : found.path;
 }

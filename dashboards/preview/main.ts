@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { chromium } from 'playwright-core';
 import { positive } from '../../shadow-proxy/src/cli/exit.js';
-import { onPath } from '../../loadtest/rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { Prometheus } from '../rig/prometheus.js';
 import { play, seed } from '../rig/scenario.js';
 import { missing, SCRAPE_SECONDS, scraped, startStack } from '../rig/stack.js';

@@ -4,7 +4,7 @@
  */
 import { Command } from 'commander';
 import { chromium } from 'playwright-core';
-import { onPath } from '../../loadtest/rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 
 interface Options {
   readonly admin: string;

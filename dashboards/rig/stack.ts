@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { parse, stringify } from 'yaml';
-import { onPath } from '../../loadtest/rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { Rig } from '../../loadtest/rig/rig.js';
 import { missingServers } from '../../loadtest/rig/servers.js';
 import { ActivePair } from '../../shadow-proxy/src/local/active-pair.js';

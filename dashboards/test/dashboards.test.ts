@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { stringify } from 'yaml';
-import { onPath } from '../../loadtest/rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { METRICS } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { withUnit } from '../preview/units.js';
 import { filledIn, panelsOf, queriesOf } from '../rig/ask.js';

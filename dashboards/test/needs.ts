@@ -1,7 +1,7 @@
 /** Programs that tests run; a test that cannot run says so. */
 import { spawnSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
-import { onPath } from '../../loadtest/rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 
 /**
  * False, with the test skipped and a line on the error stream, where the program is missing. @param from the package

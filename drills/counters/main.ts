@@ -4,11 +4,10 @@
  * inconclusive (there is no KeyDB, or a resync went otherwise).
  */
 import { Command, InvalidArgumentError } from 'commander';
-import { onPath } from '../../loadtest/rig/programs.js';
 import { LoadtestError } from '../../loadtest/rig/errors.js';
 import { Rig } from '../../loadtest/rig/rig.js';
 import { ActiveNodes } from '../../shadow-proxy/src/local/active-nodes.js';
-import { findKeydb, ServerMissing } from '../../shadow-proxy/src/local/program.js';
+import { findKeydb, ServerMissing, onPath } from '../../shadow-proxy/src/local/program.js';
 import { MEMTIER, memtierDriver, ownDriver } from './driver.js';
 import { KINDS, type Kind } from './layouts.js';
 import { NAMES, type Name } from './mesh.js';

@@ -49,7 +49,7 @@ const options = new Command('drill:failover')
   .opts<Options>();
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
-const lacks = missing();
+const lacks = await missing();
 if (lacks.length > 0) {
   say(`The drill needs:\n${lacks.map((each) => `  ${each}`).join('\n')}`);
   process.exitCode = 2;
@@ -74,7 +74,7 @@ async function drill(): Promise<number> {
     hosts = new Hosts(mkdtempSync('/var/tmp/drill-'), image, options.log);
     const booted = await hosts.up([...NODES, CLIENT]);
     const ssh = { key: hosts.key, options: hosts.sshOptions.slice(2) };
-    const scene = writeScene(hosts.directory, booted, ssh, keydbServer()!, options.strict);
+    const scene = writeScene(hosts.directory, booted, ssh, (await keydbServer())!, options.strict);
     const playbooks = new Playbooks(ansible, hosts, scene, { log: options.log, signal: stop.signal });
     const field: Field = { hosts, nodes: NODES.map((name) => hosts!.host(name)) };
     say(`${booted.length} hosts are up; keydb.yml sets up KeyDB, Sentinel and HAProxy …`);

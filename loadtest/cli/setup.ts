@@ -7,7 +7,7 @@ import { HOW_TO_GET_IT, MEMTIER, Memtier } from '../driver/memtier.js';
 import { REDIS_BENCHMARK, RedisBenchmark } from '../driver/redis-benchmark.js';
 import type { Point } from '../figures/results.js';
 import { LoadtestError } from '../rig/errors.js';
-import { onPath } from '../rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 import type { Rig } from '../rig/rig.js';
 import { givenSides, isGiven } from '../sides/given.js';
 import { startLocal } from '../sides/local.js';

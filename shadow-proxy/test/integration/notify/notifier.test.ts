@@ -11,7 +11,7 @@ import { Webhook } from 'standardwebhooks';
 import { Notifier } from '../../../src/notify/notifier.js';
 import type { Shard } from '../../../src/shard/contract.js';
 import { launch } from '../../../src/shard/launch.js';
-import { onPath } from '../../../../loadtest/rig/programs.js';
+import { onPath } from '../../../src/local/program.js';
 import { aReceiver, startReceiver, type HttpReceiver } from '../../support/notices.js';
 import { scratch } from '../../support/plans.js';
 import { withRig } from '../../support/rig.js';
