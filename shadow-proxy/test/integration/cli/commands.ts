@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { manualOf } from '../../../src/cli/manual.js';
 import { operatorProgram } from '../../../src/cli/program.js';
 import { proxyProgram } from '../../../src/cli/proxy-program.js';
-import { HostilePeer, type Behaviour } from '../../support/hostile.js';
+import { HostilePeer, SLOW as SLOW_PEERS, type Behaviour } from '../../support/hostile.js';
 import { scratch } from '../../support/plans.js';
 import { Program } from './process.js';
 
@@ -127,10 +127,13 @@ const leadsByUrl = (command: Command, only: Case['only']): boolean =>
 /** Longer than any command waits: 30 s for a proxy, on a machine that does other things meanwhile. */
 const DEADLINE_MS = 90_000;
 
+/** Commands wait for them, and need no CPU meanwhile. */
+const SLOW = Object.values(SLOW_PEERS);
+
 /** A test for each of the commands with each of the peers. */
 export function testAgainst(peers: Readonly<Record<string, Behaviour>>, cases: readonly Case[]): void {
   for (const [peer, behaviour] of Object.entries(peers))
-    describe(`a peer that ${peer}:`, { concurrency: 6 }, () => {
+    describe(`a peer that ${peer}:`, { concurrency: SLOW.includes(behaviour) ? 16 : 6 }, () => {
       for (const each of cases)
         test(nameOf(each), async (t) => {
           const hostile = await HostilePeer.start(behaviour);
