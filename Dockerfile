@@ -3,15 +3,15 @@
 #   docker run --read-only --cap-drop all -v ./plan:/etc/shadow-proxy:ro -v state:/var/lib/shadow-proxy \
 #     redis-to-keydb --plan /etc/shadow-proxy/migration.yaml
 #
-# It adds less than 50 MB to its base. Pin the base by the digest that you have checked: --build-arg BASE=node:20-slim@sha256:…
-ARG BASE=node:20-slim
+# It adds less than 50 MB to its base. Pin the base by the digest that you have checked: --build-arg BASE=node:24-slim@sha256:…
+ARG BASE=node:24-slim
 
 FROM ${BASE} AS build
 WORKDIR /kit
 # A C compiler, for the native module.
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
 COPY package.json package-lock.json ./
-RUN npm ci --no-audit --no-fund
+RUN npm ci --omit=dev --no-audit --no-fund
 COPY . .
 RUN npm run archive && mkdir /release && tar -xzf dist/redis-to-keydb.tar.gz -C /release
 

@@ -44,7 +44,7 @@ class Machine:
         self.release = directory / "os-release"
         self.system("Debian GNU/Linux 12 (bookworm)", "debian", "12")
         self.says("uname", "x86_64")
-        self.says("apt-cache", NODE.format(installed="(none)", candidate="20.11.0-1"))
+        self.says("apt-cache", NODE.format(installed="(none)", candidate="20.19.0-1"))
         self.says("apt-get", "")
         self.says("dpkg-query", "")
 
@@ -128,7 +128,7 @@ def test_an_old_python_is_refused(host, monkeypatch):
 @pytest.mark.parametrize(
     "installed,candidate,package,refused",
     [
-        ("(none)", "20.11.0-1", "nodejs", None),
+        ("(none)", "20.19.0-1", "nodejs", None),
         ("(none)", "1:24.1.0-1nodesource1", "nodejs", None),
         # Debian 12's own.
         ("(none)", "18.20.4+dfsg-1~deb12u1", "nodejs", "18.20.4+dfsg-1~deb12u1"),
@@ -145,7 +145,7 @@ def test_the_package_of_node_is_new_enough(machine, host, installed, candidate, 
     problems = node(host, package=package)
     assert len(problems) == (refused is not None)
     if refused:
-        assert problems[0].startswith(f"Node from package {package} is {refused}; allowed: 20.11 or newer. Set migration_kit_node_method: repository, or binary with")
+        assert problems[0].startswith(f"Node from package {package} is {refused}; allowed: 20.19 or newer. Set migration_kit_node_method: repository, or binary with")
 
 
 def test_no_package_of_node_is_refused(machine, host):
@@ -163,7 +163,7 @@ def test_the_lists_of_a_new_host_are_read_apart_from_its_own(machine, host, tmp_
     assert not os.path.exists(directory)
 
 
-@pytest.mark.parametrize("said,refused", [("v20.11.0", False), ("v24.2.0", False), ("v18.20.4", True), (None, True)])
+@pytest.mark.parametrize("said,refused", [("v20.19.0", False), ("v24.2.0", False), ("v18.20.4", True), (None, True)])
 def test_node_that_is_there_is_new_enough(machine, host, monkeypatch, said, refused):
     if said:
         machine.says("node", said)
@@ -172,7 +172,7 @@ def test_node_that_is_there_is_new_enough(machine, host, monkeypatch, said, refu
     problems = node(host, method="present")
     assert len(problems) == refused
     if refused:
-        assert f"(migration_kit_node_method: present) is {said or 'not available'}; allowed: 20.11 or newer." in problems[0]
+        assert f"(migration_kit_node_method: present) is {said or 'not available'}; allowed: 20.19 or newer." in problems[0]
 
 
 BINARY = {"exists": True, "checksum": CHECKSUM, "architecture": "amd64", "node": "22.1.0"}
@@ -186,7 +186,7 @@ BINARY = {"exists": True, "checksum": CHECKSUM, "architecture": "amd64", "node":
         ({"exists": False}, "migration_kit_node_src is no file on the controller"),
         ({"checksum": "sha256:1"}, f"migration_kit_node_src has sha256:1; allowed: {CHECKSUM}"),
         ({"architecture": "arm64"}, "migration_kit_node_src is a program for arm64; allowed: amd64, the host's"),
-        ({"node": "18.20.4"}, "Node from migration_kit_node_src is 18.20.4; allowed: 20.11 or newer"),
+        ({"node": "18.20.4"}, "Node from migration_kit_node_src is 18.20.4; allowed: 20.19 or newer"),
     ],
 )
 def test_a_binary_of_node(host, given, told):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
 #: What each has of Node, which decides whether it may be a proxy.
-SUITES = {"bookworm": r"Node from package nodejs is 18\.\d+\.\d+\S*; allowed: 20\.11 or newer", "trixie": None}
+SUITES = {"bookworm": r"Node from package nodejs is 18\.\d+\.\d+\S*; allowed: 20\.19 or newer", "trixie": None}
 
 
 @pytest.fixture(params=SUITES)
@@ -81,7 +81,7 @@ def test_the_preflight_in_a_new_system(system, inventory):
 
 @pytest.fixture
 def nodesource(tmp_path):
-    """A signed repository with a package nodejs 22 that says its version. Its URL, its key, and the key's checksum."""
+    """A signed repository with a package nodejs 24 that says its version. Its URL, its key, and the key's checksum."""
     if shutil.which("gpg") is None or shutil.which("dpkg-deb") is None:
         pytest.skip("no gpg, or no dpkg-deb: Node was not installed from a repository")
     root, home = tmp_path / "nodesource", tmp_path / "gnupg"
@@ -89,8 +89,8 @@ def nodesource(tmp_path):
     package = tmp_path / "package"
     (package / "DEBIAN").mkdir(parents=True)
     (package / "usr/bin").mkdir(parents=True)
-    (package / "DEBIAN/control").write_text("Package: nodejs\nVersion: 22.11.0-1nodesource1\nArchitecture: amd64\nMaintainer: nobody <nobody@example.net>\nDescription: says its version\n")
-    (package / "usr/bin/node").write_text("#!/bin/sh\necho v22.11.0\n")
+    (package / "DEBIAN/control").write_text("Package: nodejs\nVersion: 24.11.0-1nodesource1\nArchitecture: amd64\nMaintainer: nobody <nobody@example.net>\nDescription: says its version\n")
+    (package / "usr/bin/node").write_text("#!/bin/sh\necho v24.11.0\n")
     (package / "usr/bin/node").chmod(0o755)
     index = root / "dists/nodistro/main/binary-amd64"
     index.mkdir(parents=True)
@@ -147,5 +147,5 @@ def test_node_is_installed_from_its_repository(system, inventory, nodesource, tm
     assert run("--check") > 0
     assert run() > 0
     installed = subprocess.run(["chroot", root, "node", "--version"], capture_output=True, text=True)
-    assert installed.stdout == "v22.11.0\n"
+    assert installed.stdout == "v24.11.0\n"
     assert run() == 0

@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../rehearsal/run.js';
 
-/** Besides the one that runs this. */
-const MAJORS = [22, 24];
+/** Besides the one that runs this: the oldest, both LTS, and the newest. */
+const MAJORS = [20, 22, 24, 26];
 
 export interface Node {
   readonly version: string;
@@ -12,7 +12,7 @@ export interface Node {
 }
 
 /**
- * This one, and those that `NODE_22` and `NODE_24` name; where they name none, npm's packages of Node's binaries.
+ * This one, and those that `NODE_20`, `NODE_22`, `NODE_24` and `NODE_26` name; where they name none, npm's packages of Node's binaries.
  * @param folder for what is fetched
  */
 export async function findNodes(folder: string): Promise<{ nodes: Node[]; missing: string[] }> {

@@ -69,7 +69,7 @@ export function problemsOf({ kit, counters, chart, changelog, changesets, tag, b
     ...(DIGEST.test(base)
       ? []
       : [
-          `BASE_IMAGE is ${base || 'not set'}: set this variable of the repository to the base image with the digest that you have checked, such as node:20-slim@sha256:…`,
+          `BASE_IMAGE is ${base || 'not set'}: set this variable of the repository to the base image with the digest that you have checked, such as node:24-slim@sha256:…`,
         ]),
   ];
 }

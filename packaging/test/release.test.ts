@@ -17,7 +17,7 @@ const GOOD: Release = {
   changelog: '# Changelog\n\n## Unreleased\n\n## 1.2.3 (2026-01-02)\n',
   changesets: [],
   tag: 'v1.2.3',
-  base: `node:20-slim@sha256:${'0'.repeat(64)}`,
+  base: `node:24-slim@sha256:${'0'.repeat(64)}`,
 };
 const refused = (change: Partial<Release>): string => problemsOf({ ...GOOD, ...change }).join('\n');
 
@@ -25,7 +25,7 @@ test('a release is refused without a repository, a digest of the base, or with v
   assert.equal(refused({}), '');
   assert.match(refused({ kit: { version: '1.2.3' } }), /^package\.json has no "repository": set it to the address/);
   assert.match(refused({ counters: { version: '1.2.3' } }), /^counters\/package\.json has no "repository"/);
-  for (const base of ['', 'node:20-slim', 'node@sha256:00'])
+  for (const base of ['', 'node:24-slim', 'node@sha256:00'])
     assert.match(refused({ base }), /^BASE_IMAGE is .*: set this variable .*@sha256:…$/, base);
   assert.match(refused({ tag: 'v1.2.4' }), /^the tag is v1\.2\.4, and package\.json has 1\.2\.3/);
   assert.match(refused({ tag: '' }), /^the tag is missing/);
@@ -79,7 +79,7 @@ test('every action of the workflows is pinned by its version, and every script t
   const named = steps.flatMap(({ run: text = '' }) =>
     [...text.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name]) => name),
   );
-  assert.deepEqual(named, ['release:check', 'release:files']);
+  assert.deepEqual(named, ['release:check', 'release:files', 'demo']);
   for (const name of named) assert.ok(name in scripts, name);
 });
 

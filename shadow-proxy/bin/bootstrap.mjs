@@ -7,6 +7,7 @@
  *   node shadow-proxy/bin/run.mjs docs                        writes docs/commands.md
  *   node shadow-proxy/bin/run.mjs docs:metrics                writes docs/metrics.md
  *   node shadow-proxy/bin/run.mjs docs:cli                    writes docs/cli.md
+ *   node shadow-proxy/bin/run.mjs setup                       installs the parts of the machine that tests use
  *   node shadow-proxy/bin/run.mjs build                       installs what runs, and compiles
  *   node shadow-proxy/bin/run.mjs clean                       removes the servers that were brought
  *   node shadow-proxy/bin/run.mjs typecheck                   installs the packages of development, too, and checks types
@@ -179,17 +180,18 @@ async function runTests(parts) {
     .pipe(process.stdout);
 }
 
-/** Names every skipped test once more just before the summary: a skipped test has shown nothing. */
+/** Counts the skipped tests by their reason just before the summary: a skipped test has shown nothing. */
 async function* nameSkipped(events) {
+  const { summaryOf } = await import('../build/setup.mjs');
   const skipped = [];
-  let told = false;
+  let said = false;
   for await (const event of events) {
     const { type, data } = event;
-    if (type === 'test:pass' && data.skip !== undefined && data.skip !== false)
-      skipped.push(`${data.name} (${data.skip})`);
-    if (!told && type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)) {
-      told = true;
-      for (const line of skipped) yield { type, data: { ...data, message: `skipped: ${line}` } };
+    // A suite that is skipped has no tests of its own here.
+    if (type === 'test:pass' && data.skip !== undefined && data.skip !== false) skipped.push(String(data.skip));
+    if (!said && type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)) {
+      said = true;
+      for (const message of summaryOf(skipped)) yield { type, data: { ...data, message } };
     }
     yield event;
   }
@@ -238,6 +240,12 @@ function filesBelow(directory) {
   });
 }
 
+/** The parts of the machine that tests use. */
+async function setup(args) {
+  const { setUp } = await import('../build/setup.mjs');
+  process.exitCode = setUp(args);
+}
+
 export async function main([what, ...args]) {
   const jobs = {
     ...PROGRAMS,
@@ -247,10 +255,12 @@ export async function main([what, ...args]) {
     'docs:metrics': writeMetrics,
     'docs:cli': writeCli,
     build: () => undefined,
+    setup,
     typecheck: () => undefined,
     clean,
   };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
+  if (what === 'setup') return setup(args);
   const checked = what === 'test' || what === 'typecheck';
   if (startsServers(what, args))
     await findServers({ keydb: START_KEYDB.has(what), places: PLACES[what] ?? PLACES.others });

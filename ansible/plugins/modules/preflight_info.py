@@ -53,13 +53,13 @@ import tempfile
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
-NODE = (20, 11)
+NODE = (20, 19)
 PYTHON = (3, 9)
 DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 CHECKSUM = re.compile("sha256:[0-9a-f]{64}$")
 NODE_NEXT = (
-    "Set migration_kit_node_method: repository, or binary with migration_kit_node_src and migration_kit_node_checksum (Node 22 or 24 for this architecture), "
-    "or give the host a repository with Node 22 or 24."
+    "Set migration_kit_node_method: repository, or binary with migration_kit_node_src and migration_kit_node_checksum (Node 24 for this architecture), "
+    "or give the host a repository with Node 24."
 )
 
 # Of a repository: whose it is, its package, how names of its variables begin, the variable of the version, and what else can be set.
@@ -127,7 +127,7 @@ def shown(version):
 
 
 def major_minor(text):
-    """(20, 11) of 20.11.1, v20.11.1 or 1:20.11.1-1; None where there is no version."""
+    """(20, 19) of 20.19.1, v20.19.1 or 1:20.19.1-1; None where there is no version."""
     found = re.match(r"(?:\d+:|v)?(\d+)\.(\d+)", text)
     return tuple(map(int, found.groups())) if found else None
 

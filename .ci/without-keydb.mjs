@@ -1,0 +1,25 @@
+/**
+ * Prints the files of tests that are run a second time, as on a machine without KeyDB: each file that has a test of
+ * KeyDB itself, and a third of the others, which the commit chooses: three commits on average see them all.
+ * SHARE=0, 1 or 2 chooses the third.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { testFiles } from '../shadow-proxy/bin/bootstrap.mjs';
+
+const SHARES = 3;
+
+function commit() {
+  try {
+    return execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  } catch {
+    return '0';
+  }
+}
+
+const share = Number(process.env.SHARE ?? parseInt(commit().slice(0, 4), 16) % SHARES);
+const files = testFiles([]).filter((file) => !file.includes('test/unit/'));
+const isChosen = (file, index) =>
+  index % SHARES === share || /(needs|missing|lacking)\([^)]*'keydb'/.test(readFileSync(file, 'utf8'));
+process.stderr.write(`Share ${share} of ${SHARES}: SHARE=${share} repeats it.\n`);
+process.stdout.write(`${files.filter(isChosen).join('\n')}\n`);
