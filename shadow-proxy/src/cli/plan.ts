@@ -1,13 +1,12 @@
 /** `shadow-compare plan init`: a first draft of the plan, from what a live source shows. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { parse } from 'yaml';
 import { asking } from '../upstream/asker.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { planFrom } from '../plan/load.js';
-import { count, number } from '../text/figures.js';
+import { number } from '../text/figures.js';
 import { CliError, exitCode, listenAddress } from './exit.js';
 import { withManual } from './manual.js';
 import { monitorTime } from './monitor-option.js';
@@ -30,8 +29,6 @@ interface InitOptions {
 
 /** Keys that are sampled without `--sample`. */
 const SAMPLE = 10_000;
-/** Of the keys: the operator must agree to sample more. */
-const UNASKED = 0.01;
 
 export function addPlan(program: Command): void {
   const plan = program.command('plan').description('Write a migration plan');
@@ -49,7 +46,7 @@ export function addPlan(program: Command): void {
     .option('--out <file>', 'the file to write', 'migration.yaml')
     .option(
       '--sample <number>',
-      `how many keys to sample, without a prompt (default: ${number(SAMPLE)}; asks where that is more than ${UNASKED * 100} % of the keys)`,
+      `how many keys to sample: the source gets a few small questions about each (default: ${number(SAMPLE)})`,
       keysOf,
     )
     .option(
@@ -62,7 +59,7 @@ export function addPlan(program: Command): void {
     .action(writePlan);
   withManual(init, 'shadow-compare plan init --from redis://10.0.0.11:6379 --monitor 10s', {
     0: 'the plan is written, and valid',
-    1: 'the file exists, or the sample was not confirmed: nothing was written',
+    1: 'the file exists: nothing was written',
     3: 'the source does not answer',
   });
 }
@@ -78,7 +75,7 @@ async function writePlan(options: InitOptions): Promise<void> {
   const source = await findSources([seedsOf('--from', from, ca)]);
   const target = targetUrl === undefined ? null : await findSources([seedsOf('--target', targetUrl, ca)]);
   const keys = await keysAt(source.endpoints);
-  const sample = await agreed(sum(keys), options.sample);
+  const sample = options.sample ?? SAMPLE;
   const seen = await observe(source, target, { keys, sample, monitorMs: options.monitor ?? null });
   const { text, env } = draftOf(seen, options);
   // It is a fault of this program if its draft is no plan: better no file than that one.
@@ -109,32 +106,6 @@ const keysAt = (endpoints: readonly Endpoint[]): Promise<number[]> =>
   );
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
-
-/**
- * How many keys may be sampled.
- * @throws {CliError} where it was not confirmed
- */
-async function agreed(keys: number, asked: number | undefined): Promise<number> {
-  if (asked !== undefined) return asked;
-  if (SAMPLE <= keys * UNASKED) return SAMPLE;
-  const sample = Math.min(SAMPLE, keys);
-  if (sample === 0) return 0;
-  const what = `Sampling ${count(sample, 'key')} of ${number(keys)} (${((100 * sample) / keys).toFixed(0)} %) asks the source a few small questions about each`;
-  if (!process.stdin.isTTY)
-    throw new CliError(
-      'not-confirmed',
-      `${what}. No terminal to ask on: give --sample ${sample}, or another number. Nothing was sampled`,
-      exitCode.usage,
-    );
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    process.stderr.write(`${what}.\n`);
-    if (/^y(es)?$/i.test((await terminal.question('Sample them? [y/N] ')).trim())) return sample;
-  } finally {
-    terminal.close();
-  }
-  throw new CliError('not-confirmed', 'Not confirmed: nothing was sampled, and nothing written', exitCode.fails);
-}
 
 function keysOf(text: string): number {
   const keys = /^\d{1,9}$/.test(text) ? Number(text) : NaN;

@@ -119,7 +119,12 @@ function entry({ name, kind, family, channels }: Proposed): string[] {
 
 /** Counts, types, TTLs, commands: what the class was judged by. */
 function reasons({ kind, family }: Proposed, { keys, sampled }: Draft): string[] {
-  return [kind.says, sampleOf(family, keys, sampled), ...commandsOf(family), ...largeOf(family)];
+  return [
+    `Guess: ${kind.name}, so class ${kind.class}. ${kind.says}`,
+    sampleOf(family, keys, sampled),
+    ...commandsOf(family),
+    ...largeOf(family),
+  ];
 }
 
 function sampleOf({ keys, bytes, types, ttls }: Family, allKeys: number, sampled: number): string {
@@ -150,16 +155,19 @@ function largeOf({ large }: Family): string[] {
   ];
 }
 
+const STAY =
+  'Keys that no workload names are in default: in stage off they stay on Redis, and are not copied. Add a workload for those that are to move.';
+
 function uncovered({ proposal: { uncovered: all }, keys, sampled }: Draft): string[] {
   const left = all.filter((family) => family.keys > 0);
   const rare = 'Prefixes of few keys are missed by a sample: ask the owners of the applications.';
   if (left.length === 0)
-    return comment(`Keys that no workload names: none of the sample. ${sampled < keys ? rare : ''}`.trim());
+    return comment(`Keys that no workload names: none of the sample. ${STAY}${sampled < keys ? ` ${rare}` : ''}`);
   const named = left.slice(0, NAMED).map(({ pattern, keys: its }) => `${pattern} (${number(its)})`);
   const more = left.length > NAMED ? ` and ${number(left.length - NAMED)} more` : '';
   const its = left.reduce((sum, family) => sum + family.keys, 0);
   return comment(
-    `Keys that no workload names: ${share(its, sampled)} of the sample: ${named.join(', ')}${more}. ${sampled < keys ? rare : ''}`.trim(),
+    `Keys that no workload names: ${share(its, sampled)} of the sample: ${named.join(', ')}${more}. ${STAY}${sampled < keys ? ` ${rare}` : ''}`,
   );
 }
 

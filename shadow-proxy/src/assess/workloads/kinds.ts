@@ -1,4 +1,7 @@
-/** What a family of keys is for, judged by its types, its TTLs and what is done to it: the first rule that holds. */
+/**
+ * What a family of keys is for, judged by its name, its types, its TTLs and what is done to it: the first rule that
+ * holds.
+ */
 import { countingKind } from '../../command/counting.js';
 import { COMMANDS } from '../../command/table.generated.js';
 import type { WorkloadClass } from '../../plan/plan.js';
@@ -22,7 +25,48 @@ const MOST = 0.8;
 const OFTEN = 0.1;
 /** Fewer commands do not show what is done to a family. */
 const ENOUGH_COMMANDS = 20;
-const SESSION = /sess|token|login|auth/i;
+const SESSION = /^sess/;
+
+/**
+ * Names of keys that must not be lost, whatever their types and TTLs: a lock has a TTL as a cache has. Words of a name,
+ * as `lock` of `app:order_lock:*`.
+ */
+const NAMED: readonly { readonly name: string; readonly words: RegExp; readonly says: string }[] = [
+  {
+    name: 'lock',
+    words: /^(?![bcf]locks?$)[a-z]*locks?$|^(mutex|mutexes|leases?|semaphores?|leaders?|elections?)$/,
+    says: 'a lost or stale lock lets two clients work at once.',
+  },
+  {
+    name: 'idempotency key',
+    words: /^(idem|idempoten.*|dedup.*|nonces?|processed|replay)$/,
+    says: 'a lost key lets an action happen twice.',
+  },
+  {
+    name: 'one-time code',
+    words: /^(otp|totp|csrf|xsrf|pin|verification|verify|magiclink)$/,
+    says: 'a lost code locks a user out, and a stale one works twice.',
+  },
+  {
+    name: 'access',
+    words:
+      /^(o?auth[nz]?|authentication|authorization|logins?|tokens?|jwt|acl|permissions?|revoked|(deny|block)lists?|bans?)$/,
+    says: 'it decides who is let in.',
+  },
+  {
+    name: 'flag',
+    words: /^(flags?|features?|toggles?|switch|switches|killswitch|settings?|config|configs|configuration)$/,
+    says: 'few keys steer a whole application.',
+  },
+  {
+    name: 'queue',
+    words: /^(queues?|jobs?|tasks?|bull|bullmq|celery|sidekiq|resque|outbox|inbox)$/,
+    says: 'a lost write is a lost job.',
+  },
+];
+/** Likewise, unless clients count in them. */
+const PURCHASE =
+  /^(carts?|baskets?|checkouts?|orders?|payments?|invoices?|wallets?|balances?|accounts?|stock|inventory|reservations?|bookings?)$/;
 
 /** A session that is read has its TTL renewed: its value is not written. */
 const RENEWS = new Set(['expire', 'pexpire', 'expireat', 'pexpireat', 'persist', 'touch']);
@@ -35,6 +79,18 @@ const WINDOW = ['zremrangebyscore', 'zremrangebyrank'];
 
 /** Ordered: what holds first is what it is. */
 const RULES: readonly Rule[] = [
+  ...NAMED.map(({ name, words, says }): Rule => ({
+    name,
+    class: 'critical',
+    says: `By its name: ${says}`,
+    holds: ({ named }) => named(words),
+  })),
+  {
+    name: 'lock',
+    class: 'critical',
+    says: 'Clients set them with SETNX: locks, or marks that something was done.',
+    holds: ({ shareOf }) => shareOf((name) => name === 'setnx') >= OFTEN,
+  },
   {
     name: 'counter',
     class: 'counter',
@@ -74,6 +130,12 @@ const RULES: readonly Rule[] = [
     holds: ({ type }) => type('stream') >= MOST,
   },
   {
+    name: 'purchase',
+    class: 'critical',
+    says: 'By its name: it cannot be computed again.',
+    holds: ({ named }) => named(PURCHASE),
+  },
+  {
     name: 'written often',
     class: 'general',
     says: 'Written more often than read.',
@@ -83,7 +145,7 @@ const RULES: readonly Rule[] = [
     name: 'session',
     class: 'read-mostly',
     says: 'Sessions: strings or hashes with a TTL, by their name.',
-    holds: ({ pattern, expiring, plain }) => plain >= MOST && expiring >= MOST && SESSION.test(pattern),
+    holds: ({ named, expiring, plain }) => plain >= MOST && expiring >= MOST && named(SESSION),
   },
   {
     name: 'cache',
@@ -113,7 +175,8 @@ const RULES: readonly Rule[] = [
 
 /** Shares are 0 to 1. */
 interface Evidence {
-  readonly pattern: string;
+  /** Whether a word of its name is one of these. */
+  readonly named: (words: RegExp) => boolean;
   /** Of the sampled keys. */
   readonly type: (name: string) => number;
   readonly plain: number;
@@ -140,8 +203,9 @@ function evidenceOf({ pattern, keys, types, ttls, numbers, commands }: Family, c
   const all = sum((name) => READS.has(name) || WRITES.has(name));
   const isSeen = all >= ENOUGH_COMMANDS;
   const shareOf = (these: (command: string) => boolean): number => (isSeen ? sum(these) / all : 0);
+  const words = wordsOf(pattern);
   return {
-    pattern,
+    named: (these) => words.some((word) => these.test(word)),
     type,
     plain: type('string') + type('hash'),
     expiring: share(ttls.length),
@@ -152,6 +216,13 @@ function evidenceOf({ pattern, keys, types, ttls, numbers, commands }: Family, c
     called: (these) => these.some((name) => (calls.get(name) ?? 0) > 0),
   };
 }
+
+/** `order` and `lock` of `app:orderLock:*`: in lower case, without digits. */
+const wordsOf = (pattern: string): string[] =>
+  pattern
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/);
 
 /** Reads and writes among what MONITOR showed of a family. */
 export function readsAndWrites({ commands }: Pick<Family, 'commands'>): { reads: number; writes: number } {

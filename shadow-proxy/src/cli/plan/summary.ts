@@ -18,7 +18,7 @@ export function summaryOf({ proposal, keys, sampled, monitored }: Observed, file
   return [
     ...(proposal.workloads.length === 0 ? [] : [workloadTable(proposal.workloads, sampled), '']),
     fold(
-      `${file}: ${count(proposal.workloads.length, 'workload')}, by names, types, TTLs and commands (${looked}). ${share(left, sampled)} of the sampled keys are in none. ${typeof monitored === 'string' ? monitored : ''}`.trim(),
+      `${file}: ${count(proposal.workloads.length, 'workload')}, by names, types, TTLs and commands (${looked}). ${share(left, sampled)} of the sampled keys are in none, and keys that no workload names stay on Redis. ${typeof monitored === 'string' ? monitored : ''}`.trim(),
     ),
     '',
     'Read the reason of each workload in the file, and correct it. Then:',

@@ -1,4 +1,5 @@
 /** From sampled keys to workloads: what belongs together, what it is for, and in which order a plan has it. */
+// cspell:ignore sess joblock
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SampledKey } from '../../../../src/assess/keys.js';
@@ -74,6 +75,34 @@ test('what keys are for is judged by their types, TTLs and names where MONITOR d
   assert.equal(kind({ type: 'hash', ttlMs: 1_000 }), 'cache (read-mostly)');
   assert.equal(kind({ type: 'set', ttlMs: 1_000 }), 'expiring (general)');
   assert.equal(kind({ type: 'hash' }), 'kept (critical)');
+});
+
+test('keys that must not be lost are critical by a word of their name, whatever their types and TTLs', () => {
+  const kinds: Record<string, readonly string[]> = {
+    lock: ['lock:#', 'app:order_lock:#', 'orderLock:#', 'joblock:#', 'mutex:#', 'lease:#', 'semaphore:#', '{leader:#}'],
+    'idempotency key': ['idempotency:#', 'idem:#', 'dedupe:#', 'nonce:#', 'processed:#'],
+    'one-time code': ['otp:#', 'csrf:#', 'verification:#'],
+    access: ['auth:#', 'oauth:#', 'token:#', 'user:permissions:#', 'revoked:#', 'denylist:#'],
+    flag: ['flag:#', 'feature-flags', 'settings:#', 'config:#'],
+    queue: ['queue:#', 'bull:mail:#', 'celery', 'outbox:#'],
+    purchase: ['cart:#', 'order:#', 'payment:#', 'wallet:#', 'stock:#'],
+    session: ['session:#', 'sess:#', 'user:sessions:#'],
+    cache: ['cache:#', 'clock:#', 'block:#', 'author:#', 'page:#', 'configurator:#'],
+  };
+  for (const [kind, names] of Object.entries(kinds))
+    for (const name of names) {
+      const [family] = familiesOf([{ name, times: 50, ttlMs: 30_000 }]).all;
+      const guess = kindOf(family, new Map());
+      const readMostly = kind === 'session' || kind === 'cache';
+      assert.deepEqual([guess.name, guess.class], [kind, readMostly ? 'read-mostly' : 'critical'], name);
+    }
+  const [semaphore] = familiesOf([{ name: 'semaphore:#', times: 50, type: 'zset', ttlMs: 30_000 }]).all;
+  assert.equal(kindOf(semaphore, new Map([['zremrangebyscore', 9]])).class, 'critical');
+});
+
+test('keys that clients set with SETNX are critical without a name that says so', () => {
+  const [family] = familiesOf([{ name: 'x:#', times: 50, ttlMs: 1_000 }], seen('"SETNX" "x:1" "v"', 30)).all;
+  assert.deepEqual([kindOf(family, new Map()).name, kindOf(family, new Map()).class], ['lock', 'critical']);
 });
 
 test('what MONITOR showed goes before what the types say', () => {
@@ -232,14 +261,20 @@ test('the text is a plan, says why each workload is there, and fits 80 columns',
   );
   const flat = text.replace(/\n *# /g, ' ');
   assert.match(flat, /100 of 1,000 keys were sampled \(10 %\)\. MONITOR ran for 2 s and showed 50 commands\./);
-  assert.match(flat, /Week 2: .* Sessions: strings or hashes with a TTL, by their name\./);
+  assert.match(
+    flat,
+    /Week 2: .* Guess: session, so class read-mostly\. Sessions: strings or hashes with a TTL, by their name\./,
+  );
   assert.match(
     flat,
     /90 keys of the sample \(90 %, about 900 in all\): 90 hash; a TTL on 89 %, the median 1 min 30 s from expiring; /,
   );
   assert.match(flat, /MONITOR: 90 % reads; 45 hgetall, 5 hset\./);
   assert.match(flat, /Large: 10 keys of the sample, the largest a hash \(3,072 KiB, 12,345 elements\)\./);
-  assert.match(flat, /Keys that no workload names: 10 % of the sample: \* \(10\)\./);
+  assert.match(
+    flat,
+    /Keys that no workload names: 10 % of the sample: \* \(10\)\. .* they stay on Redis, and are not copied\./,
+  );
   assert.match(flat, /Channels without a workload: news\.\*\./);
   assert.match(flat, /Replace b\./);
   assert.deepEqual(
