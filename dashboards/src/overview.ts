@@ -214,7 +214,7 @@ export const overview = dashboard({
           unit: 'percentunit',
           max: 1,
           queries: {
-            '{{shard}}': `clamp_max(max by (shard) (${proxy('job_keys', 'what="seen"')}) / clamp_min(${maxBy('shard', proxy('job_expected_keys'))}, 1), 1)`,
+            '{{shard}}': `clamp_max(max by (shard) (${proxy('job_keys', 'what="scanned"')}) / clamp_min(${maxBy('shard', proxy('job_expected_keys'))}, 1), 1)`,
           },
         }),
       ],

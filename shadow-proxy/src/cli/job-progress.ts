@@ -72,43 +72,80 @@ interface Display {
   end(): void;
 }
 
+/**
+ * One line a shard, as wide as the terminal. What does not fit beside the counts, the rate and the time left is left
+ * out.
+ */
 function bars(shards: readonly string[]): Display {
   const all = new MultiBar({
-    format: '{shard} [{bar}] {percentage} % | {keys} keys | {size} | {rate} keys/s | {left} | {failed} failed{why}',
+    format: (_options, _params, { columns, shard, job }: BarPayload) => renderBar(columns(), shard, job),
     hideCursor: true,
     clearOnComplete: false,
     emptyOnZero: true,
   });
+  const columns = (): number => process.stderr.columns || 80;
   const width = Math.max(...shards.map((name) => name.length));
   const named = new Map<string, SingleBar>(
-    shards.map((shard) => [shard, all.create(0, 0, { shard: shard.padEnd(width), ...texts(null) })]),
+    shards.map((shard) => [shard, all.create(0, 0, { columns, shard: shard.padEnd(width), job: null })]),
   );
   return {
     update(jobs) {
-      for (const { shard, job } of jobs) {
-        const bar = named.get(shard)!;
-        bar.setTotal(Math.max(job.total, job.seen));
-        bar.update(job.state === 'done' ? Math.max(job.total, job.seen) : job.seen, texts(job));
-      }
+      for (const { shard, job } of jobs) named.get(shard)!.update(job.scanned, { job });
     },
     end: () => all.stop(),
   };
 }
 
-function texts(job: JobSnapshot | null): Record<string, string> {
+interface BarPayload {
+  readonly columns: () => number;
+  readonly shard: string;
+  readonly job: JobSnapshot | null;
+}
+
+/** Columns of a bar, with its brackets. */
+const MIN_BAR = 8;
+const MAX_BAR = 42;
+
+/** The bar of a shard and its figures, in at most so many columns. */
+export function renderBar(columns: number, shard: string, job: JobSnapshot | null): string {
+  if (job === null) return fit(`${shard} waiting`, columns);
+  const { progress, rate, left, why, failed, size } = partsOf(job);
+  const parts = [progress, rate, left].filter((each) => each !== '');
+  const used = (more: string): number => [shard, '', [...parts, more].join(', ')].join(' ').length;
+  for (const more of [failed, why, size]) {
+    const room = columns - MIN_BAR - used('') - 1;
+    if (more !== '' && (more.length <= room || (more === why && room >= MIN_BAR))) parts.push(fit(more, room));
+  }
+  const figures = parts.join(', ');
+  const bar = Math.min(MAX_BAR, columns - shard.length - figures.length - 3);
+  if (bar < MIN_BAR) return fit(`${shard} ${figures}`, columns);
+  const share = job.total === 0 ? Number(job.state === 'done') : job.scanned / job.total;
+  const full = Math.floor((bar - 2) * share);
+  return `${shard} [${'='.repeat(full)}${'-'.repeat(bar - 2 - full)}] ${figures}`;
+}
+
+const fit = (text: string, columns: number): string =>
+  text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
+
+/** What is not known yet is left out. */
+function partsOf({ state, scanned, total, keysPerSecond, etaSeconds, kind, failed, bytes: size, reason }: JobSnapshot) {
+  const counted =
+    total === 0 && state === 'running' ? 'counting the keys' : `${number(scanned)} of ${count(total, 'key')}`;
   const left =
-    job?.state !== 'running'
-      ? (job?.state ?? 'waiting')
-      : job.etaSeconds === null
-        ? '…'
-        : `${duration(job.etaSeconds)} left`;
+    state !== 'running'
+      ? state
+      : etaSeconds !== null
+        ? `${duration(etaSeconds)} left`
+        : total > 0 && scanned === total
+          ? `reading ${kind === 'restore' ? 'the rest' : 'what only the mirror has'}`
+          : '';
   return {
-    keys: number(job?.seen ?? 0),
-    size: bytes(job?.bytes ?? 0),
-    rate: number(job?.keysPerSecond ?? 0),
+    progress: counted,
+    rate: keysPerSecond >= 0.5 ? `${number(keysPerSecond)} keys/s` : '',
     left,
-    failed: number(job?.failed ?? 0),
-    why: job?.reason ? ` | ${job.reason}` : '',
+    failed: failed > 0 ? `${number(failed)} failed` : '',
+    why: reason ?? '',
+    size: size > 0 ? bytes(size) : '',
   };
 }
 
@@ -129,9 +166,9 @@ function lines(json: boolean): Display {
 
 /** One line of a running job. */
 export function renderProgress({ shard, job }: EndedJob): string {
-  const { keys, size, rate, left, failed } = texts(job);
-  const total = job.total > job.seen ? ` of ${number(job.total)}` : '';
-  return `${shard}: ${job.kind} ${job.state}: ${keys}${total} keys, ${size}, ${rate} keys/s, ${left}, ${failed} failed`;
+  const { progress, size, rate, left, failed, why } = partsOf(job);
+  const figures = [progress, size, rate, left, failed, why].filter((each) => each !== '').join(', ');
+  return `${shard}: ${job.kind} ${job.state}: ${figures}`;
 }
 
 /** The result for people. */

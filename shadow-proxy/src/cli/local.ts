@@ -79,7 +79,7 @@ export function addLocal(program: Command): void {
     .option('--rate <n>', 'about this many commands per second (default: as fast as replies come)', positive)
     .action(traffic);
   withManual(sent, 'shadow-compare local traffic --rate 500', {
-    0: 'no client received an error',
+    0: 'every command succeeded',
     1: 'commands failed',
   });
 }
@@ -251,7 +251,7 @@ async function traffic({
     const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
     process.stdout.write(
       errors === 0
-        ? 'No client received an error.\n'
+        ? 'Every command of the traffic succeeded.\n'
         : `${count(errors, 'command')} failed, the first with: ${first}\n`,
     );
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;

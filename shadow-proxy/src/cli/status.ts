@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
+import { originsOf } from '../telemetry/error-origins.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number, unlessUp } from '../text/figures.js';
 import { typed } from '../text/invocation.js';
@@ -152,7 +153,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     ...SIDES.map((side): [boolean, string, string] => [
       sum(shard.clientErrors[side]) > 0,
       'errors',
-      `clients received from the ${side}: ${list(shard.clientErrors[side])}`,
+      `clients received from the ${side}: ${list(shard.clientErrors[side])}${originsOf(shard.clientErrorOrigins, side)}`,
     ]),
     [
       sum(shard.clientsClosed) > 0,

@@ -6,6 +6,7 @@ import { count, list, milliseconds, number } from '../text/figures.js';
 import { SIDES, type Side } from '../route/stage.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
+import { originsOf } from '../telemetry/error-origins.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { Attention } from './attention.js';
 import { Command, Runbook } from './command.js';
@@ -89,7 +90,7 @@ export const Next = ({ of: { command, runbook }, linked }: { of: Attention; link
   );
 
 export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: number | null }): JSX.Element {
-  const { source, target, latency, mirror, clients, operations, clientErrors } = snapshot;
+  const { source, target, latency, mirror, clients, operations } = snapshot;
   return (
     <table class="servers">
       <tbody>
@@ -113,7 +114,7 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
             {rate === null ? '' : `, ${number(rate)} commands/s`}
           </td>
           <td data-fact="client-errors">
-            <Term of="client errors" />: {errorsOf(clientErrors)}
+            <Term of="client errors" />: {errorsOf(snapshot)}
           </td>
         </tr>
       </tbody>
@@ -122,8 +123,10 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
 }
 
 /** By the server that gave them. */
-function errorsOf(errors: ShardSnapshot['clientErrors']): string {
-  const told = SIDES.flatMap((side) => (sum(errors[side]) > 0 ? [`from the ${side} ${list(errors[side])}`] : []));
+function errorsOf({ clientErrors: errors, clientErrorOrigins: origins }: ShardSnapshot): string {
+  const told = SIDES.flatMap((side) =>
+    sum(errors[side]) > 0 ? [`from the ${side} ${list(errors[side])}${originsOf(origins, side)}`] : [],
+  );
   return told.length === 0 ? 'none' : told.join('; ');
 }
 

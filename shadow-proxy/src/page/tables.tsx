@@ -38,6 +38,7 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
     state,
     reason,
     seen,
+    scanned,
     total,
     copied,
     verified,
@@ -48,9 +49,9 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
     examples,
     failures,
   } = job;
-  const all = Math.max(seen, total);
   const figures: [name: string, value: string][] = [
-    ['scanned', `${number(seen)} of about ${count(all, 'key')}`],
+    ['scanned', `${number(scanned)} of ${count(total, 'key')}`],
+    ['of its workloads', number(seen)],
     ...(kind === 'backfill'
       ? ([
           ['copied', `${count(copied, 'key')}, ${bytes(job.bytes)}`],
@@ -89,7 +90,7 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
         {job.dryRun && ', a dry run: keys are only counted'}
         {job.automatic && ', started by the proxy'}
       </p>
-      <progress max={all || 1} value={state === 'done' ? all || 1 : seen} aria-label={`${kind} ${state}`} />
+      <progress max={total || 1} value={state === 'done' ? total || 1 : scanned} aria-label={`${kind} ${state}`} />
       <dl class="figures">
         {figures.map(([name, value]) => (
           <div>

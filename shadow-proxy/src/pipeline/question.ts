@@ -1,39 +1,38 @@
 /** A question to both servers at one place in the order: to the authority, and at its reply's place to the mirror. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeReply } from '../resp/decode.js';
+import { decodeReply, isError, text } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import { lifeFromReply, type KeyLife } from '../resp/key-life.js';
-import { ACCEPT, NOTHING, Operation, type Carrier } from './operation.js';
+import { ACCEPT, NOTHING, Operation } from './operation.js';
 import type { Sequencer } from './sequencer.js';
 
 /** How often it is looked whether a command still runs alone, in ms. */
 const PASSING_MS = 1;
 
-/** A key's life on both servers; null where a server refused. */
-export interface BothLives {
-  readonly authority: KeyLife | null;
-  readonly mirror: KeyLife | null;
+/** PTTL of one key: ms, -1 without a time to live, -2 without the key; null where a server refused. */
+export interface BothPttl {
+  readonly authority: number | null;
+  readonly mirror: number | null;
   /** Both were answered between these two, in ms of the monotonic clock. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Asks for a key's life on a lane of an operation's authority, and on its mirror.
+ * Asks for a key's time to live, on the lane of an operation and on its mirror.
  * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
  * @param placed is called at the place of the question in the mirror's order
  * @param holds whether other lanes' writes to the key wait meanwhile
  */
-export function askLife(
+export function askPttl(
   sequencer: Sequencer,
-  lane: Carrier,
-  about: Pick<Operation, 'workload' | 'db' | 'protocol'>,
+  about: Operation,
   key: Buffer,
-  answered: (both: BothLives | null) => void,
+  answered: (both: BothPttl | null) => void,
   placed = (): void => undefined,
   holds = false,
 ): void {
   const frame = encodeCommand(['PTTL', key]);
+  const lane = about.lane!.home;
   const lost = (): void => answered(null);
   const operation = (sink: Operation['sink']): Operation =>
     new Operation(frame, 0, frame.length, sink, undefined, about.workload, about.db, about.protocol, NOTHING);
@@ -41,14 +40,14 @@ export function askLife(
   const question = operation({
     lost,
     answered: (asked, buffer, start) => {
-      const authority = lifeIn(buffer, start);
+      const authority = numberOf(buffer, start);
       const echo = operation(null);
       echo.lane = lane;
       echo.answeredAt = asked.answeredAt;
       echo.reply = buffer;
       echo.check = ACCEPT;
       echo.confirmed = (answer) =>
-        answered(answer && { authority, mirror: lifeIn(answer, 0), from: asked.submittedAt, to: performance.now() });
+        answered(answer && { authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
       placed();
       sequencer.mirrorOf(echo).append(echo);
     },
@@ -62,19 +61,18 @@ export function askLife(
  * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */
-export async function lifeOnBoth(
+export async function pttlOnBoth(
   sequencer: Sequencer,
   about: Operation,
   key: Buffer,
   placed: () => void,
-): Promise<BothLives> {
+): Promise<BothPttl> {
   const lane = about.lane!.home;
   const order = sequencer.lanes[lane.server.side].order(about.db);
-  const ask = (): Promise<BothLives> =>
+  const ask = (): Promise<BothPttl> =>
     new Promise((resolve, reject) => {
-      askLife(
+      askPttl(
         sequencer,
-        lane,
         about,
         key,
         (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)),
@@ -90,4 +88,7 @@ export async function lifeOnBoth(
   }
 }
 
-const lifeIn = (buffer: Buffer, start: number): KeyLife | null => lifeFromReply(decodeReply(buffer, start).reply);
+function numberOf(buffer: Buffer, start: number): number | null {
+  const { reply } = decodeReply(buffer, start);
+  return isError(reply) ? null : Number(text(reply));
+}

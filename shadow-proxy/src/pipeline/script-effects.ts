@@ -34,10 +34,7 @@ export class ScriptEffects {
     if (this.repeats(operation, operation.command.args)) {
       this.dropSpan(operation);
       this.order.mirrorOf(operation).append(operation);
-      return;
-    }
-    operation.mustCopy = true;
-    if (operation.span !== null) this.followUnnamed(operation, 'script');
+    } else if (operation.span !== null) this.followUnnamed(operation, 'script');
     else this.order.suspects.script(operation.db, operation.command, 'script');
   }
 

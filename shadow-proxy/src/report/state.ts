@@ -113,7 +113,7 @@ const jobFrom = ({ request, state, reason, startedAt, endedAt, counts }: JobReco
   reason: state === 'running' ? 'the process ended' : reason,
   startedAt,
   endedAt,
-  total: counts.seen,
+  total: counts.scanned,
   keysPerSecond: 0,
   etaSeconds: null,
   failures: [],

@@ -15,6 +15,7 @@
  */
 import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
+import { titleOf } from '../command/forms.js';
 import type { Operation } from '../pipeline/operation.js';
 import { error } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
@@ -245,7 +246,7 @@ export class Session implements CommandContext, ConnectedClient {
     if (bytes >= LARGE || this.#takesTurns) this.#largeReply(bytes);
     if (!this.client.closed) {
       if (buffer[start] === MINUS && !operation.silent) {
-        this.#countError(operation.lane?.server.side, buffer, start, end);
+        this.#countError(operation.lane?.server.side, buffer, start, end, operation.spec?.name);
         const own = this.clients.face?.insteadOf(buffer, start, end) ?? null;
         if (own !== null) [buffer, start, end] = [own, 0, own.length];
       }
@@ -314,7 +315,7 @@ export class Session implements CommandContext, ConnectedClient {
       if (client.replies === 'skip') client.wants('on');
       return;
     }
-    if (bytes[0] === MINUS) this.#countError(from, bytes, 0, bytes.length);
+    if (bytes[0] === MINUS) this.#countError(from, bytes, 0, bytes.length, this.#commandAtHand());
     if (!this.lanes.behindLast(bytes)) this.#outbox.addWhole(bytes);
   }
 
@@ -322,8 +323,16 @@ export class Session implements CommandContext, ConnectedClient {
     this.reply(Buffer.from(`-${reply}\r\n`, 'latin1'), side);
   }
 
-  #countError(authority: Side | undefined, buffer: Buffer, start: number, end: number): void {
-    this.clients.errors.count(authority ?? this.clients.side, buffer, start, end);
+  /** Its name in the command table; undefined where it has none. */
+  #commandAtHand(): string | undefined {
+    const { frame, argStart, argEnd, argc } = this.parser;
+    return argc === 0 ? undefined : this.clients.sequencer.table.find(frame, argStart, argEnd, argc)?.name;
+  }
+
+  #countError(from: Side | undefined, buffer: Buffer, start: number, end: number, command = 'unknown command'): void {
+    const { clients, client } = this;
+    const name = client.name === '' ? (client.socket.remoteAddress ?? 'an unknown host') : client.name;
+    clients.errors.count(from ?? clients.side, buffer, start, end, titleOf(command), name);
   }
 
   // ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────

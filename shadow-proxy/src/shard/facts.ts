@@ -54,6 +54,7 @@ export function factsOf(parts: Observed): ShardFacts {
       replicaReads: clients.replicas?.reads ?? 0,
       elsewhere: elsewhere.counters.reads + elsewhere.counters.writes,
       clientErrors: clients.errors.snapshot(),
+      clientErrorOrigins: clients.errors.origins,
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
       clockAheadMs: sequencer.mirrors.target.clockAheadMs,
       reservations: reservationsOf(

@@ -54,6 +54,7 @@ type Plain = Pick<
   | 'elsewhere'
   | 'replicaReads'
   | 'clientErrors'
+  | 'clientErrorOrigins'
   | 'latency'
   | 'clockAheadMs'
   | 'reservations'

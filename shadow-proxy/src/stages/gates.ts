@@ -151,6 +151,10 @@ export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAn
 const WAYS_ON =
   'Choose one: another target; `owns` in the plan, if the keys belong to another shard; --overwrite: keep foreign keys until a client writes them; --delete-foreign: backfill deletes them. Both options ask you to confirm the number';
 
+/** What is needed is a limit, not a total: once it is reached, N of M would say more than all. */
+const progress = (have: string, needed: string, unit: string, isReached: boolean): string =>
+  isReached ? `${have} ${unit}, at least ${needed} needed` : `${have} of ${needed} ${unit}`;
+
 const JUDGES: Readonly<
   Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => GateAnswer>
 > = {
@@ -190,7 +194,7 @@ const JUDGES: Readonly<
   compared: ({ evidence: { compared }, gates: { minCompared }, comparedPerSecond }) =>
     counts(
       minCompared - compared,
-      `${number(compared)} of ${number(minCompared)} pairs of replies`,
+      progress(number(compared), number(minCompared), 'pairs of replies', compared >= minCompared),
       untilCompared(minCompared - compared, comparedPerSecond),
     ),
 
@@ -199,7 +203,7 @@ const JUDGES: Readonly<
     const day = `${hours.length} of 24 hours of the day seen`;
     return counts(
       minMinutes - minutes,
-      `replies compared in ${number(minutes)} of ${minMinutes < 1 ? minMinutes : number(minMinutes)} min (${number(passed)} min in this stage, ${day})`,
+      `replies compared in ${progress(number(minutes), minMinutes < 1 ? String(minMinutes) : number(minMinutes), 'min', minutes >= minMinutes)} (${number(passed)} min in this stage, ${day})`,
       untilMinutes(minMinutes - minutes, comparedPerSecond),
     );
   },

@@ -28,6 +28,7 @@ export const jobRequest = z.strictObject({
 export type JobRequest = z.infer<typeof jobRequest>;
 
 const counts = z.strictObject({
+  scanned: z.number().default(0),
   seen: z.number(),
   copied: z.number(),
   verified: z.number(),
@@ -43,9 +44,10 @@ const counts = z.strictObject({
   verifiedBy: z.record(z.string(), z.number()).default({}),
 });
 /**
- * In keys. `verifiedBy`: those that were compared, by workload. `overwritten`: copied over keys of the mirror that the
- * kit is not known to have written. `deleted`: from the mirror, for the authority does not have them. `keptForeign`:
- * likewise, but left alone. A dry run counts what would be.
+ * In keys. `scanned`: those of every workload that the scan has passed, of the servers that `total` counts. `seen`:
+ * those of the job's workloads. `verifiedBy`: those that were compared, by workload. `overwritten`: copied over keys of
+ * the mirror that the kit is not known to have written. `deleted`: from the mirror, for the authority does not have
+ * them. `keptForeign`: likewise, but left alone. A dry run counts what would be.
  */
 export type JobCounts = z.infer<typeof counts>;
 
@@ -68,6 +70,7 @@ const jobRecord = z.object({
 export type JobRecord = z.infer<typeof jobRecord>;
 
 export const noCounts = (): JobCounts => ({
+  scanned: 0,
   seen: 0,
   copied: 0,
   verified: 0,

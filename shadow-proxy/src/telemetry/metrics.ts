@@ -251,6 +251,7 @@ export const METRICS: readonly Metric[] = [
     ['what'],
     ({ job }) =>
       byName('what', {
+        scanned: job?.scanned ?? 0,
         seen: job?.seen ?? 0,
         copied: job?.copied ?? 0,
         verified: job?.verified ?? 0,

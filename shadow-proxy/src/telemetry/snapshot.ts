@@ -147,9 +147,14 @@ export interface JobSnapshot {
   /** ISO 8601. */
   readonly startedAt: string;
   readonly endedAt: string | null;
-  /** Keys of the authorities when it began, those of other workloads among them. */
+  /**
+   * Keys of the authorities, those of other workloads among them: as counted when the job began, and at least
+   * `scanned`. Of a job that is done, `scanned`.
+   */
   readonly total: number;
-  /** Keys of the workloads that the scan has passed. */
+  /** How many of them the scan has passed. */
+  readonly scanned: number;
+  /** Of all keys that the scan has read, those of the job's workloads. */
   readonly seen: number;
   readonly copied: number;
   readonly verified: number;
@@ -223,6 +228,17 @@ export const ACCESS_ERRORS = ['NOAUTH', 'WRONGPASS', 'NOPERM'] as const;
  */
 export type ClientErrorsSnapshot = Readonly<Record<Side, Readonly<Record<string, number>>>>;
 
+/** Errors of one kind that one command of one client was answered with. */
+export interface ClientErrorOrigin {
+  readonly side: Side;
+  readonly kind: string;
+  /** As people write it: `client setinfo`; `unknown command` where neither server has it. */
+  readonly command: string;
+  /** Its name (CLIENT SETNAME), or the host that it came from. */
+  readonly client: string;
+  readonly count: number;
+}
+
 /** Why every key of a workload is suspect until a backfill has copied them. */
 export const NOT_COPIED = 'keys from before the dual write are not copied yet';
 
@@ -283,6 +299,8 @@ export interface ShardSnapshot {
   readonly unmirroredErrors: number;
   /** `PROXY` is what the proxy itself refused. */
   readonly clientErrors: ClientErrorsSnapshot;
+  /** Of which commands and clients, the most frequent first. */
+  readonly clientErrorOrigins: readonly ClientErrorOrigin[];
   readonly latency: { readonly source: LatencySnapshot; readonly target: LatencySnapshot };
   /** By how much the target's clock is ahead of the source's; 0 where they agree. */
   readonly clockAheadMs: number;

@@ -395,7 +395,8 @@ export class FakeProxy {
       fieldTtls: null,
       expiry: {
         confirmed: () => undefined,
-        ranOn: () => undefined,
+        swapping: () => undefined,
+        swapEnded: () => undefined,
         copied: () => undefined,
         asksAbout: () => false,
       },

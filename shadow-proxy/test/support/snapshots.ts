@@ -80,6 +80,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   clientBytes: 0,
   clientsClosed: { output: 0, memory: 0, connections: 0, login: 0, idle: 0 },
   clientErrors: { source: {}, target: {} },
+  clientErrorOrigins: [],
   latency: {
     source: { p50: 100, p99: 250, p999: 900, count: 1000 },
     target: { p50: 120, p99: 300, p999: 1000, count: 990 },
@@ -145,6 +146,7 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   startedAt: '2026-11-21T12:00:00.000Z',
   endedAt: null,
   total: 1000,
+  scanned: 500,
   seen: 500,
   copied: 0,
   verified: 498,

@@ -69,6 +69,8 @@ const LISTED = 1_000;
 /** A page on its way: the scan has passed it when nothing of it is left. */
 interface Page {
   left: number;
+  /** Keys of it that `total` counts. */
+  readonly keys: number;
   /** Where the scan stands then. */
   readonly after: JobRecord['at'];
 }
@@ -97,6 +99,8 @@ export class Job {
   /** Likewise, of those that were confirmed for this job. */
   #confirmedDeletes = 0;
   #total = 0;
+  /** Keys that were scanned before this process. */
+  #scannedBefore: number;
   #savedAt = 0;
   #suspended = false;
   readonly #since = performance.now();
@@ -116,6 +120,7 @@ export class Job {
     this.#at = resumed?.at ?? null;
     this.#counts = resumed?.counts ?? noCounts();
     this.#before = this.#counts.seen;
+    this.#scannedBefore = this.#counts.scanned;
     this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
     this.#pace = new RateLimiter(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
@@ -248,6 +253,7 @@ export class Job {
     this.#largeOnes.clear();
     this.#confirmedDeletes = 0;
     this.#before = 0;
+    this.#scannedBefore = 0;
     this.#failures.length = 0;
     this.#examples.length = 0;
     this.#remember();
@@ -287,7 +293,11 @@ export class Job {
         if (this.request.kind === 'backfill' && mine.length > 0) await this.#countOverwritten(side, value.db, mine);
         if (this.request.dryRun) this.#countDeletes(extra);
         const keys = this.request.dryRun ? [] : [...mine, ...extra, ...again];
-        const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
+        const page: Page = {
+          left: keys.length,
+          keys: this.#isCounted(side) ? value.keys.length : 0,
+          after: value.next === null ? then : { side, checkpoint: value.next },
+        };
         this.#pages.push(page);
         this.#pass();
         await this.#flow.take(value.db, keys, () => {
@@ -341,12 +351,17 @@ export class Job {
       const isAuthority = authorities.includes(side);
       const keys = await this.context.sequencer.servers[side].keyCount();
       const restores = this.request.kind === 'restore';
-      if (isAuthority !== restores) this.#total += keys;
+      if (this.#isCounted(side)) this.#total += keys;
       // What an authority has lost, only its mirror has. A mirror that is empty now is scanned, too: clients write keys
       // there meanwhile, and some of these may expire on the authority before they are copied.
       if (!restores || !isAuthority || authorities.length > 1) sides.push(side);
     }
     return sides;
+  }
+
+  /** Whether the progress counts the keys of this server: an authority's, or what a restore reads from its mirror. */
+  #isCounted(side: Side): boolean {
+    return this.#authorities.includes(side) !== (this.request.kind === 'restore');
   }
 
   get #authorities(): Side[] {
@@ -370,7 +385,11 @@ export class Job {
 
   /** Notes how far the scan has come: behind the last page before which all are done. */
   #pass(): void {
-    while (this.#pages.length > 0 && this.#pages[0].left === 0) this.#at = this.#pages.shift()!.after;
+    while (this.#pages.length > 0 && this.#pages[0].left === 0) {
+      const { keys, after } = this.#pages.shift()!;
+      this.#counts.scanned += keys;
+      this.#at = after;
+    }
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
   }
 
@@ -442,7 +461,10 @@ export class Job {
   snapshot(): JobSnapshot {
     const { kind, repair, dryRun, sample, automatic } = this.request;
     const seconds = Math.max(0.001, (performance.now() - this.#since) / 1000);
-    const rate = this.running ? (this.#counts.seen - this.#before) / seconds : 0;
+    const { seen, scanned } = this.#counts;
+    const rate = (from: number, to: number): number => (this.running ? (to - from) / seconds : 0);
+    const scanRate = rate(this.#scannedBefore, scanned);
+    const total = this.#state === 'done' ? scanned : Math.max(this.#total, scanned);
     return {
       kind,
       repair,
@@ -454,10 +476,10 @@ export class Job {
       reason: this.running ? (this.#flow.hindrance ?? this.#reason) : this.#reason,
       startedAt: this.#startedAt,
       endedAt: this.#endedAt,
-      total: this.#total,
+      total,
       ...this.#counts,
-      keysPerSecond: rate,
-      etaSeconds: rate > 0 && this.#total > 0 ? Math.max(0, this.#total - this.#counts.seen) / rate : null,
+      keysPerSecond: rate(this.#before, seen),
+      etaSeconds: scanRate > 0 && scanned < total ? (total - scanned) / scanRate : null,
       failures: this.#failures,
       examples: this.#examples,
     };

@@ -217,10 +217,10 @@ class Large {
       const { generation } = this.#suspect;
       await parts.at(
         [[length, key]],
-        ([there], life) => {
+        ([there], pttl) => {
           wanted = text(there);
           this.#suspect.copied = generation;
-          return [parts.timeToLive(life), [length, key]];
+          return [parts.timeToLive(pttl), [length, key]];
         },
         // At once: what the mirror answers next was written after the end.
         ([, here], isLate) => {

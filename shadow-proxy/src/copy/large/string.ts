@@ -30,9 +30,9 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
     if (name === 'BITFIELD') position = Math.max(0, position - FIELD_BYTES);
   });
   await send(parts, length, freight);
-  await parts.at([['STRLEN', key]], ([now], life) => {
+  await parts.at([['STRLEN', key]], ([now], pttl) => {
     if (Number(text(now)) < length) throw new Disturbed('it is shorter than it was');
-    return [['RENAME', temporary, key], parts.timeToLive(life)];
+    return [['RENAME', temporary, key], parts.timeToLive(pttl)];
   });
   parts.elements = 1;
   if (!written) {

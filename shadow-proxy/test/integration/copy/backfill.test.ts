@@ -64,9 +64,29 @@ test('a backfill of one workload leaves the others alone', async (t) => {
       ask(rig, { kind: 'backfill', workloads: ['strings'] });
       await ended(rig);
       assert.equal(job(rig).copied, 15);
+      // Those of the other workload were scanned, too.
+      assert.deepEqual([job(rig).scanned, job(rig).total, job(rig).seen], [90, 90, 15]);
       assert.deepEqual((await rig.client({ of: rig.target }).keys('*')).sort(), ['s:0', 's:1', 's:2', 's:3', 's:4']);
     },
   );
+});
+
+test('progress counts each key once, and ends at the total, with one authority and with both', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
+    await fill(rig, 60);
+    const progress = async (request: Parameters<typeof ask>[1]): Promise<number[]> => {
+      ask(rig, request);
+      for (; job(rig).state === 'running'; await new Promise(setImmediate))
+        assert.ok(job(rig).scanned <= job(rig).total || job(rig).total === 0, JSON.stringify(job(rig)));
+      return [job(rig).scanned, job(rig).total];
+    };
+    assert.deepEqual(await progress({ kind: 'backfill' }), [1080, 1080]);
+    assert.deepEqual(await progress({ kind: 'verify' }), [1080, 1080]);
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'shadow' });
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'live', percent: 50, force: true });
+    assert.deepEqual(await progress({ kind: 'verify' }), [2160, 2160]);
+  });
 });
 
 test('a hash without a field is no key, and no copy fails', async (t) => {

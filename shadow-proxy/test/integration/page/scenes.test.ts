@@ -43,7 +43,13 @@ interface Scene {
 
 const NOW = Date.now();
 const HOUR: readonly number[] = Array.from({ length: 600 }, (_, i) => NOW - (600 - i) * 5_000);
-const done = { state: 'done', endedAt: new Date(NOW - 600_000).toISOString(), differences: {}, seen: 1000 } as const;
+const done = {
+  state: 'done',
+  endedAt: new Date(NOW - 600_000).toISOString(),
+  differences: {},
+  seen: 1000,
+  scanned: 1000,
+} as const;
 const jobs = {
   job: jobSnapshot({ ...done, verified: 1000 }),
   earlierJobs: [jobSnapshot({ ...done, kind: 'backfill', copied: 1000, bytes: 4_000_000 })],

@@ -24,6 +24,30 @@ test('errors are counted by server and code, whoever refuses: the server, its lo
       target: { WRONGPASS: 2 },
     });
     assert.equal(await client.ask('GET', 'r:none'), '$-1');
+    const origins = shard
+      .snapshot()
+      .clientErrorOrigins.map(({ side, kind, command, client: of, count }) =>
+        [side, kind, command, of, count].join(' '),
+      );
+    assert.deepEqual(origins.sort(), [
+      'source NOPERM get 127.0.0.1 1',
+      'source PROXY shutdown 127.0.0.1 1',
+      'source WRONGPASS auth 127.0.0.1 1',
+      'source WRONGTYPE lpush 127.0.0.1 1',
+      'target WRONGPASS get 127.0.0.1 2',
+    ]);
+  });
+});
+
+test('an error names the client by its name, and the command by its subcommand', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, shard }) => {
+    const client = await wire();
+    await client.ask('CLIENT', 'SETNAME', 'checkout');
+    await client.ask('CLIENT', 'SETINFO', 'LIB-NAME');
+    await client.ask('NOTHING', 'secret');
+    const origins = shard.snapshot().clientErrorOrigins.map(({ command, client: of }) => `${command} of ${of}`);
+    assert.deepEqual(origins.sort(), ['client setinfo of checkout', 'unknown command of checkout']);
   });
 });
 
@@ -35,5 +59,6 @@ test('a client that makes up error codes does not grow the count without bound',
     const { source } = shard.snapshot().clientErrors;
     assert.equal(Object.keys(source).length, 101);
     assert.equal(source['(other)'], 200);
+    assert.equal(shard.snapshot().clientErrorOrigins.length, 50);
   });
 });

@@ -42,6 +42,14 @@ test('errors that clients got are shown by server and code', () => {
     ).replace(/<[^>]*>/g, '');
   assert.match(shown({ WRONGTYPE: 3, ERR: 1 }), /client errors: from the source 3 WRONGTYPE, 1 ERR/);
   assert.match(shown({}), /client errors: none/);
+  const setinfo = { side: 'source', kind: 'ERR', command: 'client setinfo', client: '10.0.0.7', count: 5 } as const;
+  const clientErrors = { source: { ERR: 5 }, target: {} };
+  assert.match(
+    renderToStaticMarkup(
+      <Servers snapshot={shardSnapshot({ clientErrors, clientErrorOrigins: [setinfo] })} rate={null} />,
+    ),
+    /from the source 5 ERR \(5 CLIENT SETINFO of 10\.0\.0\.7: Redis before 7\.2 does not know it, and client libraries/,
+  );
 });
 
 test('each term that is used refers to its meaning, and each gate has one', () => {

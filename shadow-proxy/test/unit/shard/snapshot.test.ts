@@ -63,6 +63,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     replicaReads: 0,
     elsewhere: 0,
     clientErrors: { source: {}, target: {} },
+    clientErrorOrigins: [],
     latency: { source: latency, target: latency },
     clockAheadMs: 0,
     reservations: { byAge: { 'under-1s': 0, 'under-10s': 0, older: 0 }, oldestMs: 0, longestWaitMs: 0 },

@@ -397,3 +397,17 @@ test('a gate that counts says when it opens, from the measured rate, and never m
     assert.doesNotMatch(open[name].evidence, /time left|about/, name);
   }
 });
+
+test('no gate says N of M with an N above its M, however much there is', () => {
+  for (const compared of [0, 1, 99_999, 100_000, 4_493_000])
+    for (const minutes of [0, 59, 60, 900])
+      for (const minMinutes of [0.1, 60]) {
+        const gates = judge({ gates: { ...facts.gates, minMinutes } }, { compared, minutes });
+        for (const { name, evidence: said } of Object.values(gates))
+          for (const [, n, m] of said.matchAll(/([\d,.]+) of (?:about )?([\d,.]+)/g))
+            assert.ok(Number(n.replaceAll(',', '')) <= Number(m.replaceAll(',', '')), `${name}: ${said}`);
+      }
+  const { compared, time } = judge({}, { compared: 4_493_000, minutes: 900 });
+  assert.match(compared.evidence, /^4,493,000 pairs of replies, at least 100,000 needed/);
+  assert.match(time.evidence, /^replies compared in 900 min, at least 60 needed/);
+});
