@@ -139,14 +139,6 @@ export function options({ sources, target }: Question): Finding[] {
   const used = [
     ...new Set(sources.flatMap(({ calls }) => [...calls].flatMap(([name, times]) => (times > 0 ? [name] : [])))),
   ].sort();
-  const replies = used.flatMap((name) => lacking(name).filter(({ how }) => how === 'reply')).map(({ name }) => name);
-  if (replies.length > 0)
-    found.push({
-      about: 'replies',
-      weight: 'first',
-      what: `the target returns other elements: ${replies.join(', ')}`,
-      means: 'check whether your applications read the missing elements',
-    });
   const options = used
     .map((name) => ({ name, forms: lacking(name).filter(({ how }) => how === 'refused') }))
     .filter(({ forms }) => forms.length > 0);

@@ -157,13 +157,19 @@ export function largeKeys({ sources }: Question): Finding[] {
  */
 export function keyspaceScans({ sources }: Question): Finding[] {
   const used = ['keys', 'scan'].map((name) => [name, callsOf(name, sources)] as const).filter(([, calls]) => calls > 0);
+  const scans = sources.reduce((sum, { scansWatched }) => sum + scansWatched, 0);
+  // Earlier assessments, plan init and backfills sent SCAN, too; KEYS only clients send.
+  const byClients = callsOf('keys', sources) > 0 || scans > 0;
+  const source = byClients
+    ? ''
+    : '; none while this ran: the kit itself sends SCAN (assess, plan init, backfill, verify)';
   return used.length === 0
     ? []
     : [
         {
           about: 'keyspace-scans',
-          weight: 'first',
-          what: used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', '),
+          weight: byClients ? 'first' : 'note',
+          what: `${used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', ')}${source}`,
           means:
             'before KeyDB is used without the proxy, limit SCAN to a COUNT under 100 and forbid KEYS: KeyDB loses TTLs, and can no longer save, when keys are set meanwhile (docs/keydb.md)',
         },

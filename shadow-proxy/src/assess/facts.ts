@@ -58,6 +58,8 @@ export interface InstanceFacts {
   /** Round trips of a PING every 20 ms, in ms. */
   readonly ping: { readonly p50: number; readonly p99: number; readonly count: number };
   readonly calls: Calls;
+  /** Calls of SCAN while it was watched: none of this reading. */
+  readonly scansWatched: number;
   readonly commands: ReadonlySet<string>;
   readonly modules: readonly string[];
   /** Libraries of functions. */

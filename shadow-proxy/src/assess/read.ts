@@ -43,9 +43,12 @@ export const readInstance = (endpoint: Endpoint, options: ReadOptions, signal?: 
   asking(endpoint, (asker) => read(asker, endpoint, options), signal);
 
 async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Promise<InstanceFacts> {
+  const scans = async (): Promise<number> => callsOf(await asker.info('commandstats')).get('scan') ?? 0;
+  const scansBefore = await scans();
   const before = await moment(asker);
   const ping = await watch(asker, options.watchMs);
   const now = await moment(asker);
+  const scansWatched = (await scans()) - scansBefore;
   const seconds = (now.at - before.at) / 1000;
   const info = now.fields;
   const number = (name: string): number => Number(info.get(name) ?? 0);
@@ -82,6 +85,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     databases,
     ping,
     calls,
+    scansWatched,
     commands,
     modules: modulesOf(await asker.may('MODULE', 'LIST')),
     functions: commands.has('function') ? ((await asker.may('FUNCTION', 'LIST'))?.items?.length ?? 0) : 0,

@@ -20,6 +20,7 @@ import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../telemet
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
+import { backfillOf, rollbackOf, type NextCommand } from '../stages/advice.js';
 import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD, repeat } from './exit.js';
 import { renderJob } from './job-progress.js';
@@ -96,7 +97,7 @@ export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = 
       ...[w.operations, w.compared, w.allowed, w.mismatches, w.inconclusive].map(short),
       w.suspect === null ? short(w.suspects) : 'all',
     ]);
-  const notes = shard.workloads.flatMap((workload) => noteOf(workload, options));
+  const notes = shard.workloads.flatMap((workload) => noteOf(workload, shard.frozen, options));
   const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
   return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job]
     .join('\n')
@@ -199,16 +200,22 @@ function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
 }
 
 /** What an operator has to do about it. */
-function noteOf({ name, suspect, strayWrites, newErrors }: WorkloadSnapshot, options: AdminClientOptions): string[] {
+function noteOf(
+  { name, stage, suspect, strayWrites, newErrors }: WorkloadSnapshot,
+  frozen: string | null,
+  options: AdminClientOptions,
+): string[] {
+  const next = (command: NextCommand): string =>
+    command === undefined ? '' : `; next: ${commandLine(command, options)}`;
   const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
   const stray = [
-    ...(sum(newErrors) === 0 ? [] : [`${errors}; next: ${commandLine(`rollback ${name}`, options)}`]),
+    ...(sum(newErrors) === 0 ? [] : [`${errors}${next(rollbackOf({ name, stage }))}`]),
     ...secondWriterNotes(name, strayWrites),
   ];
   if (suspect === null) return stray;
   return [
     ...stray,
-    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? `; next: ${commandLine(`backfill --workload ${name}`, options)}` : ''}`,
+    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? next(backfillOf({ name, stage, frozen })) : ''}`,
   ];
 }
 

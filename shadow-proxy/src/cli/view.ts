@@ -6,6 +6,7 @@ import logUpdate from 'log-update';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
+import { ACCEPT } from '../stages/advice.js';
 import { commandLine, type AdminClientOptions } from './admin-client.js';
 import type { RunVerdict } from './verdict.js';
 
@@ -49,7 +50,7 @@ export function renderTable({ now, before, leftMs }: Frame): string {
 
 /** How a freeze ends. */
 export const unfreeze = (options: AdminClientOptions): string =>
-  `next: ${commandLine('accept', options)} lists the lost keys and resumes repairs; ${commandLine('stage WORKLOAD STAGE --force', options)} keeps the data of the mirror instead`;
+  `next: ${commandLine(ACCEPT, options)} lists the lost keys; the same without --dry-run resumes repairs; ${commandLine('stage WORKLOAD STAGE --force', options)} keeps the data of the mirror instead`;
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {

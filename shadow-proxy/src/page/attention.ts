@@ -2,6 +2,7 @@
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
+import { ACCEPT, backfillOf, rollbackOf, verifyOf, type NextCommand } from '../stages/advice.js';
 import {
   ACCESS_ERRORS,
   NOT_COPIED,
@@ -42,12 +43,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
   const checks: readonly Check[] = [
     ...SIDES.flatMap((side) => ofServer(side, shard[side], isAuthority(shard, side))),
     ...ofOutage(shard.outage),
-    [
-      frozen !== null,
-      'act',
-      `Repairs are frozen: ${frozen ?? ''}.`,
-      { command: 'accept --dry-run', runbook: 'RepairsFrozen' },
-    ],
+    [frozen !== null, 'act', `Repairs are frozen: ${frozen ?? ''}.`, { command: ACCEPT, runbook: 'RepairsFrozen' }],
     [
       shard.movedSlots !== '',
       'act',
@@ -59,7 +55,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       sum(mismatches) > 0,
       'act',
       `${count(sum(mismatches), 'mismatch', 'mismatches')} since the proxy started: ${list(mismatches)}.`,
-      { command: afterMismatch(shard.workloads), runbook: 'MismatchFound' },
+      { ...named(afterMismatch(shard)), runbook: 'MismatchFound' },
     ],
     [
       writtenTwice && !mirror.connected && SIDES.every((side) => shard[side].up !== false),
@@ -83,10 +79,10 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       job?.state === 'failed',
       'act',
       `The last ${job?.kind ?? 'job'} failed: ${job?.reason ?? 'no reason is known'}.`,
-      { ...(job !== null && { command: commandOf(job) }), runbook: 'JobFailed' },
+      { ...(job !== null && named(commandOf(job, shard))), runbook: 'JobFailed' },
     ],
     ...SIDES.map((side) => ofRefused(side, shard.clientErrors[side])),
-    ...shard.workloads.map(ofWorkload),
+    ...shard.workloads.map((each) => ofWorkload(each, frozen)),
     [
       mirror.lagMs > MAX_LAG_MS,
       'look',
@@ -193,34 +189,43 @@ function ofRefused(side: Side, errors: Readonly<Record<string, number>>): Check 
   ];
 }
 
-const ofNewErrors = ({ name, newErrors }: WorkloadSnapshot): Check => [
+const ofNewErrors = ({ name, stage, newErrors }: WorkloadSnapshot): Check => [
   sum(newErrors) > 0,
   'act',
   `Clients of ${name} get errors from the target that the source would not give: ${list(newErrors)}.`,
-  { command: `rollback ${name}`, runbook: 'ErrorsAfterCutover' },
+  { ...named(rollbackOf({ name, stage })), runbook: 'ErrorsAfterCutover' },
 ];
 
-const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [
+const ofWorkload = ({ name, stage, suspect }: WorkloadSnapshot, frozen: string | null): Check => [
   suspect !== null,
   'look',
   `Every key of ${name} is suspect: ${suspect ?? ''}.`,
   suspect === NOT_COPIED
-    ? { command: `backfill --workload ${name}`, runbook: 'week-1-shadow' }
+    ? { ...named(backfillOf({ name, stage, frozen })), runbook: 'week-1-shadow' }
     : { command: 'status --watch', runbook: 'SuspectsGrowing' },
 ];
 
 /** Back to the source where clients get the target's replies, else a look at the keys. */
-function afterMismatch(workloads: readonly WorkloadSnapshot[]): string {
+function afterMismatch({ workloads, frozen }: ShardSnapshot): NextCommand {
   const differing = workloads.filter(({ mismatches }) => mismatches > 0);
-  const live = differing.find(({ stage }) => stage === 'live' || stage === 'rampdown');
-  if (live !== undefined) return `rollback ${live.name}`;
-  return differing.length === 0 ? 'verify' : `verify --workload ${differing.map(({ name }) => name).join(' ')}`;
+  const [rollback] = differing.flatMap((each) => rollbackOf(each) ?? []);
+  return rollback ?? verifyOf((differing.length === 0 ? workloads : differing).map((each) => ({ ...each, frozen })));
 }
 
 /** What goes on with a job, or begins it again. */
-const commandOf = ({ kind, workloads, repair }: JobSnapshot): string =>
-  kind === 'restore'
-    ? 'accept --dry-run'
-    : `${kind}${workloads.length === 0 ? '' : ` --workload ${workloads.join(' ')}`}${kind === 'verify' && repair ? ' --repair' : ''}`;
+function commandOf({ kind, workloads, repair }: JobSnapshot, { workloads: all, frozen }: ShardSnapshot): NextCommand {
+  if (frozen !== null || kind === 'restore') return ACCEPT;
+  const wanted = all.filter(({ name }) => workloads.length === 0 || workloads.includes(name));
+  if (kind === 'verify')
+    return verifyOf(
+      wanted.map((each) => ({ ...each, frozen })),
+      repair,
+    );
+  const left = wanted.filter((each) => backfillOf({ ...each, frozen }) !== undefined);
+  return left.length === 0 ? undefined : `backfill --workload ${left.map(({ name }) => name).join(' ')}`;
+}
+
+/** Absent, and not undefined, where there is none. */
+const named = (command: NextCommand): { command?: string } => (command === undefined ? {} : { command });
 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

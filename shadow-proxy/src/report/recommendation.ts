@@ -6,25 +6,34 @@ import type { Advice, Recommendation, ShardFacts } from './facts.js';
 
 export function recommend(shards: readonly ShardFacts[]): Recommendation {
   const workloads = shards.flatMap(adviceOf);
+  const rest = shards.some(({ evidence }) => evidence.workloads.some(staysOnSource)) ? ` ${REST}` : '';
   const left = workloads.filter(({ answer }) => answer !== 'complete');
   const ready = left.filter(({ answer }) => answer === 'ready').length;
   if (workloads.length === 0) return { answer: 'not yet', summary: 'No workload was looked at.', workloads };
   if (left.length === 0)
-    return { answer: 'complete', summary: 'Every workload is complete: there is no next stage.', workloads };
-  const summary = `${ready} of ${count(left.length, 'workload')} ${ready === 1 ? 'is' : 'are'} ready for the next stage.`;
+    return { answer: 'complete', summary: `Every workload is complete: there is no next stage.${rest}`, workloads };
+  const summary = `${ready} of ${count(left.length, 'workload')} ${ready === 1 ? 'is' : 'are'} ready for the next stage.${rest}`;
   return { answer: ready === left.length ? 'ready' : 'not yet', summary, workloads };
 }
 
+/** Said where the plan leaves keys out. */
+const REST = 'Keys that no workload names (default) stay on the source.';
+
+/** The keys that no workload names, which nobody moves: no step of a week promotes them. */
+const staysOnSource = ({ workload, from }: NextStage): boolean => workload === 'default' && from.stage === 'off';
+
 const adviceOf = ({ shard, from, problem, evidence }: ShardFacts): Advice[] =>
-  evidence.workloads.map((outlook) => {
-    const { workload, to } = outlook;
-    if (to === null) return { shard, workload, next: null, answer: 'complete', because: [] };
-    const because = [
-      ...(from === 'state' ? [`no running proxy was asked: ${problem ?? 'the reason is not known'}`] : []),
-      ...closed(outlook),
-    ];
-    return { shard, workload, next: formatPoint(to), answer: because.length === 0 ? 'ready' : 'not yet', because };
-  });
+  evidence.workloads
+    .filter((outlook) => !staysOnSource(outlook))
+    .map((outlook) => {
+      const { workload, to } = outlook;
+      if (to === null) return { shard, workload, next: null, answer: 'complete', because: [] };
+      const because = [
+        ...(from === 'state' ? [`no running proxy was asked: ${problem ?? 'the reason is not known'}`] : []),
+        ...closed(outlook),
+      ];
+      return { shard, workload, next: formatPoint(to), answer: because.length === 0 ? 'ready' : 'not yet', because };
+    });
 
 function closed({ gates }: NextStage): string[] {
   if (gates.length === 0) return ['no gate was judged'];

@@ -8,6 +8,7 @@ import type { UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
 import { NOT_COPIED, sum } from '../telemetry/snapshot.js';
 import type { Stage } from '../route/stage.js';
 import { number } from '../text/figures.js';
+import { ACCEPT, backfillOf, drillOf, verifyOf } from './advice.js';
 import { says, unknown, type GateAnswer } from './gate-answer.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
@@ -232,30 +233,26 @@ const JUDGES: Readonly<
     );
   },
 
-  suspects: ({ workload, suspects, suspect, frozen }) => {
-    if (frozen !== null) return says(false, `repairs are frozen: ${frozen}`, 'accept --dry-run');
+  suspects: ({ workload: name, suspects, suspect, frozen }, _, { stage }) => {
+    if (frozen !== null) return says(false, `repairs are frozen: ${frozen}`, ACCEPT);
     if (suspect !== null)
       return says(
         false,
         `every key is a suspect: ${suspect}`,
-        suspect === NOT_COPIED ? `backfill --workload ${workload}` : undefined,
+        suspect === NOT_COPIED ? backfillOf({ name, stage, frozen }) : undefined,
       );
     return says(suspects === 0, `${number(suspects)} suspect ${suspects === 1 ? 'key' : 'keys'}`);
   },
 
-  verify: ({ workload, evidence: { verified }, gates: { maxVerifyHours } }, now) => {
-    const verify = `verify --workload ${workload}`;
-    if (verified === null) return unknown('its keys were never verified', verify);
+  verify: ({ workload: name, frozen, evidence: { verified }, gates: { maxVerifyHours } }, now, { stage }) => {
+    const verify = (repair: boolean): string | undefined => verifyOf([{ name, stage, frozen }], repair);
+    if (verified === null) return unknown('its keys were never verified', verify(false));
     if (verified.keys === 0)
       return unknown(`the verification of ${verified.endedAt} found no keys of this workload: nothing was compared`);
     const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
     const found = `${number(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${number(maxVerifyHours)} h), ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} inconclusive`;
     const equal = verified.differences === 0;
-    return says(
-      hours <= maxVerifyHours && equal && verified.failed + verified.unsure === 0,
-      found,
-      equal ? verify : `${verify} --repair`,
-    );
+    return says(hours <= maxVerifyHours && equal && verified.failed + verified.unsure === 0, found, verify(!equal));
   },
 
   latency: ({ latencies, gates: { maxP99Ratio } }) => judgeLatency(latencies, maxP99Ratio),
@@ -280,14 +277,17 @@ const JUDGES: Readonly<
     return says(blocking.length === 0, found.join('; '));
   },
 
-  bypass: ({ workload, bypassing, passed: { since, last }, gates: { minMinutes } }, now) => {
+  bypass: ({ workload: name, bypassing, passed, suspect, frozen, gates: { minMinutes } }, now, { stage }) => {
+    const { since, last } = passed;
     const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
-    if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
-      return says(
-        false,
-        `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} min ago; stop them, wait ${number(Math.max(1, minMinutes))} min, then repair what the target missed`,
-        `verify --repair --workload ${workload}`,
-      );
+    // A copy that is still to come takes these writes along: nothing is missed.
+    const copied = stage !== 'off' && suspect !== NOT_COPIED;
+    const wait = copied ? Math.max(1, minMinutes) : 1;
+    if (last !== null && minutes(last.at) < wait) {
+      const seen = `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} min ago; stop them, wait ${number(wait)} min`;
+      return copied
+        ? says(false, `${seen}, then repair what the target missed`, verifyOf([{ name, stage, frozen }], true))
+        : says(false, `${seen}; the backfill copies what they wrote`);
     }
     if (bypassing === null) return unknown('the source does not list its clients: allow CLIENT LIST to the kit’s user');
     return says(
@@ -321,14 +321,17 @@ const JUDGES: Readonly<
     return says(evicted === 0, `the target has evicted ${number(evicted)} keys since it started${kept}`);
   },
 
-  drill: ({ workload, evidence: { drill }, gates: { drill: needed } }) => {
+  drill: ({ workload: name, evidence: { drill }, gates: { drill: needed } }, _, { stage }) => {
     if (drill !== null)
       return says(
         true,
         `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`,
       );
     return needed
-      ? unknown('no rollback was rehearsed', `rollback ${workload} --drill`)
+      ? unknown(
+          `no rollback was rehearsed${stage === 'shadow' ? '' : ', and a drill is possible in shadow only'}`,
+          drillOf({ name, stage }),
+        )
       : says(true, 'not required by the plan');
   },
 

@@ -36,6 +36,7 @@ export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   askedAs: 'default',
   replicas: [],
   clock: { offsetMs: 1, errorMs: 1 },
+  scansWatched: 0,
   keySample: { keys: 100, largest: [], foreignTypes: new Map() },
   fieldTtls: 0,
   refusals: [],

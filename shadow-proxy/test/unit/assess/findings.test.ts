@@ -50,7 +50,6 @@ test('options that the target refuses: told by MONITOR, and only there', () => {
     judge([{ cpu: 0.9, calls, monitored: forms && { ms: 2_000, commands, forms: new Map(forms) } }]).findings;
   assert.deepEqual(weights(of(null), 'options'), ['note']);
   assert.match(of(null).find(({ about }) => about === 'options')!.what, /expire \(GT, LT, NX, XX\); set \(NX GET\)$/);
-  assert.match(of(null).find(({ about }) => about === 'replies')!.what, /acl getuser$/);
   assert.deepEqual(weights(of(null), 'commands'), []);
   const seen = of([
     ['expire NX', 3],
@@ -145,6 +144,7 @@ test('what has to be done first', () => {
           { host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' },
         ],
         users: 3,
+        scansWatched: 4,
         calls: new Map([
           ['scan', 1_200],
           ['swapdb', 3],
@@ -246,4 +246,24 @@ test('a module that a Redis 8 brings is no reason against it while nobody uses i
   assert.deepEqual(weights(judge([{ ...valkey, modules: ['lua', 'search'] }]).findings, 'modules'), ['no-go']);
   assert.deepEqual(weights(judge([{ cpu: 0.9, version: '6.0.16' }]).findings, 'version'), ['no-go']);
   assert.deepEqual(weights(judge([{ cpu: 0.9, version: '6.2.14' }]).findings, 'version'), []);
+});
+
+test('calls that the kit itself makes are no reason to change an application: SCAN, COMMAND INFO, ACL GETUSER', () => {
+  const calls = new Map([
+    ['scan', 12],
+    ['command|info', 3],
+    ['acl|getuser', 2],
+    ['get', 5],
+  ]);
+  const scans = (changes: Partial<InstanceFacts>): Finding | undefined =>
+    judge([{ cpu: 0.9, calls, ...changes }]).findings.find(({ about }) => about === 'keyspace-scans');
+  assert.deepEqual(
+    judge([{ cpu: 0.9, calls }])
+      .findings.filter(({ weight }) => weight === 'first')
+      .map(({ what }) => what),
+    [],
+  );
+  assert.match(scans({})!.what, /^SCAN was called 12 times; none while this ran: the kit itself sends SCAN/);
+  assert.equal(scans({ scansWatched: 1 })!.weight, 'first');
+  assert.equal(scans({ calls: new Map([['keys', 1]]) })!.weight, 'first');
 });

@@ -101,11 +101,16 @@ test('the status of a shard fits 80 columns, has a line for each workload, and s
     text,
     /default: every key is suspect: .*; next: npx --no-install shadow-compare backfill --workload default/,
   );
-  const reached = plain(renderShard(shardSnapshot({ workloads, frozen: 'lost keys' }), { plan: 'my plan.yaml' }));
-  assert.match(reached, /; next: npx --no-install shadow-compare backfill --workload default --plan 'my plan.yaml'\n?/);
+  const options = { plan: 'my plan.yaml' };
+  assert.match(
+    plain(renderShard(shardSnapshot({ workloads }), options)),
+    /; next: npx --no-install shadow-compare backfill --workload default --plan 'my plan.yaml'\n?/,
+  );
+  const reached = plain(renderShard(shardSnapshot({ workloads, frozen: 'lost keys' }), options));
+  assert.match(reached, /not copied yet$/m, 'while repairs are frozen, a backfill is refused');
   assert.match(
     reached.replace(/\s+/g, ' '),
-    /next: npx --no-install shadow-compare accept --plan 'my plan.yaml' lists the lost keys/,
+    /next: npx --no-install shadow-compare accept --dry-run --plan 'my plan.yaml' lists the lost keys;/,
   );
   const table = text.split('\n').filter((line) => !line.startsWith('default:'));
   assert.deepEqual(

@@ -92,7 +92,7 @@ test('each says what to run and which runbook to read', () => {
     first({ workloads: [workloadSnapshot({ suspect: NOT_COPIED })] }).command,
     'backfill --workload sessions',
   );
-  assert.deepEqual(first({ workloads: [workloadSnapshot({ newErrors: { lmpop: 3 } })] }), {
+  assert.deepEqual(first({ workloads: [workloadSnapshot({ stage: 'live', newErrors: { lmpop: 3 } })] }), {
     level: 'act',
     text: 'Clients of sessions get errors from the target that the source would not give: 3 lmpop.',
     command: 'rollback sessions',
@@ -150,4 +150,20 @@ test('what needs an operator has a runbook, and that runbook exists', () => {
     [],
     'whole sentences',
   );
+});
+
+test('no command is named that the proxy would refuse in this state', () => {
+  const commands = (change: Change): (string | undefined)[] => needs(change).map(({ command }) => command);
+  const off = { stage: 'off', mismatches: 2 } as const;
+  assert.deepEqual(commands({ mismatches: { value: 2 }, workloads: [workloadSnapshot(off)] }), [undefined]);
+  for (const stage of ['shadow', 'complete'] as const)
+    assert.deepEqual(commands({ workloads: [workloadSnapshot({ stage, newErrors: { lmpop: 3 } })] }), [undefined]);
+  const failed = jobSnapshot({ state: 'failed', kind: 'backfill', reason: 'no memory' });
+  assert.deepEqual(commands({ job: failed }), ['backfill --workload sessions']);
+  assert.deepEqual(commands({ job: failed, workloads: [workloadSnapshot({ stage: 'complete' })] }), [undefined]);
+  assert.deepEqual(commands({ job: failed, frozen: 'lost' }), ['accept --dry-run', 'accept --dry-run']);
+  assert.deepEqual(commands({ frozen: 'lost', workloads: [workloadSnapshot({ suspect: NOT_COPIED })] }), [
+    'accept --dry-run',
+    undefined,
+  ]);
 });

@@ -9,6 +9,7 @@ const LIVE = { stage: 'live', percent: 1 } as const;
 const next = (workload: string, answers: readonly Answer[] | null): NextStage =>
   ({
     workload,
+    from: { stage: 'shadow', percent: 100 },
     to: answers === null ? null : LIVE,
     gates:
       answers?.map((answer, i) => ({ name: i === 0 ? 'compared' : 'verify', answer, evidence: `seen ${i}` })) ?? [],
@@ -43,4 +44,26 @@ test('a workload that is complete has no next stage, and keeps no other from bei
   const { answer, summary, workloads } = recommend([shard([done, next('t', ['yes'])])]);
   assert.deepEqual([answer, summary], ['ready', '1 of 1 workload is ready for the next stage.']);
   assert.deepEqual([workloads[0]!.answer, workloads[0]!.next], ['complete', null]);
+});
+
+test('keys that no workload names are not counted while they stay on the source, and are once they are moved', () => {
+  const done = next('s', null);
+  const rest = (stage: 'off' | 'shadow'): NextStage => ({
+    ...next('default', ['no']),
+    from: { stage, percent: 100 },
+  });
+  const { answer, summary, workloads } = recommend([shard([done, rest('off')])]);
+  assert.deepEqual(
+    [answer, summary, workloads.length],
+    [
+      'complete',
+      'Every workload is complete: there is no next stage. Keys that no workload names (default) stay on the source.',
+      1,
+    ],
+  );
+  assert.match(
+    recommend([shard([next('t', ['yes']), rest('off')])]).summary,
+    /^1 of 1 workload is ready for the next stage\. Keys that no workload names/,
+  );
+  assert.deepEqual(recommend([shard([done, rest('shadow')])]).answer, 'not yet');
 });

@@ -358,7 +358,9 @@ test('a closed gate names the whole command that opens it; the drill comes after
     ['suspects', 'accept --dry-run', { frozen: 'lost' }],
     ['suspects', 'backfill --workload sessions', { suspect: 'keys from before the dual write are not copied yet' }],
     ['suspects', undefined, { suspects: 1 }],
-    ['bypass', 'verify --repair --workload sessions', { passed }],
+    ['bypass', 'verify --workload sessions --repair', { passed }],
+    ['bypass', undefined, { passed, frozen: 'lost' }],
+    ['verify', undefined, { frozen: 'lost' }, { verified: { ...verified, differences: 1 } }],
     ['drill', 'rollback sessions --drill', {}, { drill: null }],
     ['drill', undefined, { suspects: 1 }, { drill: null }],
   ];
@@ -410,4 +412,25 @@ test('no gate says N of M with an N above its M, however much there is', () => {
   const { compared, time } = judge({}, { compared: 4_493_000, minutes: 900 });
   assert.match(compared.evidence, /^4,493,000 pairs of replies, at least 100,000 needed/);
   assert.match(time.evidence, /^replies compared in 900 min, at least 60 needed/);
+});
+
+test('bypass: before the copy the gate asks for one minute without such writes, and for no repair', () => {
+  const OFF = { stage: 'off', percent: 100 } as const;
+  const DUALWRITE = { stage: 'dualwrite', percent: 100 } as const;
+  const bypass = (minutes: number, from: typeof OFF | typeof DUALWRITE, changes: Partial<GateFacts> = {}): Gate => {
+    const at = new Date(NOW.getTime() - minutes * 60_000).toISOString();
+    const passed = { since: null, last: { at, writes: { set: 1 } } };
+    const to = from === OFF ? DUALWRITE : SHADOW;
+    return judgeGates({ ...facts, passed, ...changes }, from, to, NOW).find(({ name }) => name === 'bypass')!;
+  };
+  const NOT_COPIED = 'keys from before the dual write are not copied yet';
+  for (const closed of [bypass(0, OFF), bypass(0, DUALWRITE, { suspect: NOT_COPIED })]) {
+    assert.deepEqual([closed.answer, closed.command], ['no', undefined]);
+    assert.match(closed.evidence, /stop them, wait 1 min; the backfill copies what they wrote$/);
+  }
+  assert.equal(bypass(1, OFF).answer, 'yes');
+  assert.equal(bypass(1, DUALWRITE, { suspect: NOT_COPIED }).answer, 'yes');
+  const copied = bypass(1, DUALWRITE);
+  assert.deepEqual([copied.answer, copied.command], ['no', 'verify --workload sessions --repair']);
+  assert.match(copied.evidence, /wait 60 min, then repair what the target missed$/);
 });
