@@ -77,7 +77,7 @@ export const STEPS: readonly Step[] = [
     name: 'target',
     title: 'random commands, and backfill, with it in the place of KeyDB',
     as: 'target',
-    env: ({ path }) => ({ TEST_TARGET: 'valkey', VALKEY_SERVER: path }),
+    env: ({ path }) => ({ KEYDB_SERVER: path }),
     tests: [
       [`${INTEGRATION}/random/trial.test.ts`, null],
       [`${INTEGRATION}/copy/backfill.test.ts`, null],

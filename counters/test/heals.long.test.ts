@@ -13,8 +13,8 @@ import {
   type RestartFrom,
   type Side,
 } from '../../shadow-proxy/src/local/active-pair.js';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { startProcess, until, type Process } from './support.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const LIMIT = 100;
 const WINDOW = { limit: LIMIT, windowMs: 1e12 };
@@ -25,7 +25,7 @@ const MIRRORED: Readonly<Record<string, Heal>> = { ...HEALS, 'asymmetric the oth
 
 for (const [name, heal] of Object.entries(MIRRORED)) {
   test(`${name}: nothing that was acknowledged is lost once every writer has written again`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+    if (!(await needs(t, 'keydb'))) return;
     await onPair({}, async (pair, regions) => {
       await count(regions, 50);
       await pair.settle();
@@ -40,7 +40,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
 for (const from of ['rdb', 'aof', 'empty'] as const satisfies readonly RestartFrom[]) {
   for (const linked of [true, false]) {
     test(`a node restarted from ${from} while ${linked ? 'linked' : 'cut off'} loses nothing of what living writers counted`, async (t) => {
-      if (!(await needsKeydb(t))) return;
+      if (!(await needs(t, 'keydb'))) return;
       await onPair({ appendonly: from === 'aof' }, async (pair, regions) => {
         await count(regions, 50);
         await pair.settle();
@@ -57,7 +57,7 @@ for (const from of ['rdb', 'aof', 'empty'] as const satisfies readonly RestartFr
 
 for (const [name, heal] of Object.entries(MIRRORED)) {
   test(`${name}: processes that count nothing more set it right by themselves, at both nodes`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+    if (!(await needs(t, 'keydb'))) return;
     await onPair({ repairMs: 300 }, async (pair, regions) => {
       await pair.cut();
       await count(regions, 400);
@@ -72,7 +72,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
 }
 
 test('what a node that restarted from its dump during a cut does not hand on is set right by itself', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   await onPair({ repairMs: 300 }, async (pair, regions) => {
     await count(regions, 50);
     await pair.settle();
@@ -87,7 +87,7 @@ test('what a node that restarted from its dump during a cut does not hand on is 
 });
 
 test('what regions admit while they cannot see each other is at most the limit each; whoever is told to deny admits nothing once it knows', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   await onPair({}, async (pair, regions) => {
     const take = async (side: Side, times: number, whenBlind: 'admit' | 'deny'): Promise<number> => {
       const limiter = regions[side][0].counters.fixedWindow('cut', { ...WINDOW, whenBlind });
@@ -113,7 +113,7 @@ test('what regions admit while they cannot see each other is at most the limit e
 });
 
 test('a reset takes off what it sees; what was counted behind the cut goes on counting', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   for (const heal of [HEALS.partial, HEALS.full, HEALS.asymmetric]) {
     await onPair({}, async (pair, regions) => {
       await count(regions, 10);
@@ -133,7 +133,7 @@ test('a reset takes off what it sees; what was counted behind the cut goes on co
 });
 
 test('a limiter whose server came back empty counts again what living processes admitted', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   await onPair({ repairMs: 300 }, async (pair, regions) => {
     for (const side of SIDES)
       for (const { counters } of regions[side]) await counters.slidingWindow('api', WINDOW).take('user', 25);
@@ -157,7 +157,7 @@ test('a limiter whose server came back empty counts again what living processes 
 });
 
 test('a process that ended during a cut keeps what it counted through partial and full heals', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   for (const heal of [HEALS.partial, HEALS.full]) {
     await onPair({}, async (pair, regions) => {
       await pair.cut();

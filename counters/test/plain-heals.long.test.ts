@@ -14,9 +14,9 @@ import {
   type RestartFrom,
   type Side,
 } from '../../shadow-proxy/src/local/active-pair.js';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import type { PlainCounters } from '../src/index.js';
 import { startProcess, until, type Process } from './support.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const GRACE_MS = 1000;
 const MIRRORED: Readonly<Record<string, Heal>> = { ...HEALS, 'asymmetric the other way': { a: 'full', b: 'partial' } };
@@ -91,7 +91,7 @@ const many = (plain: PlainCounters, name: string, times: number): Promise<unknow
 
 for (const [name, heal] of Object.entries(MIRRORED)) {
   test(`${name}: counts, ends and deletes of both sides hold`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+    if (!(await needs(t, 'keydb'))) return;
     await Regions.run(async (regions) => {
       const { pair, plain } = regions;
       await Promise.all(
@@ -117,7 +117,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
 }
 
 test('the next process of a region goes on with what the last one counted, in a cut as well', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   for (const heal of [HEALS.partial, HEALS.full]) {
     await Regions.run(async (regions) => {
       await Promise.all(SIDES.map((side) => many(regions.plain[side], 'n', 100)));
@@ -216,7 +216,7 @@ async function runHistory(steps: readonly Step[]): Promise<void> {
 const MINUTES = Number(process.env.RANDOM_MINUTES ?? 3);
 
 test(`random histories with ends and deletes for ${MINUTES} minutes`, async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   let runs = 0;
   const property = fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 25 }), async (steps) => {
     await runHistory(steps);

@@ -4,14 +4,12 @@
  */
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { history, Trial } from './random.js';
 
 const MINUTES = Number(process.env.RANDOM_MINUTES ?? 5);
 const SEED = process.env.RANDOM_SEED === undefined ? {} : { seed: Number(process.env.RANDOM_SEED) };
 
 test(`random histories for ${MINUTES} minutes`, async (t) => {
-  if (!(await needsKeydb(t))) return;
   let runs = 0;
   const property = fc.asyncProperty(history(40), async (steps) => {
     await Trial.run(steps);

@@ -19,7 +19,8 @@ import {
   UNIT_TEST_FILES,
   unitTests,
 } from './files.js';
-import { needsProgram, run } from './needs.js';
+import { run } from './run.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 /** Prometheus' folder as compose.yaml mounts it. */
 function asMounted(body: (folder: string) => void): void {
@@ -35,8 +36,8 @@ function asMounted(body: (folder: string) => void): void {
   }
 }
 
-test('Prometheus takes the configuration with its rules, targets and token, and refuses a rule that is wrong', (t) => {
-  if (!needsProgram(t, 'promtool', 'apt: prometheus')) return;
+test('Prometheus takes the configuration with its rules, targets and token, and refuses a rule that is wrong', async (t) => {
+  if (!(await needs(t, 'promtool'))) return;
   asMounted((folder) => {
     const { status, said } = run('promtool', 'check', 'config', join(folder, 'prometheus.yml'));
     assert.equal(status, 0, said);
@@ -49,8 +50,8 @@ test('Prometheus takes the configuration with its rules, targets and token, and 
   });
 });
 
-test('every alert fires when it should, with its sentence, and does not when it should not', (t) => {
-  if (!needsProgram(t, 'promtool', 'apt: prometheus')) return;
+test('every alert fires when it should, with its sentence, and does not when it should not', async (t) => {
+  if (!(await needs(t, 'promtool'))) return;
   const { status, said } = run('promtool', 'test', 'rules', ...UNIT_TEST_FILES);
   assert.equal(status, 0, said);
   assert.equal(said.match(/SUCCESS/g)?.length, UNIT_TEST_FILES.length, said);
@@ -97,8 +98,8 @@ test('what is recorded is named as Prometheus names it, and asked for by an aler
   }
 });
 
-test('Alertmanager takes the example', (t) => {
-  if (!needsProgram(t, 'amtool', 'apt: prometheus-alertmanager')) return;
+test('Alertmanager takes the example', async (t) => {
+  if (!(await needs(t, 'amtool'))) return;
   const { status, said } = run('amtool', 'check-config', join(PROMETHEUS, 'alertmanager.example.yml'));
   assert.equal(status, 0, said);
 });

@@ -7,13 +7,13 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { stringify } from 'yaml';
-import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { METRICS } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { withUnit } from '../preview/units.js';
 import { filledIn, panelsOf, queriesOf } from '../rig/ask.js';
 import { knownNames } from '../rig/exporters.js';
 import { DASHBOARDS, dashboardFiles, GRAFANA } from '../src/all.js';
 import { metricsIn } from './promql.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const run = promisify(execFile);
 
@@ -39,11 +39,7 @@ describe('the dashboards', () => {
   });
 
   test('ask what Prometheus can parse', async (t) => {
-    if (onPath('promtool') === null) {
-      const reason = 'NOT PARSED: the expressions of the dashboards need promtool (apt-get install prometheus)';
-      process.stderr.write(`${reason}\n`);
-      return t.skip(reason);
-    }
+    if (!(await needs(t, 'promtool'))) return;
     const directory = await mkdtemp(join(tmpdir(), 'dashboards-'));
     t.after(() => rm(directory, { recursive: true }));
     const rules = all.map(({ expr }, at) => ({

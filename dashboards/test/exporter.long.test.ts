@@ -7,15 +7,14 @@ import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import getPort from 'get-port';
 import { startKeydb, startRedis } from '../../shadow-proxy/src/local/servers.js';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { until } from '../../shadow-proxy/test/support/shard.js';
 import { rules } from './files.js';
-import { needsProgram } from './needs.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const EXPORTER = 'prometheus-redis-exporter';
 
 test('every metric of redis_exporter in a rule is told of Redis, of KeyDB, and of a replica', async (t) => {
-  if (!needsProgram(t, EXPORTER, `apt: ${EXPORTER}`) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, EXPORTER, 'keydb'))) return;
   const named = new Set(
     rules().flatMap(({ expr }) => [...expr.matchAll(/(?<![\w:])redis_[a-z_]+/g)].map(([name]) => name)),
   );

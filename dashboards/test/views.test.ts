@@ -11,7 +11,6 @@ import { startOtel } from '../../shadow-proxy/src/otel/otel.js';
 import type { Scrape } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { startReceiver } from '../../shadow-proxy/test/support/notices.js';
 import { withRig, type Rig } from '../../shadow-proxy/test/support/rig.js';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { until } from '../../shadow-proxy/test/support/shard.js';
 import { named, tagOf } from '../src/datadog/names.js';
 import { ROOT } from './files.js';
@@ -117,7 +116,6 @@ async function datadogView(t: TestContext, url: string): Promise<View | null> {
 }
 
 test('/metrics, OTLP and Datadog show the same migration in the same numbers', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' }, alike: true, name: 'cache-0' }, async (rig) => {
     await migrate(rig);
     const { shard } = rig.shard;

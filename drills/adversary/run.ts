@@ -13,7 +13,7 @@ import type { Side } from '../../shadow-proxy/src/route/stage.js';
 import { loadLibrary } from '../../shadow-proxy/test/integration/random/commands/functions.js';
 import { compareKeyspaces } from '../../shadow-proxy/test/integration/random/comparer.js';
 import { APP_USER } from '../../shadow-proxy/test/integration/random/driver.js';
-import { startTargetKeydb } from '../../shadow-proxy/test/support/servers.js';
+import { startTestTarget } from '../../shadow-proxy/test/support/servers.js';
 import { Client, NARROW_USER, type Counted, type Watcher } from './client.js';
 import { COUNTERS } from './generate.js';
 import { WORKLOADS, type Act, type Fault, type Program, type WorkloadName } from './program.js';
@@ -64,7 +64,7 @@ export class Arena {
     const options: ServerOptions = { config: { user: [APP_USER.acl, NARROW_USER.acl] } };
     const source = await startRedis(options);
     try {
-      return new Arena(source, await startTargetKeydb(options));
+      return new Arena(source, await startTestTarget(options));
     } catch (error) {
       await source.stop();
       throw error;

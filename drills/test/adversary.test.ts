@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { findKeydb } from '../../shadow-proxy/src/local/program.js';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { generate } from '../adversary/generate.js';
 import { argumentAt, EPOCH_MS, type Act, type Program } from '../adversary/program.js';
 import { Arena, runProgram } from '../adversary/run.js';
 import { shrink } from '../adversary/shrink.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 // This file runs from dist/; the programs are not compiled.
 const KEPT = fileURLToPath(new URL('../../../drills/adversary/kept', import.meta.url));
@@ -92,7 +92,7 @@ describe('the proxy, between a real Redis and a real KeyDB', () => {
 
   for (const file of readdirSync(KEPT).filter((name) => name.endsWith('.json'))) {
     test(`holds in ${file}, which once found something`, async (t) => {
-      if (!(await needsKeydb(t))) return;
+      if (!(await needs(t, 'keydb'))) return;
       const outcome = await runProgram(arena!, JSON.parse(readFileSync(join(KEPT, file), 'utf8')) as Program);
       assert.deepEqual(outcome.findings, []);
       assert.ok(outcome.operations > 0, 'commands were answered');

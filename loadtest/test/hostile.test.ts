@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { ATTACKS } from '../proxy/hostile/attacks.js';
 import { runBattery } from '../proxy/hostile/battery.js';
 import { asLine, failuresOf } from '../proxy/hostile/report.js';
 import { judge, type Finding, type Tolerance } from '../proxy/hostile/verdict.js';
 import { DEFAULT_PROXY_COMMAND } from '../rig/proxy.js';
 import { Rig } from '../rig/rig.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const MIB = 2 ** 20;
 const TOTAL_CLIENT_BYTES = 64 * MIB;
@@ -24,7 +24,7 @@ const WORST = [
 ];
 
 test('beside hostile clients the others are answered in time, nobody is disconnected, and memory is bounded', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   const rig = new Rig();
   try {
     const findings = await runBattery(rig, {

@@ -8,17 +8,17 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { needsKeydb, withServers } from '../../shadow-proxy/test/support/servers.js';
+import { withServers } from '../../shadow-proxy/test/support/servers.js';
 import { merge } from '../figures/histogram.js';
 import { readResults } from '../figures/results.js';
 import { profileNames } from '../workload/load.js';
 import { loadtest, measured, newFolder, withClient } from './cli.js';
-import { needsMemtier } from './needs.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const SHORT = ['--rounds', '1', '--seconds', '1', '--warm-up', '0'];
 
 test('every profile runs against Redis, KeyDB and the proxy, and all counters add up on both servers', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   for (const profile of profileNames()) {
     const { code, results, stderr } = await measured([
       '--profile',
@@ -44,7 +44,7 @@ test('every profile runs against Redis, KeyDB and the proxy, and all counters ad
 });
 
 test('a sweep measures every KeyDB at every point', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   const { code, results, stdout } = await measured([
     '--profile',
     'flags',
@@ -85,7 +85,7 @@ test('redis-benchmark measures the one command that the profile names, and its i
 });
 
 test('two load hosts with one timetable become one report', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   await withServers(async ({ source, target }) => {
     const at = new Date(Date.now() + 15_000).toISOString();
     const args = [
@@ -125,7 +125,7 @@ test('two load hosts with one timetable become one report', async (t) => {
 });
 
 test('a run that is interrupted removes its keys, and says that it was interrupted', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   await withServers(async ({ source }) => {
     const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
     const child = spawn(
@@ -157,7 +157,7 @@ test('a run that is interrupted removes its keys, and says that it was interrupt
 });
 
 test('what a killed run left is removed by clean, and nothing else', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   await withServers(async ({ source }) => {
     await withClient(source.port, async (client) => {
       for (const key of ['x:source:1', 'x:source:20000', 'x:source:20001', 'x:1']) await client.set(key, 'v');
@@ -179,7 +179,7 @@ test('what a killed run left is removed by clean, and nothing else', async (t) =
 });
 
 test('a plan names the servers, with their password', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   const config = { requirepass: 'secret' };
   await withServers(
     async ({ source, target }) => {

@@ -4,12 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { stringify } from 'yaml';
-import { needsKeydb, withServers } from '../../shadow-proxy/test/support/servers.js';
+import { withServers } from '../../shadow-proxy/test/support/servers.js';
 import { refuseExpiring } from '../rounds/run.js';
 import { refuseUnconfirmed } from '../sides/given.js';
 import { loadProfile } from '../workload/load.js';
 import { loadtest, measured, newFolder, withClient } from './cli.js';
-import { needsMemtier } from './needs.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 /** All that the kit's rate-limits has, and a hash and a sorted set, with few keys. */
 function smallProfile(): string {
@@ -30,7 +30,7 @@ function smallProfile(): string {
 }
 
 test('given servers are measured in turns, every increment is found, and afterwards they hold what they held before', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   await withServers(async ({ source, target }) => {
     const keys = (port: number): Promise<string[]> => withClient(port, (client) => client.keys('*'));
     for (const { port } of [source, target])

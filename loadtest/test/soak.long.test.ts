@@ -1,10 +1,9 @@
 /** A restart in the middle of a load: who notices, and is every acknowledged increment still there? */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { tallyHolds } from '../figures/results.js';
 import { measured } from './cli.js';
-import { needsMemtier } from './needs.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const soak = (against: string, restart: string) =>
   measured([
@@ -24,7 +23,7 @@ const soak = (against: string, restart: string) =>
   ]);
 
 test('behind the proxy no client notices a restart of the target, and it misses nothing afterwards', async (t) => {
-  if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+  if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
   const { code, results, stderr } = await soak('proxy', 'target');
   assert.equal(code, 0, stderr);
   assert.deepEqual(results.soak!.interrupted, []);
@@ -42,7 +41,7 @@ for (const [against, restart] of [
   ['proxy', 'source'],
 ]) {
   test(`a restart of the ${restart} interrupts the load on the ${against}, and what was acknowledged is there`, async (t) => {
-    if (!needsMemtier(t) || !(await needsKeydb(t))) return;
+    if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
     const { results, stderr } = await soak(against, restart);
     assert.ok(results.soak!.interrupted.length > 0, stderr);
     assert.ok(results.soak!.away !== null);

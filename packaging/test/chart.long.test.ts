@@ -9,10 +9,10 @@ import { parseAllDocuments } from 'yaml';
 import { run } from '../../rehearsal/run.js';
 import { Program } from '../../shadow-proxy/test/integration/cli/process.js';
 import { scratch } from '../../shadow-proxy/test/support/plans.js';
-import { needsKeydb, withServers } from '../../shadow-proxy/test/support/servers.js';
+import { withServers } from '../../shadow-proxy/test/support/servers.js';
 import { until } from '../../shadow-proxy/test/support/shard.js';
 import { ROOT } from '../npm/pack.js';
-import { toolAt, without } from './tools.js';
+import { missing, toolAt } from '../../shadow-proxy/test/support/needs.js';
 
 interface Rendered {
   readonly kind: string;
@@ -33,9 +33,8 @@ interface Rendered {
 
 test(
   'the pods of a shard: one serves and is ready, the other takes over its stages when it is stopped',
-  { skip: without('helm') },
+  { skip: await missing('helm') },
   async (t) => {
-    if (!(await needsKeydb(t))) return;
     const values = join(ROOT, 'packaging/test/chart/one-shard.values.yaml');
     const { stdout } = await run([
       toolAt('helm')!,

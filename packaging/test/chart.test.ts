@@ -14,7 +14,7 @@ import { scratch } from '../../shadow-proxy/test/support/plans.js';
 import { makeCertificates } from '../../shadow-proxy/test/support/servers.js';
 import { valuesSchema } from '../chart/schema.js';
 import { ROOT } from '../npm/pack.js';
-import { SCHEMAS, toolAt, without } from './tools.js';
+import { SCHEMAS, missing, toolAt } from '../../shadow-proxy/test/support/needs.js';
 
 const CHART = join(ROOT, 'charts/shadow-proxy');
 const HERE = join(ROOT, 'packaging/test/chart');
@@ -84,7 +84,7 @@ describe("the chart's values", () => {
   });
 });
 
-describe('the chart', { skip: without('helm') }, () => {
+describe('the chart', { skip: await missing('helm') }, async () => {
   const helm = async (command: string, name: Case, ...more: string[]): Promise<string> => {
     const release = command === 'template' ? ['shadow-proxy'] : [];
     const values = join(HERE, `${name}.values.yaml`);
@@ -118,7 +118,7 @@ describe('the chart', { skip: without('helm') }, () => {
     );
   });
 
-  test('renders what Kubernetes takes', { skip: without('kubeconform', 'schemas') }, async () => {
+  test('renders what Kubernetes takes', { skip: await missing('kubeconform', 'kubernetes-schemas') }, async () => {
     const rendered = (await Promise.all(CASES.map((name) => helm('template', name)))).join('---\n');
     const wrong =
       'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: { name: wrong }\nspec: { available: 1 }\n';

@@ -13,14 +13,17 @@ import { Redis } from 'ioredis';
 import { run } from '../../rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
 import { ROOT } from '../npm/pack.js';
-import { lacks, makeDebian } from './debian.js';
+import { makeDebian } from './debian.js';
 import { Host } from './host.js';
+import { missing } from '../../shadow-proxy/test/support/needs.js';
 
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', NODE_ENV: 'production' };
 const PLAN = 'etc/redis-to-keydb/migration.yaml';
 const UNIT = 'shadow-proxy.service';
 
-describe('the Debian package', { skip: lacks('debootstrap', 'dpkg-deb', 'systemd-nspawn', 'nsenter') }, () => {
+const skip = await missing('linux', 'root', 'debootstrap', 'dpkg-deb', 'systemd-nspawn', 'nsenter');
+
+describe('the Debian package', { skip }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'deb-'));
   const root = join(folder, 'root');
   const inRoot = async (...command: string[]): Promise<string> =>

@@ -1,20 +1,11 @@
 /** A Debian in a folder, with this Node: what the image is built on, and the package is installed in. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { run } from '../../rehearsal/run.js';
 
 const MIRROR = process.env.DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
 /** Of a Debian, too. */
 export const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
-
-/** @returns why a test that needs root and these programs is skipped; false where it can run */
-export function lacks(...programs: readonly string[]): string | false {
-  if (process.platform !== 'linux') return `NOT TESTED: needs Linux, and this is ${process.platform}`;
-  if (process.getuid?.() !== 0) return 'NOT TESTED: needs root';
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const missing = programs.filter((program) => !folders.some((folder) => existsSync(join(folder, program))));
-  return missing.length > 0 && `NOT TESTED: no ${missing.join(', ')} on this machine`;
-}
 
 /** Makes a bare one in a minute, with the network. It trusts the certificates that this machine trusts. */
 export async function debootstrap(root: string, suite: string, packages: readonly string[]): Promise<void> {

@@ -15,7 +15,8 @@ import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { run } from '../../rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
-import { addNpm, lacks, makeDebian } from './debian.js';
+import { addNpm, makeDebian } from './debian.js';
+import { missing } from '../../shadow-proxy/test/support/needs.js';
 
 /** Of the repository; this file runs in `dist/packaging/test`. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -30,7 +31,7 @@ interface Configured {
   readonly Healthcheck: { readonly Test: readonly string[] };
 }
 
-describe('the image', { skip: lacks('buildah', 'debootstrap', 'unshare') }, () => {
+describe('the image', { skip: await missing('linux', 'root', 'buildah', 'debootstrap', 'unshare') }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'image-'));
   const store = ['--storage-driver', 'vfs', '--root', join(folder, 'store'), '--runroot', join(folder, 'run')];
   const buildah = async (...args: string[]): Promise<string> =>

@@ -8,7 +8,7 @@ import { run } from '../../rehearsal/run.js';
 import { ROOT } from '../npm/pack.js';
 import { released } from '../release/changelog.js';
 import { problemsOf, readRelease, type Release } from '../release/check.js';
-import { toolAt, without } from './tools.js';
+import { missing, toolAt } from '../../shadow-proxy/test/support/needs.js';
 
 const GOOD: Release = {
   kit: { version: '1.2.3', repository: 'https://example.com' },
@@ -95,7 +95,7 @@ test('nothing is published before the check and the tests', () => {
     for (const first of ['check', 'test']) assert.ok(before(job).includes(first), `${job} needs ${first}`);
 });
 
-test('the workflows are right', { skip: without('actionlint') }, async () => {
+test('the workflows are right', { skip: await missing('actionlint') }, async () => {
   // The same on every machine, whatever else it has.
   await run([toolAt('actionlint')!, '-no-color', '-shellcheck=', '-pyflakes='], { cwd: ROOT });
 });

@@ -7,6 +7,7 @@ import { before, describe, test, type TestContext } from 'node:test';
 import { Environment, type Variables } from './changes/environment.js';
 import { TERRAFORM } from './files.js';
 import { onPath, run, type Program } from './program.js';
+import { lacking, missing } from '../../shadow-proxy/test/support/needs.js';
 
 /** As AWS would draw it. */
 const PLANTED = 'planted-in-the-state-5d1f';
@@ -43,75 +44,71 @@ function overridden(t: TestContext): string {
   return copy;
 }
 
-describe(
-  'passwords and the state',
-  { skip: program === null && 'no terraform and no tofu on the PATH; npm run test:terraform fetches one' },
-  () => {
-    let writeOnly = false;
-    before(async () => (writeOnly = await knowsWriteOnly()));
+describe('passwords and the state', { skip: await missing('terraform') }, () => {
+  let writeOnly = false;
+  before(async () => (writeOnly = await knowsWriteOnly()));
 
-    for (const store of ['secretsmanager', 'ssm']) {
-      test(`${store}: a password is sent to AWS, and is in no plan and no state`, async (t) => {
-        if (!writeOnly) return t.skip('write-only arguments need Terraform or OpenTofu 1.11');
-        const secrets = await open(t);
-        const first = { ...PREFIX, ...accepted('1'), store };
-        const plan = await secrets.planText(first);
-        await secrets.apply(first);
-        const [{ value }, ...more] = secrets.cloud.sent;
-        assert.match(String(value), /^[0-9a-f]{64}$/);
-        assert.deepEqual(more, []);
-        for (const text of [plan, secrets.stateText(), await secrets.planText(first)]) {
-          assert.ok(!text.includes(String(value)));
-          assert.ok(text.includes('keydb-app/1'), 'the text is that of the secrets');
-        }
-        assert.deepEqual(await secrets.plan(first), [], 'nothing is drawn anew');
-      });
-
-      test(`${store}: a second generation is another password, and leaves the first as it is`, async (t) => {
-        if (!writeOnly) return t.skip('write-only arguments need Terraform or OpenTofu 1.11');
-        const secrets = await open(t);
-        await secrets.apply({ ...PREFIX, ...accepted('1'), store });
-        const changes = await secrets.plan({ ...PREFIX, ...accepted('1', '2'), store });
-        assert.ok(Array.isArray(changes) && changes.length > 0);
-        assert.deepEqual(
-          changes.filter(({ address, action }) => action !== 'create' || !address.includes('keydb-app/2')),
-          [],
-        );
-        await secrets.apply({ ...PREFIX, ...accepted('1', '2'), store });
-        const [one, two, ...more] = secrets.cloud.sent.map(({ value }) => String(value));
-        assert.notEqual(one, two);
-        assert.deepEqual(more, []);
-        assert.ok(![one, two].some((value) => secrets.stateText().includes(value)));
-      });
-
-      test(`${store}: a password of in_state is in the state, and its next generation is not`, async (t) => {
-        if (!writeOnly) return t.skip('write-only arguments need Terraform or OpenTofu 1.11');
-        const secrets = await open(t);
-        await secrets.apply({ ...PREFIX, ...accepted('1'), store, in_state: ['all'] });
-        assert.ok(secrets.stateText().includes(PLANTED));
-        assert.deepEqual(secrets.cloud.sent, []);
-        const rotated = { ...PREFIX, ...accepted('1', '2'), store, in_state: ['keydb-app/1'] };
-        await secrets.apply(rotated);
-        assert.ok(secrets.stateText().includes(PLANTED), 'the first generation stays as it is');
-        await secrets.apply({ ...PREFIX, ...accepted('2'), store });
-        assert.ok(!secrets.stateText().includes(PLANTED), 'it goes with the first generation');
-        assert.equal(secrets.cloud.sent.length, 1);
-      });
-
-      test(`${store}: with the file for older versions, all passwords are in the state`, async (t) => {
-        const secrets = await open(t, overridden(t));
-        await secrets.apply({ ...PREFIX, ...accepted('1'), store });
-        assert.ok(secrets.stateText().includes(PLANTED));
-        assert.deepEqual(secrets.cloud.sent, []);
-        assert.deepEqual(await secrets.plan({ ...PREFIX, ...accepted('1'), store }), [], 'nothing is drawn anew');
-      });
-    }
-
-    test('a Terraform without write-only arguments is refused, and the message says which has them', async (t) => {
-      if (writeOnly) return t.skip('this one has them');
+  for (const store of ['secretsmanager', 'ssm']) {
+    test(`${store}: a password is sent to AWS, and is in no plan and no state`, async (t) => {
+      if (!writeOnly) return t.skip(lacking('write-only-arguments'));
       const secrets = await open(t);
-      const refusal = await secrets.plan({ ...PREFIX, ...accepted('1') });
-      assert.match(String(refusal), /only supported in Terraform 1\.11 and later/);
+      const first = { ...PREFIX, ...accepted('1'), store };
+      const plan = await secrets.planText(first);
+      await secrets.apply(first);
+      const [{ value }, ...more] = secrets.cloud.sent;
+      assert.match(String(value), /^[0-9a-f]{64}$/);
+      assert.deepEqual(more, []);
+      for (const text of [plan, secrets.stateText(), await secrets.planText(first)]) {
+        assert.ok(!text.includes(String(value)));
+        assert.ok(text.includes('keydb-app/1'), 'the text is that of the secrets');
+      }
+      assert.deepEqual(await secrets.plan(first), [], 'nothing is drawn anew');
     });
-  },
-);
+
+    test(`${store}: a second generation is another password, and leaves the first as it is`, async (t) => {
+      if (!writeOnly) return t.skip(lacking('write-only-arguments'));
+      const secrets = await open(t);
+      await secrets.apply({ ...PREFIX, ...accepted('1'), store });
+      const changes = await secrets.plan({ ...PREFIX, ...accepted('1', '2'), store });
+      assert.ok(Array.isArray(changes) && changes.length > 0);
+      assert.deepEqual(
+        changes.filter(({ address, action }) => action !== 'create' || !address.includes('keydb-app/2')),
+        [],
+      );
+      await secrets.apply({ ...PREFIX, ...accepted('1', '2'), store });
+      const [one, two, ...more] = secrets.cloud.sent.map(({ value }) => String(value));
+      assert.notEqual(one, two);
+      assert.deepEqual(more, []);
+      assert.ok(![one, two].some((value) => secrets.stateText().includes(value)));
+    });
+
+    test(`${store}: a password of in_state is in the state, and its next generation is not`, async (t) => {
+      if (!writeOnly) return t.skip(lacking('write-only-arguments'));
+      const secrets = await open(t);
+      await secrets.apply({ ...PREFIX, ...accepted('1'), store, in_state: ['all'] });
+      assert.ok(secrets.stateText().includes(PLANTED));
+      assert.deepEqual(secrets.cloud.sent, []);
+      const rotated = { ...PREFIX, ...accepted('1', '2'), store, in_state: ['keydb-app/1'] };
+      await secrets.apply(rotated);
+      assert.ok(secrets.stateText().includes(PLANTED), 'the first generation stays as it is');
+      await secrets.apply({ ...PREFIX, ...accepted('2'), store });
+      assert.ok(!secrets.stateText().includes(PLANTED), 'it goes with the first generation');
+      assert.equal(secrets.cloud.sent.length, 1);
+    });
+
+    test(`${store}: with the file for older versions, all passwords are in the state`, async (t) => {
+      const secrets = await open(t, overridden(t));
+      await secrets.apply({ ...PREFIX, ...accepted('1'), store });
+      assert.ok(secrets.stateText().includes(PLANTED));
+      assert.deepEqual(secrets.cloud.sent, []);
+      assert.deepEqual(await secrets.plan({ ...PREFIX, ...accepted('1'), store }), [], 'nothing is drawn anew');
+    });
+  }
+
+  test('a Terraform without write-only arguments is refused, and the message says which has them', async (t) => {
+    if (writeOnly) return t.skip('this one has them');
+    const secrets = await open(t);
+    const refusal = await secrets.plan({ ...PREFIX, ...accepted('1') });
+    assert.match(String(refusal), /only supported in Terraform 1\.11 and later/);
+  });
+});

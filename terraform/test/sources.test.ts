@@ -16,6 +16,7 @@ import { FORCE_NEW_FILE, SCHEMA_FILE, TERRAFORM, terraformFiles } from './files.
 import { guardsOf, runsOf } from './guards.js';
 import { onPath, run, type Program } from './program.js';
 import { Workspace } from './workspace.js';
+import { missing } from '../../shadow-proxy/test/support/needs.js';
 
 interface Part {
   readonly file: string;
@@ -152,51 +153,47 @@ test('the README says of each variable of environments/aws what its change repla
 
 const program = process.env.TERRAFORM ?? onPath('terraform') ?? onPath('tofu');
 
-describe(
-  'terraform',
-  { skip: program === null && 'no terraform and no tofu on the PATH; npm run test:terraform fetches one' },
-  () => {
-    const terraform: Program = [program!];
+describe('terraform', { skip: await missing('terraform') }, () => {
+  const terraform: Program = [program!];
 
-    test('every file is formatted', async () => {
-      const { code, output } = await run(terraform, ['fmt', '-check', '-recursive', '-diff', TERRAFORM]);
+  test('every file is formatted', async () => {
+    const { code, output } = await run(terraform, ['fmt', '-check', '-recursive', '-diff', TERRAFORM]);
+    assert.equal(code, 0, output);
+  });
+
+  test('the whole composition is valid by the schema', async (t) => {
+    const provider = await serveSchema();
+    t.after(() => provider.stop());
+    const workspace = new Workspace(t, terraform, join(TERRAFORM, 'environments', 'aws'), provider.env);
+    for (const step of [() => workspace.init(), () => workspace.run('validate', '-no-color')]) {
+      const { code, output } = await step();
       assert.equal(code, 0, output);
-    });
+    }
+  });
 
-    test('the whole composition is valid by the schema', async (t) => {
-      const provider = await serveSchema();
-      t.after(() => provider.stop());
-      const workspace = new Workspace(t, terraform, join(TERRAFORM, 'environments', 'aws'), provider.env);
-      for (const step of [() => workspace.init(), () => workspace.run('validate', '-no-color')]) {
-        const { code, output } = await step();
-        assert.equal(code, 0, output);
-      }
-    });
-
-    test('and by it a typo, a wrong type and an unknown block are found', async (t) => {
-      const directory = mkdtempSync(join(tmpdir(), 'terraform-typo-'));
-      t.after(() => rm(directory, { recursive: true, force: true }));
-      const provider = await serveSchema();
-      t.after(() => provider.stop());
-      const workspace = new Workspace(t, terraform, directory, provider.env);
-      const lines = [
-        'terraform {\n  required_providers {\n    aws = { source = "hashicorp/aws" }\n  }\n}',
-        'resource "aws_ebs_volume" "a" {\n  availability_zone = "a"\n  sizes = 1\n}',
-        'resource "aws_ebs_volume" "b" {\n  availability_zone = "a"\n  size = "large"\n}',
-        'resource "aws_ebs_volume" "c" {\n  availability_zone = "a"\n  disk {}\n}',
-        'resource "aws_ebs_volume" "d" {}',
-      ];
-      writeFileSync(join(directory, 'main.tf'), lines.join('\n'));
-      assert.equal((await workspace.init()).code, 0);
-      const { code, output } = await workspace.run('validate', '-no-color');
-      assert.equal(code, 1);
-      for (const said of [
-        'An argument named "sizes" is not expected here',
-        'Inappropriate value for attribute "size"',
-        'Blocks of type "disk" are not expected here',
-        'The argument "availability_zone" is required',
-      ])
-        assert.match(output, new RegExp(said));
-    });
-  },
-);
+  test('and by it a typo, a wrong type and an unknown block are found', async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'terraform-typo-'));
+    t.after(() => rm(directory, { recursive: true, force: true }));
+    const provider = await serveSchema();
+    t.after(() => provider.stop());
+    const workspace = new Workspace(t, terraform, directory, provider.env);
+    const lines = [
+      'terraform {\n  required_providers {\n    aws = { source = "hashicorp/aws" }\n  }\n}',
+      'resource "aws_ebs_volume" "a" {\n  availability_zone = "a"\n  sizes = 1\n}',
+      'resource "aws_ebs_volume" "b" {\n  availability_zone = "a"\n  size = "large"\n}',
+      'resource "aws_ebs_volume" "c" {\n  availability_zone = "a"\n  disk {}\n}',
+      'resource "aws_ebs_volume" "d" {}',
+    ];
+    writeFileSync(join(directory, 'main.tf'), lines.join('\n'));
+    assert.equal((await workspace.init()).code, 0);
+    const { code, output } = await workspace.run('validate', '-no-color');
+    assert.equal(code, 1);
+    for (const said of [
+      'An argument named "sizes" is not expected here',
+      'Inappropriate value for attribute "size"',
+      'Blocks of type "disk" are not expected here',
+      'The argument "availability_zone" is required',
+    ])
+      assert.match(output, new RegExp(said));
+  });
+});

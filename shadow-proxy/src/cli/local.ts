@@ -287,7 +287,7 @@ async function startServers({ redisPort, keydbPort }: UpOptions): Promise<Sides>
 
 async function startClusters({ redisPort, keydbPort }: UpOptions): Promise<Sides> {
   const source = await startCluster({ program: 'redis', masters: MASTERS, port: redisPort });
-  const target = await startCluster({ program: 'keydb', masters: MASTERS, port: keydbPort });
+  const target = await startCluster({ program: 'target', masters: MASTERS, port: keydbPort });
   const cluster = { source: `redis://${source.seeds}`, target: `redis://${target.seeds}` };
   return [
     [source.masters[0], target.masters[0]],

@@ -7,14 +7,24 @@ import { FrameScanner } from '../resp/scan.js';
 import { SLOTS } from '../route/slot.js';
 import type { SlotRange } from '../route/owner.js';
 import { connectTo, type Endpoint } from './ping.js';
-import { startKeydb, startRedis, type LocalServer, type ServerConfig, type ServerOptions } from './servers.js';
+import {
+  startKeydb,
+  startRedis,
+  startTarget,
+  type LocalServer,
+  type ServerConfig,
+  type ServerOptions,
+} from './servers.js';
 
 const READY_MS = 20_000;
 /** How long a node may be silent before the others call it failed, in ms: a failover begins then. */
 const NODE_TIMEOUT_MS = 1_500;
 
+const START = { redis: startRedis, keydb: startKeydb, target: startTarget };
+
 export interface ClusterOptions {
-  readonly program: 'redis' | 'keydb';
+  /** `target` is KeyDB, or what stands in for it. */
+  readonly program: 'redis' | 'keydb' | 'target';
   /** 1 to 16. A failover needs a majority of at least 3. */
   readonly masters: number;
   /** Replicas of each master. */
@@ -46,7 +56,7 @@ export const equalRanges = (parts: number): SlotRange[][] =>
 /** Resolves when every node sees all slots served. @throws {ServerMissing} {ServerFailed} {Error} */
 export async function startCluster(options: ClusterOptions): Promise<LocalCluster> {
   const { program, masters: count, replicas = 0, ranges = equalRanges(count), tls } = options;
-  const start = program === 'redis' ? startRedis : startKeydb;
+  const start = START[program];
   const config = {
     'cluster-enabled': 'yes',
     'cluster-config-file': 'nodes.conf',

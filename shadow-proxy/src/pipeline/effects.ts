@@ -115,11 +115,11 @@ export class Effects {
     return this.between[lane!.server.side];
   }
 
-  /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
+  /** @param form what the authority's reply shows that servers before 7.0 do not support; null where that is nothing */
   noteReply(form: string | null, { counters }: Workload): void {
     const { source, target } = this.order.servers;
-    if (form !== null && source.isKeydb !== target.isKeydb)
-      countUnsupported(counters, form, source.isKeydb ? 'source' : 'target', false);
+    if (form !== null && source.isBefore70 !== target.isBefore70)
+      countUnsupported(counters, form, source.isBefore70 ? 'source' : 'target', false);
   }
 
   /** Sends the mirror the effect of an operation whose `reply` is set. */

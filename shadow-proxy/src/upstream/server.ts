@@ -218,6 +218,11 @@ export class Server {
     return isSince(this.version, [7, 2]);
   }
 
+  /** KeyDB 6.3, whose commands are those of Redis 6.2, or a Redis before 7.0. False where it was never asked. */
+  get isBefore70(): boolean {
+    return this.isKeydb || (this.version !== '' && !isSince(this.version, [7, 0]));
+  }
+
   /** How it writes a hash whose fields have TTLs; null where it has none, as KeyDB. */
   get fieldTtlForm(): 'redis' | 'valkey' | null {
     const { name, version } = this.software ?? { name: 'keydb', version: '' };

@@ -1,9 +1,8 @@
 /** A real browser for tests: headless Chromium, which can reach nothing but what a test serves. */
-import { existsSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
+import { CHROMIUM, needs } from './needs.js';
 
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -15,14 +14,9 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Null, with the test skipped and a line on stderr that names it, where there is no Chromium. */
+/** Null, with the test skipped, where there is no Chromium. */
 export async function openBrowser(t: TestContext): Promise<Browser | null> {
-  if (!existsSync(CHROMIUM)) {
-    const reason = `NOT TESTED IN A BROWSER: "${t.name}" needs ${CHROMIUM} (apt-get install chromium, or set CHROMIUM)`;
-    process.stderr.write(`${reason}\n`);
-    t.skip(reason);
-    return null;
-  }
+  if (!(await needs(t, 'chromium'))) return null;
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   t.after(() => browser.close());
   return browser;

@@ -23,7 +23,7 @@ import { launch, type Launched } from '../../src/shard/launch.js';
 import type { Shard } from '../../src/shard/contract.js';
 import { derive } from '../../src/upstream/cluster.js';
 import { nodesOf } from '../../src/upstream/slots.js';
-import { startTargetKeydb, type Certificates } from './servers.js';
+import { startTestTarget, type Certificates } from './servers.js';
 import { WHOLE } from './jobs.js';
 import { differencesOfAll } from './keyspace.js';
 import { isSettled, until } from './shard.js';
@@ -66,8 +66,8 @@ export class ClusterRig {
     const { target, tls } = options;
     const [source, targetCluster, standalone] = await Promise.all([
       startCluster({ program: 'redis', masters, ...options.source, ...(tls && { tls }) }),
-      target === 'standalone' ? null : startCluster({ program: 'keydb', masters, ...target, ...(tls && { tls }) }),
-      target === 'standalone' ? startTargetKeydb({ ...(tls && { tls }) }) : null,
+      target === 'standalone' ? null : startCluster({ program: 'target', masters, ...target, ...(tls && { tls }) }),
+      target === 'standalone' ? startTestTarget({ ...(tls && { tls }) }) : null,
     ]);
     const state = mkdtempSync(join(tmpdir(), 'cluster-'));
     const targets = targetCluster?.masters ?? [standalone!];

@@ -5,17 +5,16 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { lacking } from './needs.js';
 
-/** Its directory, gone after the test; null, with the test skipped and a line on stderr, where none may be mounted. */
+/** Its directory, gone after the test; null, with the test skipped, where none may be mounted. */
 export function smallDisk(t: TestContext, size: string): string | null {
   const directory = mkdtempSync(join(tmpdir(), 'disk-'));
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory], { stdio: 'pipe' });
-  } catch (problem) {
+  } catch {
     rmSync(directory, { recursive: true });
-    const reason = `NOT TESTED WITH A FULL DISK: "${t.name}" needs to mount a tmpfs: ${(problem as Error).message}`;
-    process.stderr.write(`${reason}\n`);
-    t.skip(reason);
+    t.skip(lacking('small-disk'));
     return null;
   }
   t.after(() => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
 import { clientsOf, type Clients } from './clients.js';
 import { differences } from './keyspace.js';
-import { startTargetKeydb } from './servers.js';
+import { startTestTarget } from './servers.js';
 import { startTestShard, type TestShard, type TestShardOptions } from './shard.js';
 
 export interface Rig extends Clients {
@@ -38,7 +38,7 @@ export async function startRig({ servers = {}, ...shardOptions }: RigOptions = {
   Rig & { stop(): Promise<void> }
 > {
   const source = await startRedis(servers.source);
-  const target = await startTargetKeydb(servers.target);
+  const target = await startTestTarget(servers.target);
   const stop = async (): Promise<void> => void (await Promise.all([source.stop(), target.stop()]));
   try {
     const rig = await startOn({ ...shardOptions, source, target });

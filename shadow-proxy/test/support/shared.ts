@@ -10,7 +10,7 @@ import type { JobRequest } from '../../src/storage/job-file.js';
 import type { JobSnapshot } from '../../src/telemetry/snapshot.js';
 import type { Stage } from '../../src/route/stage.js';
 import { keyspace } from './keyspace.js';
-import { startTargetKeydb, withServers } from './servers.js';
+import { startTestTarget, withServers } from './servers.js';
 import { until, type TestWorkload } from './shard.js';
 import { Wire } from './wire.js';
 
@@ -167,7 +167,7 @@ export async function withSharedTarget(options: SharedOptions, body: (shared: Sh
     const more = await Promise.all(
       options.owns.slice(1).map(() => startRedis({ config: { databases: options.databases ?? 16 } })),
     );
-    const moreTargets = await Promise.all(Array.from({ length: (options.targets ?? 1) - 1 }, () => startTargetKeydb()));
+    const moreTargets = await Promise.all(Array.from({ length: (options.targets ?? 1) - 1 }, () => startTestTarget()));
     const state = mkdtempSync(join(tmpdir(), 'shared-'));
     const shared = new Shared([source, ...more], [target, ...moreTargets], options, state);
     try {

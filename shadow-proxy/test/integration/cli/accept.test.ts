@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
@@ -11,7 +11,6 @@ import { planFor, start, status } from './running.js';
 const KEYS = 300;
 
 test('accept lists what an authority has lost, changes nothing without a word, and then has the mirror made equal', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const plan = await planFor(
       servers,

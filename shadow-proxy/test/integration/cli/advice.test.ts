@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
 import { attentionOf } from '../../../src/page/attention.js';
 import type { ShardEvidence } from '../../../src/stages/next-stage.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Program, runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
@@ -106,7 +106,6 @@ class Scene {
 }
 
 test('every command that is named as the next step is accepted in the state in which it is named', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const scene = await Scene.open(t, servers);
     const { client, source, target, running } = scene;

@@ -8,8 +8,9 @@ import { Cluster, Redis } from 'ioredis';
 import { askNode, startCluster, type LocalCluster } from '../../../src/local/cluster.js';
 import { parseSlots } from '../../../src/plan/owns.js';
 import { text } from '../../../src/resp/decode.js';
-import { needsKeydb, needsRedisSince70, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { runProgram } from './process.js';
+import { needs } from '../../support/needs.js';
 
 interface Layout {
   readonly kind: string;
@@ -54,7 +55,7 @@ async function writesOf({ masters }: LocalCluster): Promise<number> {
 }
 
 test('a cluster is read from one of its nodes: masters, replicas, slots, traffic; and nothing is changed', async (t) => {
-  if (!(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   const cluster = await startCluster({ program: 'redis', masters: 3, replicas: 1 });
   t.after(() => cluster.stop());
   const client = clientOf(cluster);
@@ -119,7 +120,6 @@ test('a cluster is read from one of its nodes: masters, replicas, slots, traffic
 });
 
 test('the layout that is proposed makes a KeyDB cluster whose shards are as few as it says', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const source = await startCluster({ program: 'redis', masters: 3 });
   t.after(() => source.stop());
   const client = clientOf(source);
@@ -140,7 +140,7 @@ test('the layout that is proposed makes a KeyDB cluster whose shards are as few 
   const { cluster: proposed } = await assess('--masters', '2', '--proxy-ops', '1000000');
   assert.deepEqual([proposed.loadBy, proposed.chosen.shards.length, proposed.chosen.cuts], ['keys', 3, []]);
   const target = await startCluster({
-    program: 'keydb',
+    program: 'target',
     masters: 2,
     ranges: proposed.chosen.masters.map((slots) => parseSlots(slots)),
   });

@@ -4,8 +4,9 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../../src/local/servers.js';
-import { needsKeydb, needsRedisSince70, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { runProgram } from './process.js';
+import { needs } from '../../support/needs.js';
 
 /** Keeps a server's thread busy until it is closed. */
 function flood(port: number): () => void {
@@ -24,7 +25,7 @@ function flood(port: number): () => void {
 }
 
 test('an idle server is no reason to move; what clients use and the target lacks is named with its calls', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withServers(async ({ source, target }) => {
     const client = new Redis(source.port, { connectionName: 'checkout' });
     // A proxy of the kit that is there already is nobody to be pointed at the proxy.
@@ -69,7 +70,7 @@ test('an idle server is no reason to move; what clients use and the target lacks
 });
 
 test('--monitor names options that the target refuses, in scripts too, and is bounded', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withServers(async ({ source, target }) => {
     const client = new Redis(source.port);
     const work = setInterval(() => {

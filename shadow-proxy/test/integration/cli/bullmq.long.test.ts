@@ -7,10 +7,11 @@ import type { EventEmitter } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareKeyspaces } from '../random/comparer.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
+import { needs } from '../../support/needs.js';
 
 interface Job {
   readonly name: string;
@@ -112,7 +113,7 @@ function produce({ FlowProducer, Queue, Worker }: BullMQ, port: number) {
 
 test('BullMQ through every change of stage, there and back: no job is lost, none runs twice', async (t) => {
   const library = await bullmq(t);
-  if (library === null || !(await needsKeydb(t))) return;
+  if (library === null || !(await needs(t, 'keydb'))) return;
   await withServers(async ({ source, target }) => {
     const plan = await planFor({ source, target }, (planned) =>
       Object.assign(planned, { workloads: [{ name: 'jobs', keys: [`${PREFIX}:*`], stage: 'off' }] }),

@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { STAGES } from '../../../src/route/stage.js';
 import { scratch } from '../../support/plans.js';
 import { runProgram } from './process.js';
+import { needs } from '../../support/needs.js';
 
 const scriptFor = async (t: TestContext, shell: string): Promise<string> => {
   const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['completion', shell]);
@@ -65,7 +66,7 @@ test('bash completes commands, options, and the values that they allow', async (
 });
 
 test('bash itself completes a word that is typed, and names of files', async (t) => {
-  if (spawnSync('script', ['--version']).status !== 0) return t.skip('script (util-linux) is not installed');
+  if (!(await needs(t, 'script', 'bash'))) return;
   const file = await scriptFor(t, 'bash');
   const directory = scratch(t, { 'plan-of-mine.yaml': '' });
   // On a terminal of its own: readline completes on Tab, and Enter runs what it has completed.
@@ -81,10 +82,10 @@ test('bash itself completes a word that is typed, and names of files', async (t)
 });
 
 describe('the script is one that the shell reads:', () => {
-  for (const shell of ['zsh', 'fish'])
+  for (const shell of ['zsh', 'fish'] as const)
     test(shell, async (t) => {
       const file = await scriptFor(t, shell);
-      if (spawnSync(shell, ['-c', 'exit']).error !== undefined) return t.skip(`${shell} is not installed`);
+      if (!(await needs(t, shell))) return;
       const { status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' });
       assert.deepEqual([status, stderr], [0, '']);
     });

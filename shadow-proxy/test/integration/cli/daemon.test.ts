@@ -7,15 +7,15 @@ import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import { scratch } from '../../support/plans.js';
-import { makeCertificates, needsKeydb, withServers, type Certificates } from '../../support/servers.js';
+import { makeCertificates, withServers, type Certificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
+import { needs } from '../../support/needs.js';
 
 describe('the daemon', () => {
   test('serves clients, tells about it, moves a stage when asked, and drains at SIGTERM', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { daemon, admin, connect } = await start(t, await planFor(servers));
       const client = connect();
@@ -54,7 +54,6 @@ describe('the daemon', () => {
   });
 
   test('keeps a stage over a restart, whatever the plan says', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const plan = await planFor(servers);
       const first = await start(t, plan);
@@ -88,7 +87,6 @@ describe('the daemon', () => {
   });
 
   test('reloads a plan at SIGHUP, or refuses it whole', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { daemon, reload, connect, admin, file, directory } = await start(t, await planFor(servers));
       reload((plan) => (plan.limits = { clients: 1 }));
@@ -124,7 +122,7 @@ describe('the daemon', () => {
   });
 
   test('a renewed certificate, another password, limit or redaction hold after a SIGHUP, and nobody is disconnected', async (t) => {
-    if (!(await needsKeydb(t))) return;
+    if (!(await needs(t, 'openssl'))) return;
     const [before, after] = [makeCertificates(), makeCertificates()];
     const files = { 'proxy.crt': before.cert, 'proxy.key': before.key };
     const directory = scratch(t, {
@@ -228,7 +226,6 @@ describe('the daemon', () => {
   });
 
   test('has one shard of several, with its own admin address', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const own = await getPort();
       const plan = await planFor(servers, (p) => {
@@ -257,7 +254,6 @@ describe('the daemon', () => {
   });
 
   test('does not start where one of its shards cannot, and stops the others', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const plan = await planFor(servers, (p) =>
         p.shards.push({
@@ -280,7 +276,6 @@ describe('the daemon', () => {
   });
 
   test('stops at a state that it cannot read', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const plan = await planFor(servers);
       const { daemon, directory, file } = await start(t, plan);

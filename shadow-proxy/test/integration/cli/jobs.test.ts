@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { JobSnapshot } from '../../../src/telemetry/snapshot.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { Program, runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
@@ -25,7 +25,6 @@ const results = (text: string): { shard: string; job: JobSnapshot }[] =>
 
 describe('keys of the target that the proxy did not write', () => {
   test('promote names them and asks for their number, backfill counts them, and deletes what was confirmed', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const direct = new Redis(servers.target.url);
       const source = new Redis(servers.source.url, { connectionName: 'test' });
@@ -74,7 +73,6 @@ describe('keys of the target that the proxy did not write', () => {
 
 describe('backfill and verify', () => {
   test('a backfill goes on after both processes were killed, and verify finds what was changed behind the proxy', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       await fill(servers.source.url);
       const plan = await planFor(
@@ -150,7 +148,6 @@ describe('backfill and verify', () => {
   });
 
   test('what cannot be begun says why, and what to do', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { admin } = await start(t, await planFor(servers));
       const tell = async (...args: string[]) => {

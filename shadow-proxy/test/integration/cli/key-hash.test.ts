@@ -7,13 +7,12 @@ import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import type { LedgerEntry } from '../../../src/telemetry/ledger.js';
 import { scratch } from '../../support/plans.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { runProgram } from './process.js';
 import { planFor, start } from './running.js';
 
 test('key-hash gives the hash under which a mismatch of the key is in the ledger, which no list of guesses gives; the entry names the pattern', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const directory = scratch(t);
     const plan = await planFor(servers, (each) => {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { AdminClient } from '../../../src/cli/admin-client.js';
 import { startReceiver, type HttpReceiver } from '../../support/notices.js';
 import { scratch } from '../../support/plans.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { runProgram } from './process.js';
 import { planFor, start } from './running.js';
@@ -15,7 +15,6 @@ const has = ({ received }: HttpReceiver, path: string, text: RegExp): boolean =>
   received.some((each) => each.path === path && text.test(each.text));
 
 test('a process sends traces and metrics, notifies, takes over a changed receiver, and logs no secret', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const [otlp, first, second] = [await startReceiver(t), await startReceiver(t), await startReceiver(t)];
   otlp.answer = { status: 200, text: '{}' };
   first.answer = { status: 500, text: 'very-secret' };
@@ -48,7 +47,6 @@ test('a process sends traces and metrics, notifies, takes over a changed receive
 });
 
 test('where the packages are left out, the plan that needs them is refused with what to do', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const hook = `import { register } from 'node:module';
     register('data:text/javascript,' + encodeURIComponent(\`export const resolve = (name, context, next) => {
       if (name.startsWith('@opentelemetry/')) throw new Error('Cannot find package ' + name);

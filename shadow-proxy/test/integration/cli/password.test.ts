@@ -6,14 +6,13 @@ import { test } from 'node:test';
 import { stringify } from 'yaml';
 import { startTestShard, until } from '../../support/shard.js';
 import { scratch } from '../../support/plans.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { Program, runProgram } from './process.js';
 import { planFor } from './running.js';
 
 const LOCKED = { source: { config: { requirepass: 'pw' } } } as const;
 
 test('the daemon says that the source wants a password, is not ready, and starts as soon as the plan gives it', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const plan = await planFor(servers);
     const admin = `http://${plan.admin.listen}`;
@@ -41,7 +40,6 @@ test('the daemon says that the source wants a password, is not ready, and starts
 });
 
 test('a run ends at once, with 3, where a password is missing or wrong', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     for (const [url, text] of [
       [source.url, /requires a password, and the plan has none/],
@@ -64,8 +62,7 @@ test('a run ends at once, with 3, where a password is missing or wrong', async (
   }, LOCKED);
 });
 
-test('a target that refuses the login is named in the status, and not used', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target that refuses the login is named in the status, and not used', async () => {
   await withServers(
     async ({ source, target }) => {
       for (const url of [target.url, target.url.replace('//', '//:wrong@')]) {

@@ -8,8 +8,9 @@ import { Cluster, Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { startCluster } from '../../../src/local/cluster.js';
 import { startRedis } from '../../../src/local/servers.js';
-import { makeCertificates, needsKeydb, startTargetKeydb } from '../../support/servers.js';
+import { makeCertificates, startTestTarget } from '../../support/servers.js';
 import { runProgram } from './process.js';
+import { needs } from '../../support/needs.js';
 
 interface Written {
   readonly shards?: readonly { readonly source: string; readonly target: string }[];
@@ -158,10 +159,9 @@ test('MONITOR shows what is done to the keys; where it is refused, the plan says
 });
 
 test('a cluster is written as one, with the shards that the check derives', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const source = await startCluster({ program: 'redis', masters: 3 });
   t.after(() => source.stop());
-  const target = await startTargetKeydb();
+  const target = await startTestTarget();
   t.after(() => target.stop());
   const client = new Cluster(source.masters.map(({ host, port }) => ({ host, port })));
   await fill(client);
@@ -193,6 +193,7 @@ test('a cluster is written as one, with the shards that the check derives', asyn
 });
 
 test('with TLS, the plan has the CA by a path that is relative to the plan', async (t) => {
+  if (!(await needs(t, 'openssl', 'tls-source'))) return;
   const path = folder(t);
   const tls = makeCertificates();
   const server = await startRedis({ tls });

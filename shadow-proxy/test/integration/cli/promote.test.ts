@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { compareKeyspaces } from '../random/comparer.js';
 import { runProgram } from './process.js';
 import { planFor, start, status, type Running } from './running.js';
@@ -96,7 +96,6 @@ async function work(port: number): Promise<Work> {
 const GATES = { minCompared: 500, minMinutes: 1, maxP99Ratio: 100, maxAllowedShare: 1 };
 
 test('the whole story: each step on its gates, a rollback, and no write is lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     const before = new Redis(source.port, { connectionName: 'exporter' });
     for (let i = 0; i < 200; i++) await before.set(`session:old:${i}`, `x${i}`);
@@ -246,7 +245,6 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
 });
 
 test('several shards go together, or none does', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (one) => {
     await withServers(async (two) => {
       const plan = await planFor(one);
@@ -283,7 +281,6 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 
 for (const hangs of [true, false])
   test(`the emergency rollback without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async ({ source, target }) => {
       const plan = await planFor({ source, target }, (planned) =>
         Object.assign(planned.workloads[0], { stage: 'live' }),

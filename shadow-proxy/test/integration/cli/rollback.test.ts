@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
@@ -11,7 +11,6 @@ const STUCK =
   /a: "gone" is complete and cannot be rolled back: since then, only the target gets writes\. Leave it there, or move it with a backfill in the other direction/;
 
 test('rollback --all names what is complete, rolls the others back, and ends with 1; also without the proxy', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const plan = await planFor(servers, (planned) => {
       planned.workloads = [

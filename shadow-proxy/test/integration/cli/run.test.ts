@@ -8,7 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { scratch } from '../../support/plans.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { startTestShard } from '../../support/shard.js';
 import { Program, runProgram } from './process.js';
 
@@ -46,7 +46,6 @@ const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.st
 
 describe('shadow-compare run', () => {
   test('holds where both servers answered alike, and leaves nothing behind', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const before = leftovers();
       const { program, client, direct } = await start(t, servers);
@@ -63,7 +62,6 @@ describe('shadow-compare run', () => {
   });
 
   test('ends by itself after --for, and without a client says that it could not tell', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { code, stdout } = await runProgram(t, 'shadow-compare', ['run', ...toServers(servers), '--for', '300ms']);
       assert.equal(code, 3);
@@ -72,7 +70,6 @@ describe('shadow-compare run', () => {
   });
 
   test('does not hold where a value was changed behind its back, names it redacted, and keeps the ledger', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const ledger = join(scratch(t), 'kept');
       const { program, client, direct } = await start(t, servers, '--ledger', ledger);
@@ -94,7 +91,6 @@ describe('shadow-compare run', () => {
   });
 
   test('prints one JSON object and nothing else with --json, in full with --no-redact', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const listen = await getPort();
       const program = new Program(t, 'shadow-compare', [
@@ -142,7 +138,6 @@ describe('shadow-compare run', () => {
   });
 
   test('tells that the target lacks what the source had before', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const direct = new Redis(servers.source.url);
       await direct.mset('a', 1, 'b', 2);
@@ -165,7 +160,6 @@ describe('shadow-compare run', () => {
   });
 
   test('names the address that is taken', async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { port } = servers.source;
       const args = [
@@ -205,7 +199,6 @@ describe('shadow-compare run', () => {
 });
 
 test('a shard that does not start has written all it will', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   t.after(() => other.close());

@@ -10,6 +10,7 @@ import { withServers } from '../../support/servers.js';
 import { ROOT } from '../docs/documented.js';
 import { runProgram } from './process.js';
 import { planFor, start } from './running.js';
+import { needs } from '../../support/needs.js';
 
 const PAGE = `# Try it
 
@@ -216,7 +217,7 @@ test('--until and --all run several steps, ask once for each change, and end whe
       input: answers,
       timeout: 20_000,
     }).stdout;
-  if (spawnSync('script', ['--version']).status !== 0) return t.skip('script (util-linux) is not installed');
+  if (!(await needs(t, 'script'))) return;
   const no = asked('--all', 'no\n');
   assert.match(no, /Run it for 2 workloads\? Type yes: .*[^]*Not confirmed: make was not run/);
   assert.deepEqual([has('made-s'), has('made-u')], [false, false]);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { lostOn, startWriters, type Writers } from '../faults/outage.js';
 import { runProgram } from './process.js';
@@ -27,7 +27,6 @@ async function startAll(t: TestContext, pairs: readonly Pair[], stage: string): 
 }
 
 test('of three shards none goes where the second refuses, at its gates or at its flip', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withPairs(3, async (pairs) => {
     const running = await startAll(t, pairs, 'off');
     const tool = (...args: string[]) => runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
@@ -88,7 +87,6 @@ test('of three shards none goes where the second refuses, at its gates or at its
 const ROUNDS = 7;
 
 test('going back under load: from the command to the last flip, and for how long commands are held', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withPairs(1, async (pairs) => {
     const running = await startAll(t, pairs, 'shadow');
     const writers = await Promise.all(['sessions', 'carts', 'flags'].map((name) => startWriters(running.port, name)));

@@ -11,7 +11,7 @@ import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import type { ShardState } from '../../../src/storage/state.js';
 import { scratch, type PlanObject } from '../../support/plans.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Program, runProgram } from './process.js';
 
@@ -150,7 +150,6 @@ async function settled(admin: string): Promise<ShardSnapshot> {
 }
 
 test('a second process refuses to serve, names the first, and leaves the state alone', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withSetting(t, async ({ start, plan, source, target }) => {
     const first = start();
     await first.prints(/"listening"/);
@@ -192,7 +191,6 @@ test('a second process refuses to serve, names the first, and leaves the state a
 });
 
 test('a standby takes over on the same address when the first drains: nothing is lost, and nothing in doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withSetting(t, async ({ start, port, admin, plan, ...servers }) => {
     const first = start();
     await first.prints(/"listening"/);
@@ -221,7 +219,6 @@ test('a standby takes over on the same address when the first drains: nothing is
 });
 
 test('a standby takes over within seconds when the first is killed in mid-traffic, and heals what was unconfirmed', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withSetting(t, async ({ start, port, admin, plan, ...servers }) => {
     const first = start();
     await first.prints(/"listening"/);
@@ -246,7 +243,6 @@ test('a standby takes over within seconds when the first is killed in mid-traffi
 
 for (const folder of ['the same', 'another'] as const) {
   test(`a standby with ${folder} state folder takes over from a process that is stopped, which ends when it wakes`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withSetting(t, async ({ start, port, plan, ...servers }) => {
       const [standbyPort, standbyAdmin] = [await getPort(), await getPort()];
       const first = start();
@@ -315,7 +311,6 @@ for (const folder of ['the same', 'another'] as const) {
 }
 
 test('a standby whose own folder knows of other stages does not serve', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withSetting(t, async ({ start, admin, plan }) => {
     const first = start();
     await first.prints(/"listening"/);
@@ -333,7 +328,6 @@ test('a standby whose own folder knows of other stages does not serve', async (t
 });
 
 test('a standby with a peer goes on in the stages that were changed while it waited', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withSetting(t, async ({ start, admin, plan, ...servers }) => {
     const [port, adminPort] = [await getPort(), await getPort()];
     const first = start();
@@ -365,7 +359,6 @@ test('a standby with a peer goes on in the stages that were changed while it wai
 });
 
 test('a standby that was refused for its stages does not serve at its next start either', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withSetting(t, async ({ start, admin, plan }) => {
     const other = (changed: PlanObject): void => {
       changed.state = `${plan.state as string}-other`;

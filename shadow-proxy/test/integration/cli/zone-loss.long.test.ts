@@ -4,7 +4,7 @@
  * no acknowledged write is lost.
  */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,9 +16,10 @@ import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import { differences } from '../../support/keyspace.js';
 import { scratch } from '../../support/plans.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Program } from './process.js';
+import { needs } from '../../support/needs.js';
 
 const LIMIT_MS = 10_000;
 const TOKEN = 'a-token-that-no-load-balancer-has';
@@ -118,8 +119,7 @@ for (const [signal, loss] of [
   ['SIGSTOP', 'falls silent with its zone'],
 ] as const)
   test(`the active proxy ${loss}: clients of the one address are served again within 10 s, and nothing is lost`, async (t) => {
-    if (!(await needsKeydb(t))) return;
-    if (spawnSync('haproxy', ['-v']).status !== 0) return t.skip('haproxy is not installed');
+    if (!(await needs(t, 'haproxy'))) return;
     await withServers(async ({ source, target }) => {
       const directory = scratch(t);
       const proxies = [

@@ -3,11 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterRig } from '../../support/cluster-rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { Wire } from '../../support/wire.js';
 
 test('SCRIPT KILL reaches a node that answers BUSY to all else', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const rig = await ClusterRig.start({
     source: { masters: 1, config: { 'lua-time-limit': 100 } },
     plan: { default: { stage: 'shadow' } },

@@ -9,7 +9,6 @@ import { hashSlot } from '../../../src/route/slot.js';
 import type { Stage } from '../../../src/route/stage.js';
 import type { ClusterRig } from '../../support/cluster-rig.js';
 import { withClusterRig } from '../../support/cluster-move.js';
-import { needsKeydb } from '../../support/servers.js';
 import { partsOf, until } from '../../support/shard.js';
 
 const slotOf = (key: string): number => hashSlot(Buffer.from(key), 0, key.length);
@@ -42,8 +41,7 @@ for (const [side, stage] of [
   ['source', 'live'],
   ['target', 'live'],
 ] as const)
-  test(`a master of the ${side} dies in ${stage}: its replica is followed, and both sides hold the same`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a master of the ${side} dies in ${stage}: its replica is followed, and both sides hold the same`, async () => {
     const options = {
       source: { replicas: 1 },
       target: { replicas: 1 },
@@ -72,8 +70,7 @@ for (const [side, stage] of [
     });
   });
 
-test("a server's own redirection never reaches a client, on whichever way its reply comes", async (t) => {
-  if (!(await needsKeydb(t))) return;
+test("a server's own redirection never reaches a client, on whichever way its reply comes", async () => {
   await withClusterRig({ target: 'standalone', plan: { default: { stage: 'shadow' } } }, async (rig) => {
     const [key, slot] = ['k:1', slotOf('k:1')];
     const at = rig.plan.shards.findIndex(({ slots }) => slots!.some(([a, b]) => a <= slot && slot <= b));
@@ -93,8 +90,7 @@ test("a server's own redirection never reaches a client, on whichever way its re
   });
 });
 
-test('a slot that moves is refused until the proxies start again; nothing of it is lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a slot that moves is refused until the proxies start again; nothing of it is lost', async () => {
   await withClusterRig({ target: 'standalone', plan: { default: { stage: 'shadow' } } }, async (rig) => {
     const client = rig.client();
     const key = 'k:1';
@@ -132,8 +128,7 @@ test('a slot that moves is refused until the proxies start again; nothing of it 
 });
 
 for (const target of ['standalone', undefined] as const)
-  test(`after a slot has moved, keys on ${target === undefined ? 'the KeyDB cluster' : 'one KeyDB'} are still known to be ours`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`after a slot has moved, keys on ${target === undefined ? 'the KeyDB cluster' : 'one KeyDB'} are still known to be ours`, async () => {
     await withClusterRig({ ...(target && { target }), plan: { default: { stage: 'shadow' } } }, async (rig) => {
       const client = rig.client();
       const [moves, stays] = ['{k:1}', '{k:5}'];

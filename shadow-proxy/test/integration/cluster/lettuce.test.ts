@@ -7,14 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { countSlots } from '../../../src/plan/cluster.js';
 import { ClusterRig } from '../../support/cluster-rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 const JARS = process.env.LETTUCE ?? null;
 const PROGRAM = fileURLToPath(new URL('../../../../../shadow-proxy/test/support/Lettuce.java', import.meta.url));
 const skip = JARS === null && 'NOT TESTED WITH LETTUCE: set LETTUCE to the folder with the jar files of lettuce-core';
 
-test('Lettuce writes and reads through the proxies, and reads from replicas', { skip }, async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('Lettuce writes and reads through the proxies, and reads from replicas', { skip }, async () => {
   const rig = await ClusterRig.start({
     source: { replicas: 1 },
     replicas: true,

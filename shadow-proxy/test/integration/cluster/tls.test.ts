@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { text } from '../../../src/resp/decode.js';
 import { ClusterRig } from '../../support/cluster-rig.js';
-import { makeCertificates, needsKeydb } from '../../support/servers.js';
+import { makeCertificates } from '../../support/servers.js';
+import { needs } from '../../support/needs.js';
 
 const HOST = 'localhost';
 
 test('clients find a cluster in TLS at the proxies, by a DNS name and their TLS ports', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'openssl', 'tls-source', 'tls-target'))) return;
   const rig = await ClusterRig.start({
     announced: HOST,
     tls: makeCertificates(),

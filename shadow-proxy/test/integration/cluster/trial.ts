@@ -10,7 +10,6 @@ import { hashSlot } from '../../../src/route/slot.js';
 import { withClusterRig } from '../../support/cluster-move.js';
 import type { ClusterRig, ClusterRigOptions } from '../../support/cluster-rig.js';
 import { startRedisPy } from '../../support/redis-py.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { openCluster, openRaw } from '../random/clients.js';
 import { drive } from '../random/driver.js';
@@ -34,7 +33,6 @@ const shardOf = ({ plan }: ClusterRig, slot: number): number =>
   plan.shards.findIndex(({ slots }) => slots!.some(([first, last]) => first <= slot && slot <= last));
 
 export async function clusterTrial(t: TestContext, { durationMs, events, ...options }: ClusterTrial): Promise<void> {
-  if (!(await needsKeydb(t))) return;
   const seed = Number(process.env.RANDOM_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.diagnostic(`seed ${seed}`);
   await withClusterRig({ plan: PLAN, ...options }, async (rig) => {

@@ -9,7 +9,6 @@ import { equalRanges } from '../../../src/local/cluster.js';
 import { tagOf } from '../../../src/route/slot.js';
 import { withClusterRig } from '../../support/cluster-move.js';
 import type { ClusterRig } from '../../support/cluster-rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 const KEYS = Number(process.env.CLUSTER_KEYS ?? 1_000_000);
 const BATCH = 1_000;
@@ -39,7 +38,6 @@ async function fill(rig: ClusterRig): Promise<void> {
 }
 
 test(`twelve masters to three KeyDB, ${KEYS.toLocaleString('en-US')} keys, live writes: over, back, over`, async (t) => {
-  if (!(await needsKeydb(t))) return;
   const options = { source: { masters: 12, ranges: SOURCE }, target: { masters: 3, ranges: TARGET }, alike: false };
   await withClusterRig(options, async (rig) => {
     await fill(rig);

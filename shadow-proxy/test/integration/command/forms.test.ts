@@ -7,12 +7,13 @@ import { FORMS } from '../../../src/command/forms.generated.js';
 import { formsOf, HARMLESS, supports } from '../../../src/command/forms.js';
 import { probeForms } from '../../../src/command/generate-forms.js';
 import { CommandTable } from '../../../src/command/table.js';
-import { EVERY_COMMAND, needsKeydb, needsRedis70, withServers } from '../../support/servers.js';
+import { EVERY_COMMAND, withServers } from '../../support/servers.js';
+import { needs } from '../../support/needs.js';
 
 const table = new CommandTable();
 
 test('the generated forms are what the real servers answer today', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedis70(t))) return;
+  if (!(await needs(t, 'redis=7.0'))) return;
   await withServers(
     async ({ source, target }) => {
       const { forms, calls, silent } = await probeForms(source.url, target.url);

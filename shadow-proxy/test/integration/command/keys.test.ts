@@ -8,8 +8,9 @@ import { arityHolds, MALFORMED, READS, UNKNOWN_KEYS, WRITES } from '../../../src
 import { RELEASES } from '../../../src/command/releases.js';
 import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
-import { EVERY_COMMAND, needsKeydb, skipBefore70, withServers } from '../../support/servers.js';
+import { EVERY_COMMAND, withServers } from '../../support/servers.js';
 import { find, keys, told } from '../../support/command-frames.js';
+import { missing } from '../../support/needs.js';
 
 const BOTH = READS | WRITES;
 /** A call that blocks, which none should, is an error that no server gives. */
@@ -17,7 +18,7 @@ const PATIENT = { commandTimeout: 3000 };
 const REFUSED = { message: /^(ERR|NOSCRIPT|WRONGTYPE)/ };
 const table = new CommandTable();
 /** Of `GETKEYSANDFLAGS`, which says what happens to the keys. */
-const skip = await skipBefore70('needs COMMAND GETKEYSANDFLAGS');
+const skip = await missing('redis>=7.0');
 let server: LocalServer;
 let redis: Redis;
 before(async () => {
@@ -385,8 +386,7 @@ test('a single key is where singleKey says, and nowhere else', () => {
   );
 });
 
-test('both servers find the same keys in what both know', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('both servers find the same keys in what both know', async () => {
   await withServers(
     async ({ target }) => {
       const keydb = new Redis(target.url, PATIENT);

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { blockOption, handlingOf, namesInRules, refusal } from '../../../src/command/policy.js';
 import { CommandTable } from '../../../src/command/table.js';
 import { LOCAL } from '../../../src/session/handlers/answered-here.js';
-import { commandsOfSource, needsKeydb, withServers } from '../../support/servers.js';
+import { commandsOfSource, withServers } from '../../support/servers.js';
 import { find, parse } from '../../support/command-frames.js';
 
 const table = new CommandTable();
@@ -32,8 +32,7 @@ type Entry = readonly [
   (readonly Entry[])?,
 ];
 
-test('every command and subcommand of both running servers is in the table', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('every command and subcommand of both running servers is in the table', async () => {
   await withServers(async ({ source, target }) => {
     const ofTarget = new Set(table.all.filter(({ inTarget }) => inTarget).map(({ name }) => name));
     for (const [server, known] of [

@@ -11,15 +11,9 @@ import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { decodeReply, type Reply } from '../../../src/resp/decode.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { FrameScanner } from '../../../src/resp/scan.js';
-import {
-  commandsOfSource,
-  EVERY_COMMAND,
-  needsKeydb,
-  needsRedis70,
-  redisSince,
-  withServers,
-} from '../../support/servers.js';
+import { commandsOfSource, EVERY_COMMAND, redisSince, withServers } from '../../support/servers.js';
 import { find } from '../../support/command-frames.js';
+import { needs } from '../../support/needs.js';
 
 const table = new CommandTable();
 let redis: LocalServer;
@@ -53,7 +47,7 @@ async function commandReply(server: LocalServer, protocol: 2 | 3): Promise<Reply
 }
 
 test('the generated file is what the real servers say today', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedis70(t))) return;
+  if (!(await needs(t, 'redis=7.0'))) return;
   await withServers(
     async ({ source, target }) => {
       const text = await generateTable(source.url, target.url);
@@ -159,14 +153,13 @@ test('numbers of commands are dense, and each knows its own', () => {
   });
 });
 
-test('what a server supports is read from its own COMMAND, in both protocols', async (t) => {
+test('what a server supports is read from its own COMMAND, in both protocols', async () => {
   for (const protocol of [2, 3] as const) {
     const supported = supportedCommands(await commandReply(redis, protocol));
     const known = await commandsOfSource();
     if (await redisSince(7, 0)) assert.deepEqual([...supported].sort(), [...known].sort());
     else for (const name of supported) assert.ok(known.has(name), name);
   }
-  if (!(await needsKeydb(t))) return;
   await withServers(
     async ({ target }) => {
       const supported = supportedCommands(await commandReply(target, 2));
@@ -181,8 +174,7 @@ test('what a server supports is read from its own COMMAND, in both protocols', a
   );
 });
 
-test('KeyDB answers to every subcommand that the table says it has, and to no other', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('KeyDB answers to every subcommand that the table says it has, and to no other', async () => {
   await withServers(async ({ target }) => {
     const keydb = new Redis(target.url);
     try {

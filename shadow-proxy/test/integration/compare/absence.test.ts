@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareReplies, judgeAbsence, needsEvidence } from '../../../src/compare/compare.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { inShort } from './frames.js';
 import { RawConnection, view, wordsOf } from './raw.js';
 
@@ -188,8 +188,7 @@ SORT l ALPHA
 GEORADIUS geo 13 38 100 km
 `;
 
-test('a key that only one server has shows in the replies, whichever server that is', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a key that only one server has shows in the replies, whichever server that is', async () => {
   await withServers(async ({ source, target }) => {
     const connections = { redis: await RawConnection.open(source), keydb: await RawConnection.open(target) };
     const seed = SEED.trim().split('\n').map(wordsOf);
@@ -209,8 +208,7 @@ test('a key that only one server has shows in the replies, whichever server that
   });
 });
 
-test('the edge of a real expiry is excused, and a key that a server lost long before is not', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the edge of a real expiry is excused, and a key that a server lost long before is not', async () => {
   await withServers(async ({ source, target }) => {
     const redis = await RawConnection.open(source);
     const keydb = await RawConnection.open(target);

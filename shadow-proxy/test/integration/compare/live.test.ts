@@ -3,16 +3,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareExec, compareReplies, RULES } from '../../../src/compare/compare.js';
-import { needsKeydb, needsRedis70, redisSince, withServers } from '../../support/servers.js';
+import { redisSince, withServers } from '../../support/servers.js';
 import { READS_AND_WRITES, REFUSALS, SETUP } from './battery.js';
 import { inShort, mirrored } from './frames.js';
 import { RawConnection, view, wordsOf } from './raw.js';
+import { needs } from '../../support/needs.js';
 
 const LIMITS = { ttlMs: 1000 };
 const lines = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
 test('hundreds of commands get the verdict that is written beside them, in both protocols and both directions', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedis70(t))) return;
+  if (!(await needs(t, 'redis=7.0'))) return;
   const seen = new Set<string>();
   await withServers(
     async ({ source, target }) => {
@@ -49,8 +50,7 @@ test('hundreds of commands get the verdict that is written beside them, in both 
     assert.ok(seen.has(name), `no pair for ${name}`);
 });
 
-test('a transaction is judged command by command', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a transaction is judged command by command', async () => {
   await withServers(async ({ source, target }) => {
     const redis = await RawConnection.open(source);
     const keydb = await RawConnection.open(target);

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { sum } from '../../../src/telemetry/snapshot.js';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 type Command = readonly Argument[];
@@ -32,8 +31,7 @@ const REMOVING: readonly (readonly [setup: Command, write: Command])[] = [
   ],
 ];
 
-test('by the write that showed the loss', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('by the write that showed the loss', async () => {
   await withRig({}, async ({ wire, target, client, shard }) => {
     const proxy = await wire();
     const behind = client({ of: target });
@@ -49,8 +47,7 @@ test('by the write that showed the loss', async (t) => {
   });
 });
 
-test('by FLUSHALL and its like, in whatever database they come', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('by FLUSHALL and its like, in whatever database they come', async () => {
   await withRig({}, async ({ wire, target, client, shard }) => {
     const proxy = await wire();
     const behind = client({ of: target });

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { compareKeyspaces } from '../random/comparer.js';
 import { APP_USER, drive } from '../random/driver.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb } from '../../support/servers.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
@@ -27,8 +26,7 @@ async function fill(rig: Rig, count: number): Promise<void> {
   }
 }
 
-test('a backfill copies every key of every type and database, with its time to live, removes what only the target has, and ends the doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a backfill copies every key of every type and database, with its time to live, removes what only the target has, and ends the doubt', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     await fill(rig, 60);
     await rig.client({ of: rig.target }).set('stale', 'only here');
@@ -46,8 +44,7 @@ test('a backfill copies every key of every type and database, with its time to l
   });
 });
 
-test('a backfill of one workload leaves the others alone', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a backfill of one workload leaves the others alone', async () => {
   await withRig(
     { workloads: [{ name: 'strings', keys: ['s:*'], stage: 'off' }], default: { stage: 'off' } },
     async (rig) => {
@@ -71,8 +68,7 @@ test('a backfill of one workload leaves the others alone', async (t) => {
   );
 });
 
-test('progress counts each key once, and ends at the total, with one authority and with both', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('progress counts each key once, and ends at the total, with one authority and with both', async () => {
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
     await fill(rig, 60);
     const progress = async (request: Parameters<typeof ask>[1]): Promise<number[]> => {
@@ -89,8 +85,7 @@ test('progress counts each key once, and ends at the total, with one authority a
   });
 });
 
-test('a hash without a field is no key, and no copy fails', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a hash without a field is no key, and no copy fails', async () => {
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
     const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
     // Redis 6.2 has the keys then.
@@ -111,8 +106,7 @@ test('a hash without a field is no key, and no copy fails', async (t) => {
   });
 });
 
-test('a dry run counts, and changes nothing', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a dry run counts, and changes nothing', async () => {
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
     await fill(rig, 20);
     ask(rig, { kind: 'backfill', dryRun: true });
@@ -123,8 +117,7 @@ test('a dry run counts, and changes nothing', async (t) => {
   });
 });
 
-test('what clients do to the keys while they are copied is on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what clients do to the keys while they are copied is on both servers', async () => {
   const servers = { source: { config: { user: [APP_USER.acl] } }, target: { config: { user: [APP_USER.acl] } } };
   await withRig({ servers, default: { stage: 'off' } }, async (rig) => {
     const load = (seed: number, durationMs: number) =>
@@ -163,8 +156,7 @@ async function fillWithExpiring({ client, source: of }: Rig): Promise<string[]> 
   return names;
 }
 
-test('a key that expires before it is copied is not left on a target that was empty', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a key that expires before it is copied is not left on a target that was empty', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const names = await fillWithExpiring(rig);
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
@@ -179,8 +171,7 @@ test('a key that expires before it is copied is not left on a target that was em
   });
 });
 
-test('a key that expires before it is copied, and is written again behind the scan, is the same on both', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a key that expires before it is copied, and is written again behind the scan, is the same on both', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const source = rig.client({ of: rig.source });
     const names = await fillWithExpiring(rig);
@@ -200,8 +191,7 @@ test('a key that expires before it is copied, and is written again behind the sc
   });
 });
 
-test('the keys per second are kept to', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the keys per second are kept to', async () => {
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
     await fill(rig, 20);
     const since = performance.now();
@@ -213,8 +203,7 @@ test('the keys per second are kept to', async (t) => {
   });
 });
 
-test('a target without memory stops it, before it begins or in the middle, and with more memory it goes on', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target without memory stops it, before it begins or in the middle, and with more memory it goes on', async () => {
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
     const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
     const pipeline = source.pipeline();
@@ -244,8 +233,7 @@ test('a target without memory stops it, before it begins or in the middle, and w
   });
 });
 
-test('large keys of every type are copied in parts, while clients write to them', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('large keys of every type are copied in parts, while clients write to them', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const source = rig.client({ of: rig.source });
     const numbers = Array.from({ length: 15_000 }, (_, i) => i);
@@ -279,8 +267,7 @@ test('large keys of every type are copied in parts, while clients write to them'
   });
 });
 
-test('the plan says from which size on a key is copied in parts', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the plan says from which size on a key is copied in parts', async () => {
   await withRig({ default: { stage: 'dualwrite' }, limits: { largeKeyElements: 2_000 } }, async (rig) => {
     const source = rig.client({ of: rig.source });
     for (const count of [1_900, 2_100])

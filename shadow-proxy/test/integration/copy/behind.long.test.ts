@@ -3,14 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { partsOf } from '../../support/shard.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withSharedTarget } from '../../support/shared.js';
 
 /** Longer than all looks at what no source has. */
 const BEHIND_MS = 6_000;
 
-test('what a shard that is behind has deleted at its source is told as unowned by none', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a shard that is behind has deleted at its source is told as unowned by none', async () => {
   await withSharedTarget({ owns: [undefined, undefined] }, async (shared) => {
     await shared.wire(0).ask('SET', 'a', 1);
     await shared.wire(1).ask('SET', 'b', 1);

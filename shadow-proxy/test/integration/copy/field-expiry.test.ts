@@ -12,12 +12,12 @@ import type { Redis } from 'ioredis';
 import { differences } from '../../support/keyspace.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { startOn, withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { clientsOf } from '../../support/clients.js';
+import { lacking } from '../../support/needs.js';
 
-test('KeyDB keeps the expiry of a field that is set anew, and does not tell of it in DUMP', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('KeyDB keeps the expiry of a field that is set anew, and does not tell of it in DUMP', async () => {
   await withServers(async ({ target }) => {
     const { client, closeAll } = clientsOf(() => target.port);
     const keydb = client();
@@ -38,14 +38,11 @@ async function knowsFieldExpiry(
   command = 'hpexpire',
 ): Promise<boolean> {
   if (((await client({ of: source }).call('COMMAND', 'INFO', command)) as unknown[])[0] !== null) return true;
-  const reason = `NOT TESTED WITH FIELDS THAT EXPIRE: "${t.name}" needs a Redis with ${command.toUpperCase()} (set REDIS_SERVER)`;
-  process.stderr.write(`${reason}\n`);
-  t.skip(reason);
+  t.skip(lacking('field-expiry'));
   return false;
 }
 
 test('a hash whose fields expire is named, stays in doubt, and is copied when they do no longer', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     if (!(await knowsFieldExpiry(t, rig))) return;
     const proxy = rig.client();
@@ -86,7 +83,6 @@ async function hashWith(client: Redis, key: string, ends: Readonly<Record<string
 }
 
 test('hashFieldTtl: strip copies such a hash without the TTLs, and each field that expires is removed from the mirror', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' }, plan: { hashFieldTtl: 'strip' } }, async (rig) => {
     if (!(await knowsFieldExpiry(t, rig))) return;
     const proxy = rig.client();
@@ -137,7 +133,6 @@ test('hashFieldTtl: strip copies such a hash without the TTLs, and each field th
 });
 
 test('hashFieldTtl: strip, once the target answers: the source is given the fields without their TTLs, too', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'shadow' }, plan: { hashFieldTtl: 'strip' } }, async (rig) => {
     if (!(await knowsFieldExpiry(t, rig))) return;
     const proxy = rig.client();
@@ -154,7 +149,6 @@ test('hashFieldTtl: strip, once the target answers: the source is given the fiel
 });
 
 test('hashFieldTtl: strip, and the proxy starts again: what expires meanwhile, or later, is removed from the mirror', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const stateDir = await mkdtemp(join(tmpdir(), 'field-ttl-'));
   try {
     await withServers(async ({ source, target }) => {
@@ -183,7 +177,6 @@ test('hashFieldTtl: strip, and the proxy starts again: what expires meanwhile, o
 });
 
 test('HGETDEL, HGETEX and HSETEX without a TTL are replicated by what they did', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     if (!(await knowsFieldExpiry(t, rig, 'hgetdel'))) return;
     const proxy = rig.client();

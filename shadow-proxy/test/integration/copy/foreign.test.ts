@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startTargetKeydb, needsKeydb, withServers } from '../../support/servers.js';
+import { startTestTarget, withServers } from '../../support/servers.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { startOn, withRig, type Rig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
@@ -40,8 +40,7 @@ const events = async (rig: Rig): Promise<Record<string, unknown>[]> =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-test('a target with 1,000 keys of its own and 100 that the source has, too: nothing of it is lost without its number', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target with 1,000 keys of its own and 100 that the source has, too: nothing of it is lost without its number', async () => {
   await withRig(OFF, async (rig) => {
     const { shard } = rig.shard;
     await fill(rig, 'source', 'app', 1_000, 'source');
@@ -100,8 +99,7 @@ test('a target with 1,000 keys of its own and 100 that the source has, too: noth
   });
 });
 
-test('foreign keys of which the deletion was confirmed are deleted by the backfill, in every database, and by nothing before it', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('foreign keys of which the deletion was confirmed are deleted by the backfill, in every database, and by nothing before it', async () => {
   await withRig(OFF, async (rig) => {
     const { shard } = rig.shard;
     await fill(rig, 'source', 'app', 50, 'source', 2);
@@ -128,8 +126,7 @@ test('foreign keys of which the deletion was confirmed are deleted by the backfi
   });
 });
 
-test('back in dualwrite, what the shard wrote before is its own: stale keys of it are deleted, and nobody is asked', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('back in dualwrite, what the shard wrote before is its own: stale keys of it are deleted, and nobody is asked', async () => {
   await withRig(OFF, async (rig) => {
     const { shard } = rig.shard;
     await fill(rig, 'source', 'app', 50, 'source');
@@ -149,8 +146,7 @@ test('back in dualwrite, what the shard wrote before is its own: stale keys of i
   });
 });
 
-test('a foreign key that a client reads is kept; one that a client writes and deletes is not', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a foreign key that a client reads is kept; one that a client writes and deletes is not', async () => {
   await withRig(OFF, async (rig) => {
     const { shard } = rig.shard;
     await fill(rig, 'target', 'other', 3, 'foreign');
@@ -169,8 +165,7 @@ test('a foreign key that a client reads is kept; one that a client writes and de
   });
 });
 
-test('a plan whose first stage writes to the target is held to the same: the workload stays off, and clients are served', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a plan whose first stage writes to the target is held to the same: the workload stays off, and clients are served', async () => {
   await withServers(async (servers) => {
     const before = await startOn({ ...servers, ...OFF });
     await fill(before, 'target', 'other', 5, 'foreign');
@@ -206,8 +201,7 @@ test('a plan whose first stage writes to the target is held to the same: the wor
   });
 });
 
-test('FLUSHALL, FLUSHDB and SWAPDB reach no key of the target that the shard did not write, and what it wrote goes', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('FLUSHALL, FLUSHDB and SWAPDB reach no key of the target that the shard did not write, and what it wrote goes', async () => {
   for (const command of [['FLUSHALL'], ['FLUSHDB'], ['SWAPDB', '0', '1']] as const) {
     await withRig(
       { workloads: [{ name: 'users', keys: ['user:*'], stage: 'shadow' }], default: { stage: 'off' } },
@@ -233,8 +227,7 @@ test('FLUSHALL, FLUSHDB and SWAPDB reach no key of the target that the shard did
   }
 });
 
-test('where the shard wrote all that the target has, FLUSHALL is repeated there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('where the shard wrote all that the target has, FLUSHALL is repeated there', async () => {
   await withRig({}, async (rig) => {
     const proxy = rig.client();
     for (let i = 0; i < 20; i++) await proxy.set(`user:${i}`, 'mine');
@@ -246,18 +239,17 @@ test('where the shard wrote all that the target has, FLUSHALL is repeated there'
   });
 });
 
-test('another server that answers in place of the target, with keys of its own, keeps them', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('another server that answers in place of the target, with keys of its own, keeps them', async () => {
   await withRig({}, async (rig) => {
     const proxy = rig.client();
     for (let i = 0; i < 50; i++) await proxy.set(`user:${i}`, 'mine');
     await rig.assertEqual();
     const { port } = rig.target;
-    const elsewhere = await startTargetKeydb();
+    const elsewhere = await startTestTarget();
     await fill({ ...rig, target: elsewhere }, 'target', 'other', 300, 'foreign');
     await rig.client({ of: elsewhere }).save();
     await rig.target.stop();
-    const other = await startTargetKeydb({ port, config: { dir: elsewhere.dir } });
+    const other = await startTestTarget({ port, config: { dir: elsewhere.dir } });
     try {
       await until(() => job(rig)?.state === 'done' && rig.shard.snapshot().mirror.connected);
       await rig.shard.settled();

@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 const COUNT = 12_000;
 const KEYS = ['large:hash', 'large:list', 'large:set', 'large:stream', 'large:string', 'large:zset'];
@@ -38,8 +37,7 @@ async function verified(
   return { differences, unsure, verified: compared, repaired };
 }
 
-test('what is equal is found equal while clients write to it, without a DUMP', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what is equal is found equal while clients write to it, without a DUMP', async () => {
   await withRig({}, async (rig) => {
     const client = rig.client();
     await fill(client);
@@ -69,8 +67,7 @@ test('what is equal is found equal while clients write to it, without a DUMP', a
   });
 });
 
-test('one element that differs is found in each of them, and repaired', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('one element that differs is found in each of them, and repaired', async () => {
   await withRig({}, async (rig) => {
     await fill(rig.client());
     await rig.shard.settled();
@@ -101,8 +98,7 @@ test('one element that differs is found in each of them, and repaired', async (t
   });
 });
 
-test('a consumer without pending entries that one server lacks is found in a large stream, and repaired', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a consumer without pending entries that one server lacks is found in a large stream, and repaired', async () => {
   await withRig({}, async (rig) => {
     const client = rig.client();
     const stream = client.pipeline();
@@ -129,8 +125,7 @@ test('a consumer without pending entries that one server lacks is found in a lar
   });
 });
 
-test('another type, length or time to live, and a key that is not there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('another type, length or time to live, and a key that is not there', async () => {
   await withRig({}, async (rig) => {
     await fill(rig.client());
     await rig.shard.settled();

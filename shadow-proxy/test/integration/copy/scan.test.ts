@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
-import { startKeydb } from '../../../src/local/servers.js';
-import { needsKeydb } from '../../support/servers.js';
+import { startTarget } from '../../../src/local/servers.js';
 import { until } from '../../support/shard.js';
 import { withSharedTarget } from '../../support/shared.js';
 
@@ -43,8 +42,7 @@ for (const [what, walk] of [
   ['a client’s SCAN', (client: Redis) => client.scan(0, 'COUNT', 1_000)],
   ['a client’s KEYS', (client: Redis) => client.keys('*')],
 ] as const) {
-  test(`${what} leaves KeyDB's times to live as they are, and able to save, while keys are set`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`${what} leaves KeyDB's times to live as they are, and able to save, while keys are set`, async () => {
     // DBSIZE is answered by a walk where a shard has but a part of its target.
     await withSharedTarget({ owns: [['key:*'], ['other:*']], stage: 'complete' }, async (shared) => {
       const { port } = shared.shards[0].shard;
@@ -66,9 +64,8 @@ for (const [what, walk] of [
   });
 }
 
-test('a KeyDB that has lost count of its times to live cannot save, and can again after what KeydbCannotSave.md advises', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  const server = await startKeydb();
+test('a KeyDB that has lost count of its times to live cannot save, and can again after what KeydbCannotSave.md advises', async () => {
+  const server = await startTarget();
   const [target, walker] = [new Redis(server.url), new Redis(server.url)];
   try {
     await target.call('DEBUG', 'POPULATE', 100_000, 'other');

@@ -1,7 +1,6 @@
 /** Backfill and verification of shards that keep their keys on one target. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
 import { direct, withSharedTarget, type Reported, type Shared } from '../../support/shared.js';
 import { until } from '../../support/shard.js';
 
@@ -31,8 +30,7 @@ async function plant({ sources, target }: Shared): Promise<void> {
 
 const FROM_THE_TARGET = ['GET', 'b:both'];
 
-test('what two sources hold is told with both values, and nothing is overwritten until one owns it', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what two sources hold is told with both values, and nothing is overwritten until one owns it', async () => {
   await withSharedTarget({ owns: [undefined, undefined, undefined], stage: 'off' }, async (shared) => {
     await plant(shared);
     await shared.moveAll('dualwrite');
@@ -109,8 +107,7 @@ test('what two sources hold is told with both values, and nothing is overwritten
   });
 });
 
-test('what only the target has is a difference of the shard that owns it, and is never deleted where none does', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what only the target has is a difference of the shard that owns it, and is never deleted where none does', async () => {
   for (const stage of ['shadow', 'live'] as const) {
     await withSharedTarget({ owns: [['a:*'], ['b:*']] }, async (shared) => {
       for (const i of [0, 1])
@@ -145,8 +142,7 @@ test('what only the target has is a difference of the shard that owns it, and is
   }
 });
 
-test('under load no key is told that is not so', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('under load no key is told that is not so', async () => {
   for (const owns of [
     [undefined, undefined],
     [['a:*'], undefined],
@@ -183,8 +179,7 @@ test('under load no key is told that is not so', async (t) => {
   }
 });
 
-test('a source of another shard that cannot be asked is waited for', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a source of another shard that cannot be asked is waited for', async () => {
   await withSharedTarget({ owns: [undefined, undefined], stage: 'off' }, async (shared) => {
     await plant(shared);
     await shared.shards[0].shard.changeStage({ workload: 'default', stage: 'dualwrite' });
@@ -203,8 +198,7 @@ test('a source of another shard that cannot be asked is waited for', async (t) =
   });
 });
 
-test('keys of no workload are counted, and listed as far as there is room', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('keys of no workload are counted, and listed as far as there is room', async () => {
   await withSharedTarget(
     { owns: [undefined], stage: 'off', workloads: [{ name: 'sessions', keys: ['session:*'], stage: 'shadow' }] },
     async (shared) => {
@@ -225,8 +219,7 @@ test('keys of no workload are counted, and listed as far as there is room', asyn
   );
 });
 
-test('a source with fewer databases has nothing in the others', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a source with fewer databases has nothing in the others', async () => {
   await withSharedTarget({ owns: [undefined, undefined], databases: 2 }, async (shared) => {
     await direct(shared.sources[1], ['SET', 'k', 'other']);
     await shared.wire(0).pipeline([

@@ -6,15 +6,15 @@ import { copyLarge } from '../../../src/copy/large/large.js';
 import { startRedis } from '../../../src/local/servers.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { startOn, type Rig } from '../../support/rig.js';
-import { redisSince } from '../../support/servers.js';
 import { partsOf } from '../../support/shard.js';
 import { SMALL_CHUNKS } from './large.js';
+import { needs } from '../../support/needs.js';
 
 const KEY = 'stream';
 
 /** Two servers of one release, of which the mirror is empty. */
 async function betweenTwo(t: TestContext, body: (rig: Rig, servers: readonly Redis[]) => Promise<void>): Promise<void> {
-  if (!(await redisSince(7, 0))) return t.skip('for a Redis whose streams count');
+  if (!(await needs(t, 'redis>=7.0'))) return;
   const servers = await Promise.all([startRedis(), startRedis()]);
   try {
     const [source, target] = servers;

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ttlsDiffer } from '../../../src/copy/verify/verifier.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 test('times to live differ where no delay of the look explains it, and are looked at again where one might', () => {
@@ -31,8 +30,7 @@ test('times to live differ where no delay of the look explains it, and are looke
   }
 });
 
-test('a time to live does not begin anew when KeyDB reads its append-only file', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a time to live does not begin anew when KeyDB reads its append-only file', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
     await target.config('SET', 'appendonly', 'yes');

@@ -3,7 +3,6 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
 import { keyspace } from '../../support/keyspace.js';
 import { direct, withSharedTarget, type Shared } from '../../support/shared.js';
 import { until } from '../../support/shard.js';
@@ -67,8 +66,7 @@ async function assertEqual(shared: Shared, besides: readonly string[]): Promise<
   }
 }
 
-test('twelve shards into three targets', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('twelve shards into three targets', async () => {
   await withSharedTarget({ owns: all.map((i) => [`s${i}:*`]), targets: TARGETS, stage: 'off' }, async (shared) => {
     for (const i of all) await direct(shared.sources[i], ...existing(i));
     await direct(shared.targets[1], ['SET', 'stray', 1], ['SET', 's4:stray', 1]);

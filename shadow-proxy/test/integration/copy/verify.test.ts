@@ -8,7 +8,6 @@ import { compareKeyspaces } from '../random/comparer.js';
 import { APP_USER, drive } from '../random/driver.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const stages = ['shadow', 'live'] as const;
@@ -41,8 +40,7 @@ async function plant(rig: Rig, stage: (typeof stages)[number]): Promise<void> {
 }
 
 for (const stage of stages) {
-  test(`each way to differ is found, reported, and repaired, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`each way to differ is found, reported, and repaired, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async (rig) => {
       await plant(rig, stage);
       ask(rig, { kind: 'verify' });
@@ -87,8 +85,7 @@ for (const stage of stages) {
   });
 }
 
-test('under full load nothing is reported that does not differ', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('under full load nothing is reported that does not differ', async () => {
   const config = { user: [APP_USER.acl] };
   await withRig(
     {
@@ -133,8 +130,7 @@ test('under full load nothing is reported that does not differ', async (t) => {
   );
 });
 
-test('a sample is a share of the keys, and repairs no doubt of the others', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a sample is a share of the keys, and repairs no doubt of the others', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const pipeline = rig.client().pipeline();
     for (let i = 0; i < 2_000; i++) pipeline.set(`k:${i}`, i);
@@ -145,8 +141,7 @@ test('a sample is a share of the keys, and repairs no doubt of the others', asyn
   });
 });
 
-test('a suspect whose repair takes seconds is waited for', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a suspect whose repair takes seconds is waited for', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const proxy = rig.client();
     const target = rig.client({ of: rig.target });
@@ -167,8 +162,7 @@ test('a suspect whose repair takes seconds is waited for', async (t) => {
   });
 });
 
-test('a mirror that comes back empty, or with what it had before, is verified and repaired by itself', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a mirror that comes back empty, or with what it had before, is verified and repaired by itself', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const pipeline = rig.client().pipeline();
     for (let i = 0; i < 3_000; i++) pipeline.set(`k:${i}`, i);

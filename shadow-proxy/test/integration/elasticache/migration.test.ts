@@ -9,15 +9,17 @@ import { ROOT } from '../../../src/runbook/shelf.js';
 import { startElastiCache, UNAVAILABLE } from '../../support/elasticache.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { differences } from '../../support/keyspace.js';
-import { makeCertificates, needsKeydb, startTargetKeydb } from '../../support/servers.js';
+import { missing } from '../../support/needs.js';
+import { makeCertificates, startTestTarget } from '../../support/servers.js';
 import { startTestShard, until } from '../../support/shard.js';
 import { runProgram } from '../cli/process.js';
 import { APP, fullLine, KIT, loginOf, MIGRATION, rbac, TOKEN } from './logins.js';
 import { work } from './work.js';
 
-const tls = makeCertificates();
+const skip = await missing('openssl');
+const tls = skip ? { ca: '', cert: '', key: '' } : makeCertificates();
 
-test('the stand-in refuses what AWS documents, and shows no digests', async () => {
+test('the stand-in refuses what AWS documents, and shows no digests', { skip }, async () => {
   const cache = await startElastiCache({ tls, token: TOKEN.password, replica: true });
   const connect = (port: number): Redis =>
     new Redis({ port, password: TOKEN.password, tls: { rejectUnauthorized: false } });
@@ -57,88 +59,93 @@ test('docs/elasticache.md shows the access string of the tests', () => {
   assert.ok(page.includes(`\n${MIGRATION.access}\n`), MIGRATION.access);
 });
 
-test('RBAC: copied, shadowed, live and rolled back with the documented access string; nothing is lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  const cache = await startElastiCache({ tls, users: rbac() });
-  const target = await startTargetKeydb({ config: { user: [fullLine(KIT), 'default off', fullLine(APP)] } });
-  const shard = await startTestShard({
-    source: cache.primary.urlFor(loginOf(MIGRATION)),
-    target: `redis://${loginOf(KIT)}127.0.0.1:${target.port}`,
-    sourceTls: { ca: tls.ca },
-    default: { stage: 'off' },
-  });
-  try {
-    const direct = new Redis({ port: cache.node.port, username: APP.username, password: APP.password });
-    await Promise.all(Array.from({ length: 300 }, (_, i) => direct.hset(`old:${i}`, 'f', i)));
-    direct.disconnect();
-    const to = (stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown'): Promise<unknown> =>
-      shard.shard.changeStage({ workload: 'default', stage });
-    const clients = work(shard.port, APP);
-    await to('dualwrite');
-    ask({ shard }, { kind: 'backfill' });
-    await ended({ shard });
-    assert.deepEqual([job({ shard }).state, job({ shard }).failed], ['done', 0]);
-    for (const stage of ['shadow', 'live', 'shadow', 'live', 'rampdown'] as const) {
-      await to(stage);
-      await sleep(150);
-    }
-    const added = await clients.stop();
-    assert.deepEqual([...clients.errors], []);
-    assert.ok(added > 0);
-    await shard.settled();
-    const at = (port: number, { username, password }: typeof KIT): Parameters<typeof differences>[0] => ({
-      host: '127.0.0.1',
-      port,
-      username,
-      password,
+test(
+  'RBAC: copied, shadowed, live and rolled back with the documented access string; nothing is lost',
+  { skip },
+  async () => {
+    const cache = await startElastiCache({ tls, users: rbac() });
+    const target = await startTestTarget({ config: { user: [fullLine(KIT), 'default off', fullLine(APP)] } });
+    const shard = await startTestShard({
+      source: cache.primary.urlFor(loginOf(MIGRATION)),
+      target: `redis://${loginOf(KIT)}127.0.0.1:${target.port}`,
+      sourceTls: { ca: tls.ca },
+      default: { stage: 'off' },
     });
-    assert.deepEqual(await differences(at(cache.node.port, MIGRATION), at(target.port, KIT)), []);
-    assert.deepEqual(shard.snapshot().mismatches, {});
-  } finally {
-    await shard.stop();
-    await Promise.all([cache.stop(), target.stop()]);
-  }
-});
+    try {
+      const direct = new Redis({ port: cache.node.port, username: APP.username, password: APP.password });
+      await Promise.all(Array.from({ length: 300 }, (_, i) => direct.hset(`old:${i}`, 'f', i)));
+      direct.disconnect();
+      const to = (stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown'): Promise<unknown> =>
+        shard.shard.changeStage({ workload: 'default', stage });
+      const clients = work(shard.port, APP);
+      await to('dualwrite');
+      ask({ shard }, { kind: 'backfill' });
+      await ended({ shard });
+      assert.deepEqual([job({ shard }).state, job({ shard }).failed], ['done', 0]);
+      for (const stage of ['shadow', 'live', 'shadow', 'live', 'rampdown'] as const) {
+        await to(stage);
+        await sleep(150);
+      }
+      const added = await clients.stop();
+      assert.deepEqual([...clients.errors], []);
+      assert.ok(added > 0);
+      await shard.settled();
+      const at = (port: number, { username, password }: typeof KIT): Parameters<typeof differences>[0] => ({
+        host: '127.0.0.1',
+        port,
+        username,
+        password,
+      });
+      assert.deepEqual(await differences(at(cache.node.port, MIGRATION), at(target.port, KIT)), []);
+      assert.deepEqual(shard.snapshot().mismatches, {});
+    } finally {
+      await shard.stop();
+      await Promise.all([cache.stop(), target.stop()]);
+    }
+  },
+);
 
-test('the gate users, where the source hides passwords: unknown until the logins of clients prove them', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  const cache = await startElastiCache({ tls, users: rbac() });
-  const target = await startTargetKeydb({
-    config: { user: [fullLine(KIT), 'default off', fullLine({ ...APP, password: 'another' })] },
-  });
-  const shard = await startTestShard({
-    source: cache.primary.urlFor(loginOf(MIGRATION)),
-    target: `redis://${loginOf(KIT)}127.0.0.1:${target.port}`,
-    sourceTls: { ca: tls.ca },
-  });
-  const client = new Redis({ port: shard.port, username: APP.username, password: APP.password, lazyConnect: true });
-  try {
-    const gate = async (): Promise<string> => {
-      const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });
-      const { answer, evidence } = gates.find(({ name }) => name === 'users')!;
-      return `${answer}: ${evidence}`;
-    };
-    assert.match(
-      await gate(),
-      /^unknown: a server lists its users without passwords .*no client has logged in .* as app:/,
-    );
-    await client.get('k');
-    assert.match(await gate(), /^no: the target refused the login of app/);
-    const admin = new Redis({ port: target.port, username: KIT.username, password: KIT.password });
-    await admin.call('ACL', 'SETUSER', APP.username, `>${APP.password}`);
-    admin.disconnect();
-    assert.match(await gate(), /^yes: 2 users have the same rules on both servers; the logins of clients work/);
-  } finally {
-    client.disconnect();
-    await shard.stop();
-    await Promise.all([cache.stop(), target.stop()]);
-  }
-});
+test(
+  'the gate users, where the source hides passwords: unknown until the logins of clients prove them',
+  { skip },
+  async () => {
+    const cache = await startElastiCache({ tls, users: rbac() });
+    const target = await startTestTarget({
+      config: { user: [fullLine(KIT), 'default off', fullLine({ ...APP, password: 'another' })] },
+    });
+    const shard = await startTestShard({
+      source: cache.primary.urlFor(loginOf(MIGRATION)),
+      target: `redis://${loginOf(KIT)}127.0.0.1:${target.port}`,
+      sourceTls: { ca: tls.ca },
+    });
+    const client = new Redis({ port: shard.port, username: APP.username, password: APP.password, lazyConnect: true });
+    try {
+      const gate = async (): Promise<string> => {
+        const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });
+        const { answer, evidence } = gates.find(({ name }) => name === 'users')!;
+        return `${answer}: ${evidence}`;
+      };
+      assert.match(
+        await gate(),
+        /^unknown: a server lists its users without passwords .*no client has logged in .* as app:/,
+      );
+      await client.get('k');
+      assert.match(await gate(), /^no: the target refused the login of app/);
+      const admin = new Redis({ port: target.port, username: KIT.username, password: KIT.password });
+      await admin.call('ACL', 'SETUSER', APP.username, `>${APP.password}`);
+      admin.disconnect();
+      assert.match(await gate(), /^yes: 2 users have the same rules on both servers; the logins of clients work/);
+    } finally {
+      client.disconnect();
+      await shard.stop();
+      await Promise.all([cache.stop(), target.stop()]);
+    }
+  },
+);
 
-test('a script of a user who may do everything is replicated, although ACL GETUSER is refused', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script of a user who may do everything is replicated, although ACL GETUSER is refused', { skip }, async () => {
   const cache = await startElastiCache({ token: TOKEN.password });
-  const target = await startTargetKeydb({ config: { requirepass: TOKEN.password } });
+  const target = await startTestTarget({ config: { requirepass: TOKEN.password } });
   const shard = await startTestShard({
     source: cache.primary.urlFor(`:${TOKEN.password}@`),
     target: `redis://:${TOKEN.password}@127.0.0.1:${target.port}`,
@@ -158,15 +165,14 @@ test('a script of a user who may do everything is replicated, although ACL GETUS
   }
 });
 
-test('assess knows it by what it shows and refuses, and says what to read instead', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('assess knows it by what it shows and refuses, and says what to read instead', { skip }, async (t) => {
   const cache = await startElastiCache({
     tls,
     users: rbac(),
     renamed: { exists: 'my-exists' },
     parameters: { 'maxmemory-policy': 'volatile-lru' },
   });
-  const target = await startTargetKeydb({ config: { user: ['default off', fullLine(KIT), fullLine(APP)] } });
+  const target = await startTestTarget({ config: { user: ['default off', fullLine(KIT), fullLine(APP)] } });
   try {
     const assess = async (url: string): Promise<Record<string, string>> => {
       const { stdout, stderr } = await runProgram(t, 'shadow-compare', [
@@ -195,22 +201,25 @@ test('assess knows it by what it shows and refuses, and says what to read instea
   }
 });
 
-test('assess refuses Serverless, cluster mode and reader endpoints by name, and connects to none', async (t) => {
-  for (const [host, why] of [
-    ['cache-a-abc123.serverless.use1.cache.amazonaws.com', /ElastiCache Serverless, which is not supported/],
-    ['clustercfg.cache-a.abc123.use1.cache.amazonaws.com', /cluster mode enabled, which is not supported/],
-    ['replica.cache-a.abc123.use1.cache.amazonaws.com', /Use the primary endpoint, master\.cache-a\./],
-  ] as const) {
-    const { code, stderr } = await runProgram(t, 'shadow-compare', ['assess', `rediss://${host}:6379`]);
-    assert.equal(code, 2);
-    assert.match(stderr, why);
-  }
-});
+test(
+  'assess refuses Serverless, cluster mode and reader endpoints by name, and connects to none',
+  { skip },
+  async (t) => {
+    for (const [host, why] of [
+      ['cache-a-abc123.serverless.use1.cache.amazonaws.com', /ElastiCache Serverless, which is not supported/],
+      ['clustercfg.cache-a.abc123.use1.cache.amazonaws.com', /cluster mode enabled, which is not supported/],
+      ['replica.cache-a.abc123.use1.cache.amazonaws.com', /Use the primary endpoint, master\.cache-a\./],
+    ] as const) {
+      const { code, stderr } = await runProgram(t, 'shadow-compare', ['assess', `rediss://${host}:6379`]);
+      assert.equal(code, 2);
+      assert.match(stderr, why);
+    }
+  },
+);
 
-test('a source whose CLIENT is renamed is refused at the start, with what to allow', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a source whose CLIENT is renamed is refused at the start, with what to allow', { skip }, async () => {
   const cache = await startElastiCache({ renamed: { client: 'my-client' } });
-  const target = await startTargetKeydb();
+  const target = await startTestTarget();
   try {
     await assert.rejects(
       startTestShard({ source: cache.primary.url, target }),
@@ -221,10 +230,9 @@ test('a source whose CLIENT is renamed is refused at the start, with what to all
   }
 });
 
-test('a needed command that is renamed closes the gate servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a needed command that is renamed closes the gate servers', { skip }, async () => {
   const cache = await startElastiCache({ renamed: { exists: 'my-exists', dump: 'my-dump' } });
-  const target = await startTargetKeydb();
+  const target = await startTestTarget();
   const shard = await startTestShard({ source: cache.primary.url, target, default: { stage: 'off' } });
   try {
     const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });

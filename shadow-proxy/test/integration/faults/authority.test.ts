@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { keeper, Peer, type Script } from '../../support/peer.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
@@ -252,8 +251,7 @@ test('clients that reconnect by themselves go on when the authority does', async
   });
 });
 
-test('an authority that is back is ready, though no client asks for it', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an authority that is back is ready, though no client asks for it', async () => {
   await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
     assert.equal(shard.shard.ready(), true);
     await source.kill('SIGKILL');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
+import { needs } from '../../support/needs.js';
 
 /** From when on the server says BUSY. */
 const BUSY_MS = 1_500;
@@ -16,7 +16,7 @@ for (const [how, start, kill] of [
   ['FCALL', ['FCALL', 'f', 1, 'k'], ['FUNCTION', 'KILL']],
 ] as const) {
   test(`an endless ${how} makes the source busy: no failover, no client is closed, and a new client kills it`, async (t) => {
-    if (!(await needsKeydb(t)) || (how === 'FCALL' && !(await needsRedisSince70(t)))) return;
+    if (how === 'FCALL' && !(await needs(t, 'redis>=7.0'))) return;
     const options = {
       failover: 'automatic',
       limits: { downAfterMs: 400 },
@@ -55,8 +55,7 @@ for (const [how, start, kill] of [
   });
 }
 
-test('a source that hangs while a script is in flight is lost all the same, once it ought to have said that it is busy', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a source that hangs while a script is in flight is lost all the same, once it ought to have said that it is busy', async () => {
   const options = {
     failover: 'automatic',
     limits: { downAfterMs: 400 },

@@ -1,13 +1,12 @@
 /** The property of crashes, a few times; as often as you like: `npm run crashes -- --runs 200 --seed 1`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { crash } from './crashes/run.js';
 
 const RUNS = 2;
 
 test('the proxy is killed at a random moment, and a file of its state is damaged: no key differs that is not suspect, or it does not start', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const seed = Date.now() % 1_000_000;
   await withServers(async (servers) => {
     for (let i = 0; i < RUNS; i++) {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { startTestShard, until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 import { dies } from './dies.js';
@@ -23,7 +23,7 @@ for (const how of ['killed', 'hangs', 'restarts empty'] as const) {
     // Of a workload that both answer, nobody knows what a server held that came back empty: it waits for the operator.
     if (how === 'restarts empty' && percent !== undefined) continue;
     test(`the ${side} ${how} in ${stage} ${percent ?? 100} %: automatic`, async (t) => {
-      if (await needsKeydb(t)) await dies(t, { stage, side, percent, how });
+      await dies(t, { stage, side, percent, how });
     });
   }
 }
@@ -34,13 +34,12 @@ for (const [stage, side] of [
 ] as const) {
   for (const how of ['killed', 'hangs'] as const) {
     test(`the ${side} ${how} in ${stage}: manual, clients are told, and the operator's word loses nothing`, async (t) => {
-      if (await needsKeydb(t)) await dies(t, { stage, side, how, policy: 'manual' });
+      await dies(t, { stage, side, how, policy: 'manual' });
     });
   }
 }
 
-test('a mirror that is not clean is not gone to by itself', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a mirror that is not clean is not gone to by itself', async () => {
   await withServers(async ({ source, target }) => {
     const before = new Redis(source.port);
     await before.set('k:old', 'not copied');

@@ -3,9 +3,8 @@
  * acknowledged is lost.
  */
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
 import { dies } from './dies.js';
 
 test('a source that is killed under load is failed over from, and nothing acknowledged is lost', async (t) => {
-  if (await needsKeydb(t)) await dies(t, { stage: 'shadow', side: 'source', how: 'killed' });
+  await dies(t, { stage: 'shadow', side: 'source', how: 'killed' });
 });

@@ -8,7 +8,7 @@ import type { LeaseError } from '../../../src/lease/lease.js';
 import { Ownership } from '../../../src/lease/ownership.js';
 import { smallPlan, toPlan } from '../../support/plans.js';
 import { Relay } from '../../../src/local/relay.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 interface Candidate {
@@ -63,8 +63,7 @@ const within = async (ms: number, work: Promise<unknown>): Promise<number> => {
   return took;
 };
 
-test('one of many that start at once gets the lease, at both servers, and nobody else', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('one of many that start at once gets the lease, at both servers, and nobody else', async () => {
   await withCandidates(async ({ candidate }) => {
     for (let round = 0; round < 3; round++) {
       const all = Array.from({ length: 6 }, () => candidate());
@@ -81,8 +80,7 @@ test('one of many that start at once gets the lease, at both servers, and nobody
   });
 });
 
-test('it takes milliseconds where nobody has it, and leaves no key', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('it takes milliseconds where nobody has it, and leaves no key', async () => {
   await withCandidates(async ({ candidate, source, target }) => {
     const first = candidate();
     await within(500, first.acquire());
@@ -97,8 +95,7 @@ test('it takes milliseconds where nobody has it, and leaves no key', async (t) =
   });
 });
 
-test('those who wait get it in the order in which they came; given back, it is taken at once', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('those who wait get it in the order in which they came; given back, it is taken at once', async () => {
   await withCandidates(async ({ candidate }) => {
     const [first, second, third] = [candidate(), candidate(), candidate()];
     await first.acquire();
@@ -122,8 +119,7 @@ test('those who wait get it in the order in which they came; given back, it is t
 });
 
 for (const which of ['source', 'target'] as const) {
-  test(`the restart of the ${which} leaves the lease with its holder`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`the restart of the ${which} leaves the lease with its holder`, async () => {
     await withCandidates(async ({ candidate, ...servers }) => {
       const [holder, standby] = [candidate(), candidate()];
       await holder.acquire();
@@ -146,7 +142,6 @@ for (const which of ['source', 'target'] as const) {
 }
 
 test('a holder that was cut off for less than others wait keeps the lease; one that was taken over from stops', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withCandidates(async ({ candidate, source, target }) => {
     const relays = [await Relay.start(source), await Relay.start(target)];
     t.after(() => Promise.all(relays.map((relay) => relay.close())));
@@ -172,7 +167,6 @@ test('a holder that was cut off for less than others wait keeps the lease; one t
 });
 
 test('a holder whose connections were killed, and that finds nobody, stops where it was away for long', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withCandidates(async ({ candidate, source, target }) => {
     const relays = [await Relay.start(source), await Relay.start(target)];
     t.after(() => Promise.all(relays.map((relay) => relay.close())));
@@ -194,8 +188,7 @@ test('a holder whose connections were killed, and that finds nobody, stops where
   });
 });
 
-test('a mirror that cannot be reached is taken when it can', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a mirror that cannot be reached is taken when it can', async () => {
   await withCandidates(async ({ candidate, target }) => {
     await target.kill('SIGKILL');
     const holder = candidate();
@@ -208,8 +201,7 @@ test('a mirror that cannot be reached is taken when it can', async (t) => {
   });
 });
 
-test('a server that stalls does not make its holder look dead', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a server that stalls does not make its holder look dead', async () => {
   await withCandidates(async ({ candidate, source }) => {
     const [holder, standby] = [candidate(), candidate()];
     await holder.acquire();

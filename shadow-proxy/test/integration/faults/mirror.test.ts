@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { startRedis } from '../../../src/local/servers.js';
 import { differences } from '../../support/keyspace.js';
 import { keeper, Peer, type Script } from '../../support/peer.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
@@ -120,8 +120,7 @@ async function fragileWire(port: number): Promise<{ url: string; stall(): void; 
   };
 }
 
-test('a transaction that the mirror got in part is neither finished nor lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a transaction that the mirror got in part is neither finished nor lost', async () => {
   await withServers(async ({ source, target }) => {
     const wire = await fragileWire(target.port);
     const shard = await startTestShard({ source, target: wire.url });

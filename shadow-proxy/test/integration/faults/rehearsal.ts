@@ -17,7 +17,7 @@ import type { PlanObject } from '../../support/plans.js';
 import { compareKeyspaces, type Difference } from '../random/comparer.js';
 import { LIBRARY } from '../random/commands/functions.js';
 import { APP_USER, drive, type DriverOptions, type DriverReport } from '../random/driver.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const CONNECTIONS = 16;
@@ -68,7 +68,6 @@ export interface Rehearsal extends Pick<DriverOptions, 'comesBack' | 'errorCodes
 }
 
 export async function rehearse(t: TestContext, rehearsal: Rehearsal): Promise<void> {
-  if (!(await needsKeydb(t))) return;
   const config = { user: [APP_USER.acl] };
   await withServers(async (servers) => perform(await setScene(t, servers, rehearsal), rehearsal), {
     source: { config: { ...config, ...rehearsal.source }, env: rehearsal.sourceEnv },

@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { createClient } from 'redis';
 import type { Argument } from '../../../src/resp/encode.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withRig } from '../../support/rig.js';
 import { Wire } from '../../support/wire.js';
@@ -13,8 +12,7 @@ import { Wire } from '../../support/wire.js';
 /** A server that keeps what it acknowledged. */
 const DURABLE = { config: { appendonly: 'yes', appendfsync: 'always' } };
 
-test('the authority is killed and restarted: clients of both libraries go on by themselves, and lose nothing', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the authority is killed and restarted: clients of both libraries go on by themselves, and lose nothing', async () => {
   await withRig({ servers: { source: DURABLE } }, async ({ source, target, shard, client, wire }) => {
     const nodeRedis = createClient({ socket: { host: '127.0.0.1', port: shard.port, reconnectStrategy: 10 } });
     nodeRedis.on('error', () => undefined);
@@ -59,8 +57,7 @@ test('the authority is killed and restarted: clients of both libraries go on by 
   });
 });
 
-test('with the authority killed in the middle of their pipelines, clients get the first replies in order, and then the end', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('with the authority killed in the middle of their pipelines, clients get the first replies in order, and then the end', async () => {
   await withRig({ servers: { source: DURABLE } }, async ({ source, shard }) => {
     for (let round = 0; round < 3; round++) {
       const wires = await Promise.all(Array.from({ length: 8 }, () => Wire.open({ port: shard.port })));
@@ -84,8 +81,7 @@ test('with the authority killed in the middle of their pipelines, clients get th
   });
 });
 
-test('the authority dies while a command waits to run alone: that client is closed, and the next ones are served', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the authority dies while a command waits to run alone: that client is closed, and the next ones are served', async () => {
   await withRig({}, async ({ source, wire }) => {
     const [busy, alone] = await Promise.all([wire(), wire()]);
     assert.deepEqual(await Promise.all([busy.ask('PING'), alone.ask('PING')]), ['+PONG', '+PONG']);
@@ -101,8 +97,7 @@ test('the authority dies while a command waits to run alone: that client is clos
   });
 });
 
-test('the mirror is killed and restarted: no client notices, and all of it is in doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the mirror is killed and restarted: no client notices, and all of it is in doubt', async () => {
   await withRig({}, async ({ wire, target, shard }) => {
     const clients = await Promise.all([wire(), wire(), wire()]);
     let [count, longest] = [0, 0];

@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { needsKeydb } from '../../support/servers.js';
 import { withScene } from '../rules/scene.js';
 
 /** It is asked after 15 s. */
 const LONG_MS = 25_000;
 
 for (const protocol of [2, 3]) {
-  test(`a subscriber in RESP${protocol} whose connection goes silent is told, and one that hears nothing stays`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a subscriber in RESP${protocol} whose connection goes silent is told, and one that hears nothing stays`, async () => {
     await withScene({}, async (scene) => {
       const [patient, unlucky] = [await scene.wire(), await scene.wire()];
       await Promise.all([patient, unlucky].map((wire) => wire.ask('HELLO', protocol)));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Direction, Link } from '../../../src/local/relay.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { spinFor } from '../../support/spin.js';
 import type { Wire } from '../../support/wire.js';
@@ -41,7 +41,6 @@ for (const [what, directions] of [
   ['towards the proxy', ['down']],
 ] as const) {
   test(`the clients' connection to the source goes silent ${what}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withScene({}, async (scene) => {
       const [a, b] = [await scene.wire(), await scene.wire()];
       await a.pipeline([
@@ -67,7 +66,6 @@ for (const [what, directions] of [
 
 for (const side of ['source', 'target'] as const) {
   test(`every connection to the ${side} goes silent, and new ones work`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withScene({ default: { stage: side === 'source' ? 'shadow' : 'live' } }, async (scene) => {
       const wire = await scene.wire();
       await wire.ask('SET', 'k', 1);
@@ -83,7 +81,6 @@ for (const side of ['source', 'target'] as const) {
 }
 
 test('every connection to the mirror goes silent: nothing is lost, and clients notice nothing', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 1);
@@ -99,7 +96,6 @@ test('every connection to the mirror goes silent: nothing is lost, and clients n
 });
 
 test('a client that blocks is left alone, and is told when its connection goes silent with what it was woken with', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const [patient, unlucky, pusher] = [await scene.wire(), await scene.wire(), await scene.wire()];
     await Promise.all([patient.ask('PING'), unlucky.ask('PING')]);
@@ -135,8 +131,7 @@ test('a client that blocks is left alone, and is told when its connection goes s
   });
 });
 
-test('what is slow for a reason is not silent: a pause, a script, a reply and a value that take seconds', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what is slow for a reason is not silent: a pause, a script, a reply and a value that take seconds', async () => {
   await withScene({ limits: { downAfterMs: 20_000 } }, async (scene) => {
     const direct = scene.client({ of: scene.source });
     const [wire, other] = [await scene.wire(), await scene.wire()];

@@ -12,7 +12,6 @@ import { startRedis } from '../../../src/local/servers.js';
 import { Program, runProgram } from '../cli/process.js';
 import { planFor, start } from '../cli/running.js';
 import { scratch, type PlanObject } from '../../support/plans.js';
-import { needsKeydb } from '../../support/servers.js';
 
 /** A plan whose two shards have the pair as their targets; their sources are never asked. */
 const planOf = ({ nodes }: ActivePair, change: PlanObject): PlanObject => ({
@@ -50,7 +49,6 @@ async function guard(
 }
 
 test('guard on two active replicas', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const pair = await ActivePair.start();
   t.after(() => pair.stop());
   const pinned = planOf(pair, { workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter', writer: 'a' }] });
@@ -122,7 +120,6 @@ test('guard on two active replicas', async (t) => {
 });
 
 test('guard --watch alerts on a full resync, once, and on a verdict that changes', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const pair = await ActivePair.start({
     backlogBytes: 16_384,
     config: { maxmemory: '100mb', 'maxmemory-policy': 'volatile-lru' },
@@ -152,7 +149,6 @@ test('guard --watch alerts on a full resync, once, and on a verdict that changes
 });
 
 test('guard asks the running proxy for counters that the plan does not know, and promote asks guard', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const [pair, source] = [await ActivePair.start(), await startRedis()];
   t.after(() => Promise.all([pair.stop(), source.stop()]));
   const plan = await planFor({ source, target: pair.nodes.a }, (file) => {

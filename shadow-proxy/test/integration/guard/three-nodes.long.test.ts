@@ -4,7 +4,6 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ActiveNodes } from '../../../src/local/active-nodes.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const BACKLOG_BYTES = 4 << 20;
@@ -41,7 +40,6 @@ const countOnAll = async (mesh: Mesh, key: string): Promise<void> => {
 };
 
 test('increments on three nodes are exact while no resync is full', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const mesh = await startMesh(t);
   await countOnAll(mesh, 'n');
   await mesh.settle();
@@ -55,7 +53,6 @@ test('increments on three nodes are exact while no resync is full', async (t) =>
 });
 
 test('a full resync of one link: a single writer’s INCR differs permanently, a value written again does not', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const mesh = await startMesh(t);
   await mesh.clients.a.pipeline(Array.from({ length: 20_000 }, (_, i) => ['set', `other:${i}`, 'x'.repeat(50)])).exec();
   await mesh.settle();

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listenedMs } from '../../../src/io/listening-clock.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 
@@ -11,8 +10,7 @@ function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
 
-test('an event loop that is late does not make a server lost that answers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an event loop that is late does not make a server lost that answers', async () => {
   await withRig({ failover: 'automatic', limits: { downAfterMs: 1_000 } }, async (rig) => {
     const proxy = rig.client();
     await proxy.set('k', 1);
@@ -28,8 +26,7 @@ test('an event loop that is late does not make a server lost that answers', asyn
   });
 });
 
-test('a server that stops answering is lost, though the event loop is late meanwhile', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a server that stops answering is lost, though the event loop is late meanwhile', async () => {
   await withRig({ limits: { downAfterMs: 1_000 } }, async (rig) => {
     await rig.client().set('k', 1);
     process.kill(rig.source.pid!, 'SIGSTOP');

@@ -18,7 +18,8 @@ import {
   startTarget,
   type LocalServer,
 } from '../../../src/local/servers.js';
-import { makeCertificates, needsKeydb, withServers } from '../../support/servers.js';
+import { makeCertificates, withServers } from '../../support/servers.js';
+import { needs } from '../../support/needs.js';
 
 const alive = (pid: number): boolean => {
   try {
@@ -69,7 +70,7 @@ test('a Redis answers as soon as it has started, and stop leaves neither process
 });
 
 test('a KeyDB runs with two threads and fetches nothing from the network', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   await withServers(async ({ target }) => {
     assert.match(target.label, /^KeyDB /);
     const info = await withClient(target, (client) => client.info());
@@ -97,9 +98,10 @@ test('configuration is passed on: password, ACL users, memory', async () => {
 });
 
 test('a server speaks TLS, Redis and KeyDB', async (t) => {
+  if (!(await needs(t, 'openssl', 'tls-source', 'tls-target'))) return;
   const tls = makeCertificates();
   const ca = await readFile(tls.ca);
-  const start = [startRedis, ...((await needsKeydb(t)) ? [startKeydb] : [])];
+  const start = [startRedis, startTarget];
   for (const startServer of start) {
     const server = await startServer({ tls });
     try {
@@ -264,7 +266,7 @@ esac
 `;
 
 test('without a keydb-server a running container engine is asked for one', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'command -v "${KEYDB_SERVER:-keydb-server}"']);
   const dir = await mkdtemp(join(tmpdir(), 'engine-'));
   try {

@@ -15,7 +15,6 @@ import { onPath } from '../../../src/local/program.js';
 import { aReceiver, startReceiver, type HttpReceiver } from '../../support/notices.js';
 import { scratch } from '../../support/plans.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const ALERTMANAGER = 'prometheus-alertmanager';
@@ -70,7 +69,6 @@ const said = ({ received }: HttpReceiver): string[] =>
   });
 
 test('stage changes, mismatches, an outage and a failover reach a webhook and an Alertmanager, and a dead receiver holds nothing up', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const receiver = await startReceiver(t);
   const alertmanager = await startAlertmanager(t);
   const notify = [
@@ -138,7 +136,6 @@ test('stage changes, mismatches, an outage and a failover reach a webhook and an
 });
 
 test('a standby that takes over says so', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const receiver = await startReceiver(t);
   const notifier = new Notifier(
     { name: 'checkout', notify: [aReceiver({ url: receiver.url, secret: SECRET })] },

@@ -9,7 +9,6 @@ import { Metrics, type Scrape } from '../../../src/telemetry/metrics.js';
 import { startReceiver, type HttpReceiver } from '../../support/notices.js';
 import { smallPlan, toPlan } from '../../support/plans.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const logger = pino({ level: 'silent' });
@@ -94,7 +93,6 @@ async function tracesOf(receiver: HttpReceiver, ...names: readonly string[]): Pr
 }
 
 test('a command is a trace: authority, mirror and verdict, without its key and value', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withOtel(t, { traceShare: 1 }, {}, async ({ client: connect, target, shard }, receiver, otel) => {
     const client = connect();
     await client.set('secret-key', 'secret-value');
@@ -142,7 +140,6 @@ test('a command is a trace: authority, mirror and verdict, without its key and v
 });
 
 test('where the ledger is not redacted, a trace has its key', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const ledger = { ...toPlan(smallPlan()).ledger, redact: false };
   await withOtel(t, { traceShare: 1 }, { ledger }, async ({ client: connect, shard }, receiver, otel) => {
     await connect().set('shown-key', 'hidden-value');
@@ -156,7 +153,6 @@ test('where the ledger is not redacted, a trace has its key', async (t) => {
 });
 
 test('a share of the commands is traced, about as large as the plan says', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withOtel(t, { traceShare: 0.1 }, {}, async ({ client: connect, shard }, receiver, otel) => {
     const client = connect();
     const pipeline = client.pipeline();
@@ -179,7 +175,6 @@ const seriesOf = (name: string, labels: Readonly<Record<string, string>>): strin
     .join(',')}}`;
 
 test('OTLP has the metrics of /metrics: the same names, labels and numbers', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withOtel(t, { metricsMs: 50 }, {}, async ({ client: connect, shard }, receiver, otel, scrape) => {
     const client = connect();
     for (let i = 0; i < 100; i++) await client.set(`k${i}`, 'v');

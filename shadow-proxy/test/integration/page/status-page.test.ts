@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import { planFor, start, status, type Running } from '../cli/running.js';
 import { openBrowser, openPage, overflow, plotsDrawn } from '../../support/browser.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 /** Where pictures go that somebody wants to look at, and after how many seconds of load. */
@@ -55,7 +55,6 @@ async function scene(
   body: (running: Running, servers: Pair, browser: Browser) => Promise<void>,
   admin: object = {},
 ): Promise<void> {
-  if (!(await needsKeydb(t))) return;
   const browser = await openBrowser(t);
   if (browser === null) return;
   await withServers(

@@ -1,10 +1,9 @@
 /** Orderings between connections: one link to a server is held, and what depends on its answers must wait. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import type { Link } from '../../../src/local/relay.js';
 import type { KeyLocks } from '../../../src/pipeline/key-locks.js';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { partsOf, until as holds } from '../../support/shard.js';
 import { tap, tapOf, Tap } from '../../support/taps.js';
 import type { Wire } from '../../support/wire.js';
@@ -27,12 +26,7 @@ interface Stand {
   chance(): Promise<void>;
 }
 
-async function withStand(
-  t: TestContext,
-  body: (stand: Stand) => Promise<void>,
-  options: SceneOptions = {},
-): Promise<void> {
-  if (!(await needsKeydb(t))) return;
+async function withStand(body: (stand: Stand) => Promise<void>, options: SceneOptions = {}): Promise<void> {
   // A link that is held is not to be taken for one that went silent.
   const limits = { silentMs: 60_000, ...options.limits };
   await withScene({ ...options, limits }, async (scene) => {
@@ -61,9 +55,8 @@ async function withStand(
 
 const toLive = { workload: 'default', stage: 'live' } as const;
 
-test('a flip waits for the mirror’s confirmations, and gives up without them', (t) =>
+test('a flip waits for the mirror’s confirmations, and gives up without them', () =>
   withStand(
-    t,
     async ({ scene, two, mirror }) => {
       const { shard } = scene.shard;
       // Only the confirmations are missing: the target itself answers whoever asks it.
@@ -85,8 +78,8 @@ test('a flip waits for the mirror’s confirmations, and gives up without them',
     { limits: { flipMs: 500 } },
   ));
 
-test('a flip sends no command to the new authority before the effects of those before it', (t) =>
-  withStand(t, async ({ scene, two, three, mirror, chance }) => {
+test('a flip sends no command to the new authority before the effects of those before it', () =>
+  withStand(async ({ scene, two, three, mirror, chance }) => {
     mirror.link.hold('up');
     assert.equal(await two.ask('SET', 'n', 41), '+OK');
     await mirror.saw('SET n 41');
@@ -102,9 +95,8 @@ test('a flip sends no command to the new authority before the effects of those b
     await scene.assertEqual();
   }));
 
-test('a flip waits for the answers of every lane, though all others are idle', (t) =>
+test('a flip waits for the answers of every lane, though all others are idle', () =>
   withStand(
-    t,
     async ({ scene, three, lane3 }) => {
       lane3.link.hold('down');
       three.send('SET', 'k', 'v');
@@ -118,9 +110,8 @@ test('a flip waits for the answers of every lane, though all others are idle', (
     { limits: { flipMs: 500 } },
   ));
 
-test('a flip waits for copies that begin while its commands are held', (t) =>
+test('a flip waits for copies that begin while its commands are held', () =>
   withStand(
-    t,
     async ({ scene, two, mirror }) => {
       const { sequencer, flipper } = partsOf(scene.shard.shard);
       await two.ask('SET', 'k', 'v');
@@ -143,8 +134,8 @@ test('a flip waits for copies that begin while its commands are held', (t) =>
     { limits: { flipMs: 600 } },
   ));
 
-test('a write waits for a write of another lane on the same key, and for no other', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
+test('a write waits for a write of another lane on the same key, and for no other', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
     const other = await scene.wire();
     await other.ask('HELLO', 3);
     const several = await scene.wire();
@@ -172,8 +163,8 @@ test('a write waits for a write of another lane on the same key, and for no othe
     await scene.assertEqual();
   }));
 
-test('reads of one key on two lanes do not wait for each other; a write waits for both', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, order, chance }) => {
+test('reads of one key on two lanes do not wait for each other; a write waits for both', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
     await two.ask('SET', 'k', 1);
     lane2.link.hold('down');
     two.send('GET', 'k');
@@ -188,8 +179,8 @@ test('reads of one key on two lanes do not wait for each other; a write waits fo
     await scene.assertEqual();
   }));
 
-test('a key is held until the second read of a command is answered, too', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
+test('a key is held until the second read of a command is answered, too', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
     await two.pipeline(Array.from({ length: 300 }, (_, i) => ['XADD', 'x', `${i + 1}-0`, 'i', i]));
     await scene.shard.settled();
     // The reply of XADD passes, that of XLEN behind it does not.
@@ -212,8 +203,8 @@ test('a key is held until the second read of a command is answered, too', (t) =>
     await scene.assertEqual();
   }));
 
-test('a lane that is opened beside another is not used before what that one has in flight is answered', (t) =>
-  withStand(t, async ({ scene, chance }) => {
+test('a lane that is opened beside another is not used before what that one has in flight is answered', () =>
+  withStand(async ({ scene, chance }) => {
     // The first lane to another database: nobody asks whether its keys are free, nor notes that they are not.
     const [first, second] = [await scene.wire(), await scene.wire()];
     await first.ask('SELECT', 7);
@@ -249,8 +240,8 @@ test('a lane that is opened beside another is not used before what that one has 
     await scene.assertEqual();
   }));
 
-test('a command that runs alone waits for every lane, and all others wait for it', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, mirror, chance }) => {
+test('a command that runs alone waits for every lane, and all others wait for it', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, chance }) => {
     const { sequencer } = partsOf(scene.shard.shard);
     const late = await scene.wire();
     await late.ask('GET', 'k');
@@ -271,9 +262,8 @@ test('a command that runs alone waits for every lane, and all others wait for it
     await scene.assertEqual();
   }));
 
-test('a client’s command for another server waits until those it has in flight are answered', (t) =>
+test('a client’s command for another server waits until those it has in flight are answered', () =>
   withStand(
-    t,
     async ({ scene, two, lane2, chance }) => {
       await two.ask('GET', 'there:mark');
       const toTarget = await tapOf(scene.toTarget, 'SET there:mark 1', () => two.ask('SET', 'there:mark', 1));
@@ -295,8 +285,8 @@ test('a client’s command for another server waits until those it has in flight
     { workloads: [{ name: 'there', keys: ['there:*'], stage: 'live' }] },
   ));
 
-test('what a lost lane had in flight is suspect, and its keys are free', (t) =>
-  withStand(t, async ({ scene, two, three, lane3, order }) => {
+test('what a lost lane had in flight is suspect, and its keys are free', () =>
+  withStand(async ({ scene, two, three, lane3, order }) => {
     lane3.link.hold('down');
     three.send('SET', 'k', 'unanswered');
     three.send('SET', 'j', 'unanswered');
@@ -327,8 +317,8 @@ async function blocked(
   return { client, link };
 }
 
-test('the mirror gets what a woken client took behind the push, and before what comes next on the key', (t) =>
-  withStand(t, async ({ scene, two, lane2, mirror, order, chance }) => {
+test('the mirror gets what a woken client took behind the push, and before what comes next on the key', () =>
+  withStand(async ({ scene, two, lane2, mirror, order, chance }) => {
     const { client, link } = await blocked(scene);
     const later = await scene.wire();
     await later.ask('GET', 'k');
@@ -350,8 +340,8 @@ test('the mirror gets what a woken client took behind the push, and before what 
     await scene.assertEqual();
   }));
 
-test('the key that a woken client writes is held until its reply is in', (t) =>
-  withStand(t, async ({ scene, two, three, lane3, order, chance }) => {
+test('the key that a woken client writes is held until its reply is in', () =>
+  withStand(async ({ scene, two, three, lane3, order, chance }) => {
     const { client, link } = await blocked(scene, ['BLMOVE', 'q', 'r', 'LEFT', 'RIGHT', 0]);
     link.link.hold('down');
     assert.equal(await two.ask('RPUSH', 'q', 'a'), ':1');
@@ -364,8 +354,8 @@ test('the key that a woken client writes is held until its reply is in', (t) =>
     await scene.assertEqual();
   }));
 
-test('a push whose connection is lost leaves no key held', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, order }) => {
+test('a push whose connection is lost leaves no key held', () =>
+  withStand(async ({ scene, two, three, lane2, order }) => {
     const { client } = await blocked(scene);
     lane2.link.hold('down');
     two.send('RPUSH', 'q', 'a', 'b');
@@ -377,8 +367,8 @@ test('a push whose connection is lost leaves no key held', (t) =>
     await scene.assertEqual();
   }));
 
-test('nor does the mirror get it before the push, whose reply is late', (t) =>
-  withStand(t, async ({ scene, two, lane2, mirror, chance }) => {
+test('nor does the mirror get it before the push, whose reply is late', () =>
+  withStand(async ({ scene, two, lane2, mirror, chance }) => {
     const { client } = await blocked(scene);
     lane2.link.hold('down');
     two.send('RPUSH', 'q', 'a', 'b');
@@ -394,8 +384,8 @@ test('nor does the mirror get it before the push, whose reply is late', (t) =>
     await scene.assertEqual();
   }));
 
-test('the effects of a transaction are one block on the mirror, whatever other lanes write meanwhile', (t) =>
-  withStand(t, async ({ scene, two, three, mirror }) => {
+test('the effects of a transaction are one block on the mirror, whatever other lanes write meanwhile', () =>
+  withStand(async ({ scene, two, three, mirror }) => {
     mirror.link.hold('up');
     const around = Array.from({ length: 50 }, (_, i) => ['INCR', `n:${i}`]);
     const replies = [
@@ -421,8 +411,8 @@ test('the effects of a transaction are one block on the mirror, whatever other l
     await scene.assertEqual();
   }));
 
-test('a suspect is not copied while another lane has a write to its key in flight', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, order, chance }) => {
+test('a suspect is not copied while another lane has a write to its key in flight', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
     const { sequencer, suspects } = partsOf(scene.shard.shard);
     await two.ask('SET', 'k', 1);
     await scene.shard.settled();
@@ -440,8 +430,8 @@ test('a suspect is not copied while another lane has a write to its key in fligh
     assert.ok(lane2.has('DUMP k'));
   }));
 
-test('nor is a difference judged by what the servers say of the key meanwhile', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, mirror, chance, order }) => {
+test('nor is a difference judged by what the servers say of the key meanwhile', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, chance, order }) => {
     await two.ask('SET', 'k', 1);
     await scene.shard.settled();
     await scene.client({ of: scene.target }).del('k');
@@ -460,8 +450,8 @@ test('nor is a difference judged by what the servers say of the key meanwhile', 
     assert.ok(lane2.has('PTTL k'));
   }));
 
-test('what one lane shows of a key that a script on another has changed, and that is not named yet, is no mismatch', (t) =>
-  withStand(t, async ({ scene, two, three, lane2 }) => {
+test('what one lane shows of a key that a script on another has changed, and that is not named yet, is no mismatch', () =>
+  withStand(async ({ scene, two, three, lane2 }) => {
     const hiding = "for i = 1, 1 do redis.call('SET', ARGV[i], 'new') end";
     const direct = scene.client({ of: scene.source });
     await two.pipeline([
@@ -481,9 +471,8 @@ test('what one lane shows of a key that a script on another has changed, and tha
     assert.deepEqual([mismatches, inconclusive], [{}, { suspect: 1 }]);
   }));
 
-test('a flip waits for the last confirmation, not for the next', (t) =>
+test('a flip waits for the last confirmation, not for the next', () =>
   withStand(
-    t,
     async ({ scene, two, mirror, chance }) => {
       // The mirror's connection speaks this client's protocol from here on.
       await two.ask('SET', 'k', 0);
@@ -507,8 +496,8 @@ test('a flip waits for the last confirmation, not for the next', (t) =>
     { limits: { flipMs: 500 } },
   ));
 
-test('a command that runs alone waits for what a woken client has taken', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, mirror, chance }) => {
+test('a command that runs alone waits for what a woken client has taken', () =>
+  withStand(async ({ scene, two, three, lane2, mirror, chance }) => {
     const { client, link } = await blocked(scene);
     link.link.hold('down');
     assert.equal(await three.ask('RPUSH', 'q', 'a', 'b'), ':2');
@@ -525,8 +514,8 @@ test('a command that runs alone waits for what a woken client has taken', (t) =>
     await scene.assertEqual();
   }));
 
-test('a transaction holds its keys until EXEC is answered', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, order, chance }) => {
+test('a transaction holds its keys until EXEC is answered', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
     lane2.link.hold('down');
     const replies = two.pipeline([['MULTI'], ['APPEND', 'k', 1], ['GET', 'j'], ['EXEC']]);
     await lane2.saw('EXEC');
@@ -539,8 +528,8 @@ test('a transaction holds its keys until EXEC is answered', (t) =>
     await scene.assertEqual();
   }));
 
-test('a command that blocks is sent when the shared lanes are empty, and has its keys to itself until it blocks', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, order, chance }) => {
+test('a command that blocks is sent when the shared lanes are empty, and has its keys to itself until it blocks', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
     const client = await scene.wire();
     await client.ask('GET', 'k');
     lane3.link.hold('down');
@@ -561,8 +550,8 @@ test('a command that blocks is sent when the shared lanes are empty, and has its
     await scene.assertEqual();
   }));
 
-test('a key is held while it is read for a copy, and while both servers are asked about it', (t) =>
-  withStand(t, async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
+test('a key is held while it is read for a copy, and while both servers are asked about it', () =>
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
     const { sequencer } = partsOf(scene.shard.shard);
     await two.ask('SET', 'k', 1);
     await scene.shard.settled();

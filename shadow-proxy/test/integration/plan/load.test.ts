@@ -9,6 +9,7 @@ import { allWorkloads } from '../../../src/plan/plan.js';
 import { planJsonSchema } from '../../../src/plan/schema.js';
 import { makeCertificates } from '../../support/servers.js';
 import { problemsOf, scratch, smallPlan, told, toPlan } from '../../support/plans.js';
+import { needs } from '../../support/needs.js';
 
 /** The repository, seen from the compiled test. */
 const ROOT = fileURLToPath(new URL('../../../../..', import.meta.url));
@@ -260,7 +261,8 @@ describe('secrets', () => {
 });
 
 describe('TLS', () => {
-  test('reads certificates for both servers and for clients', () => {
+  test('reads certificates for both servers and for clients', async (t) => {
+    if (!(await needs(t, 'openssl'))) return;
     const { ca, cert, key } = makeCertificates();
     const plan = smallPlan();
     plan.shards[0] = {
@@ -277,7 +279,8 @@ describe('TLS', () => {
     assert.deepEqual(target.tls, {}, 'Node’s own authorities');
   });
 
-  test('that would be left unused, or half of it, is an error', () => {
+  test('that would be left unused, or half of it, is an error', async (t) => {
+    if (!(await needs(t, 'openssl'))) return;
     const { ca, cert, key } = makeCertificates();
     const cases: [(shard: Record<string, unknown>) => void, RegExp][] = [
       [(shard) => (shard.tls = { source: { ca } }), /tls\.source: is given, but source is redis:\/\/, without TLS/],

@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { scratch, smallPlan } from '../../support/plans.js';
+import { lacking } from '../../support/needs.js';
 
 const MIB = 2 ** 20;
 
@@ -31,7 +32,7 @@ function memoryCgroup(t: TestContext, bytes: number): string | null {
 
 test('--check refuses limits that the cgroup has no room for', (t) => {
   const cgroup = memoryCgroup(t, 1024 * MIB);
-  if (cgroup === null) return t.skip('this user may make no memory cgroup of version 1');
+  if (cgroup === null) return t.skip(lacking('memory-cgroup'));
   const file = join(scratch(t), 'plan.yaml');
   const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
   const checked = (totalClientBytes: string): { status: number | null; stderr: string } => {

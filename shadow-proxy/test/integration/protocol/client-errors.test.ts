@@ -1,11 +1,9 @@
 /** Errors that clients get are counted by the server that answered and by code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
-test('errors are counted by server and code, whoever refuses: the server, its login, the proxy', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('errors are counted by server and code, whoever refuses: the server, its login, the proxy', async () => {
   const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'live' as const }];
   const user = ['reader on >pw ~r:* &* +get +ping'];
   await withRig({ workloads, servers: { source: { config: { user } } } }, async ({ wire, shard }) => {
@@ -39,8 +37,7 @@ test('errors are counted by server and code, whoever refuses: the server, its lo
   });
 });
 
-test('an error names the client by its name, and the command by its subcommand', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an error names the client by its name, and the command by its subcommand', async () => {
   await withRig({}, async ({ wire, shard }) => {
     const client = await wire();
     await client.ask('CLIENT', 'SETNAME', 'checkout');
@@ -51,8 +48,7 @@ test('an error names the client by its name, and the command by its subcommand',
   });
 });
 
-test('a client that makes up error codes does not grow the count without bound', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client that makes up error codes does not grow the count without bound', async () => {
   await withRig({}, async ({ wire, shard }) => {
     const client = await wire();
     await client.pipeline(Array.from({ length: 300 }, (_, i) => ['EVAL', `return {err='CODE${i} x'}`, '0']));

@@ -1,16 +1,15 @@
 /** CLIENT: the proxy's clients, as Redis would tell of them; and CLIENT REPLY. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findKeydb } from '../../../src/local/program.js';
-import { skipBefore70, sourceHas } from '../../support/servers.js';
+import { sourceHas } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire } from '../../support/wire.js';
+import { missing } from '../../support/needs.js';
 
-const before70 = await skipBefore70();
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+const before70 = await missing('redis>=7.0');
 
-describe('CLIENT', { skip }, () => {
+describe('CLIENT', () => {
   const beside = besideRedis();
   const { same } = beside;
 

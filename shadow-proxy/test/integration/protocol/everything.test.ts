@@ -7,15 +7,13 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { askNode } from '../../../src/local/cluster.js';
-import { findKeydb } from '../../../src/local/program.js';
 import { text } from '../../../src/resp/decode.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { differences } from '../../support/keyspace.js';
 import { redisSince } from '../../support/servers.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire } from '../../support/wire.js';
-
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+import { needs } from '../../support/needs.js';
 
 /** A number: so large that, as a time to live, it outlasts the test. */
 const N = '2000000';
@@ -240,7 +238,7 @@ const MAY_DIFFER: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-describe('every command', { skip }, () => {
+describe('every command', () => {
   const beside = besideRedis();
   const table = new CommandTable();
 
@@ -402,7 +400,7 @@ describe('every command', { skip }, () => {
   });
 
   test('has succeeded on a real server, unless the proxy refuses it or answers by itself', async (t) => {
-    if (!(await redisSince(7, 0))) return t.skip('for Redis 7.0 and later: 6.2 does not have all of these commands');
+    if (!(await needs(t, 'redis>=7.0'))) return;
     const wire = await Wire.open({ port: beside.rig.shard.port });
     for (const call of SUITABLE) {
       const args = typeof call === 'string' ? call.split(' ') : call;

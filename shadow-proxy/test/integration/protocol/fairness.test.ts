@@ -3,14 +3,12 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { LargeReplies, type Taker } from '../../../src/session/large-replies.js';
 import { startCpuClock } from '../../support/cpu.js';
 import { startRig, type Rig } from '../../support/rig.js';
 import type { Wire } from '../../support/wire.js';
 
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const MIB = 1 << 20;
 
 /** A client that asks for large replies. */
@@ -56,7 +54,7 @@ test('clients without any reply so far send few reads at once, and one each afte
   assert.ok(replies.mayTry(3_000));
 });
 
-describe('fairness', { skip }, () => {
+describe('fairness', () => {
   let rig: Rig & { stop(): Promise<void> };
   before(async () => {
     rig = await startRig();

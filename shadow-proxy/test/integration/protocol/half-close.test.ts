@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { findKeydb } from '../../../src/local/program.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
 import { halfClose } from '../../support/half-close.js';
@@ -13,12 +12,11 @@ import { startRig, withRig, type Rig } from '../../support/rig.js';
 import { makeCertificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { spinFor } from '../../support/spin.js';
-
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+import { needs } from '../../support/needs.js';
 
 const commands = (...list: (readonly Argument[])[]): Buffer => Buffer.concat(list.map((args) => encodeCommand(args)));
 
-describe('a half-closed client', { skip }, () => {
+describe('a half-closed client', () => {
   let rig: Rig & { stop(): Promise<void> };
   let twin: LocalServer;
   before(async () => {
@@ -97,7 +95,8 @@ describe('a half-closed client', { skip }, () => {
     wire.destroy();
   });
 
-  test('also over TLS', async () => {
+  test('also over TLS', async (t) => {
+    if (!(await needs(t, 'openssl'))) return;
     const listenTls = makeCertificates();
     await withRig({ listenTls }, async ({ shard }) => {
       assert.equal(

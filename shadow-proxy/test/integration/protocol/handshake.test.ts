@@ -1,12 +1,11 @@
 /** Who a client is and where: HELLO, AUTH, SELECT, RESET, QUIT, PING and ECHO, word for word as Redis. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { startKeydb, startRedis, type LocalServer } from '../../../src/local/servers.js';
-import { findKeydb } from '../../../src/local/program.js';
-import { skipBefore70 } from '../../support/servers.js';
+import { startTarget, startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { startTestShard, type TestShard } from '../../support/shard.js';
 import { Wire, withWire } from '../../support/wire.js';
 import { assertSame, type Line } from '../../support/dialogue.js';
+import { missing } from '../../support/needs.js';
 
 /** A shard, and a Redis like its source that nothing stands before. */
 interface Stage {
@@ -16,7 +15,7 @@ interface Stage {
 }
 
 async function setUp(config: Readonly<Record<string, string | readonly string[]>>, password: string): Promise<Stage> {
-  const servers = await Promise.all([startRedis({ config }), startKeydb({ config }), startRedis({ config })]);
+  const servers = await Promise.all([startRedis({ config }), startTarget({ config }), startRedis({ config })]);
   const [source, target, twin] = servers;
   const url = ({ port }: LocalServer): string => `redis://${password === '' ? '' : `:${password}@`}127.0.0.1:${port}`;
   return { shard: await startTestShard({ source: url(source), target: url(target) }), twin, servers };
@@ -27,8 +26,7 @@ async function tearDown(stage: Stage | undefined): Promise<void> {
   await Promise.all((stage?.servers ?? []).map((server) => server.stop()));
 }
 
-const before70 = await skipBefore70();
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+const before70 = await missing('redis>=7.0');
 const GET_PROTOCOL: Line[] = [
   ['SET', 'h', 'x'],
   ['DEL', 'hash'],
@@ -37,7 +35,7 @@ const GET_PROTOCOL: Line[] = [
   ['GET', 'none'],
 ];
 
-describe('where no password is needed', { skip }, () => {
+describe('where no password is needed', () => {
   let stage: Stage;
   before(async () => {
     stage = await setUp(
@@ -264,7 +262,7 @@ describe('where no password is needed', { skip }, () => {
   });
 });
 
-describe('where a password is needed', { skip }, () => {
+describe('where a password is needed', () => {
   let stage: Stage;
   before(async () => {
     stage = await setUp({ requirepass: 'secret', user: ['app on >pw ~* &* +@all'] }, 'secret');

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
-import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
+import { needs } from '../../support/needs.js';
 
 const USERS = { user: 'narrow on >pw ~* &* +@all -script|kill' };
 
 for (const stage of ['shadow', 'live'] as const) {
   test(`a script that does not end is killed by another client, if its user may, in ${stage}`, async (t) => {
     // In `shadow` a user is denied a subcommand, and a function is killed.
-    if (!(await needsKeydb(t)) || (stage === 'shadow' && !(await needsRedisSince70(t)))) return;
+    if (stage === 'shadow' && !(await needs(t, 'redis>=7.0'))) return;
     const config = { 'lua-time-limit': 50 };
     const narrow = stage === 'shadow' ? USERS : {};
     await withRig(

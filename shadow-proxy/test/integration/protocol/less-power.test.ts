@@ -7,8 +7,9 @@ import { missingOf } from '../../../src/upstream/capabilities.js';
 import { askOnce } from '../../../src/upstream/ask-once.js';
 import { differences } from '../../support/keyspace.js';
 import { ask, ended, job } from '../../support/jobs.js';
-import { needsKeydb, needsRedisSince70, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { startTestShard, until } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 
 const KIT = { username: 'kit', password: 'pw' };
 /** By what is denied: what is then missing, as `missingOf` names it. */
@@ -28,9 +29,8 @@ const DENIED: readonly (readonly [denied: readonly string[], missing: readonly s
 
 for (const [denied, missing] of DENIED)
   test(`the source denies ${denied.join(' ')}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     // Redis 6.2 denies whole commands only.
-    if (denied.some((right) => right.includes('|')) && !(await needsRedisSince70(t))) return;
+    if (denied.some((right) => right.includes('|')) && !(await needs(t, 'redis>=7.0'))) return;
     await withServers(async ({ source, target }) => {
       const direct = new Redis(source.port);
       t.after(() => direct.disconnect());
@@ -82,7 +82,7 @@ for (const [denied, missing] of DENIED)
   });
 
 test('what the kit cannot do without refuses the start, and is named', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withServers(async ({ source, target }) => {
     const direct = new Redis(source.port);
     t.after(() => direct.disconnect());

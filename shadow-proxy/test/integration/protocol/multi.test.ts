@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { findKeydb } from '../../../src/local/program.js';
-import { skipBefore70 } from '../../support/servers.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire } from '../../support/wire.js';
+import { missing } from '../../support/needs.js';
 
-const before70 = await skipBefore70();
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+const before70 = await missing('redis>=7.0');
 const USERS = {
   user: [
     'narrow on >pw ~n:* &* +multi +exec +discard +set +xadd',
@@ -20,7 +18,7 @@ const USERS = {
 const LOADED = "return redis.call('INCR', KEYS[1])";
 const DIGEST = createHash('sha1').update(LOADED).digest('hex');
 
-describe('transactions', { skip }, () => {
+describe('transactions', () => {
   const beside = besideRedis({ config: USERS });
   const { same } = beside;
 

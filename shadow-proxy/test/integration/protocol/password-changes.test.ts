@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { startTestShard, until, type TestShard, type TestShardOptions } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
@@ -62,8 +62,7 @@ const CLOSE = [
 ];
 
 for (const [i, command] of CLOSE.entries()) {
-  test(`after ${command.join(' ')}, a new client must log in at once, and one that was there goes on`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`after ${command.join(' ')}, a new client must log in at once, and one that was there goes on`, async () => {
     await withCase({}, async ({ connect, admin }) => {
       const before = await connect();
       assert.equal(await before.ask('SET', 'k', 'v'), '+OK');
@@ -102,8 +101,7 @@ for (const [i, command] of CLOSE.entries()) {
   });
 }
 
-test('a password that is set and removed again: clients without a login may do everything again, at most a second later', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a password that is set and removed again: clients without a login may do everything again, at most a second later', async () => {
   await withCase({}, async ({ connect, admin }) => {
     await admin('source', 'CONFIG', 'SET', 'requirepass', 'secret');
     const waiting = await connect();
@@ -134,8 +132,7 @@ test('a password that is set and removed again: clients without a login may do e
   });
 });
 
-test('a client that was never let in, and subscribed while no password was needed, is disconnected when one is again', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client that was never let in, and subscribed while no password was needed, is disconnected when one is again', async () => {
   await withCase({}, async ({ connect, admin }) => {
     const early = await connect();
     await early.ask('SUBSCRIBE', 'c');
@@ -150,8 +147,7 @@ test('a client that was never let in, and subscribed while no password was neede
   });
 });
 
-test('a user that is changed: who is logged in goes on, who comes needs the new password; one that is deleted is disconnected', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a user that is changed: who is logged in goes on, who comes needs the new password; one that is deleted is disconnected', async () => {
   await withCase({}, async ({ connect, admin }) => {
     const login = async (password: string): Promise<[string, Wire]> => {
       const client = await connect();
@@ -179,8 +175,7 @@ test('a user that is changed: who is logged in goes on, who comes needs the new 
   });
 });
 
-test('the target has its own users and passwords for the workloads that it answers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the target has its own users and passwords for the workloads that it answers', async () => {
   const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'live' as const }];
   await withCase({ workloads }, async ({ connect, admin }) => {
     const guest = await connect();
@@ -201,8 +196,7 @@ test('the target has its own users and passwords for the workloads that it answe
   });
 });
 
-test('what a client has begun when a password is set, it ends: MULTI, WATCH, a blocking command, a subscription', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a client has begun when a password is set, it ends: MULTI, WATCH, a blocking command, a subscription', async () => {
   await withCase({}, async ({ connect, admin }) => {
     const [multi, watch, blocked, subscriber] = [await connect(), await connect(), await connect(), await connect()];
     await multi.pipeline([['MULTI'], ['SET', 'a', '1']]);

@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withScene } from '../rules/scene.js';
-import { needsKeydb } from '../../support/servers.js';
 
 const ROUNDS = 15;
 
@@ -16,8 +15,7 @@ for (const [how, subscribe, publish] of [
   ['PUBLISH inside MULTI', ['SUBSCRIBE', 'c'], [['MULTI'], ['PUBLISH', 'c', 'hi'], ['EXEC']]],
   ['a script', ['SUBSCRIBE', 'c'], [['EVAL', "return redis.call('PUBLISH', KEYS[1], ARGV[1])", 1, 'c', 'hi']]],
 ] as const) {
-  test(`${how} 0.5 ms after another client's ${subscribe[0]} is heard, ${ROUNDS} of ${ROUNDS}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`${how} 0.5 ms after another client's ${subscribe[0]} is heard, ${ROUNDS} of ${ROUNDS}`, async () => {
     await withScene({}, async (scene) => {
       scene.toSource.delayMs = 5;
       const publisher = await scene.wire();
@@ -40,8 +38,7 @@ for (const [how, subscribe, publish] of [
   });
 }
 
-test('what is published after another client has sent UNSUBSCRIBE is not heard, and PUBSUB tells of what was received', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what is published after another client has sent UNSUBSCRIBE is not heard, and PUBSUB tells of what was received', async () => {
   await withScene({}, async (scene) => {
     scene.toSource.delayMs = 5;
     const [subscriber, publisher] = [await scene.wire(), await scene.wire()];
@@ -60,8 +57,7 @@ test('what is published after another client has sent UNSUBSCRIBE is not heard, 
   });
 });
 
-test('a PUBLISH waits neither for subscribers of other channels nor for those that came later', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a PUBLISH waits neither for subscribers of other channels nor for those that came later', async () => {
   await withScene({}, async (scene) => {
     const publisher = await scene.wire();
     await publisher.ask('PING');

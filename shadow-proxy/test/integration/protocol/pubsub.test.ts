@@ -3,17 +3,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from 'redis';
-import { findKeydb } from '../../../src/local/program.js';
-import { startKeydb, type LocalServer } from '../../../src/local/servers.js';
+import { startTarget, type LocalServer } from '../../../src/local/servers.js';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
-import { redisSince, skipBefore70 } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire } from '../../support/wire.js';
+import { missing } from '../../support/needs.js';
 
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
-const before70 = await skipBefore70();
+const before70 = await missing('redis>=7.0');
 const hasShardChannels = await redisSince(7, 0);
 
 /** What a client says, and, where another one publishes in between, `PUBLISH` first. */
@@ -148,7 +147,7 @@ const UNANSWERED: readonly (readonly Line[])[] = [
   [['SUBSCRIBE', 'a'], ['MULTI'], ['GET', 'k'], ['EXEC'], ['DISCARD']],
 ];
 
-describe('pub/sub', { skip }, () => {
+describe('pub/sub', () => {
   const beside = besideRedis();
 
   for (const protocol of [2, 3]) {
@@ -336,8 +335,8 @@ describe('pub/sub', { skip }, () => {
   });
 });
 
-test('the same dialogues while KeyDB is the authority, as KeyDB shows them', { skip }, async () => {
-  const twin = await startKeydb();
+test('the same dialogues while KeyDB is the authority, as KeyDB shows them', async () => {
+  const twin = await startTarget();
   try {
     await withRig({ default: { stage: 'live' } }, async (rig) => {
       const leftOut = ['SSUBSCRIBE', 'SUNSUBSCRIBE', 'SPUBLISH', 'PUBLISH', 'QUIT'];
@@ -359,7 +358,7 @@ test('the same dialogues while KeyDB is the authority, as KeyDB shows them', { s
   }
 });
 
-test("a user who may not subscribe to a channel is told so in the server's words", { skip }, async () => {
+test("a user who may not subscribe to a channel is told so in the server's words", async () => {
   const user = ['default on nopass ~* &* +@all', 'app on >pw ~* resetchannels &mine:* +@all'];
   const servers = { source: { config: { user } }, target: { config: { user } } };
   await withRig({ servers }, async (rig) => {
@@ -381,7 +380,7 @@ test("a user who may not subscribe to a channel is told so in the server's words
   });
 });
 
-test('a subscriber that does not read is closed at the limit, and holds nobody up', { skip }, async () => {
+test('a subscriber that does not read is closed at the limit, and holds nobody up', async () => {
   await withRig({ limits: { clientOutputBytes: 4 << 20 } }, async (rig) => {
     const slow = await rig.wire();
     await slow.ask('SUBSCRIBE', 'flood');

@@ -9,9 +9,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { Redis } from 'ioredis';
-import { startKeydb, startRedis, startSentinel, type LocalServer } from '../../../src/local/servers.js';
-import { makeCertificates, needsKeydb } from '../../support/servers.js';
+import { startTarget, startRedis, startSentinel, type LocalServer } from '../../../src/local/servers.js';
+import { makeCertificates } from '../../support/servers.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 
 interface Cluster {
   readonly master: LocalServer;
@@ -62,7 +63,7 @@ async function ask<T>({ port }: { readonly port: number }, question: (client: Re
 }
 
 /** A client that reconnects by itself; sets `n` to ever higher numbers until it is stopped. */
-function counting(shard: TestShard): { last(): number; stop(): void } {
+function counting(shard: TestShard): { last(): number; stop(): Promise<void>; close(): void } {
   const client = new Redis({
     host: '127.0.0.1',
     port: shard.port,
@@ -72,7 +73,7 @@ function counting(shard: TestShard): { last(): number; stop(): void } {
   client.on('error', () => undefined);
   let last = 0;
   let stopped = false;
-  void (async () => {
+  const ended = (async () => {
     for (let n = 1; !stopped; n++) {
       const done = await client.set('n', n).then(
         () => true,
@@ -81,15 +82,18 @@ function counting(shard: TestShard): { last(): number; stop(): void } {
       if (done) last = n;
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    client.disconnect();
   })();
-  return { last: () => last, stop: () => (stopped = true) };
+  return {
+    last: () => last,
+    // Resolves when the last SET is answered: until then the source may have one that the target has not.
+    stop: () => ((stopped = true), ended),
+    close: () => ((stopped = true), client.disconnect()),
+  };
 }
 
-test('the failover of a source that has died is followed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the failover of a source that has died is followed', async () => {
   await withSentinel(startRedis, async ({ master, replica, url }) => {
-    const target = await startKeydb();
+    const target = await startTarget();
     const shard = await startTestShard({ source: url, target });
     const counter = counting(shard);
     try {
@@ -102,7 +106,7 @@ test('the failover of a source that has died is followed', async (t) => {
       assert.notEqual(shard.snapshot().source.runId, runId);
       // What the old master had acknowledged may be lost on the new one: that is for somebody to decide.
       assert.match(shard.snapshot().frozen ?? '', /source/);
-      counter.stop();
+      await counter.stop();
       await until(() => shard.snapshot().mirror.queuedEffects === 0);
       const [source, mirrored] = await Promise.all(
         [replica, target].map((server) => ask(server, (client) => client.get('n'))),
@@ -110,17 +114,16 @@ test('the failover of a source that has died is followed', async (t) => {
       assert.equal(source, mirrored);
       assert.ok(Number(source) >= counter.last());
     } finally {
-      counter.stop();
+      counter.close();
       await shard.stop();
       await target.stop();
     }
   });
 });
 
-test('a source that hands over while it lives is followed, and the old one gets no more writes', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a source that hands over while it lives is followed, and the old one gets no more writes', async () => {
   await withSentinel(startRedis, async ({ master, replica, url, sentinel }) => {
-    const target = await startKeydb();
+    const target = await startTarget();
     const shard = await startTestShard({ source: url, target });
     const counter = counting(shard);
     try {
@@ -131,20 +134,19 @@ test('a source that hands over while it lives is followed, and the old one gets 
       const before = counter.last();
       const left = await ask(master, (client) => client.get('n'));
       await until(() => counter.last() > before + 20, 20_000);
-      counter.stop();
+      await counter.stop();
       await until(async () => Number(await ask(replica, (client) => client.get('n'))) >= counter.last());
       assert.equal(await ask(master, (client) => client.get('n')), left);
     } finally {
-      counter.stop();
+      counter.close();
       await shard.stop();
       await target.stop();
     }
   });
 });
 
-test('the failover of a target is followed: its clients notice nothing, and all of it is in doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withSentinel(startKeydb, async ({ master, replica, url }) => {
+test('the failover of a target is followed: its clients notice nothing, and all of it is in doubt', async () => {
+  await withSentinel(startTarget, async ({ master, replica, url }) => {
     const source = await startRedis();
     const shard = await startTestShard({ source, target: url });
     const counter = counting(shard);
@@ -156,7 +158,7 @@ test('the failover of a target is followed: its clients notice nothing, and all 
       const before = counter.last();
       await until(() => counter.last() > before + 20, 1_000);
       await until(() => shard.snapshot().mirror.connected, 20_000);
-      counter.stop();
+      await counter.stop();
       await until(() => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().suspects.total === 0);
       // The last command may have been on its way when the counting was stopped.
       await until(
@@ -171,17 +173,16 @@ test('the failover of a target is followed: its clients notice nothing, and all 
       if (job === null)
         await assert.rejects(shard.shard.changeStage({ workload: 'default', stage: 'live' }), /not clean/);
     } finally {
-      counter.stop();
+      counter.close();
       await shard.stop();
       await source.stop();
     }
   });
 });
 
-test('a master that no Sentinel knows is told at the start', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a master that no Sentinel knows is told at the start', async () => {
   await withSentinel(startRedis, async ({ url }) => {
-    const target = await startKeydb();
+    const target = await startTarget();
     try {
       await assert.rejects(
         startTestShard({ source: url.replace('/main', '/other'), target }),
@@ -209,7 +210,7 @@ async function portOf(listener: Server): Promise<number> {
 }
 
 test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody else its password', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'openssl', 'tls-source'))) return;
   const [ours, theirs] = [makeCertificates(), makeCertificates()];
   const directory = await mkdtemp(join(tmpdir(), 'sentinel-'));
   const sentinelPasswordFile = join(directory, 'sentinel-password');
@@ -234,7 +235,7 @@ test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody els
     () => undefined,
   );
   try {
-    const [source, target] = [await keep(startRedis({ tls: ours })), await keep(startKeydb())];
+    const [source, target] = [await keep(startRedis({ tls: ours })), await keep(startTarget())];
     const watched = { main: { server: source } };
     const [asked, inPlaintext] = await Promise.all([
       keep(startSentinel(watched, { tls: ours, config: { requirepass: SENTINEL_PASSWORD, 'tls-replication': 'yes' } })),

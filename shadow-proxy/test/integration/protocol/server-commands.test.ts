@@ -1,12 +1,11 @@
 /** Commands about a server: answered by the authority, refused with what to do, and never left waiting. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`CONFIG SET is for the authority, and of it only notify-keyspace-events for the mirror, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`CONFIG SET is for the authority, and of it only notify-keyspace-events for the mirror, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async ({ wire, client, source, target, shard, assertEqual }) => {
       const proxy = await wire();
       const setting = async (name: string): Promise<string[]> =>
@@ -33,8 +32,7 @@ for (const stage of ['shadow', 'live'] as const) {
     });
   });
 
-  test(`what would change the settings or the users of one server only is refused, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`what would change the settings or the users of one server only is refused, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async ({ wire, client, source, target, assertEqual }) => {
       const seen = (): Promise<unknown> =>
         Promise.all(
@@ -113,8 +111,7 @@ for (const stage of ['shadow', 'live'] as const) {
     });
   });
 
-  test(`DEBUG, PFDEBUG and the saving of data, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`DEBUG, PFDEBUG and the saving of data, in ${stage}`, async () => {
     const config = (await redisSince(7, 0)) ? { 'enable-debug-command': 'yes' } : undefined;
     await withRig({ default: { stage }, servers: { source: { config } } }, async ({ wire, assertEqual }) => {
       const proxy = await wire();

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { StageError } from '../../../src/stages/stage-change.js';
-import { needsKeydb } from '../../support/servers.js';
 import { direct, withSharedTarget, type Shared } from '../../support/shared.js';
 import { until } from '../../support/shard.js';
 import { Wire, withWire } from '../../support/wire.js';
@@ -29,8 +28,7 @@ async function scanned(wire: Wire, ...options: string[]): Promise<string[]> {
 
 const bulks = (reply: string): string[] => [...reply.matchAll(/\$\d+\r\n([^\r]*)/g)].map(([, text]) => text).sort();
 
-test('the keys of both are on the target, and what would take the other’s is refused', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the keys of both are on the target, and what would take the other’s is refused', async () => {
   await withSharedTarget({ owns: [undefined, undefined] }, async (shared) => {
     const [one, two] = [shared.wire(0), shared.wire(1)];
     await Promise.all(
@@ -72,8 +70,7 @@ test('the keys of both are on the target, and what would take the other’s is r
   });
 });
 
-test('no stage beyond shadow without a word on which keys each shard owns', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('no stage beyond shadow without a word on which keys each shard owns', async () => {
   await withSharedTarget({ owns: [['a:*'], undefined] }, async (shared) => {
     const silent = shared.shards[1].shard;
     await assert.rejects(
@@ -114,8 +111,7 @@ for (const [how, owns, stage] of [
   ['hash slots', [{ slots: '12000-16383' }, { slots: '0-7000, 8000' }], 'live'],
   ['patterns, when the source is left', [['a:*'], ['b:*']], 'complete'],
 ] as const) {
-  test(`SCAN, KEYS, DBSIZE and RANDOMKEY tell of the shard’s own keys: by ${how}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`SCAN, KEYS, DBSIZE and RANDOMKEY tell of the shard’s own keys: by ${how}`, async () => {
     await withSharedTarget({ owns }, async (shared) => {
       const tag = how === 'hash slots' ? (name: string): string => `{${name}}` : (name: string): string => `${name}:`;
       const keysOf = (i: number): string[] =>
@@ -184,8 +180,7 @@ for (const [how, owns, stage] of [
   });
 }
 
-test('who may not ask for all keys is told so, and one that has not logged in, too', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('who may not ask for all keys is told so, and one that has not logged in, too', async () => {
   await withSharedTarget({ owns: [['a:*'], ['b:*']] }, async (shared) => {
     await fill(shared, 30);
     await shared.moveAll('live');
@@ -200,8 +195,7 @@ test('who may not ask for all keys is told so, and one that has not logged in, t
   });
 });
 
-test('what a client does with a key that is another shard’s stays at its own source', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a client does with a key that is another shard’s stays at its own source', async () => {
   for (const owns of [
     [['a:*'], ['b:*']],
     [['a:*'], undefined],
@@ -247,8 +241,7 @@ test('what a client does with a key that is another shard’s stays at its own s
   }
 });
 
-test('without a word on whose they are, no key that another source holds is healed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('without a word on whose they are, no key that another source holds is healed', async () => {
   await withSharedTarget({ owns: [undefined, undefined] }, async (shared) => {
     await fill(shared, 30);
     assert.equal(await shared.wire(1).ask('GET', 'a:1'), '$-1');
@@ -266,8 +259,7 @@ test('without a word on whose they are, no key that another source holds is heal
   });
 });
 
-test('a message arrives once', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a message arrives once', async () => {
   await withSharedTarget({ owns: [['a:*'], ['b:*']] }, async (shared) => {
     await shared.shards[0].shard.changeStage({ workload: 'default', stage: 'live' });
     // The first one's subscriber is at the target, the second one's at its source.

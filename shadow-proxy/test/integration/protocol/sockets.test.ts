@@ -4,20 +4,17 @@ import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadNative } from '../../../src/front/native.js';
 import { frontThreads } from '../../../src/front/threads.js';
-import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { halfClose } from '../../support/half-close.js';
 import { withRig, type Rig, type RigOptions } from '../../support/rig.js';
 import { makeCertificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
+import { missing, needs } from '../../support/needs.js';
 
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const MIB = 1 << 20;
-const { problem } = loadNative();
-const withoutNative = problem !== null && `needs the native module, which a C compiler makes: ${problem}`;
+const withoutNative = await missing('native');
 
 /** As many workers as Node allows here: one before 22.12. */
 const { threads: workers } = frontThreads(2, 1, false);
@@ -32,7 +29,7 @@ const KINDS = [
 for (const { name, sockets, threads, lacks } of KINDS) {
   const withThreads = (options: RigOptions, body: (rig: Rig) => Promise<void>): Promise<void> =>
     withRig({ ...options, sockets, threads }, body);
-  describe(name, { skip: skip || lacks }, () => protocol(withThreads));
+  describe(name, { skip: lacks }, () => protocol(withThreads));
 }
 
 function protocol(withThreads: (options: RigOptions, body: (rig: Rig) => Promise<void>) => Promise<void>): void {
@@ -125,7 +122,8 @@ function protocol(withThreads: (options: RigOptions, body: (rig: Rig) => Promise
       await listens(port);
     }));
 
-  test('also over TLS', async () => {
+  test('also over TLS', async (t) => {
+    if (!(await needs(t, 'openssl'))) return;
     const listenTls = makeCertificates();
     await withThreads({ listenTls }, async (rig) => {
       const client = rig.client({ tls: { ca: readFileSync(listenTls.ca) } });

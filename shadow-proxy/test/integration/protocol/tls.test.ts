@@ -5,12 +5,14 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
-import { makeCertificates, needsKeydb, withServers, type Certificates } from '../../support/servers.js';
+import { makeCertificates, withServers, type Certificates } from '../../support/servers.js';
+import { missing } from '../../support/needs.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
-const ours = makeCertificates();
-const theirs = makeCertificates();
+const skip = await missing('openssl', 'tls-source', 'tls-target');
+const NONE: Certificates = { ca: '', cert: '', key: '' };
+const [ours, theirs] = skip ? [NONE, NONE] : [makeCertificates(), makeCertificates()];
 
 const asClient = ({ ca }: Certificates, own?: Certificates): ConnectionOptions => ({
   ca: readFileSync(ca),
@@ -37,8 +39,7 @@ async function withShard(start: Promise<TestShard>, body: (shard: TestShard) => 
   }
 }
 
-test('TLS on the listener and on both servers, with certificates of clients too', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('TLS on the listener and on both servers, with certificates of clients too', { skip }, async () => {
   const server = { tls: ours, config: { 'tls-auth-clients': 'yes' } };
   await withServers(
     async ({ source, target }) => {
@@ -90,25 +91,27 @@ test('TLS on the listener and on both servers, with certificates of clients too'
   );
 });
 
-test('a source whose certificate another authority signed is refused at the start, and nothing listens', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withServers(
-    async ({ source, target }) => {
-      await assert.rejects(
-        startTestShard({ source, target, sourceTls: { ca: theirs.ca }, targetTls: { ca: ours.ca } }),
-        /self-signed certificate|unable to verify|signature/,
-      );
-      await assert.rejects(
-        startTestShard({ source, target, targetTls: { ca: ours.ca } }),
-        /self-signed certificate|unable to verify|unable to get/,
-      );
-    },
-    { source: { tls: ours }, target: { tls: ours } },
-  );
-});
+test(
+  'a source whose certificate another authority signed is refused at the start, and nothing listens',
+  { skip },
+  async () => {
+    await withServers(
+      async ({ source, target }) => {
+        await assert.rejects(
+          startTestShard({ source, target, sourceTls: { ca: theirs.ca }, targetTls: { ca: ours.ca } }),
+          /self-signed certificate|unable to verify|signature/,
+        );
+        await assert.rejects(
+          startTestShard({ source, target, targetTls: { ca: ours.ca } }),
+          /self-signed certificate|unable to verify|unable to get/,
+        );
+      },
+      { source: { tls: ours }, target: { tls: ours } },
+    );
+  },
+);
 
-test('a target whose certificate another authority signed is no mirror, and no client notices', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target whose certificate another authority signed is no mirror, and no client notices', { skip }, async () => {
   await withServers(
     async ({ source, target }) => {
       await withShard(startTestShard({ source, target, targetTls: { ca: theirs.ca } }), async (shard) => {
@@ -133,8 +136,7 @@ test('a target whose certificate another authority signed is no mirror, and no c
   );
 });
 
-test('the certificate must carry the name that the plan says', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the certificate must carry the name that the plan says', { skip }, async () => {
   await withServers(
     async ({ source, target }) => {
       const servername = (name: string): { shard: Record<string, unknown> } => ({

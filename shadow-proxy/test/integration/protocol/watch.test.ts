@@ -1,12 +1,9 @@
 /** WATCH, as Redis has it: optimistic, by connection, ended by whatever ends it there. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findKeydb } from '../../../src/local/program.js';
 import { besideRedis } from '../../support/twin.js';
 
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
-
-describe('WATCH', { skip }, () => {
+describe('WATCH', () => {
   const beside = besideRedis();
   const { same } = beside;
 

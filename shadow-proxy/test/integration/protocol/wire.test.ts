@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { findKeydb } from '../../../src/local/program.js';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
 import { startCpuClock } from '../../support/cpu.js';
 import { startRig } from '../../support/rig.js';
@@ -13,11 +12,11 @@ import { until } from '../../support/shard.js';
 import { besideRedis } from '../../support/twin.js';
 import { Wire, withWire } from '../../support/wire.js';
 import { type Line } from '../../support/dialogue.js';
+import { missing, needs } from '../../support/needs.js';
 
-const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const raw = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-describe('the wire', { skip }, () => {
+describe('the wire', () => {
   const beside = besideRedis();
   const { same } = beside;
 
@@ -96,7 +95,8 @@ describe('the wire', { skip }, () => {
     wire.destroy();
   });
 
-  test('more arguments than KeyDB takes on a connection, which many share, are refused', async () => {
+  test('more arguments than KeyDB takes on a connection, which many share, are refused', async (t) => {
+    if (!(await needs(t, 'keydb'))) return;
     const keys = 1024 * 1024 - 1;
     const most = await beside.rig.wire();
     const del = Buffer.concat([raw(`*${keys + 1}\r\n$3\r\nDEL\r\n`), raw('$1\r\nk\r\n'.repeat(keys))]);
@@ -337,7 +337,7 @@ describe('the wire', { skip }, () => {
 for (const secure of [false, true]) {
   test(
     `a client that sends all of a large pipeline${secure ? ' over TLS' : ''} before it reads is served`,
-    { skip, timeout: 60_000 },
+    { timeout: 60_000, skip: secure && (await missing('openssl')) },
     async () => {
       const listenTls = secure ? makeCertificates() : undefined;
       const rig = await startRig({ listenTls });
@@ -365,26 +365,22 @@ for (const secure of [false, true]) {
   );
 }
 
-test(
-  'a client that never reads is closed when it owes more than the limit, also by small replies',
-  { skip },
-  async () => {
-    const rig = await startRig({ limits: { clientOutputBytes: 8_000_000 } });
-    try {
-      const [greedy, other] = [await rig.wire(), await rig.wire()];
-      await greedy.ask('SET', 'k', 'x'.repeat(4_000));
-      greedy.socket.pause();
-      const frames = Buffer.concat(Array.from({ length: 1_000 }, () => encodeCommand(['GET', 'k'])));
-      for (let i = 0; i < 20; i++) greedy.sendBytes(frames);
-      await until(() => rig.shard.snapshot().clients === 1);
-      assert.equal(await other.ask('STRLEN', 'k'), ':4000');
-    } finally {
-      await rig.stop();
-    }
-  },
-);
+test('a client that never reads is closed when it owes more than the limit, also by small replies', async () => {
+  const rig = await startRig({ limits: { clientOutputBytes: 8_000_000 } });
+  try {
+    const [greedy, other] = [await rig.wire(), await rig.wire()];
+    await greedy.ask('SET', 'k', 'x'.repeat(4_000));
+    greedy.socket.pause();
+    const frames = Buffer.concat(Array.from({ length: 1_000 }, () => encodeCommand(['GET', 'k'])));
+    for (let i = 0; i < 20; i++) greedy.sendBytes(frames);
+    await until(() => rig.shard.snapshot().clients === 1);
+    assert.equal(await other.ask('STRLEN', 'k'), ':4000');
+  } finally {
+    await rig.stop();
+  }
+});
 
-test('a client that leaves too much unread is closed, and costs no more memory than that', { skip }, async () => {
+test('a client that leaves too much unread is closed, and costs no more memory than that', async () => {
   const rig = await startRig({ limits: { clientOutputBytes: 5_000_000 } });
   try {
     const [greedy, other] = [await rig.wire(), await rig.wire()];

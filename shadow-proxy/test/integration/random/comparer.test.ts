@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
-import { findKeydb } from '../../../src/local/program.js';
-import { startKeydb, startRedis } from '../../../src/local/servers.js';
+import { startRedis, startTarget } from '../../../src/local/servers.js';
 import { compareKeyspaces, type Comparison } from './comparer.js';
 
 type Command = readonly (string | number | Buffer)[];
@@ -88,8 +87,7 @@ const PLANTED: readonly (readonly [name: string, change: readonly Command[], key
 
 test('the comparer', async (t) => {
   const a = await startRedis();
-  // The two servers of a migration, where this machine has both.
-  const b = (await findKeydb()) ? await startKeydb() : await startRedis();
+  const b = await startTarget();
   const [left, right] = [a, b].map(({ port }) => new Redis({ port, protocol: 2 }));
   const run = async (client: Redis, commands: readonly Command[]): Promise<void> => {
     for (const [name, ...args] of commands) await client.call(String(name), ...args);

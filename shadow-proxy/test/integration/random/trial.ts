@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { LedgerEntry } from '../../../src/telemetry/ledger.js';
 import { sum, type ShardSnapshot } from '../../../src/telemetry/snapshot.js';
-import { needsKeydb, redisSince, withServers } from '../../support/servers.js';
+import { redisSince, withServers } from '../../support/servers.js';
 import { startTestShard, until, type TestShard, type TestShardOptions } from '../../support/shard.js';
 import { compareKeyspaces, type Comparison } from './comparer.js';
 import { loadLibrary } from './commands/functions.js';
@@ -27,7 +27,6 @@ const chosenSeed = (): number => Number(process.env.RANDOM_SEED ?? Math.floor(Ma
 
 /** Drives a shard between Redis and KeyDB and compares all that can be compared. */
 export async function trial(t: TestContext, options: TrialOptions): Promise<void> {
-  if (!(await needsKeydb(t))) return;
   const { workloads, default: otherwise, seed = chosenSeed(), ...driving } = options;
   t.diagnostic(`seed ${seed}: RANDOM_SEED=${seed} repeats it`);
   const config = { user: [APP_USER.acl] };

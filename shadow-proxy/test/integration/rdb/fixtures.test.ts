@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { transcode } from '../../../src/copy/rdb/transcode.js';
-import { needsKeydb, needsRedisSince70, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { SERVERS } from './fixtures/all.js';
 import { connected, observe, restore } from './observe.js';
+import { needs } from '../../support/needs.js';
 
 test('payloads of Redis 2.8 to 8.0 are restored by KeyDB and by Redis 7 as the server that wrote them showed them', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   const config = { 'sanitize-dump-payload': 'yes' };
   await withServers(
     async ({ source, target }) => {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeDump, encodeDump, transcode } from '../../../src/copy/rdb/transcode.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { ANCIENT } from './ancient.js';
 import { connected, observe, restore } from './observe.js';
 
-test('ancient and unusual encodings become what the servers themselves read from them', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('ancient and unusual encodings become what the servers themselves read from them', async () => {
   await withServers(async ({ source, target }) => {
     await connected(source, (redis) =>
       connected(target, async (keydb) => {

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkFooter } from '../../../src/copy/rdb/footer.js';
 import { MAX_REPACKED, repackHash } from '../../../src/copy/rdb/repack.js';
-import { needsKeydb, needsRedisSince70, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { connected, dump, restore } from './observe.js';
+import { needs } from '../../support/needs.js';
 
 const out = Buffer.alloc(MAX_REPACKED);
 const long = 'x'.repeat(60);
@@ -39,7 +40,7 @@ const HASHES: Readonly<Record<string, Record<string, string>>> = {
 };
 
 test('KeyDB takes a small hash of Redis 7 as a ziplist, and finds and changes its fields', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withServers(({ source, target }) =>
     connected(source, (redis) =>
       connected(target, async (keydb) => {

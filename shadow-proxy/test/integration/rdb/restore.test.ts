@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { decodeDump, encodeDump, transcode } from '../../../src/copy/rdb/transcode.js';
 import { LAST_SHARED_VERSION, VALKEY_VERSIONS } from '../../../src/copy/rdb/types.js';
-import { needsKeydb, sourceHas, withServers } from '../../support/servers.js';
+import { sourceHas, withServers } from '../../support/servers.js';
 import { connected, dump, observe, observeCounters, restore } from './observe.js';
 import { byType, cook, type Command, type Recipe } from './recipes.js';
 
@@ -61,7 +61,6 @@ const servers = { source: { config }, target: { config } };
 const runs = Number(process.env.RDB_RUNS ?? 40);
 
 test('every value that Redis 7 or KeyDB builds is restored by the other as it was', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     await connected(source, (redis) =>
       connected(target, async (keydb) => {
@@ -111,7 +110,6 @@ const BIG: Record<string, Command[]> = {
 };
 
 test('big values and rare shapes are restored as they were', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     await connected(source, (redis) =>
       connected(target, async (keydb) => {

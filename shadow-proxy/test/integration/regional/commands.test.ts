@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from 'redis';
-import { startKeydb, startRedis } from '../../../src/local/servers.js';
+import { startTarget, startRedis } from '../../../src/local/servers.js';
 import { isPart } from '../../../src/route/parts.js';
 import { clientsOf } from '../../support/clients.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type RigOptions } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { startTestShard, until } from '../../support/shard.js';
 
 const rig = (stage: 'off' | 'complete'): RigOptions => ({
@@ -82,7 +81,6 @@ const ERRORS = [
 const words = (command: string): string[] => command.split(' ').map((word) => word.replace('/**/', ' '));
 
 test('to clients they are plain counters, and the target has parts of them', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig(rig('complete'), async (it) => {
     const keys = async (): Promise<string[]> => (await it.client({ of: it.target }).keys('*')).sort();
 
@@ -237,9 +235,8 @@ test('to clients they are plain counters, and the target has parts of them', asy
   });
 });
 
-test('a proxy that is started anew goes on where the last one ended', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  const [source, target] = [await startRedis(), await startKeydb()];
+test('a proxy that is started anew goes on where the last one ended', async () => {
+  const [source, target] = [await startRedis(), await startTarget()];
   const stateDir = await mkdtemp(join(tmpdir(), 'regional-'));
   const options = { ...rig('complete'), source, target, stateDir };
   try {
@@ -270,7 +267,6 @@ test('a proxy that is started anew goes on where the last one ended', async (t) 
 });
 
 test('off to complete: the source’s counters are carried over while commands wait, or nothing is changed', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig(rig('off'), async (it) => {
     const { shard } = it.shard;
     const client = it.client();
@@ -317,8 +313,7 @@ test('off to complete: the source’s counters are carried over while commands w
   });
 });
 
-test('a target that is lost closes the clients that wait, and what was counted is there again when it came back empty', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target that is lost closes the clients that wait, and what was counted is there again when it came back empty', async () => {
   await withRig(rig('complete'), async (it) => {
     const wire = await it.wire();
     for (let i = 1; i <= 5; i++) assert.equal(await wire.ask('INCR', 'rl:kept'), `:${i}`);

@@ -13,7 +13,7 @@ import { toMarkdown } from '../../../src/report/markdown.js';
 import { runProgram } from '../cli/process.js';
 import { planFor, start, status } from '../cli/running.js';
 import { openBrowser, openPage, overflow } from '../../support/browser.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const PASSWORD = 'p4ssw0rd-of-nobody';
@@ -30,7 +30,6 @@ const post = async (admin: string, what: string, body: object): Promise<number> 
   ).status;
 
 test('the report has the evidence in three forms, while the proxy runs and after it was killed', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(
     async (servers) => {
       const plan = await planFor(servers, (planned) => {

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import type { Wire } from '../../support/wire.js';
 
@@ -73,8 +72,7 @@ async function underLoad(barriers: readonly ((wire: Wire, n: number) => Promise<
 const expectOk = async (wire: Wire, ...args: Argument[]): Promise<void> => assert.equal(await wire.ask(...args), '+OK');
 const database = (): number => Math.floor(Math.random() * DATABASES);
 
-test('FLUSHALL and FLUSHDB among the commands of others leave both servers equal', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('FLUSHALL and FLUSHDB among the commands of others leave both servers equal', async () => {
   await underLoad(
     [
       (wire) => expectOk(wire, 'FLUSHALL', 'ASYNC'),
@@ -84,13 +82,11 @@ test('FLUSHALL and FLUSHDB among the commands of others leave both servers equal
   );
 });
 
-test('SWAPDB among the commands of others leaves both servers equal', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('SWAPDB among the commands of others leaves both servers equal', async () => {
   await underLoad([(wire) => expectOk(wire, 'SWAPDB', database(), database())], 1500);
 });
 
-test('MOVE and COPY between databases among the commands of others leave both servers equal', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('MOVE and COPY between databases among the commands of others leave both servers equal', async () => {
   const other = async (wire: Wire, n: number): Promise<void> => {
     const db = database();
     await wire.ask('SELECT', db);
@@ -102,8 +98,7 @@ test('MOVE and COPY between databases among the commands of others leave both se
   await underLoad([other, other, other], 2000);
 });
 
-test('all of them at once, from several connections', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('all of them at once, from several connections', async () => {
   const any = (wire: Wire, n: number): Promise<void> => {
     if (n % 10 === 0) return expectOk(wire, 'FLUSHDB');
     if (n % 10 === 5)
@@ -116,8 +111,7 @@ test('all of them at once, from several connections', async (t) => {
   await underLoad([any, any], 1500);
 });
 
-test('what was in doubt in one database is in doubt in the other after SWAPDB, and healed there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what was in doubt in one database is in doubt in the other after SWAPDB, and healed there', async () => {
   await withRig({ limits: { queueBytes: 30_000 } }, async (rig) => {
     const wire = await rig.wire();
     for (let db = 0; db < 2; db++) {
@@ -148,8 +142,7 @@ test('what was in doubt in one database is in doubt in the other after SWAPDB, a
   });
 });
 
-test('what is found out after SWAPDB about a command before it is healed where its key is now', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what is found out after SWAPDB about a command before it is healed where its key is now', async () => {
   await withRig({}, async (rig) => {
     const wire = await rig.wire();
     await wire.ask('SET', 'k', 'value');
@@ -164,8 +157,7 @@ test('what is found out after SWAPDB about a command before it is healed where i
   });
 });
 
-test('a FLUSHALL that finds no room in the queue is not lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a FLUSHALL that finds no room in the queue is not lost', async () => {
   await withRig({ limits: { queueBytes: 10_000 } }, async (rig) => {
     const wire = await rig.wire();
     await wire.pipeline(Array.from({ length: 50 }, (_, i) => ['SET', `old:${i}`, i]));
@@ -179,8 +171,7 @@ test('a FLUSHALL that finds no room in the queue is not lost', async (t) => {
   });
 });
 
-test('COPY and MOVE between databases keep to the workloads of their keys', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('COPY and MOVE between databases keep to the workloads of their keys', async () => {
   const workloads = [
     { name: 'quiet', keys: ['off:*'], stage: 'off' as const },
     { name: 'moved', keys: ['live:*'], stage: 'live' as const },

@@ -7,9 +7,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link } from '../../../src/local/relay.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene, type Scene } from './scene.js';
+import { needs } from '../../support/needs.js';
 
 /** Nobody can tell from the text what it writes, nor do it again. */
 const HIDING = `local rcall = redis.call; local now = rcall('TIME'); local key = KEYS[1] .. ':' .. ARGV[1]
@@ -22,7 +22,6 @@ const suspectOf = ({ shard }: Rig): string | null => shard.snapshot().workloads[
 
 for (const stage of ['shadow', 'live'] as const) {
   test(`what scripts hide is copied while others write and read the same keys, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withRig({ default: { stage } }, async (rig) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
       const until = Date.now() + 3_000;
@@ -66,7 +65,7 @@ const STRAYING = "redis.call('INCR', KEYS[1]) return redis.call('SET', 'a:' .. A
 const TWO = { workloads: [{ name: 'a', keys: ['a:*'], stage: 'shadow' as const }] };
 
 test('where the authority does not name them, every workload is suspect', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withRig(TWO, async (rig) => {
     const direct = rig.client({ of: rig.source });
     await direct.acl('SETUSER', 'default', '-client|tracking');
@@ -80,8 +79,7 @@ test('where the authority does not name them, every workload is suspect', async 
   });
 });
 
-test('what a script whose reply was lost wrote to another workload is on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a script whose reply was lost wrote to another workload is on both servers', async () => {
   await withScene(TWO, async (scene) => {
     const [wire, direct] = [await scene.wire(), scene.client({ of: scene.source })];
     await wire.ask('EVAL', STRAYING, 1, 'k', 'x');
@@ -98,8 +96,7 @@ test('what a script whose reply was lost wrote to another workload is on both se
   });
 });
 
-test('a connection that is lost while a script runs leaves its keys in doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a connection that is lost while a script runs leaves its keys in doubt', async () => {
   await withRig({}, async (rig) => {
     const direct = rig.client({ of: rig.source });
     const wire = await rig.wire();
@@ -137,8 +134,7 @@ async function linkOf(scene: Scene, what: RegExp): Promise<Link> {
   return scene.toSource.links.find(({ server }) => ports.includes(server.localPort!))!;
 }
 
-test('a change that is told while the answer of a copy is still on its way is not taken for part of the copy', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a change that is told while the answer of a copy is still on its way is not taken for part of the copy', async () => {
   await withScene({}, async (scene) => {
     const [first, second] = [await scene.wire(), await scene.wire()];
     await second.ask('HELLO', 3);
@@ -162,8 +158,7 @@ test('a change that is told while the answer of a copy is still on its way is no
 /** Sets the key that is its argument, which the text does not show. */
 const LOOPING = "for i = 1, 1 do redis.call('SET', ARGV[i], 'abc') end";
 
-test('what a transaction reads after its own script has changed it is compared once the authority has named it', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a transaction reads after its own script has changed it is compared once the authority has named it', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline([
@@ -184,8 +179,7 @@ test('what a transaction reads after its own script has changed it is compared o
   });
 });
 
-test('what a transaction takes to another database after its own script has changed it is copied there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a transaction takes to another database after its own script has changed it is copied there', async () => {
   await withRig({}, async (rig) => {
     const wire = await rig.wire();
     for (const script of [
@@ -212,8 +206,7 @@ test('what a transaction takes to another database after its own script has chan
   });
 });
 
-test('a process that ends while a script may write to keys that nobody names leaves every key suspect, and has it verified', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a process that ends while a script may write to keys that nobody names leaves every key suspect, and has it verified', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
@@ -235,8 +228,7 @@ test('a process that ends while a script may write to keys that nobody names lea
   });
 });
 
-test('a process that ends when scripts that hide their keys are long over leaves nothing suspect', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a process that ends when scripts that hide their keys are long over leaves nothing suspect', async () => {
   await withScene({}, async (scene) => {
     await (await scene.wire()).ask('EVAL', HIDING, 1, 'k', 1, 1);
     await scene.shard.settled();

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { settableClock } from '../../support/clock.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withRig, type Rig } from '../../support/rig.js';
 
@@ -57,7 +56,6 @@ const OFF = {
 for (const [whose, offs] of Object.entries(OFF))
   for (const off of [-300, -5, 5, 300])
     test(`the clock of the ${whose} is ${off} s off: keys end on both sides when they have to`, async (t) => {
-      if (!(await needsKeydb(t))) return;
       const [sourceClock, targetClock] = [await settableClock(t), await settableClock(t)];
       if (sourceClock === null || targetClock === null) return;
       const { source, target } = offs(off);
@@ -83,7 +81,6 @@ for (const [whose, offs] of Object.entries(OFF))
 
 for (const off of [-300, -5, 5, 300])
   test(`the target's clock is set by ${off} s: the workload is suspect, by name, until keys are as they have to be`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     const clock = await settableClock(t);
     if (clock === null) return;
     await withRig({ servers: { target: { env: clock.env } } }, async (rig) => {

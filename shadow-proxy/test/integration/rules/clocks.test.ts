@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
 import { settableClock } from '../../support/clock.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withRig, type Rig } from '../../support/rig.js';
 
@@ -68,7 +68,6 @@ async function assertEqualTimes({ client, source, target }: Rig): Promise<void> 
 for (const stage of ['shadow', 'live'] as const) {
   for (const off of [OFF_S, -OFF_S]) {
     test(`the target's clock is ${off} s off, in ${stage}`, async (t) => {
-      if (!(await needsKeydb(t))) return;
       const fake = await settableClock(t);
       if (fake === null) return;
       fake.set(off);
@@ -108,7 +107,6 @@ for (const stage of ['shadow', 'live'] as const) {
 }
 
 test('a clock that is put right is followed', async (t) => {
-  if (!(await needsKeydb(t))) return;
   const fake = await settableClock(t);
   if (fake === null) return;
   fake.set(OFF_S);

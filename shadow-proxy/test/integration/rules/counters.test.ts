@@ -9,7 +9,6 @@ import type { CountingSnapshot } from '../../../src/telemetry/snapshot.js';
 import type { Stage } from '../../../src/route/stage.js';
 import { until, type TestShardOptions } from '../../support/shard.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 const REGIONS = { mode: 'active-active', regions: ['eu', 'us'] };
 const pinned = (
@@ -26,8 +25,7 @@ const stray = ({ shard }: Rig): number => shard.snapshot().workloads.find(({ nam
 const refused =
   /"rl" must not be written here: its only writer is eu, and this is the proxy of us: send writes to the proxy of eu/;
 
-test('a workload that another region writes is refused here, and read', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a workload that another region writes is refused here, and read', async () => {
   await withRig(pinned('complete'), async (rig) => {
     const client = rig.client();
     for (const [command, ...args] of [
@@ -63,8 +61,7 @@ test('a workload that another region writes is refused here, and read', async (t
   });
 });
 
-test('while the source alone has it, it is nobody else’s', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('while the source alone has it, it is nobody else’s', async () => {
   await withRig(pinned('off'), async (rig) => {
     assert.equal(await rig.client().incr('rl:1'), 1);
     assert.equal(stray(rig), 0);
@@ -80,8 +77,7 @@ test('while the source alone has it, it is nobody else’s', async (t) => {
   });
 });
 
-test('where the plan says so, such writes are only counted, each once', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('where the plan says so, such writes are only counted, each once', async () => {
   await withRig(pinned('live', 'count'), async (rig) => {
     // The first one waits for its lane, and is looked at twice.
     const clients = [rig.client(), rig.client(), rig.client({ db: 1 })];
@@ -100,8 +96,7 @@ const found = ({ shard }: Rig): Record<string, CountingSnapshot['commands']> =>
       .counting.map(({ workload, kind, prefix, commands }) => [`${workload} ${kind} ${prefix}`, commands]),
   );
 
-test('keys that are counted in are found, whatever the plan calls them', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('keys that are counted in are found, whatever the plan calls them', async () => {
   await withRig({ workloads: [{ name: 'api', keys: ['api:*'], class: 'general' }] }, async (rig) => {
     const client = rig.client();
     await client
@@ -148,8 +143,7 @@ test('keys that are counted in are found, whatever the plan calls them', async (
   });
 });
 
-test('of many, a hundred in a second are looked at, and stand for the rest', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('of many, a hundred in a second are looked at, and stand for the rest', async () => {
   await withRig({}, async (rig) => {
     const client = rig.client();
     let sent = 0;
@@ -165,8 +159,7 @@ test('of many, a hundred in a second are looked at, and stand for the rest', asy
   });
 });
 
-test('the error is one that clients can tell', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the error is one that clients can tell', async () => {
   await withRig(pinned('complete'), async (rig) =>
     assert.ok(
       (await rig

@@ -3,15 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderShard } from '../../../src/cli/status.js';
 import { ask, ended, job } from '../../support/jobs.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 
 const KEYS = 12_000;
 const EVICTING = { target: { config: { maxmemory: '12mb', 'maxmemory-policy': 'allkeys-lru' } } };
 
-test('what the target evicted is allowed, counted and healed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what the target evicted is allowed, counted and healed', async () => {
   await withRig({ servers: EVICTING }, async ({ wire, target, client, shard }) => {
     const proxy = await wire();
     const behind = client({ of: target });
@@ -42,8 +40,7 @@ test('what the target evicted is allowed, counted and healed', async (t) => {
   });
 });
 
-test('an eviction excuses no other loss', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an eviction excuses no other loss', async () => {
   await withRig({ servers: EVICTING }, async ({ wire, target, client, shard }) => {
     const proxy = await wire();
     const behind = client({ of: target });
@@ -70,8 +67,7 @@ test('an eviction excuses no other loss', async (t) => {
 });
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`an authority without memory left is still copied, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`an authority without memory left is still copied, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async ({ wire, source, target, client, shard }) => {
       const proxy = await wire();
       const [authority, mirror] = stage === 'shadow' ? [source, target] : [target, source];
@@ -97,8 +93,7 @@ for (const stage of ['shadow', 'live'] as const) {
   });
 }
 
-test('a source that evicts is said to: the target keeps the keys, verify finds them, and its repair deletes them there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a source that evicts is said to: the target keeps the keys, verify finds them, and its repair deletes them there', async () => {
   await withRig(
     { servers: { source: { config: { maxmemory: '5mb', 'maxmemory-policy': 'allkeys-lru' } } } },
     async (rig) => {

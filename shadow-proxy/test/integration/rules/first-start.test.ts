@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NOT_COPIED } from '../../../src/telemetry/snapshot.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { startOn } from '../../support/rig.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { clientsOf } from '../../support/clients.js';
 import { withScene } from './scene.js';
 
@@ -24,8 +24,7 @@ async function fill(source: Parameters<Parameters<typeof withServers>[0]>[0]['so
 }
 
 for (const stage of ['dualwrite', 'shadow'] as const) {
-  test(`a plan that begins in ${stage} on a source with keys begins as not copied, until a backfill`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a plan that begins in ${stage} on a source with keys begins as not copied, until a backfill`, async () => {
     await withServers(async ({ source, target }) => {
       await fill(source);
       const rig = await startOn({
@@ -54,8 +53,7 @@ for (const stage of ['dualwrite', 'shadow'] as const) {
   });
 }
 
-test('it is still known where the first start has failed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('it is still known where the first start has failed', async () => {
   await withServers(async ({ source, target }) => {
     await fill(source);
     const other = createServer().listen(0, '127.0.0.1');
@@ -77,8 +75,7 @@ test('it is still known where the first start has failed', async (t) => {
   });
 });
 
-test('with both empty, or believed to be alike, it begins clean', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('with both empty, or believed to be alike, it begins clean', async () => {
   await withServers(async ({ source, target }) => {
     const empty = await startOn({ source, target });
     assert.deepEqual(suspects(empty), [null]);

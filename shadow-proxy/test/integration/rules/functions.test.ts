@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRedis } from '../../../src/local/servers.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { startTestShard, until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
+import { needs } from '../../support/needs.js';
 
 const library = (name: string, body: string): string => `#!lua name=${name}\n${body}`;
 const PLAIN = library(
@@ -26,7 +26,7 @@ const suspect = ({ shard }: Rig): string | null => shard.snapshot().workloads[0]
 const confirmed = ({ shard }: Rig): Promise<void> => until(() => shard.snapshot().mirror.queuedEffects === 0);
 
 test('what a function wrote to the keys that it declares is copied, and the operator is told that the target has none', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     await until(() => rig.shard.snapshot().mirror.connected);
@@ -58,7 +58,7 @@ test('what a function wrote to the keys that it declares is copied, and the oper
 });
 
 test('what a function may have written besides is copied, as the authority tells it', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   const cases: readonly [code: string, call: (string | number)[], suspect: boolean][] = [
     [PLAIN, ['put', 1, 'k', 'v'], false],
     [PLAIN, ['get', 1, 'k'], false],
@@ -157,7 +157,7 @@ test('what a function may have written besides is copied, as the authority tells
 });
 
 test('functions go to both servers where both have them, and are the target’s after the change of authority', async (t) => {
-  if (!(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   const [source, target] = await Promise.all([startRedis(), startRedis()]);
   const shard = await startTestShard({ source, target });
   const wire = await Wire.open({ port: shard.port });
@@ -180,8 +180,7 @@ test('functions go to both servers where both have them, and are the target’s 
   }
 });
 
-test('after the change to KeyDB a client gets the words of KeyDB', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('after the change to KeyDB a client gets the words of KeyDB', async () => {
   await withRig({ default: { stage: 'live' } }, async (rig) => {
     const proxy = await rig.wire();
     for (const call of [

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 const SCRIPT = "return redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL')";
 const GIVEN = "return redis.call('SET', KEYS[1], ARGV[1], ARGV[2])";
@@ -39,8 +38,7 @@ const FORMS: Readonly<Record<string, (key: string) => Argument[][]>> = {
 };
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`what SET with KEEPTTL writes to an expired key stays, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`what SET with KEEPTTL writes to an expired key stays, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async ({ wire, client, target, assertEqual }) => {
       const proxy = await wire();
       await proxy.ask('SCRIPT', 'LOAD', SCRIPT);

@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
 const KEYS = 2000;
 const fill = Array.from({ length: KEYS }, (_, i): Argument[] => ['SET', `k:${i}`, i]);
 
-test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold them up', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold them up', async () => {
   await withRig({ default: { stage: 'live' } }, async (rig) => {
     const [wire, other] = await Promise.all([rig.wire(), rig.wire()]);
     await wire.pipeline(fill);
@@ -37,8 +35,7 @@ test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold 
   });
 });
 
-test('a refusal of KEYS by KeyDB is what the client sees', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a refusal of KEYS by KeyDB is what the client sees', async () => {
   const config = { user: 'app on >pw ~* &* +@all -keys' };
   await withRig({ default: { stage: 'live' }, servers: { source: { config }, target: { config } } }, async (rig) => {
     const wire = await rig.wire();
@@ -52,8 +49,7 @@ test('a refusal of KEYS by KeyDB is what the client sees', async (t) => {
 });
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`after SWAPDB every client sees the database that it selected, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`after SWAPDB every client sees the database that it selected, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async (rig) => {
       const clients = await Promise.all(
         Array.from({ length: 8 }, async (_, i) => {

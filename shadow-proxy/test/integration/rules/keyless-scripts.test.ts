@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 
 const sha = (script: string): string => createHash('sha1').update(script).digest('hex');
 const stages = ['shadow', 'live'] as const;
@@ -12,8 +12,7 @@ const suspects = ({ shard }: Rig): (string | null)[] => shard.snapshot().workloa
 const confirmed = ({ shard }: Rig): Promise<void> => until(() => shard.snapshot().mirror.queuedEffects === 0);
 
 for (const stage of stages) {
-  test(`a script without declared keys is repeated in its place among the commands of others, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a script without declared keys is repeated in its place among the commands of others, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async (rig) => {
       const [one, two, three] = [await rig.wire(), await rig.wire(), await rig.wire()];
       await three.ask('HELLO', 3);
@@ -43,8 +42,7 @@ for (const stage of stages) {
   });
 }
 
-test('what a script without declared keys may have written is copied where its text or the authority names it, and otherwise everything is in doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a script without declared keys may have written is copied where its text or the authority names it, and otherwise everything is in doubt', async () => {
   const random = "redis.call('TIME') ";
   const cases: readonly [script: string, suspect: boolean][] = [
     [`${random} return redis.call('SET', 'named', redis.call('TIME')[2])`, false],
@@ -118,8 +116,7 @@ test('what a script without declared keys may have written is copied where its t
   }
 });
 
-test('a digest that was never seen, without declared keys: everything is in doubt if it ran, and nothing if it did not', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a digest that was never seen, without declared keys: everything is in doubt if it ran, and nothing if it did not', async () => {
   await withRig({}, async (rig) => {
     const script = "return redis.call('INCR', 'hidden')";
     const proxy = await rig.wire();
@@ -134,7 +131,7 @@ test('a digest that was never seen, without declared keys: everything is in doub
 });
 
 test('what only reads is answered by the authority, and nothing follows', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     await proxy.ask('SET', 'k', 'v');
@@ -151,7 +148,7 @@ test('what only reads is answered by the authority, and nothing follows', async 
 });
 
 test('a script that only Redis 7 compiles is copied, and the operator is told', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     await proxy.ask('SET', 'k', 'v');
@@ -163,8 +160,7 @@ test('a script that only Redis 7 compiles is copied, and the operator is told', 
   });
 });
 
-test('a script without declared keys is refused while workloads have different authorities, unless it touches none', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script without declared keys is refused while workloads have different authorities, unless it touches none', async () => {
   await withRig({ workloads: [{ name: 'moved', keys: ['live:*'], stage: 'live' }] }, async (rig) => {
     const proxy = await rig.wire();
     const refused =
@@ -186,8 +182,7 @@ test('a script without declared keys is refused while workloads have different a
   });
 });
 
-test('a script whose keys nobody tells reads what is right on the mirror, although keys were in doubt just before', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script whose keys nobody tells reads what is right on the mirror, although keys were in doubt just before', async () => {
   await withRig({}, async (rig) => {
     const [proxy, other] = [await rig.wire(), await rig.wire()];
     const copied = "return redis.call('SET', KEYS[1], redis.call('TIME')[2])";
@@ -213,8 +208,7 @@ test('a script whose keys nobody tells reads what is right on the mirror, althou
   });
 });
 
-test('a lost connection leaves nothing of such a script unseen', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a lost connection leaves nothing of such a script unseen', async () => {
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     await proxy.ask('PING');

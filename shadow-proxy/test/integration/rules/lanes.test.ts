@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene } from './scene.js';
@@ -61,8 +61,7 @@ async function hammer(client: Wire, who: number, until: number): Promise<number>
   return sent;
 }
 
-test('two users, in both protocols, on the same keys at once', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('two users, in both protocols, on the same keys at once', async () => {
   await withRig({ servers: SERVERS }, async (rig) => {
     const clients = await Promise.all([...KINDS, ...KINDS].map((kind) => open(rig, kind)));
     // Until it is known what a user may do, its scripts are copied.
@@ -76,8 +75,7 @@ test('two users, in both protocols, on the same keys at once', async (t) => {
   });
 });
 
-test('lanes come and go while others work on the same keys', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('lanes come and go while others work on the same keys', async () => {
   await withRig({ servers: SERVERS }, async (rig) => {
     const until = performance.now() + 1500;
     const steady = hammer(await open(rig, 'default in RESP2'), 0, until);
@@ -94,8 +92,7 @@ test('lanes come and go while others work on the same keys', async (t) => {
   });
 });
 
-test('each client in a database of its own', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('each client in a database of its own', async () => {
   await withRig({ servers: SERVERS }, async (rig) => {
     const clients = await Promise.all(Array.from({ length: 8 }, (_, i) => open(rig, KINDS[i % 4])));
     for (const [i, client] of clients.entries()) assert.equal(await client.ask('SELECT', i), '+OK');
@@ -114,8 +111,7 @@ test('each client in a database of its own', async (t) => {
   });
 });
 
-test('a client that goes from lane to lane sees its own writes', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client that goes from lane to lane sees its own writes', async () => {
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default in RESP2');
     for (let i = 0; i < 60; i++) {
@@ -140,8 +136,7 @@ test('a client that goes from lane to lane sees its own writes', async (t) => {
   });
 });
 
-test('a client whose private lane is lost before it gets it is not held for ever: its WATCH is broken', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client whose private lane is lost before it gets it is not held for ever: its WATCH is broken', async () => {
   await withScene({}, async (scene) => {
     const [slow, client] = [await scene.wire(), await scene.wire()];
     await slow.pipeline([

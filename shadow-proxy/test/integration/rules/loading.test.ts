@@ -1,11 +1,9 @@
 /** Rule 9: a script that the proxy knows runs on a server that was never told its text. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
-test('after a change of authority EVALSHA runs on a server that was never told the text, alone and in transactions', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('after a change of authority EVALSHA runs on a server that was never told the text, alone and in transactions', async () => {
   await withRig({}, async ({ wire, shard, target, client, assertEqual }) => {
     const proxy = await wire();
     // Not repeatable, so that the mirror is never told it.
@@ -42,8 +40,7 @@ test('after a change of authority EVALSHA runs on a server that was never told t
   });
 });
 
-test('a script that was taken from the authority behind the proxy is loaded again for the call after the next', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script that was taken from the authority behind the proxy is loaded again for the call after the next', async () => {
   await withRig({}, async ({ wire, source, client, assertEqual }) => {
     const proxy = await wire();
     const sha = (await proxy.ask('SCRIPT', 'LOAD', "return redis.call('INCR', KEYS[1])")).split('\r\n')[1];

@@ -8,7 +8,6 @@ import type { Redis } from 'ioredis';
 import type { Argument } from '../../../src/resp/encode.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 /** `x` has entries of which group `g` has read one; `y` and `z` have a group that has nothing to read. */
 const SEED: readonly (readonly Argument[])[] = [
@@ -51,8 +50,7 @@ async function assertSameConsumers(rig: Rig, servers: readonly Redis[], call: st
 
 for (const stage of ['shadow', 'live'] as const) {
   for (const transaction of [false, true]) {
-    test(`consumers that find nothing are created on both servers, or on neither, in ${stage}${transaction ? ' and MULTI' : ''}`, async (t) => {
-      if (!(await needsKeydb(t))) return;
+    test(`consumers that find nothing are created on both servers, or on neither, in ${stage}${transaction ? ' and MULTI' : ''}`, async () => {
       await withRig({ default: { stage } }, async (rig) => {
         const servers = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
         for (const protocol of [2, 3]) {
@@ -75,8 +73,7 @@ for (const stage of ['shadow', 'live'] as const) {
   }
 }
 
-test('a consumer that is created by a command which blocks, and was not asked before, is on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a consumer that is created by a command which blocks, and was not asked before, is on both servers', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const servers = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
     const wire = await rig.wire();

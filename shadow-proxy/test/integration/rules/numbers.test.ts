@@ -1,11 +1,10 @@
 /** Rule 11: sums of floating point, and estimates that cache themselves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
-test('the mirror is told the sum of floating point numbers, and keeps the time to live', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the mirror is told the sum of floating point numbers, and keeps the time to live', async () => {
   await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
     // As if the target's processor had another long double: there, the sum would not be the same.
     const behind = client({ of: target });
@@ -43,8 +42,7 @@ test('the mirror is told the sum of floating point numbers, and keeps the time t
   });
 });
 
-test('a score that the servers write in two ways is no reason to copy its key', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a score that the servers write in two ways is no reason to copy its key', async () => {
   await withRig({}, async ({ wire, client, target, shard, assertEqual }) => {
     const proxy = await wire();
     // Redis forgets the sign of a zero; from 7.2 on, and Valkey, it writes 0.1 where KeyDB writes 0.10000000000000001.
@@ -60,8 +58,7 @@ test('a score that the servers write in two ways is no reason to copy its key', 
   });
 });
 
-test('PFCOUNT is compared, and what it caches is no difference', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('PFCOUNT is compared, and what it caches is no difference', async () => {
   await withRig({}, async ({ wire, shard, assertEqual }) => {
     const proxy = await wire();
     for (let n = 0; n < 20; n++) {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StageError } from '../../../src/stages/stage-change.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig, type Rig } from '../../support/rig.js';
 
 const WORKLOADS = [
@@ -27,8 +26,7 @@ for (const [what, commands] of Object.entries({
     ['RENAME', 'w:a', 'w:b'],
   ],
 })) {
-  test(`percent is refused after ${what}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`percent is refused after ${what}`, async () => {
     await withRig({ workloads: [{ name: 'w', keys: ['w:*'], stage: 'shadow' }] }, async (rig) => {
       const proxy = await rig.wire();
       const replies = await proxy.pipeline(commands);
@@ -44,8 +42,7 @@ for (const [what, commands] of Object.entries({
   });
 }
 
-test('percent goes by the slot of the key, and a half is about half', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('percent goes by the slot of the key, and a half is about half', async () => {
   await withRig({ workloads: [{ name: 'w', keys: ['w:*'], stage: 'shadow' }] }, async (rig) => {
     const { wire, client, source, target, shard } = rig;
     const proxy = await wire();
@@ -82,8 +79,7 @@ test('percent goes by the slot of the key, and a half is about half', async (t) 
   });
 });
 
-test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are answered in parts, in the order of the keys', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are answered in parts, in the order of the keys', async () => {
   await withRig({ workloads: WORKLOADS }, async ({ wire, source, target, client, shard }) => {
     for (const protocol of [2, 3]) {
       const [proxy, plain] = [await wire(), await wire()];
@@ -126,8 +122,7 @@ test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are answered 
   });
 });
 
-test('what cannot be split is refused with the names of both workloads, and does nothing', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what cannot be split is refused with the names of both workloads, and does nothing', async () => {
   await withRig({ workloads: WORKLOADS }, async ({ wire, source, target, shard }) => {
     const proxy = await wire();
     const both =

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import type { Wire } from '../../support/wire.js';
 
 const sha = (script: string): string => createHash('sha1').update(script).digest('hex');
@@ -33,8 +32,7 @@ const CAUGHT: readonly (readonly [script: string, keys: readonly string[]])[] = 
 ];
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`a script's denied command leaves nothing on the other server, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a script's denied command leaves nothing on the other server, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async (rig) => {
       await setUser(rig, 'alice', '~a:*', '&*', '+@all', '-set');
       const [proxy, root] = [await as(rig, 'alice'), await rig.wire()];
@@ -62,8 +60,7 @@ for (const stage of ['shadow', 'live'] as const) {
   });
 }
 
-test('both servers hold the same while the rights of a user change', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('both servers hold the same while the rights of a user change', async () => {
   await withRig({}, async (rig) => {
     await setUser(rig, 'bob', '~*', '&*', '+@all');
     const proxy = await as(rig, 'bob');
@@ -80,8 +77,7 @@ test('both servers hold the same while the rights of a user change', async (t) =
   });
 });
 
-test('a blocking pop that is denied takes nothing, though the plain pop is allowed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a blocking pop that is denied takes nothing, though the plain pop is allowed', async () => {
   await withRig({}, async (rig) => {
     await setUser(
       rig,
@@ -121,8 +117,7 @@ test('a blocking pop that is denied takes nothing, though the plain pop is allow
   });
 });
 
-test('a script that its user may not send as a text cannot be run by its digest', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script that its user may not send as a text cannot be run by its digest', async () => {
   await withRig({}, async (rig) => {
     await setUser(rig, 'dora', '~*', '&*', '+@all', '-eval', '-script');
     const [proxy, root] = [await as(rig, 'dora'), await rig.wire()];
@@ -141,8 +136,7 @@ test('a script that its user may not send as a text cannot be run by its digest'
   });
 });
 
-test('what an unrestricted user runs is repeated, by whatever name it has logged in', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what an unrestricted user runs is repeated, by whatever name it has logged in', async () => {
   await withRig({}, async (rig) => {
     await setUser(rig, 'eve', '~*', '&*', '+@all');
     const copies = async (): Promise<number> =>

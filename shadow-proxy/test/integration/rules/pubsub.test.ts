@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stage } from '../../../src/route/stage.js';
-import { needsKeydb, needsRedisSince70 } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
+import { needs } from '../../support/needs.js';
 
 const MESSAGES = 10_000;
 
@@ -39,8 +39,7 @@ function publisher(wire: Wire, channel: string): { readonly sent: number; stop()
   };
 }
 
-test('numbered messages arrive once and in order while their workload flips to live and back', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('numbered messages arrive once and in order while their workload flips to live and back', async () => {
   await withScene({}, async (scene) => {
     const subscribers = await Promise.all([
       subscribe(scene, 2, 'SUBSCRIBE', 'n'),
@@ -81,8 +80,7 @@ test('numbered messages arrive once and in order while their workload flips to l
   });
 });
 
-test("a pattern hears another workload's messages once and in order while its own workload flips", async (t) => {
-  if (!(await needsKeydb(t))) return;
+test("a pattern hears another workload's messages once and in order while its own workload flips", async () => {
   const workloads = [{ name: 'flags', keys: ['flag:*'], channels: ['flags.*'], stage: 'shadow' as const }];
   await withScene({ workloads }, async (scene) => {
     const subscribers = await Promise.all([
@@ -103,8 +101,7 @@ test("a pattern hears another workload's messages once and in order while its ow
   });
 });
 
-test('channels move with the workload that the plan gives them to, and no others', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('channels move with the workload that the plan gives them to, and no others', async () => {
   const workloads = [{ name: 'flags', keys: ['flag:*'], channels: ['flags.*'] }].map((each) => ({
     ...each,
     stage: 'shadow' as const,
@@ -145,7 +142,7 @@ test('channels move with the workload that the plan gives them to, and no others
 });
 
 test('a flip gives up where a subscriber cannot follow; it stays where it was', async (t) => {
-  if (!(await needsKeydb(t)) || !(await needsRedisSince70(t))) return;
+  if (!(await needs(t, 'redis>=7.0'))) return;
   await withScene({}, async (scene) => {
     const [sharded, plain] = [
       await subscribe(scene, 3, 'SSUBSCRIBE', 's'),
@@ -170,8 +167,7 @@ test('a flip gives up where a subscriber cannot follow; it stays where it was', 
   });
 });
 
-test('a PUBLISH that the mirror lost leaves no doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a PUBLISH that the mirror lost leaves no doubt', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await scene.shard.settled();
@@ -189,8 +185,7 @@ test('a PUBLISH that the mirror lost leaves no doubt', async (t) => {
   });
 });
 
-test('a process that ended suddenly leaves no doubt for what it published', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a process that ended suddenly leaves no doubt for what it published', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline([['PUBLISH', 'c', 'x'], ['MULTI'], ['PUBLISH', 'c', 'y'], ['EXEC']]);
@@ -200,8 +195,7 @@ test('a process that ended suddenly leaves no doubt for what it published', asyn
   });
 });
 
-test('a flip that runs out of time leaves every subscriber where it was, and nothing at the other server', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a flip that runs out of time leaves every subscriber where it was, and nothing at the other server', async () => {
   await withScene({ limits: { flipMs: 400 } }, async (scene) => {
     const pub = await scene.wire();
     assert.equal(await pub.ask('PUBLISH', 'a', '-'), ':0');

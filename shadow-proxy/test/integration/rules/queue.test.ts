@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withRig } from '../../support/rig.js';
 
@@ -48,8 +47,7 @@ const batch = (): Argument[][] => [
   ['GET', `k:${random(50)}`],
 ];
 
-test('a mirror that stops answering costs its clients nothing, its queue is bounded, and it is healed to equality', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a mirror that stops answering costs its clients nothing, its queue is bounded, and it is healed to equality', async () => {
   await withRig({ limits: { queueBytes: QUEUE_BYTES } }, async ({ wire, target, shard, assertEqual }) => {
     const clients = await Promise.all(Array.from({ length: 6 }, wire));
     for (const [i, client] of clients.entries()) {
@@ -86,8 +84,7 @@ test('a mirror that stops answering costs its clients nothing, its queue is boun
   });
 });
 
-test('again and again', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('again and again', async () => {
   await withRig({ limits: { queueBytes: 60_000 } }, async ({ wire, target, assertEqual }) => {
     const clients = await Promise.all(Array.from({ length: 4 }, wire));
     let stop = false;
@@ -107,8 +104,7 @@ test('again and again', async (t) => {
   });
 });
 
-test('what waits keeps no more memory than is counted', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what waits keeps no more memory than is counted', async () => {
   await withRig(
     { default: { stage: 'dualwrite' }, limits: { queueBytes: 50_000_000 } },
     async ({ wire, target, shard, assertEqual }) => {
@@ -139,8 +135,7 @@ test('what waits keeps no more memory than is counted', async (t) => {
   );
 });
 
-test('what is confirmed late is copied only if it has a time to live', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what is confirmed late is copied only if it has a time to live', async () => {
   await withRig({}, async ({ wire, source, target, client, assertEqual }) => {
     const proxy = await wire();
     const copied = async (): Promise<number> =>
@@ -159,8 +154,7 @@ test('what is confirmed late is copied only if it has a time to live', async (t)
   });
 });
 
-test('one mirror has one connection, however many workloads there are', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('one mirror has one connection, however many workloads there are', async () => {
   const workloads = Array.from({ length: 5 }, (_, i) => ({
     name: `w${i}`,
     keys: [`w${i}:*`],

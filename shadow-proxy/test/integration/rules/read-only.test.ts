@@ -4,13 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene } from './scene.js';
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`what a mirror refuses as a replica is copied when it is none any more (${stage})`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`what a mirror refuses as a replica is copied when it is none any more (${stage})`, async () => {
     await withScene({ default: { stage } }, async (scene) => {
       const wire = await scene.wire();
       const mirror = scene.client({ of: stage === 'live' ? scene.source : scene.target });

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, ended, job } from '../../support/jobs.js';
 import { startRedis } from '../../../src/local/servers.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene, type Scene } from './scene.js';
 
@@ -35,8 +34,7 @@ async function countOn(scene: Scene, side: 'source' | 'target'): Promise<number>
   return scene.client({ of: scene[side] }).exists(...KEYS);
 }
 
-test('an authority that restarts empty freezes heals, and the mirror keeps what it has', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an authority that restarts empty freezes heals, and the mirror keeps what it has', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.source.kill('SIGKILL');
@@ -51,8 +49,7 @@ test('an authority that restarts empty freezes heals, and the mirror keeps what 
   });
 });
 
-test('a difference that the freeze holds back is healed where nothing is frozen', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a difference that the freeze holds back is healed where nothing is frozen', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.client({ of: scene.source }).del(KEYS);
@@ -64,8 +61,7 @@ test('a difference that the freeze holds back is healed where nothing is frozen'
 });
 
 for (const how of ['at once', 'drained'] as const) {
-  test(`an authority that restarted empty while the proxy was down (it had ended ${how}) freezes heals`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`an authority that restarted empty while the proxy was down (it had ended ${how}) freezes heals`, async () => {
     await withScene({}, async (scene) => {
       await fill(scene);
       await scene.stopShard(how);
@@ -83,8 +79,7 @@ for (const how of ['at once', 'drained'] as const) {
   });
 }
 
-test('the target is an authority like any other once it is live', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the target is an authority like any other once it is live', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
@@ -101,8 +96,7 @@ test('the target is an authority like any other once it is live', async (t) => {
   });
 });
 
-test('the operator who forces the change away from a lost authority has the mirror heal from then on', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the operator who forces the change away from a lost authority has the mirror heal from then on', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.source.restart();
@@ -118,8 +112,7 @@ test('the operator who forces the change away from a lost authority has the mirr
   });
 });
 
-test('a mirror that restarts empty makes all of the shard suspect, bars the way to live until every key is verified, and is repaired', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a mirror that restarts empty makes all of the shard suspect, bars the way to live until every key is verified, and is repaired', async () => {
   const workloads = [{ name: 'a', keys: ['k:*'], stage: 'shadow' as const }];
   await withScene({ workloads }, async (scene) => {
     await fill(scene);
@@ -164,8 +157,7 @@ async function loseAll(scene: Scene): Promise<void> {
   await until(() => scene.shard.snapshot().frozen !== null && scene.shard.snapshot().mirror.queuedEffects === 0);
 }
 
-test('what an authority has lost is listed while heals are frozen, also where it was read since', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what an authority has lost is listed while heals are frozen, also where it was read since', async () => {
   await withScene({}, async (scene) => {
     await loseAll(scene);
     ask(scene, { kind: 'verify' });
@@ -179,8 +171,7 @@ test('what an authority has lost is listed while heals are frozen, also where it
   });
 });
 
-test('an authority that is accepted as it is, is what the mirror becomes', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an authority that is accepted as it is, is what the mirror becomes', async () => {
   await withScene({}, async (scene) => {
     const { shard } = scene.shard;
     await assert.rejects(shard.acceptAuthority(null), { code: 'not-frozen' });
@@ -200,8 +191,7 @@ test('an authority that is accepted as it is, is what the mirror becomes', async
 });
 
 for (const running of [true, false]) {
-  test(`a plan may accept it beforehand, ${running ? 'while the proxy runs' : 'when the proxy starts'}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a plan may accept it beforehand, ${running ? 'while the proxy runs' : 'when the proxy starts'}`, async () => {
     await withScene({ onAuthorityChange: 'accept' }, async (scene) => {
       await fill(scene);
       if (!running) await scene.stopShard('drained');
@@ -216,8 +206,7 @@ for (const running of [true, false]) {
   });
 }
 
-test('what an authority has lost is given back from the mirror, exactly, while clients write', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what an authority has lost is given back from the mirror, exactly, while clients write', async () => {
   await withScene({}, async (scene) => {
     const COUNTERS = 200;
     const counters = Array.from({ length: COUNTERS }, (_, i) => `n:${i}`);
@@ -263,8 +252,7 @@ test('what an authority has lost is given back from the mirror, exactly, while c
   });
 });
 
-test('nothing is given back where it is not known what was written since', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('nothing is given back where it is not known what was written since', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do' });
@@ -279,8 +267,7 @@ test('nothing is given back where it is not known what was written since', async
   });
 });
 
-test('an authority that was a replica for a moment, and is empty under the same run ID, freezes repairs (rule 21)', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an authority that was a replica for a moment, and is empty under the same run ID, freezes repairs (rule 21)', async () => {
   const empty = await startRedis({ config: { 'repl-diskless-sync-delay': 0 } });
   try {
     await withScene({}, async (scene) => {
@@ -317,8 +304,7 @@ test('an authority that was a replica for a moment, and is empty under the same 
   }
 });
 
-test('an authority that is a replica freezes repairs, and is not accepted as long as it is one', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an authority that is a replica freezes repairs, and is not accepted as long as it is one', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     const source = scene.client({ of: scene.source });
@@ -337,8 +323,7 @@ test('an authority that is a replica freezes repairs, and is not accepted as lon
   });
 });
 
-test('a replication ID that changes with the data untouched freezes nothing: a first replica, and a promotion without a synchronization', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a replication ID that changes with the data untouched freezes nothing: a first replica, and a promotion without a synchronization', async () => {
   const replica = await startRedis();
   try {
     await withScene({}, async (scene) => {

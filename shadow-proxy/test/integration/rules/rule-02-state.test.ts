@@ -4,7 +4,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Stage } from '../../../src/route/stage.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withScene, type Scene } from './scene.js';
 
 const planned = (
@@ -24,8 +23,7 @@ async function authorityOf({ client, source, target }: Scene, key: string): Prom
   return client().get(key);
 }
 
-test("the stages that were reached hold after a restart, whatever the plan's are", async (t) => {
-  if (!(await needsKeydb(t))) return;
+test("the stages that were reached hold after a restart, whatever the plan's are", async () => {
   await withScene(planned('shadow'), async (scene) => {
     assert.equal(await authorityOf(scene, 'a:1'), 'source');
     await scene.shard.settled();
@@ -41,8 +39,7 @@ test("the stages that were reached hold after a restart, whatever the plan's are
   });
 });
 
-test('so do percents, and both ends of a process', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('so do percents, and both ends of a process', async () => {
   await withScene(planned('shadow'), async (scene) => {
     await scene.shard.shard.changeStage({ workload: 'a', stage: 'live', percent: 50 });
     await scene.stopShard('drained');
@@ -59,8 +56,7 @@ test('so do percents, and both ends of a process', async (t) => {
   });
 });
 
-test("a workload that the state does not know begins in its plan's stage", async (t) => {
-  if (!(await needsKeydb(t))) return;
+test("a workload that the state does not know begins in its plan's stage", async () => {
   await withScene({ default: { stage: 'shadow' } }, async (scene) => {
     await scene.stopShard();
     await scene.startShard(planned('shadow'));
@@ -77,8 +73,7 @@ test("a workload that the state does not know begins in its plan's stage", async
   });
 });
 
-test('the file says what holds, and a damaged one stops the shard instead of sending clients to the wrong server', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the file says what holds, and a damaged one stops the shard instead of sending clients to the wrong server', async () => {
   await withScene(planned('shadow'), async (scene) => {
     await scene.shard.shard.changeStage({ workload: 'a', stage: 'live' });
     const directory = join(scene.shard.stateDir, 'test');

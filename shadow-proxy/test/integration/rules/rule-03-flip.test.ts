@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageRequest } from '../../../src/stages/stage-change.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { assertCounted, startLoad, type Load } from './load.js';
 import { withScene } from './scene.js';
@@ -38,21 +37,18 @@ async function flipUnderLoad(path: readonly Omit<StageRequest, 'workload'>[], tr
   });
 }
 
-test('clients with pipelines notice nothing of flips to the target and back', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('clients with pipelines notice nothing of flips to the target and back', async () => {
   const there = { stage: 'live' } as const;
   const back = { stage: 'shadow' } as const;
   await flipUnderLoad([there, back, there, { stage: 'rampdown' }, there, back, { stage: 'dualwrite' }, back], true);
 });
 
-test('nor of flips by percent', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('nor of flips by percent', async () => {
   const live = (percent: number): Omit<StageRequest, 'workload'> => ({ stage: 'live', percent });
   await flipUnderLoad([live(1), live(50), live(100), live(50), { stage: 'shadow' }, live(100), live(1)], false);
 });
 
-test('a flip gives up at its deadline while the new authority is stopped, and clients go on', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a flip gives up at its deadline while the new authority is stopped, and clients go on', async () => {
   await withScene({ limits: { flipMs: 300 } }, async (scene) => {
     const load = await startLoad(scene);
     await flow(load);
@@ -71,8 +67,7 @@ test('a flip gives up at its deadline while the new authority is stopped, and cl
   });
 });
 
-test('a flip gives up while the old authority does not answer, and its clients get their replies in the end', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a flip gives up while the old authority does not answer, and its clients get their replies in the end', async () => {
   await withScene({ limits: { flipMs: 300 } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 0);
@@ -88,8 +83,7 @@ test('a flip gives up while the old authority does not answer, and its clients g
   });
 });
 
-test('nobody is sent to a server that is down, though nothing waits for it', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('nobody is sent to a server that is down, though nothing waits for it', async () => {
   await withScene({ limits: { flipMs: 300 } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 'v');
@@ -107,8 +101,7 @@ test('nobody is sent to a server that is down, though nothing waits for it', asy
   });
 });
 
-test('keys that are written while a copy is being begun are on both servers, or in doubt', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('keys that are written while a copy is being begun are on both servers, or in doubt', async () => {
   await withScene({ default: { stage: 'off' } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('PING');
@@ -134,8 +127,7 @@ test('keys that are written while a copy is being begun are on both servers, or 
   });
 });
 
-test('a flip and commands that run alone keep out of each other’s way', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a flip and commands that run alone keep out of each other’s way', async () => {
   await withScene({}, async (scene) => {
     const load = await startLoad(scene, { prefix: 'n:', clients: 3 });
     const flusher = await scene.wire();
@@ -159,8 +151,7 @@ test('a flip and commands that run alone keep out of each other’s way', async 
   });
 });
 
-test('a SCAN goes on at the server where it began, after a flip and after the way back', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a SCAN goes on at the server where it began, after a flip and after the way back', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     const keys = Array.from({ length: 3000 }, (_, i) => `k:${i}`);

@@ -5,15 +5,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene } from './scene.js';
 
 const blockedAt = async (server: Redis): Promise<number> =>
   Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))?.[1]);
 
-test('clients that block are woken at the new authority, with the time that they had left', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('clients that block are woken at the new authority, with the time that they had left', async () => {
   await withScene({}, async (scene) => {
     const [source, target] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
     const writer = await scene.wire();
@@ -55,8 +53,7 @@ test('clients that block are woken at the new authority, with the time that they
   });
 });
 
-test('clients that push and pop notice nothing of flips', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('clients that push and pop notice nothing of flips', async () => {
   await withScene({}, async (scene) => {
     const done = { pushed: 0, popped: 0, ended: false };
     const values = new Set<string>();
@@ -93,8 +90,7 @@ test('clients that push and pop notice nothing of flips', async (t) => {
   });
 });
 
-test('EXEC does nothing where the watched authority has changed, and the next one works', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('EXEC does nothing where the watched authority has changed, and the next one works', async () => {
   await withScene({}, async (scene) => {
     for (const protocol of [2, 3]) {
       const wire = await scene.wire();
@@ -120,8 +116,7 @@ test('EXEC does nothing where the watched authority has changed, and the next on
   });
 });
 
-test('counters that are only raised by check-and-set lose nothing to flips', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('counters that are only raised by check-and-set lose nothing to flips', async () => {
   await withScene({}, async (scene) => {
     let ended = false;
     let raised = 0;
@@ -157,8 +152,7 @@ test('counters that are only raised by check-and-set lose nothing to flips', asy
   });
 });
 
-test('a client whose watching connection is lost is answered when it watches more, and its EXEC does nothing', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client whose watching connection is lost is answered when it watches more, and its EXEC does nothing', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     assert.equal(await wire.ask('WATCH', 'a'), '+OK');

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageError } from '../../../src/stages/stage-change.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -41,8 +40,7 @@ const values = (scene: Scene, side: 'source' | 'target'): Promise<number[]> =>
     .mget(Array.from({ length: CLIENTS }, (_, id) => `n:${id}`))
     .then((all) => all.map(Number));
 
-test('an authority dies with commands in flight: what it answered is on the mirror, what it did not is listed and bars no flip', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an authority dies with commands in flight: what it answered is on the mirror, what it did not is listed and bars no flip', async () => {
   await withScene({}, async (scene) => {
     const told = new Array<number>(CLIENTS).fill(0);
     const wires = await Promise.all(told.map(() => scene.wire()));
@@ -76,8 +74,7 @@ test('an authority dies with commands in flight: what it answered is on the mirr
 });
 
 for (const first of ['acknowledged', 'unanswered'] as const) {
-  test(`an effect that was acknowledged and not confirmed does bar the flip, though the same key has a lost reply too (the ${first} one came first)`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`an effect that was acknowledged and not confirmed does bar the flip, though the same key has a lost reply too (the ${first} one came first)`, async () => {
     await withScene({ limits: { flipMs: 500 } }, async (scene) => {
       const wire = await scene.wire();
       await wire.ask('SADD', 's', ...Array.from({ length: 10 }, (_, i) => i));
@@ -120,8 +117,7 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
   });
 }
 
-test('while the authority lives, a lost reply does bar the flip until its key is healed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('while the authority lives, a lost reply does bar the flip until its key is healed', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 1);

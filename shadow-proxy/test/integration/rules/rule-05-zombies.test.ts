@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Link } from '../../../src/local/relay.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -35,8 +34,7 @@ async function letThemCome(scene: Scene, links: readonly Link[]): Promise<void> 
   for (const of of [scene.source, scene.target]) await scene.client({ of }).ping();
 }
 
-test('effects that are still under way to the mirror when its connection is lost never run', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('effects that are still under way to the mirror when its connection is lost never run', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline(writes('first'));
@@ -52,8 +50,7 @@ test('effects that are still under way to the mirror when its connection is lost
   });
 });
 
-test('effects that the mirror has received and not read when its connection is lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('effects that the mirror has received and not read when its connection is lost', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline(writes('first'));
@@ -84,8 +81,7 @@ async function loseAuthority(scene: Scene, wire: Wire, arrived: () => boolean): 
   return lost;
 }
 
-test('commands that are still under way to the authority when its connection is lost never run', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('commands that are still under way to the authority when its connection is lost never run', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline(writes('first'));
@@ -99,8 +95,7 @@ test('commands that are still under way to the authority when its connection is 
   });
 });
 
-test('commands that the authority has received and not read when its connection is lost', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('commands that the authority has received and not read when its connection is lost', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline(writes('first'));
@@ -118,8 +113,7 @@ test('commands that the authority has received and not read when its connection 
   });
 });
 
-test('commands of a proxy that was killed do not run after those of the next', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('commands of a proxy that was killed do not run after those of the next', async () => {
   for (const side of ['toSource', 'toTarget'] as const) {
     await withScene({}, async (scene) => {
       const wire = await scene.wire();
@@ -141,8 +135,7 @@ test('commands of a proxy that was killed do not run after those of the next', a
   }
 });
 
-test('a stage does not change while a command of a lost connection may still run', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a stage does not change while a command of a lost connection may still run', async () => {
   await withScene({ default: { stage: 'off' } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('PING');

@@ -6,11 +6,12 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { spinFor } from '../../support/spin.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
+import { needs } from '../../support/needs.js';
 
 type Command = readonly Argument[];
 
@@ -56,8 +57,7 @@ const NOTHING: readonly Command[] = [
 
 for (const stage of ['shadow', 'live', 'off'] as const) {
   for (const protocol of [2, 3] as const) {
-    test(`blocking commands answer as the authority does, in and outside MULTI, in stage ${stage} and RESP${protocol}`, async (t) => {
-      if (!(await needsKeydb(t))) return;
+    test(`blocking commands answer as the authority does, in and outside MULTI, in stage ${stage} and RESP${protocol}`, async () => {
       await withScene({ default: { stage } }, async (scene) => {
         const direct = await scene.wire(stage === 'live' ? scene.target : scene.source);
         const wire = await scene.wire();
@@ -105,7 +105,7 @@ for (const stage of ['shadow', 'live', 'off'] as const) {
 }
 
 test('a client that waits a millisecond or less is answered, also by a KeyDB, which itself would block for ever; and it is counted', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   const brief = [
     ['BLPOP', 'none', 0.001],
     ['BRPOP', 'none', 'none2', '1e-3'],
@@ -145,8 +145,7 @@ async function blocks(scene: Scene, authority: Redis, command: Command, count = 
   return wires;
 }
 
-test('a push that one command makes for several blocked clients is taken on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a push that one command makes for several blocked clients is taken on both servers', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const writer = await scene.wire();
@@ -166,8 +165,7 @@ test('a push that one command makes for several blocked clients is taken on both
   });
 });
 
-test('a reader that blocks on several streams is told of the one that woke it, on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a reader that blocks on several streams is told of the one that woke it, on both servers', async () => {
   const runsAnew = await redisSince(7, 2);
   for (const stage of ['shadow', 'live'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
@@ -203,8 +201,7 @@ test('a reader that blocks on several streams is told of the one that woke it, o
   }
 });
 
-test('one blocked client may wake the next', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('one blocked client may wake the next', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const writer = await scene.wire();
@@ -233,8 +230,7 @@ test('one blocked client may wake the next', async (t) => {
   });
 });
 
-test('a transaction, a script and a command that runs alone wake blocked clients too', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a transaction, a script and a command that runs alone wake blocked clients too', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const writer = await scene.wire();
@@ -272,7 +268,6 @@ test('a transaction, a script and a command that runs alone wake blocked clients
 });
 
 test('clients that push, pop and look at a few queues at once see one order on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const wires = await Promise.all(Array.from({ length: 12 }, () => scene.wire()));
     const deadline = Date.now() + 4_000;
@@ -320,8 +315,7 @@ test('clients that push, pop and look at a few queues at once see one order on b
   });
 });
 
-test('a client that goes away while it blocks leaves nothing behind, and others get what comes', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client that goes away while it blocks leaves nothing behind, and others get what comes', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const writer = await scene.wire();
@@ -343,8 +337,7 @@ test('a client that goes away while it blocks leaves nothing behind, and others 
   });
 });
 
-test('a client that goes away before its command is sent leaves the keys free', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client that goes away before its command is sent leaves the keys free', async () => {
   await withScene({}, async (scene) => {
     const [busy, leaving, queued, writer] = await Promise.all([1, 2, 3, 4].map(() => scene.wire()));
     // Their connections to the server are kept for the next command.
@@ -368,8 +361,7 @@ test('a client that goes away before its command is sent leaves the keys free', 
   });
 });
 
-test('CLIENT UNBLOCK, LIST and KILL are about the proxy’s clients', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('CLIENT UNBLOCK, LIST and KILL are about the proxy’s clients', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const other = await scene.wire();
@@ -393,8 +385,7 @@ test('CLIENT UNBLOCK, LIST and KILL are about the proxy’s clients', async (t) 
   });
 });
 
-test('a push that did not go through the proxy wakes a client, and is found out', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a push that did not go through the proxy wakes a client, and is found out', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const [wire] = await blocks(scene, authority, ['BLPOP', 'l', 0]);
@@ -417,8 +408,7 @@ for (const [next, push] of Object.entries<Command>({
   'another such push': HIDDEN_PUSH,
   'a plain one': ['ZADD', 'hidden:marker', 0, 'm'],
 })) {
-  test(`what is taken of a push that no command declared is taken once, however late the proxy hears of it; before ${next}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`what is taken of a push that no command declared is taken once, however late the proxy hears of it; before ${next}`, async () => {
     await withScene({}, async (scene) => {
       const authority = scene.client({ of: scene.source });
       const writer = await scene.wire();
@@ -443,8 +433,7 @@ for (const [next, push] of Object.entries<Command>({
   });
 }
 
-test('a connection that is lost while a client blocks on it closes that client, and its keys are healed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a connection that is lost while a client blocks on it closes that client, and its keys are healed', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const other = await scene.wire();
@@ -462,8 +451,7 @@ test('a connection that is lost while a client blocks on it closes that client, 
   });
 });
 
-test('what is pushed after a blocked client has left stays, also where the server is busy with a script meanwhile', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what is pushed after a blocked client has left stays, also where the server is busy with a script meanwhile', async () => {
   for (const stage of ['off', 'shadow'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
       const authority = scene.client({ of: scene.source });

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Argument } from '../../../src/resp/encode.js';
 import type { Relay } from '../../../src/local/relay.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -77,8 +76,7 @@ async function twoThatWait(
 
 for (const stage of ['shadow', 'live', 'off'] as const) {
   for (const when of WHEN) {
-    test(`who asked first is served first, although its connection took longer and a push came ${when}, in ${stage}`, async (t) => {
-      if (!(await needsKeydb(t))) return;
+    test(`who asked first is served first, although its connection took longer and a push came ${when}, in ${stage}`, async () => {
       for (const { wait, push } of WAYS) {
         await withScene({ default: { stage } }, async (scene) => {
           const place = await placeOf(scene, stage);
@@ -99,8 +97,7 @@ for (const stage of ['shadow', 'live', 'off'] as const) {
   }
 }
 
-test('a client of another protocol that asked later has no advantage', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client of another protocol that asked later has no advantage', async () => {
   await withScene({}, async (scene) => {
     const { relay, authority, writer } = await placeOf(scene, 'shadow');
     const [first, second] = [await scene.wire(), await scene.wire()];
@@ -121,8 +118,7 @@ test('a client of another protocol that asked later has no advantage', async (t)
   });
 });
 
-test('who was on the way and goes away stands in nobody’s way', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('who was on the way and goes away stands in nobody’s way', async () => {
   await withScene({}, async (scene) => {
     const place = await placeOf(scene, 'shadow');
     const leaving = await scene.wire();
@@ -141,8 +137,7 @@ test('who was on the way and goes away stands in nobody’s way', async (t) => {
   });
 });
 
-test('those that wait keep their order at the new authority when a stage changes', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('those that wait keep their order at the new authority when a stage changes', async () => {
   await withScene({}, async (scene) => {
     const { relay, authority, writer } = await placeOf(scene, 'shadow');
     const waiting: Wire[] = [];

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { derivations, type Derivation } from './derived.js';
 import { withScene, type Scene } from './scene.js';
@@ -39,8 +38,7 @@ async function derive(scene: Scene, commands: readonly (readonly Argument[])[]):
 }
 
 for (const form of Object.keys(FORMS) as Form[]) {
-  test(`a derived write ${form}, on its way to the mirror before the difference of what it read is seen`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a derived write ${form}, on its way to the mirror before the difference of what it read is seen`, async () => {
     await withScene({}, async (scene) => {
       const all = derivations('k');
       await prepare(scene, all);
@@ -58,8 +56,7 @@ for (const form of Object.keys(FORMS) as Form[]) {
 }
 
 for (const form of ['alone', 'in MULTI'] as const) {
-  test(`a derived write ${form} from a key that is in doubt and cannot be healed yet`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a derived write ${form} from a key that is in doubt and cannot be healed yet`, async () => {
     await withScene({}, async (scene) => {
       const all = derivations('k');
       await prepare(scene, all);
@@ -81,8 +78,7 @@ for (const form of ['alone', 'in MULTI'] as const) {
     });
   });
 
-  test(`a derived write ${form} that waited for the mirror's connection while the write it reads was lost`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a derived write ${form} that waited for the mirror's connection while the write it reads was lost`, async () => {
     await withScene({}, async (scene) => {
       const all = derivations('k');
       await prepare(scene, all);
@@ -110,8 +106,7 @@ for (const form of ['alone', 'in MULTI'] as const) {
   });
 }
 
-test('a derived write in a workload whose keys are not copied yet is copied', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a derived write in a workload whose keys are not copied yet is copied', async () => {
   await withScene({ default: { stage: 'off' } }, async (scene) => {
     const all = derivations('k');
     await derive(
@@ -158,8 +153,7 @@ async function loseReply(scene: Scene, key: string, value: string): Promise<void
   await wire.closed;
 }
 
-test('a copy that was read before a newer doubt does not clear it', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a copy that was read before a newer doubt does not clear it', async () => {
   await withScene({}, async (scene) => {
     await (await scene.wire()).ask('SET', 'k', 'zero');
     await scene.shard.settled();

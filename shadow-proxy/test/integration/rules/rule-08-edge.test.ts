@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene, type Scene } from './scene.js';
 
@@ -67,8 +66,7 @@ async function gone({ client, source }: Scene, keys: readonly string[]): Promise
 }
 
 for (const [way, timed] of Object.entries(TIMED)) {
-  test(`a write that reaches the mirror after its key has expired there, with a time to live given by ${way}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a write that reaches the mirror after its key has expired there, with a time to live given by ${way}`, async () => {
     await withScene({}, async (scene) => {
       const wire = await scene.wire();
       const all = [...SILENT, DERIVED];
@@ -96,8 +94,7 @@ for (const [way, timed] of Object.entries(TIMED)) {
 }
 
 for (const given of ['before', 'after']) {
-  test(`a time to live given ${given} SWAPDB holds in the other database`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a time to live given ${given} SWAPDB holds in the other database`, async () => {
     await withScene({}, async (scene) => {
       const wire = await scene.wire();
       const keys = SILENT.map(({ name }) => keyOf(name));
@@ -124,8 +121,7 @@ for (const given of ['before', 'after']) {
   });
 }
 
-test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, though both servers have the key afterwards', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, though both servers have the key afterwards', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 'old', 'PX', 300);
@@ -140,8 +136,7 @@ test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, t
   });
 });
 
-test('a read that is refused because of what its key holds is no mismatch, though the key has expired on the mirror meanwhile', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a read that is refused because of what its key holds is no mismatch, though the key has expired on the mirror meanwhile', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline([
@@ -167,8 +162,7 @@ test('a read that is refused because of what its key holds is no mismatch, thoug
   });
 });
 
-test('a read whose key has expired on the mirror meanwhile is no mismatch, though another client writes the key while the servers are asked', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a read whose key has expired on the mirror meanwhile is no mismatch, though another client writes the key while the servers are asked', async () => {
   await withScene({}, async (scene) => {
     const [one, other] = [await scene.wire(), await scene.wire()];
     await one.ask('SET', 'k', 'old', 'PX', 300);
@@ -195,8 +189,7 @@ test('a read whose key has expired on the mirror meanwhile is no mismatch, thoug
   });
 });
 
-test('a write that reaches the mirror before its key has expired there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a write that reaches the mirror before its key has expired there', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     const direct = scene.client({ of: scene.source });
@@ -287,7 +280,6 @@ function edgeCommand(random: () => number): Command {
 }
 
 test('keys that expire all the time under load: nothing differs in the end, and nothing is unexplained', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const until = performance.now() + LOAD_MS;
     let sent = 0;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -81,8 +81,7 @@ async function send(scene: Scene, prefix: string, wire?: Wire): Promise<void> {
   );
 }
 
-test('a mirror that stands still while times to live are given has the rest of them afterwards', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a mirror that stands still while times to live are given has the rest of them afterwards', async () => {
   await withScene({}, async (scene) => {
     await send(scene, 'before:');
     await scene.shard.settled();
@@ -105,8 +104,7 @@ test('a mirror that stands still while times to live are given has the rest of t
   });
 });
 
-test('replies of the authority that come late do not lengthen times to live on the mirror', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('replies of the authority that come late do not lengthen times to live on the mirror', async () => {
   // Late is not silent.
   await withScene({ limits: { silentMs: 20_000 } }, async (scene) => {
     await send(scene, 'before:');
@@ -126,8 +124,7 @@ test('replies of the authority that come late do not lengthen times to live on t
   });
 });
 
-test('a reply of the authority and a confirmation of the mirror that are both a little late do not add up', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a reply of the authority and a confirmation of the mirror that are both a little late do not add up', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 'v');
@@ -149,8 +146,7 @@ test('a reply of the authority and a confirmation of the mirror that are both a 
   });
 });
 
-test('a copy that is late for the mirror carries the rest of its time to live', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a copy that is late for the mirror carries the rest of its time to live', async () => {
   await withScene({}, async (scene) => {
     await send(scene, 'copied:');
     await scene.shard.settled();
@@ -176,8 +172,7 @@ test('a copy that is late for the mirror carries the rest of its time to live', 
   });
 });
 
-test('a key that is gone, or has no millisecond left, is not copied for ever', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a key that is gone, or has no millisecond left, is not copied for ever', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('PING');

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link } from '../../../src/local/relay.js';
 import type { Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
@@ -28,8 +27,7 @@ for (const [name, wakes] of [
   ['a transaction that runs alone', [['MULTI'], ['EVAL', HIDDEN, 0, 'a'], ['RPUSH', 'q', 'job'], ['EXEC']]],
   ['a script that runs alone', [['EVAL', "return redis.call('RPUSH', ARGV[1], 'job')", 0, 'q']]],
 ] as const) {
-  test(`a key is free again after ${name} has woken a client whose reply comes late`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a key is free again after ${name} has woken a client whose reply comes late`, async () => {
     await withScene({}, async (scene) => {
       const { client, link } = await block(scene, 'BLPOP', 'q', 0);
       link.hold('down');

@@ -9,7 +9,6 @@ import type { Plan } from '../../../src/plan/plan.js';
 import { smallPlan, toPlan } from '../../support/plans.js';
 import { ask, ended } from '../../support/jobs.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene, type Scene } from './scene.js';
 
@@ -39,8 +38,7 @@ for (const [what, damage] of [
   ['missing', (path: string) => rmSync(path)],
   ['damaged in the length of a record', (path: string) => flip(path, 72 + 8 + 5)],
 ] as const) {
-  test(`a journal that is ${what} puts every key that is written twice in suspicion, says so, and has it verified`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`a journal that is ${what} puts every key that is written twice in suspicion, says so, and has it verified`, async () => {
     const options = {
       workloads: [
         { name: 'a', keys: ['k:*'], stage: 'shadow' as const },
@@ -67,8 +65,7 @@ for (const [what, damage] of [
   });
 }
 
-test('after an end in order a journal is not needed, and nothing is in suspicion', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('after an end in order a journal is not needed, and nothing is in suspicion', async () => {
   await withScene({}, async (scene) => {
     await scene.client().set('k', 'v');
     await scene.stopShard('drained');
@@ -78,8 +75,7 @@ test('after an end in order a journal is not needed, and nothing is in suspicion
   });
 });
 
-test('a state of one process beside the journal of another puts everything in suspicion', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a state of one process beside the journal of another puts everything in suspicion', async () => {
   await withScene({}, async (scene) => {
     await scene.stopShard('drained');
     const [state, history] = ['state.json', 'history.jsonl'].map((name) => readFileSync(file(scene, name)));
@@ -97,8 +93,7 @@ test('a state of one process beside the journal of another puts everything in su
   });
 });
 
-test('a state with one letter changed is refused', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a state with one letter changed is refused', async () => {
   await withScene({ default: { stage: 'live' } }, async (scene) => {
     await scene.stopShard();
     const path = file(scene, 'state.json');
@@ -107,8 +102,7 @@ test('a state with one letter changed is refused', async (t) => {
   });
 });
 
-test('a backfill goes on where it was only if what it wrote down of that is whole, and of the process that served last', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a backfill goes on where it was only if what it wrote down of that is whole, and of the process that served last', async () => {
   await withScene({ default: { stage: 'off' } }, async (scene) => {
     const direct = scene.client({ of: scene.source });
     await direct.mset(Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k:${i}`, i])));
@@ -138,8 +132,7 @@ test('a backfill goes on where it was only if what it wrote down of that is whol
   });
 });
 
-test('without its state folder a shard does not start where its target holds keys, unless somebody says that this is the first start', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('without its state folder a shard does not start where its target holds keys, unless somebody says that this is the first start', async () => {
   const started = { firstStart: false, default: { stage: 'off' as const } };
   await withScene(started, async (scene) => {
     // Both are empty: it is the first start.
@@ -166,8 +159,7 @@ test('without its state folder a shard does not start where its target holds key
   });
 });
 
-test('on a target that shards share, keys of other shards are no trace of this one', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('on a target that shards share, keys of other shards are no trace of this one', async () => {
   await withScene({}, async ({ source, target, client }) => {
     const plan = (owns: boolean): Plan => {
       const shard = (name: string) => ({

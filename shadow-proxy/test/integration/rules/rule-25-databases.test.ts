@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../../src/resp/encode.js';
 import type { Stage } from '../../../src/route/stage.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene, type Scene } from './scene.js';
 
@@ -33,8 +32,7 @@ for (const [how, swap] of [
   ['a script that calls SWAPDB', ['EVAL', SWAP_IN_SCRIPT, 0]],
   ['a script with a key that calls SWAPDB', ['EVAL', SWAP_IN_SCRIPT, 1, 'k']],
 ] as const) {
-  test(`after ${how} in shadow, a lane to KeyDB from before is in the database that its client selected`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`after ${how} in shadow, a lane to KeyDB from before is in the database that its client selected`, async () => {
     await withScene({ default: { stage: 'live' } }, async (scene) => {
       await name(scene);
       const wire = await scene.wire();
@@ -60,8 +58,7 @@ for (const [how, swap] of [
   });
 }
 
-test('after SWAPDB in live, the mirror lane to KeyDB from before is in the database of what it is told', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('after SWAPDB in live, the mirror lane to KeyDB from before is in the database of what it is told', async () => {
   await withScene({ default: { stage: 'shadow' } }, async (scene) => {
     await name(scene);
     const wire = await scene.wire();
@@ -82,8 +79,7 @@ test('after SWAPDB in live, the mirror lane to KeyDB from before is in the datab
   });
 });
 
-test('a lane that is being opened while databases are swapped is in the one that its client selected', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a lane that is being opened while databases are swapped is in the one that its client selected', async () => {
   await withScene({ default: { stage: 'live' } }, async (scene) => {
     await name(scene);
     const [swapper, reader] = [await scene.wire(), await scene.wire()];
@@ -110,8 +106,7 @@ for (const [how, swap] of [
   ['a transaction with that script', [['MULTI'], ['EVAL', SWAP_IN_SCRIPT, 0], ['EXEC']]],
 ] as [string, Argument[][]][]) {
   // KeyDB 6.3.4 crashes when it unblocks a client whose database was swapped.
-  test(`${how} in live leaves KeyDB and the clients that block in both databases alive`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`${how} in live leaves KeyDB and the clients that block in both databases alive`, async () => {
     await withScene({ default: { stage: 'live' } }, async (scene) => {
       const target = scene.client({ of: scene.target });
       const [writer, ...clients] = await Promise.all(Array.from({ length: 4 }, () => scene.wire()));

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { answers } from '../../support/dialogue.js';
 import { until } from '../../support/shard.js';
-import { needsKeydb, redisSince } from '../../support/servers.js';
+import { redisSince } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
+import { needs } from '../../support/needs.js';
 
-test('a script that fails keeps its earlier writes on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script that fails keeps its earlier writes on both servers', async () => {
   await withRig({}, async ({ wire, source, client, assertEqual }) => {
     const proxy = await wire();
     const failing =
@@ -24,8 +24,7 @@ test('a script that fails keeps its earlier writes on both servers', async (t) =
   });
 });
 
-test('what a script did that does not do the same twice is copied', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a script did that does not do the same twice is copied', async () => {
   await withRig({}, async ({ wire, source, client, assertEqual }) => {
     const proxy = await wire();
     await proxy.ask('SADD', 's', ...Array.from({ length: 200 }, (_, i) => `m${i}`));
@@ -50,8 +49,7 @@ test('what a script did that does not do the same twice is copied', async (t) =>
   });
 });
 
-test('what a script stores that depends on the server is copied', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a script stores that depends on the server is copied', async () => {
   await withRig({}, async ({ wire, source, client, assertEqual }) => {
     const proxy = await wire();
     await proxy.pipeline([
@@ -91,8 +89,7 @@ test('what a script stores that depends on the server is copied', async (t) => {
   });
 });
 
-test('a script whose text seems to declare its keys, and does not, leaves the same on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script whose text seems to declare its keys, and does not, leaves the same on both servers', async () => {
   await withRig({}, async ({ wire, source, client, shard, assertEqual }) => {
     const proxy = await wire();
     const time = "local now = redis.call('TIME')[2]";
@@ -117,8 +114,7 @@ test('a script whose text seems to declare its keys, and does not, leaves the sa
   });
 });
 
-test('a group that a script without declared keys creates is on both servers', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a group that a script without declared keys creates is on both servers', async () => {
   await withRig({}, async ({ wire, assertEqual, client, target }) => {
     const proxy = await wire();
     assert.equal(
@@ -130,8 +126,7 @@ test('a group that a script without declared keys creates is on both servers', a
   });
 });
 
-test('what a digest whose text was never seen writes besides its declared keys is copied', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a digest whose text was never seen writes besides its declared keys is copied', async () => {
   await withRig({}, async ({ wire, client, source, target, assertEqual }) => {
     const sha = (await client({ of: source }).script(
       'LOAD',
@@ -145,8 +140,7 @@ test('what a digest whose text was never seen writes besides its declared keys i
   });
 });
 
-test('EVALSHA runs on a mirror that was never told the script', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('EVALSHA runs on a mirror that was never told the script', async () => {
   await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
     const script = "return redis.call('INCRBY', KEYS[1], ARGV[1])";
     const behind = client({ of: source });
@@ -165,8 +159,7 @@ test('EVALSHA runs on a mirror that was never told the script', async (t) => {
   });
 });
 
-test('EVALSHA runs on a mirror that came back without its scripts, and on one that missed the EVAL', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('EVALSHA runs on a mirror that came back without its scripts, and on one that missed the EVAL', async () => {
   await withRig({ limits: { queueBytes: 20_000 } }, async ({ wire, target, shard, assertEqual }) => {
     const proxy = await wire();
     const script = "return redis.call('APPEND', KEYS[1], ARGV[1])";
@@ -182,8 +175,7 @@ test('EVALSHA runs on a mirror that came back without its scripts, and on one th
   });
 });
 
-test('a script flushed from both servers is unknown to both, and a script without text is refused as Redis does', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a script flushed from both servers is unknown to both, and a script without text is refused as Redis does', async () => {
   await withRig({}, async ({ wire, source, assertEqual }) => {
     const [one, two] = [await wire(), await wire()];
     const script = "return redis.call('INCR', KEYS[1])";
@@ -201,8 +193,7 @@ test('a script flushed from both servers is unknown to both, and a script withou
   });
 });
 
-test('one script after another while another user flushes the scripts', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('one script after another while another user flushes the scripts', async () => {
   await withRig({}, async ({ wire, assertEqual, shard }) => {
     const [one, two] = [await wire(), await wire()];
     await two.ask('HELLO', 3);
@@ -225,8 +216,7 @@ test('one script after another while another user flushes the scripts', async (t
   });
 });
 
-test('what a script writes to keys that it does not declare is copied, as the authority tells it, or repeated', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what a script writes to keys that it does not declare is copied, as the authority tells it, or repeated', async () => {
   const random = "redis.call('TIME') ";
   // True where the authority is asked.
   const cases: readonly [script: string, hides: boolean][] = [
@@ -271,7 +261,7 @@ test('what a script writes to keys that it does not declare is copied, as the au
 });
 
 test('a script whose calls may have more arguments than KeyDB survives is copied, and the operator is told', async (t) => {
-  if (!(await needsKeydb(t))) return;
+  if (!(await needs(t, 'keydb'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
     const before = await rig.client({ of: rig.target }).info('server');

@@ -3,14 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 
 /** Members, all of whose weights are equal in threes. */
 const TIED = Array.from({ length: 60 }, (_, i) => `m${(i * 7919) % 1000}`);
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`stored results whose order or choice is the server's own are the same on both servers, in ${stage}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`stored results whose order or choice is the server's own are the same on both servers, in ${stage}`, async () => {
     await withRig({ default: { stage } }, async ({ wire, client, target, assertEqual }) => {
       const proxy = await wire();
       await proxy.ask('SADD', 'set', ...TIED);

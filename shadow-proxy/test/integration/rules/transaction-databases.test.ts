@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { createClient } from 'redis';
 import type { Argument } from '../../../src/resp/encode.js';
 import { differences } from '../../support/keyspace.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until, type TestShardOptions } from '../../support/shard.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import type { Wire } from '../../support/wire.js';
@@ -100,8 +99,7 @@ async function assertEqual(rig: Rig): Promise<void> {
 }
 
 for (const [name, stages] of Object.entries(STAGES)) {
-  test(`transactions over databases, among others there, leave both servers equal, in ${name}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`transactions over databases, among others there, leave both servers equal, in ${name}`, async () => {
     await withRig(stages, async (rig) => {
       let over = false;
       const prefixes = name === 'mixed' ? ['', 'off:'] : [''];
@@ -115,8 +113,7 @@ for (const [name, stages] of Object.entries(STAGES)) {
     });
   });
 
-  test(`each command of a transaction has its database, and those of other clients theirs, in ${name}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`each command of a transaction has its database, and those of other clients theirs, in ${name}`, async () => {
     await withRig(stages, async (rig) => {
       const [mine, other] = [await rig.wire(), await rig.wire()];
       await mine.pipeline([
@@ -158,8 +155,7 @@ for (const [name, stages] of Object.entries(STAGES)) {
     });
   });
 
-  test(`clients' libraries select, move and flush in a transaction, in ${name}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
+  test(`clients' libraries select, move and flush in a transaction, in ${name}`, async () => {
     await withRig(stages, async (rig) => {
       const [ioredis, nodeRedis] = [
         rig.client(),
@@ -197,8 +193,7 @@ for (const [name, stages] of Object.entries(STAGES)) {
   });
 }
 
-test('a transaction whose reply is lost leaves suspects in the databases that it wrote to', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a transaction whose reply is lost leaves suspects in the databases that it wrote to', async () => {
   for (const commands of [
     [
       ['SELECT', 2],
@@ -232,8 +227,7 @@ test('a transaction whose reply is lost leaves suspects in the databases that it
   }
 });
 
-test('what the mirror has not confirmed when the process ends is suspect in its database', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('what the mirror has not confirmed when the process ends is suspect in its database', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('PING');
@@ -259,8 +253,7 @@ test('what the mirror has not confirmed when the process ends is suspect in its 
   });
 });
 
-test('a difference in another database is found there, and healed', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a difference in another database is found there, and healed', async () => {
   await withRig({}, async (rig) => {
     const wire = await rig.wire();
     await wire.pipeline([['MULTI'], ['SET', 'k', 'v'], ['SELECT', 1], ['SET', 'k', 'v'], ['EXEC']]);
@@ -291,8 +284,7 @@ test('a difference in another database is found there, and healed', async (t) =>
   });
 });
 
-test('after SWAPDB in live, a transaction that selects is in the databases that it names, and so is who comes next', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('after SWAPDB in live, a transaction that selects is in the databases that it names, and so is who comes next', async () => {
   await withRig({ default: { stage: 'live' } }, async (rig) => {
     const [wire, other] = [await rig.wire(), await rig.wire()];
     const transaction: Commands = [
@@ -332,8 +324,7 @@ test('after SWAPDB in live, a transaction that selects is in the databases that 
   });
 });
 
-test('a client that waits for a list in another database gets what a transaction pushes or moves there', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a client that waits for a list in another database gets what a transaction pushes or moves there', async () => {
   for (const stage of ['shadow', 'live'] as const) {
     await withRig({ default: { stage } }, async (rig) => {
       const [wire, waiter] = [await rig.wire(), await rig.wire()];
@@ -365,8 +356,7 @@ test('a client that waits for a list in another database gets what a transaction
   }
 });
 
-test('FLUSHDB in a transaction reaches no key of the target that the shard did not write', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('FLUSHDB in a transaction reaches no key of the target that the shard did not write', async () => {
   await withRig(
     { workloads: [{ name: 'users', keys: ['user:*'], stage: 'shadow' }], default: { stage: 'off' } },
     async (rig) => {

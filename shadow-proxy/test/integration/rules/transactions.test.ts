@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
-import { needsKeydb } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 
 /** A target whose streams are stored in much smaller nodes: what `~` leaves over is not the same there. */
 const SMALL_NODES = { target: { config: { 'stream-node-max-entries': 7 } } };
 
-test('EXEC repeats the commands that succeeded, and only those', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('EXEC repeats the commands that succeeded, and only those', async () => {
   await withRig({}, async ({ wire, source, client, shard, assertEqual }) => {
     for (const protocol of [2, 3]) {
       const proxy = await wire();
@@ -46,8 +44,7 @@ test('EXEC repeats the commands that succeeded, and only those', async (t) => {
   });
 });
 
-test('an approximate trim leaves exactly the same entries on a target that stores streams differently', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an approximate trim leaves exactly the same entries on a target that stores streams differently', async () => {
   await withRig({ servers: SMALL_NODES }, async ({ wire, source, client, shard, assertEqual }) => {
     const proxy = await wire();
     const add = (key: string, ...trim: Argument[]): Argument[] => ['XADD', key, ...trim, '*', 'f', 'v'];
@@ -74,8 +71,7 @@ test('an approximate trim leaves exactly the same entries on a target that store
   });
 });
 
-test('XADD and XTRIM are answered as by Redis, errors too', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('XADD and XTRIM are answered as by Redis, errors too', async () => {
   const user = 'narrow on >pw ~* &* +xadd +xtrim +select +hello';
   await withRig(
     { servers: { source: { config: { user } }, target: { config: { user } } } },
@@ -130,8 +126,7 @@ test('XADD and XTRIM are answered as by Redis, errors too', async (t) => {
   );
 });
 
-test('an effect follows EXEC although its client has gone', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('an effect follows EXEC although its client has gone', async () => {
   await withRig({ servers: SMALL_NODES }, async ({ wire, source, client, shard, assertEqual }) => {
     const direct = client({ of: source });
     const setup = await wire();

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import type { Wire } from '../../support/wire.js';
 
 const USER = 'app on >app-password ~* &* +@all';
@@ -85,7 +84,6 @@ async function turns(
 }
 
 test('a command that blocks gets its keys while two users keep them busy', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'app');
     const hot = (connection: number, round: number): Command =>
@@ -101,7 +99,6 @@ test('a command that blocks gets its keys while two users keep them busy', async
 });
 
 test('an EXEC that watched gets its keys while two users keep them busy', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default');
     await underFire(
@@ -122,7 +119,6 @@ test('an EXEC that watched gets its keys while two users keep them busy', async 
 });
 
 test('a push gets the key that many clients poll by blocking for a moment', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default');
     await underFire(
@@ -140,7 +136,6 @@ test('a push gets the key that many clients poll by blocking for a moment', asyn
 });
 
 test('a command gets several keys of which another user keeps each busy', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'app');
     const keys = Array.from({ length: 6 }, (_, i) => `key:${i}`);
@@ -164,7 +159,6 @@ test('a command gets several keys of which another user keeps each busy', async 
 });
 
 test('what runs alone begins while clients block, watch and push', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default');
     const busy = (connection: number, round: number): Command =>

@@ -4,9 +4,9 @@
  */
 import { test } from 'node:test';
 import { startValkey } from '../../../src/local/servers.js';
-import { needsKeydb, needsValkey } from '../../support/servers.js';
 import { leaveFor } from './leaving.js';
+import { needs } from '../../support/needs.js';
 
 test('from KeyDB to Valkey', { timeout: 1_800_000 }, async (t) => {
-  if ((await needsKeydb(t)) && (await needsValkey(t))) await leaveFor(t, startValkey);
+  if (await needs(t, 'keydb', 'valkey')) await leaveFor(t, startValkey);
 });

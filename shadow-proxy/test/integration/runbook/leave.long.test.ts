@@ -4,19 +4,19 @@ import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { leaveFor, OTHER } from './leaving.js';
 import { toolOf } from './walking.js';
+import { needs } from '../../support/needs.js';
 
 test('from KeyDB to Redis', { timeout: 1_800_000 }, async (t) => {
-  if (await needsKeydb(t)) await leaveFor(t, startRedis);
+  if (await needs(t, 'keydb')) await leaveFor(t, startRedis);
 });
 
 test(
   'members that expire are found by the page, for neither copy nor verification can tell',
   { timeout: 300_000 },
   async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async ({ source: redis, target: keydb }) => {
       const before = new Redis(keydb.port);
       await before.sadd('other:members', 'a', 'b');

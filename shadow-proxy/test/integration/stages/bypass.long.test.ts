@@ -4,12 +4,10 @@ import { test } from 'node:test';
 import type { Gate } from '../../../src/stages/gates.js';
 import { startWriters } from '../faults/outage.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
 test('a write past the proxy by a connection that is gone at once closes the gate, and load through it does not', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
     const bypass = async (): Promise<Gate> =>
       (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;
@@ -35,8 +33,7 @@ test('a write past the proxy by a connection that is gone at once closes the gat
   });
 });
 
-test('who only looks, as `assess` does, writes nothing: FUNCTION LIST is no write, though FUNCTION LOAD is', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('who only looks, as `assess` does, writes nothing: FUNCTION LIST is no write, though FUNCTION LOAD is', async () => {
   await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
     const bypass = async (): Promise<Gate> =>
       (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;

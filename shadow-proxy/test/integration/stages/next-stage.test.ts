@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const WORKLOADS = [
@@ -11,8 +10,7 @@ const WORKLOADS = [
   { name: 'done', keys: ['done:*'], stage: 'complete' as const },
 ];
 
-test('each workload with the gates of its next stage, behind which there may be none', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('each workload with the gates of its next stage, behind which there may be none', async () => {
   await withRig({ workloads: WORKLOADS, alike: true }, async ({ shard }) => {
     const { workloads, mismatches, latencies } = await shard.shard.evidence();
     assert.deepEqual(
@@ -32,8 +30,7 @@ test('each workload with the gates of its next stage, behind which there may be 
   });
 });
 
-test('it comes while a server hangs, and what that one would have to tell is unknown', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('it comes while a server hangs, and what that one would have to tell is unknown', async () => {
   await withRig({ alike: true }, async ({ shard, source, target }) => {
     for (const server of [source, target]) await server.kill('SIGSTOP');
     // One of several threads may answer once more before it stops.

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countingKind } from '../../../src/command/counting.js';
 import type { Gate } from '../../../src/stages/gates.js';
-import { startKeydb, startRedis, type LocalServer } from '../../../src/local/servers.js';
+import { startTarget, startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { Relay } from '../../../src/local/relay.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { needsKeydb, startTargetKeydb } from '../../support/servers.js';
+import { startTestTarget } from '../../support/servers.js';
 import { startTestShard, until } from '../../support/shard.js';
 import { withScene } from '../rules/scene.js';
 
@@ -55,8 +55,7 @@ test('two addresses of one server are refused at the start', async () => {
   });
 });
 
-test('a target whose address leads to the source from some moment on is not used: nothing is written twice', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target whose address leads to the source from some moment on is not used: nothing is written twice', async () => {
   await withScene({}, async (scene) => {
     const client = scene.client();
     await client.incr('n');
@@ -77,9 +76,8 @@ test('a target whose address leads to the source from some moment on is not used
   });
 });
 
-test('roles close the gate: a replica as the source, then as the target, and a replica of the source', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withMore([startRedis(), startKeydb()], async (master, other) => {
+test('roles close the gate: a replica as the source, then as the target, and a replica of the source', async () => {
+  await withMore([startRedis(), startTarget()], async (master, other) => {
     await withRig(OFF, async (rig) => {
       const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
       assert.equal(await answer(rig), 'yes');
@@ -102,8 +100,7 @@ test('roles close the gate: a replica as the source, then as the target, and a r
   });
 });
 
-test('a target that is down, or takes no writes, closes the gate, and a source in cluster mode does', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('a target that is down, or takes no writes, closes the gate, and a source in cluster mode does', async () => {
   await withRig(OFF, async (rig) => {
     const target = rig.client({ of: rig.target });
     await target.config('SET', 'min-replicas-to-write', 1);
@@ -126,9 +123,8 @@ test('a target that is down, or takes no writes, closes the gate, and a source i
   });
 });
 
-test('another proxy is no server, and a server that another shard has closes the gate', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withMore([startRedis(), startTargetKeydb()], async (spare, third) => {
+test('another proxy is no server, and a server that another shard has closes the gate', async () => {
+  await withMore([startRedis(), startTestTarget()], async (spare, third) => {
     await withRig({ ...OFF, name: 'a' }, async (rig) => {
       const proxy = `redis://127.0.0.1:${rig.shard.port}`;
       await assert.rejects(

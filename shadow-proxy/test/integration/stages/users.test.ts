@@ -9,7 +9,7 @@ import {
   type UserFacts,
 } from '../../../src/command/users.js';
 import { startTestShard } from '../../support/shard.js';
-import { needsKeydb, withServers } from '../../support/servers.js';
+import { withServers } from '../../support/servers.js';
 import { withWire } from '../../support/wire.js';
 
 const OPEN = 'user default on nopass ~* &* +@all';
@@ -189,8 +189,7 @@ const usersGate = (gates: readonly { name: string; answer: string; evidence: str
   return [answer, evidence];
 };
 
-test('the gate on real servers: closed where users differ, whatever --force says; open where they are alike', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('the gate on real servers: closed where users differ, whatever --force says; open where they are alike', async () => {
   const reader = 'reader on >pw ~r:* &* -@all +get +set';
   await withServers(
     async ({ source, target }) => {
@@ -233,8 +232,7 @@ test('the gate on real servers: closed where users differ, whatever --force says
   );
 });
 
-test('where ACL LIST is denied, the gate is unknown, and closed by a login of a client that the target refuses', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('where ACL LIST is denied, the gate is unknown, and closed by a login of a client that the target refuses', async () => {
   const shy = `${KIT} -acl`;
   await withServers(
     async ({ source, target }) => {
@@ -261,8 +259,7 @@ test('where ACL LIST is denied, the gate is unknown, and closed by a login of a 
   );
 });
 
-test('servers without any user of their own are alike', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('servers without any user of their own are alike', async () => {
   await withServers(async (servers) => {
     const shard = await startTestShard(servers);
     try {

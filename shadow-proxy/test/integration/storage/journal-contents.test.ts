@@ -13,7 +13,7 @@ import { StateStore } from '../../../src/storage/state.js';
 import { clientsOf, type Clients } from '../../support/clients.js';
 import { differences } from '../../support/keyspace.js';
 import { scratch } from '../../support/plans.js';
-import { needsKeydb, type Pair, redisSince, withServers } from '../../support/servers.js';
+import { type Pair, redisSince, withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { tapOf, type Tap } from '../../support/taps.js';
 import { planFor, start, status, type Running } from '../cli/running.js';
@@ -39,7 +39,6 @@ async function withCrashes(
   body: (crashes: Crashes) => Promise<void>,
   workloads: readonly object[] = [],
 ): Promise<void> {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const [toSource, toTarget] = [await Relay.start(servers.source), await Relay.start(servers.target)];
     const directory = scratch(t);

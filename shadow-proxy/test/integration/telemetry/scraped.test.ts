@@ -7,14 +7,12 @@ import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import type { WatchSnapshot } from '../../../src/telemetry/snapshot.js';
 import { withRig } from '../../support/rig.js';
-import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
 const gatesOf = ({ workloads }: WatchSnapshot, name: string): Readonly<Record<string, string>> =>
   workloads.find(({ workload }) => workload === name)!.gates;
 
-test('gates, guard, clients beside the proxy and leases are told without a wait, and unknown before a server was asked', async (t) => {
-  if (!(await needsKeydb(t))) return;
+test('gates, guard, clients beside the proxy and leases are told without a wait, and unknown before a server was asked', async () => {
   const workloads = [{ name: 'limits', keys: ['rl:*'], class: 'counter', stage: 'shadow' }] as const;
   await withRig({ workloads }, async ({ source, shard: { shard } }) => {
     const beside = new Redis(source.url, { connectionName: 'app' });

@@ -20,7 +20,7 @@ import { METRICS } from '../../../src/telemetry/metrics.js';
 import { runProgram } from '../cli/process.js';
 import { planFor, start, status } from '../cli/running.js';
 import { scratch, type PlanObject } from '../../support/plans.js';
-import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
+import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { LEFT, MISMATCH, workloads } from './previous.js';
 
@@ -47,7 +47,6 @@ const planOn = (servers: Pair): Promise<PlanObject> =>
 
 for (const release of RELEASES) {
   test(`today's proxy takes over the state folder of ${release}`, async (t) => {
-    if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { directory, folder } = stateOf(t, release);
       const before = (await readState(folder, 'a'))!;
@@ -120,7 +119,6 @@ interface Metric {
 }
 
 test('a state folder of a newer release is refused by its name, and left as it is', async (t) => {
-  if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
     const { directory, folder } = stateOf(t, RELEASES[0]);
     const file = join(folder, 'state.json');

@@ -5,14 +5,15 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { NativeFront } from '../../../src/front/native-front.js';
 import { loadNative } from '../../../src/front/native.js';
+import { NativeFront } from '../../../src/front/native-front.js';
 import type { ClientSocket } from '../../../src/io/client-socket.js';
 import { Intake } from '../../../src/io/intake.js';
+import { missing } from '../../support/needs.js';
 import { until } from '../../support/shard.js';
 
-const { native, problem } = loadNative();
-const skip = native === null && `needs the native module, which a C compiler makes: ${problem}`;
+const { native } = loadNative();
+const skip = await missing('native');
 const KIB = 1 << 10;
 const MIB = 1 << 20;
 const bytes = Buffer.from(Array.from({ length: MIB }, (_, i) => (i * 31 + (i >> 8) * 7) & 255));

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needsKeydb } from '../../../support/servers.js';
 import { checkPrivileges, type Outcome } from './property.js';
 
 const COMMANDS = Number(process.env.ACL_COMMANDS ?? 1_000_000);
@@ -12,7 +11,6 @@ const SEED = Number(process.env.ACL_SEED ?? 1);
 const PIECE = 25_000;
 
 test(`no client gets, and no mirror holds, what the authority refuses: ${COMMANDS} commands`, async (t) => {
-  if (!(await needsKeydb(t))) return;
   const total: Outcome = { commands: 0, refused: 0, changes: 0 };
   for (let seed = SEED; total.commands < COMMANDS; seed++) {
     const outcome = await checkPrivileges({

@@ -12,7 +12,7 @@ import { startRedis, type LocalServer } from '../../../../src/local/servers.js';
 import type { Argument } from '../../../../src/resp/encode.js';
 import { differences } from '../../../support/keyspace.js';
 import { withRig } from '../../../support/rig.js';
-import { startTargetKeydb } from '../../../support/servers.js';
+import { startTestTarget } from '../../../support/servers.js';
 import { Wire } from '../../../support/wire.js';
 import { Random } from '../random.js';
 
@@ -190,7 +190,7 @@ export async function checkPrivileges({ stage, seed, commands, ms }: PropertyOpt
   const random = new Random(seed);
   const generator = new Generator(random, live);
   const outcome: Outcome = { commands: 0, refused: 0, changes: 0 };
-  const twin: LocalServer = await (live ? startTargetKeydb() : startRedis());
+  const twin: LocalServer = await (live ? startTestTarget() : startRedis());
   try {
     await withRig({ default: { stage } }, async (rig) => {
       const servers = [rig.source, rig.target, twin];
