@@ -59,7 +59,7 @@ export class Operator {
     await Promise.all(
       SHARDS.map(async (shard) => {
         for (const workload of workloads) {
-          const confirmed = stage === 'complete' ? ` --point-of-no-return ${workload}` : '';
+          const confirmed = stage === 'complete' ? ' --point-of-no-return rehearsal' : '';
           await this.#patiently(shard, `promote ${workload} ${how.join(' ')}${confirmed}`);
         }
       }),

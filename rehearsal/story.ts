@@ -138,7 +138,7 @@ async function failOver(stage: Stage, when: string): Promise<void> {
   );
   checkSilence(stage, FAILOVER_MS);
   if ((await operator.status()).some(({ frozen }) => frozen !== null)) {
-    await operator.compare('accept --from-mirror --yes');
+    await operator.compare('accept --from-mirror --yes 1000000');
     timeline.say('the promoted node gets back from Redis what it lacks');
   }
   timeline.say(`… no key is suspect after ${await operator.certain()} s`);

@@ -266,7 +266,7 @@ describe(
       );
       await promoteTo('live');
       await promoteTo('rampdown');
-      await promoteTo('complete', '--point-of-no-return', 'sessions');
+      await promoteTo('complete', '--point-of-no-return', 'practice');
       working.abort();
       await traffic;
       assert.deepEqual(errors, [], 'no client saw an error');

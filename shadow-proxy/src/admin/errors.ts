@@ -34,6 +34,7 @@ const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> 
   'unknown-workload': 404,
   'not-adjacent': 409,
   'no-return': 409,
+  'point-of-no-return': 400,
   'not-clean': 409,
   'gates-closed': 409,
   deadline: 504,

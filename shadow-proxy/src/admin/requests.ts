@@ -4,12 +4,17 @@ import { redactSecrets } from '../plan/endpoint.js';
 import { STAGES } from '../route/stage.js';
 import { jobRequest } from '../storage/job-file.js';
 
+/** To `complete`: the migration's name. */
+const pointOfNoReturn = z.string().optional();
+
 export const stageRequest = z.strictObject({
   shard: z.string().optional(),
   workload: z.string(),
   stage: z.enum(STAGES),
   percent: z.number().min(0).max(100).optional(),
   force: z.boolean().optional(),
+  dryRun: z.boolean().optional(),
+  pointOfNoReturn,
 });
 
 export const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
@@ -29,6 +34,7 @@ export const promoteRequest = z.strictObject({
   percent: z.number().gt(0).max(100).optional(),
   consent: consent.optional(),
   dryRun: z.boolean().optional(),
+  pointOfNoReturn,
   force: z.boolean().optional(),
   forceUsers: z.boolean().optional(),
   reason: words(1000),
@@ -42,6 +48,7 @@ export const rollbackRequest = z.strictObject({
   reason: words(1000),
   by,
   drill: z.boolean().optional(),
+  dryRun: z.boolean().optional(),
 });
 
 const word = z.string().min(1).max(200).transform(redactSecrets);

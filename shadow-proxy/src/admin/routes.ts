@@ -105,23 +105,23 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   ),
   /** ?shard=…&since=ms → { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then. */
   '/api/series': page(reads(series)),
-  /** { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] } */
+  /** { shard?, workload, stage, percent?, force?, dryRun?, pointOfNoReturn? } → { changes: [{ shard, …StageChange }] } */
   '/api/stage': changes(
     takes(stageRequest, async (context, { shard, ...wanted }) => ({
-      changes: await changeAll(shardsNamed(context, shard), wanted),
+      changes: await changeAll(context.migration(), shardsNamed(context, shard), wanted),
     })),
   ),
   /**
-   * { shard?, workload, to?, percent?, consent?, dryRun?, force?, forceUsers?, reason?, by? } → { promotions: [{ shard,
+   * { shard?, workload, to?, percent?, consent?, dryRun?, pointOfNoReturn?, force?, forceUsers?, reason?, by? } → { promotions: [{ shard,
    * …Promotion }] }
    */
   '/api/promote': changes(
     takes(promoteRequest, async (context, { shard, ...wanted }) => ({
-      promotions: await promoteAll(shardsNamed(context, shard), wanted),
+      promotions: await promoteAll(context.migration(), shardsNamed(context, shard), wanted),
     })),
   ),
   /**
-   * { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a
+   * { shard?, workload?, to?, force?, reason?, by?, drill?, dryRun? } → { rollbacks: [{ shard, …Rollback }] }; without a
    * workload, all that the target answers.
    */
   '/api/rollback': changes(

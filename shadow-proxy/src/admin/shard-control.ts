@@ -29,6 +29,8 @@ export interface ShardControl {
   scrape(): ScrapedShard;
   /** Listening, and every authority it needs is up. */
   ready(): boolean;
+  /** A dry run of `changeStage`. @throws {StageError} as it would */
+  checkStage(request: StageRequest): Promise<void>;
   /** @throws {StageError} with nothing changed */
   changeStage(request: StageRequest): Promise<StageChange>;
   /** @throws {StageError} with nothing changed */

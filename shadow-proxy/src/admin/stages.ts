@@ -4,38 +4,72 @@ import type { StagePoint } from '../plan/plan.js';
 import { STAGES, stageRule } from '../route/stage.js';
 import { closedGates } from '../stages/gates.js';
 import type { Promotion, Rollback } from '../stages/promotion.js';
-import type { StageChange } from '../stages/stage-change.js';
+import { StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
 import { AdminError, asAdminError } from './errors.js';
 import type { promoteRequest, rollbackRequest, stageRequest } from './requests.js';
 import type { ShardControl } from './shard-control.js';
 
 type Of<T> = { shard: string } & T;
 
+/** What a change to `complete` must name. @throws {StageError} */
+function confirmed(migration: string, workload: string, named: string | undefined): void {
+  if (named === migration) return;
+  throw new StageError(
+    'point-of-no-return',
+    `"${workload}" would move to complete, from which there is no rollback: ${named === undefined ? 'confirm it' : `"${named}" is not the name of the migration`}${named === undefined ? ' with the name of the migration' : ''}, ${migration}. Nothing was changed`,
+  );
+}
+
 /**
  * Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed.
  */
 export async function changeAll(
+  migration: string,
   shards: readonly ShardControl[],
-  wanted: Omit<z.infer<typeof stageRequest>, 'shard'>,
+  { dryRun, pointOfNoReturn, ...wanted }: Omit<z.infer<typeof stageRequest>, 'shard'>,
 ): Promise<Of<StageChange>[]> {
   const changes: Of<StageChange>[] = [];
-  for (const shard of shards) {
-    try {
-      changes.push({ shard: shard.name, ...(await shard.changeStage(wanted)) });
-    } catch (error) {
-      const { status, code, message, details } = asAdminError(error);
-      throw new AdminError(code, message, status, { ...details, shard: shard.name, changes });
+  const each = async (act: (shard: ShardControl) => Promise<unknown>): Promise<void> => {
+    for (const shard of shards) {
+      try {
+        await act(shard);
+      } catch (error) {
+        const { status, code, message, details } = asAdminError(error);
+        throw new AdminError(code, message, status, { ...details, shard: shard.name, changes });
+      }
     }
-  }
+  };
+  if (dryRun || wanted.stage === 'complete') await each((shard) => shard.checkStage(wanted));
+  if (dryRun) return shards.map((shard) => plannedChange(shard, wanted));
+  if (wanted.stage === 'complete') confirmed(migration, wanted.workload, pointOfNoReturn);
+  await each(async (shard) => changes.push({ shard: shard.name, ...(await shard.changeStage(wanted)) }));
   return changes;
 }
+
+function plannedChange(
+  shard: ShardControl,
+  { workload, stage, percent = 100 }: Pick<StageRequest, 'workload' | 'stage' | 'percent'>,
+): Of<StageChange> {
+  const now = shard.snapshot().workloads.find(({ name }) => name === workload)!;
+  const from = { stage: now.stage, percent: now.percent };
+  return { shard: shard.name, workload, from, to: { stage, percent }, heldMs: 0 };
+}
+
 /** Of several shards none goes where one may not, and those that went go back where a later one does not. */
 export async function promoteAll(
+  migration: string,
   shards: readonly ShardControl[],
-  wanted: Omit<z.infer<typeof promoteRequest>, 'shard'>,
+  { pointOfNoReturn, ...wanted }: Omit<z.infer<typeof promoteRequest>, 'shard'>,
 ): Promise<Of<Promotion>[]> {
   const judged: Of<Promotion>[] = [];
-  for (const shard of shards) judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
+  for (const shard of shards) {
+    try {
+      judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
+    } catch (error) {
+      const { status, code, message, details } = asAdminError(error);
+      throw new AdminError(code, `${shard.name}: ${message}`, status, details);
+    }
+  }
   if (wanted.dryRun) return judged;
   const closed = judged.filter(({ gates }) => closedGates(gates, wanted).length > 0);
   if (closed.length > 0) {
@@ -52,6 +86,7 @@ export async function promoteAll(
       { promotions: judged },
     );
   }
+  if (judged.some(({ to }) => to.stage === 'complete')) confirmed(migration, wanted.workload, pointOfNoReturn);
   const done: Of<Promotion>[] = [];
   for (const shard of shards) {
     try {
@@ -115,7 +150,7 @@ export async function rollbackAll(
         if (workload !== undefined)
           throw new AdminError(
             code,
-            `${shard.name}: ${message}${await undo(shards, gone(done), `${shard.name} refused`)}`,
+            `${shard.name}: ${message}${wanted.dryRun ? '' : await undo(shards, gone(done), `${shard.name} refused`)}`,
             status,
             details,
           );

@@ -2,12 +2,11 @@
  * `shadow-compare accept`: accepts an authority that was restarted or replaced (its run ID changed). Lists the
  * keys that differ from the mirror. After a confirmation, repairs resume: the mirror is made equal to the authority.
  */
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { fingerprint } from '../upstream/identity.js';
 import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
-import { count } from '../text/figures.js';
 import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
+import { confirmKeys, confirmYes, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
@@ -16,7 +15,7 @@ interface AcceptOptions extends AdminClientOptions {
   readonly shard?: string;
   readonly dryRun?: boolean;
   readonly fromMirror?: boolean;
-  readonly yes?: boolean;
+  readonly yes?: number;
   readonly json?: boolean;
 }
 
@@ -32,7 +31,7 @@ export function addAccept(program: Command): void {
       '--from-mirror',
       'first restore lost keys from the mirror: keys that the mirror confirmed and that were not written since',
     )
-    .option('--yes', 'do not ask: delete the keys that only the mirror has')
+    .option(...YES, keysConfirmed)
     .option('--json', 'print JSON');
   withManual(command, 'shadow-compare accept --dry-run', {
     0: 'accepted, or repairs are not frozen; with --dry-run: no key differs',
@@ -74,7 +73,7 @@ async function accept(options: AcceptOptions): Promise<number> {
       `Nothing was changed. The differences could not be listed: ${unfinished.job.reason}. Run accept again`,
       exitCode.inconclusive,
     );
-  if (!options.yes) await confirm(found, options);
+  await confirm(found, options);
   if (options.fromMirror) await restoreLost(client, frozen, options);
   const accepted = [];
   for (const { name, source, target } of frozen)
@@ -130,24 +129,22 @@ async function list(
   return follow(client, begun, 'verify', options);
 }
 
+/** What the mirror has, and the authority has otherwise or not at all. */
+const LOST = ['extra', 'foreign', 'type', 'value', 'ttl'];
+
 /** @throws {CliError} where the operator does not want it, or cannot be asked */
-async function confirm(found: readonly EndedJob[], options: AcceptOptions): Promise<void> {
-  const keys = found.reduce((all, { job }) => all + (job.differences.extra ?? 0), 0);
-  const what = options.fromMirror
-    ? `of ${count(keys, 'key')} that only the mirror has, those that cannot be restored are`
-    : `${count(keys, 'key')} that only the mirror ${keys === 1 ? 'has is' : 'has are'}`;
-  if (!process.stdin.isTTY) {
-    throw new CliError(
-      'not-confirmed',
-      `Nothing was changed: ${what} deleted from the mirror. Confirm with --yes, or keep the mirror's data instead: ${commandLine('stage WORKLOAD STAGE --force', options)}`,
-      exitCode.usage,
-    );
+async function confirm(found: readonly EndedJob[], { fromMirror, yes, json }: AcceptOptions): Promise<void> {
+  const keys = found.reduce(
+    (all, { job }) => all + LOST.reduce((sum, kind) => sum + (job.differences[kind] ?? 0), 0),
+    0,
+  );
+  if (keys > 0) {
+    const what = `The mirror is made equal to the authority. Keys on the mirror that ${fromMirror ? 'cannot be restored will be' : 'will be'} deleted or overwritten${fromMirror ? ', at most' : ''}`;
+    await confirmKeys(keys, { what, json, otherwise: 'nothing was changed' }, yes);
+  } else if (yes === undefined) {
+    const what = 'No key on the mirror would be deleted or overwritten';
+    await confirmYes({ what }, 'Accept the authority?', '--yes 0');
   }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`Accept the authority? ${what} deleted from the mirror. Type yes: `);
-  terminal.close();
-  if (answer.trim() !== 'yes')
-    throw new CliError('not-confirmed', 'Not confirmed: nothing was changed', exitCode.fails);
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

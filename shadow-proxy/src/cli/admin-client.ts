@@ -48,6 +48,14 @@ export interface ShardJob {
 export type JobOrder = Pick<JobRequest, 'kind'> &
   Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
 
+/** What the admin HTTP takes beside the request of a shard. */
+interface ToShards {
+  readonly shard?: string;
+  readonly dryRun?: boolean;
+  /** To `complete`: the migration's name. */
+  readonly pointOfNoReturn?: string;
+}
+
 const TIMEOUT_MS = 30_000;
 
 export const addAdminOptions = (command: Command): Command =>
@@ -127,12 +135,19 @@ export class AdminClient {
     return this.#list('shards', 'name', 'GET', '/api/status');
   }
 
+  /** The plan's name. */
+  async migration(): Promise<string> {
+    const { migration } = await this.#call<{ migration?: unknown }>('GET', '/api/status');
+    if (typeof migration === 'string') return migration;
+    throw this.#noProxy('/api/status', 'answers, but without the name of a migration');
+  }
+
   /** Shards that are not started yet, and why. */
   async starting(): Promise<readonly NotStarted[]> {
     return (await this.#call<{ starting?: NotStarted[] }>('GET', '/api/status')).starting ?? [];
   }
 
-  changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {
+  changeStage(request: StageRequest & ToShards): Promise<readonly ShardChange[]> {
     return this.#list('changes', 'shard', 'POST', '/api/stage', request);
   }
 
@@ -140,7 +155,7 @@ export class AdminClient {
     return this.#list('accepted', 'shard', 'POST', '/api/accept', request);
   }
 
-  promote(request: PromoteRequest & { readonly shard?: string }): Promise<readonly ShardPromotion[]> {
+  promote(request: PromoteRequest & ToShards): Promise<readonly ShardPromotion[]> {
     return this.#list('promotions', 'shard', 'POST', '/api/promote', request);
   }
 
@@ -216,7 +231,7 @@ export class AdminClient {
     const more = details === undefined ? '' : `\n${JSON.stringify(details, null, 2)}`;
     if (status === 401) return new CliError(code, this.#unauthorized(), exitCode.usage);
     const wrongUse = status === 400 || status === 403 || status === 404;
-    return new CliError(code, `${message}${more}`, wrongUse ? exitCode.usage : exitCode.fails);
+    return new CliError(code, `${message}${more}`, wrongUse ? exitCode.usage : exitCode.fails, details);
   }
 
   #unauthorized(): string {

@@ -48,7 +48,8 @@ async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> 
     (await runJob({ ...order, dryRun: true }, options)).map(({ shard, job }) => [shard, job.keptForeign]),
   );
   const keys = [...foreign.values()].reduce((a, b) => a + b, 0);
-  if (keys > 0) await confirmKeys(keys, 'Foreign keys (on the target, not on the source) will be deleted', options);
+  const what = 'Foreign keys (on the target, not on the source) will be deleted';
+  if (keys > 0) await confirmKeys(keys, { what, json: options.json }, options.yes);
   return runJob(order, options, foreign);
 }
 

@@ -1,5 +1,11 @@
-/** Questions that only a number answers: how many keys would be deleted or overwritten. */
-import { createInterface } from 'node:readline/promises';
+/**
+ * Every question that a command asks, in one style. The larger the effect, the more is asked:
+ *
+ *   a change that has an undo           y or yes
+ *   keys that are deleted, overwritten  their number, or --yes <number>
+ *   a change without a way back         the migration's name, or --point-of-no-return <name>; no other option passes it
+ */
+import { createInterface } from 'node:readline';
 import { InvalidArgumentError } from 'commander';
 import { count } from '../text/figures.js';
 import { CliError, exitCode } from './exit.js';
@@ -12,34 +18,128 @@ export function keysConfirmed(text: string): number {
 
 export const YES = ['--yes <number>', 'confirm this number of keys without a prompt (for scripts)'] as const;
 
+export const POINT_OF_NO_RETURN = [
+  '--point-of-no-return <migration>',
+  'with complete: the name of the migration, which is asked for otherwise',
+] as const;
+
+const UNCHANGED = 'nothing was changed';
+
+interface Question {
+  /** What would happen: a sentence without its full stop. */
+  readonly what: string;
+  /** The terminal has it already. */
+  readonly shown?: boolean;
+  /** With JSON on standard output there is no prompt. */
+  readonly json?: boolean;
+  /** Of the errors. */
+  readonly code?: string;
+  /** What holds where it is not confirmed. */
+  readonly otherwise?: string;
+}
+
 /**
- * Asks for the number of keys on the terminal, unless `yes` gives it.
- * @param what would happen to them
+ * Asks for yes or no.
+ * @param option confirms it without a terminal
+ * @throws {CliError} code `not-confirmed`
+ */
+export async function confirmYes(question: Question, asked: string, option: string): Promise<void> {
+  mustAsk(question, option);
+  await ask(question, `${asked} [y/N] `, 'Answer y or n.', (answer) =>
+    /^y(es)?$/i.test(answer) ? true : isNo(answer) ? false : null,
+  );
+}
+
+/**
+ * Asks for the number of keys, unless `yes` gives it.
+ * @param question what would happen to the keys
  * @throws {CliError} code `not-confirmed`, with nothing changed
  */
-export async function confirmKeys(
-  keys: number,
-  what: string,
-  { yes, json }: { readonly yes?: number; readonly json?: boolean },
-): Promise<void> {
-  const told = `${what}: ${count(keys, 'key')}`;
-  const refused = (why: string, exit: CliError['exit'] = exitCode.fails): CliError =>
-    new CliError('not-confirmed', `${told}. ${why}`, exit);
+export async function confirmKeys(keys: number, question: Question, yes: number | undefined): Promise<void> {
+  const counted = { otherwise: 'nothing was deleted or overwritten', ...question };
+  const full = { ...counted, what: `${question.what}: ${count(keys, 'key')}` };
   if (yes !== undefined) {
     if (yes >= keys) return;
-    throw refused(`--yes ${yes} is too small: nothing was deleted or overwritten`);
+    throw refused(full, `--yes ${yes} is too small: ${full.otherwise}`, exitCode.fails);
   }
-  if (json === true || !process.stdin.isTTY)
+  mustAsk(full, `--yes ${keys}`);
+  await askFor(full, String(keys), (answer) => answer.replaceAll(/[,_ ]/g, ''));
+}
+
+/**
+ * Asks for the migration's name, unless `named` gives it.
+ * @throws {CliError} code `point-of-no-return`, with nothing changed
+ */
+export async function confirmEnd(migration: string, question: Question, named: string | undefined): Promise<void> {
+  const full = { code: 'point-of-no-return', ...question };
+  if (named === migration) return;
+  if (named !== undefined)
     throw refused(
-      `No terminal to ask on: confirm with --yes ${keys}. Nothing was deleted or overwritten`,
+      full,
+      `--point-of-no-return ${named} is not the name of the migration, ${migration}: ${UNCHANGED}`,
       exitCode.usage,
     );
+  mustAsk(full, `--point-of-no-return ${migration}`);
+  await askFor(full, migration);
+}
+
+/** What is said before a workload, or several, move to `complete`. */
+export const endOf = (workloads: readonly string[]): string =>
+  `Point of no return: in stage complete, ${workloads.join(', ')} ${workloads.length === 1 ? 'is' : 'are'} written to the target only. The only way back is a backfill from the target to the source`;
+
+/** Asks for a text that has to be typed as it is shown. */
+const askFor = (question: Question, wanted: string, read = (answer: string): string => answer): Promise<void> =>
+  ask(question, `Type ${wanted} to continue: `, `This is not ${wanted}; n stops.`, (answer) =>
+    read(answer) === wanted ? true : isNo(answer) ? false : null,
+  );
+
+const isNo = (answer: string): boolean => /^(no?)?$/i.test(answer);
+
+/** Asks again until the answer is understood. The end of the input is a no. */
+async function ask(
+  question: Question,
+  prompt: string,
+  hint: string,
+  understood: (answer: string) => boolean | null,
+): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // Lines that are typed ahead wait for their question.
+  const lines = terminal[Symbol.asyncIterator]();
+  let interrupted = false;
+  terminal.once('SIGINT', () => {
+    interrupted = true;
+    terminal.close();
+  });
   try {
-    process.stderr.write(`${told}.\n`);
-    if ((await terminal.question(`Type ${keys} to continue: `)).trim() !== String(keys))
-      throw refused('Not confirmed: nothing was deleted or overwritten');
+    if (question.shown !== true) process.stderr.write(`${question.what}.\n`);
+    for (;;) {
+      terminal.setPrompt(prompt);
+      terminal.prompt();
+      const { value: answer, done = false } = (await lines.next()) as IteratorResult<string, undefined>;
+      const yes = done ? false : understood(answer!.trim());
+      if (yes === true) return;
+      if (yes === null) {
+        process.stderr.write(`${hint}\n`);
+        continue;
+      }
+      if (done) process.stderr.write('\n');
+      throw new CliError(
+        question.code ?? 'not-confirmed',
+        `Not confirmed: ${question.otherwise ?? UNCHANGED}`,
+        interrupted ? exitCode.interrupted : exitCode.fails,
+      );
+    }
   } finally {
     terminal.close();
   }
 }
+
+/** @throws {CliError} where there is nobody to ask */
+function mustAsk(question: Question, option: string): void {
+  if (question.json !== true && process.stdin.isTTY) return;
+  const otherwise = question.otherwise ?? UNCHANGED;
+  throw refused(question, `No terminal to ask on: ${otherwise}. Confirm with ${option}`, exitCode.usage);
+}
+
+const refused = ({ what, code = 'not-confirmed' }: Question, why: string, exit: CliError['exit']): CliError =>
+  new CliError(code, `${what}. ${why}`, exit);

@@ -20,6 +20,8 @@ export class CliError extends Error {
     readonly code: string,
     message: string,
     readonly exit: (typeof exitCode)[keyof typeof exitCode],
+    /** Of a refusal of the proxy, as it sent them. */
+    readonly details?: unknown,
   ) {
     super(message);
   }

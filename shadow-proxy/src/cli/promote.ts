@@ -1,6 +1,5 @@
 /** `shadow-compare promote`: a workload's next stage, if its gates are open; each gate with its evidence. */
 import { userInfo } from 'node:os';
-import { createInterface } from 'node:readline/promises';
 import Table from 'cli-table3';
 import { Option, type Command } from 'commander';
 import type { Answer } from '../stages/gate-answer.js';
@@ -18,11 +17,12 @@ import {
   type AdminClientOptions,
   type ShardPromotion,
 } from './admin-client.js';
-import { confirmKeys, keysConfirmed, YES } from './confirm.js';
-import { CliError, exitCode, percentage } from './exit.js';
+import { confirmEnd, confirmKeys, endOf, keysConfirmed, POINT_OF_NO_RETURN, YES } from './confirm.js';
+import { exitCode, percentage } from './exit.js';
 import { NO_PROXY, withManual } from './manual.js';
+import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
 
-interface PromoteOptions extends AdminClientOptions {
+interface PromoteOptions extends AdminClientOptions, WaitOptions {
   readonly shard?: string;
   readonly to?: Stage;
   readonly percent?: number;
@@ -34,7 +34,6 @@ interface PromoteOptions extends AdminClientOptions {
   readonly deleteForeign?: boolean;
   readonly yes?: number;
   readonly pointOfNoReturn?: string;
-  readonly json?: boolean;
 }
 
 export function addPromote(program: Command): void {
@@ -45,7 +44,7 @@ export function addPromote(program: Command): void {
     .option('--shard <name>', 'only on this shard (default: all shards of the proxy, or none)')
     .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
     .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
-    .option('--dry-run', 'only judge the gates; change nothing')
+    .option('--dry-run', 'judge the gates and all else that could refuse the change; change nothing')
     .option(
       '--force',
       'continue although gates are closed (not the gates target and users); needs --reason, which is kept in the history',
@@ -61,14 +60,14 @@ export function addPromote(program: Command): void {
     .option('--delete-foreign', 'with dualwrite: allow backfill to delete foreign keys; asks for their number')
     .option(...YES, keysConfirmed)
     .option('--reason <text>', 'reason, kept in the history')
-    .option('--point-of-no-return <workload>', 'with complete: repeat the name of the workload')
+    .option(...POINT_OF_NO_RETURN)
     .option('--json', 'print JSON');
   withManual(command, 'shadow-compare promote sessions --dry-run', {
-    0: 'the workload was moved; with --dry-run: all gates are open',
+    0: 'the workload was moved; with --dry-run: it would be',
     1: 'a gate is closed (NO), or the move was refused: nothing was changed',
     3: `gates are UNKNOWN, and none is NO: nothing was changed; ${NO_PROXY}`,
   });
-  addAdminOptions(command).action(async (workload: string, options: PromoteOptions) => {
+  addAdminOptions(addWaitOptions(command)).action(async (workload: string, options: PromoteOptions) => {
     process.exitCode = await promote(workload, options);
   });
 }
@@ -77,21 +76,39 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   const { shard, to, percent, dryRun, force, forceUsers, reason } = options;
   const client = new AdminClient(options);
   const asked = { shard, workload, to, percent, force, forceUsers, reason, by: userInfo().username };
-  const [judged, consent] = await judge(client, asked, options);
-  const request = { ...asked, consent };
-  const all = judged.flatMap(({ gates }) => gates);
-  const closed = closedGates(all, dryRun ? {} : options);
-  if (dryRun || closed.length > 0) {
-    process.stdout.write(
-      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, options)}`}`}\n`,
+  const closedOf = (promotions: readonly ShardPromotion[]): Gate[] =>
+    closedGates(
+      promotions.flatMap(({ gates }) => gates),
+      options,
     );
+  const [judged, consent] = await awaitGates(
+    () => judge(client, asked, options),
+    ([promotions]) => closedOf(promotions),
+    options,
+  );
+  const closed = closedOf(judged);
+  if (dryRun || closed.length > 0) {
+    const told = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, options)}`}`;
+    process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : told}\n`);
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
   }
-  if (judged.some((each) => each.to.stage === 'complete')) await confirmEnd(workload, options);
-  const done = await client.promote(request);
+  let pointOfNoReturn: string | undefined;
+  if (judged.some((each) => each.to.stage === 'complete')) {
+    pointOfNoReturn = await client.migration();
+    await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
+  }
+  const done = await client.promote({ ...asked, consent, pointOfNoReturn });
   process.stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
   return exitCode.holds;
+}
+
+/** Of a dry run that nothing stops. */
+function openOf(judged: readonly ShardPromotion[]): string {
+  const forced = new Set(closedGates(judged.flatMap(({ gates }) => gates)).map(({ name }) => name));
+  return forced.size === 0
+    ? 'All gates are open.'
+    : `Closed gates that the options pass: ${[...forced].join(', ')}. The other gates are open.`;
 }
 
 /** Where only the gate `users` is left, because the others were forced. */
@@ -137,30 +154,9 @@ async function judge(
   const kept = found - keys.reduce((all, { onSource }) => all + onSource, 0);
   const foreign = `${count(kept, 'foreign key')}: ${deleteForeign ? 'deleted by the backfill' : 'kept until a client writes them'}`;
   const what = `Keys of "${request.workload}" on the target that the kit did not write: ${count(found - kept, 'key')} also on the source: overwritten; ${foreign}`;
-  await confirmKeys(found, what, options);
+  await confirmKeys(found, { what, json: options.json }, options.yes);
   const consent = { overwrite, deleteForeign, confirm: found };
   return [await judged(consent), consent];
-}
-
-/** Asked twice: the only way back is a backfill from the target to the source. */
-async function confirmEnd(workload: string, { pointOfNoReturn, json }: PromoteOptions): Promise<void> {
-  const warning = `Point of no return: in stage complete, "${workload}" is written to the target only. The only way back is a backfill from the target to the source.`;
-  const refused = (what: string): CliError => new CliError('point-of-no-return', `${warning}\n${what}`, exitCode.usage);
-  if (pointOfNoReturn !== undefined) {
-    if (pointOfNoReturn === workload) return;
-    throw refused(`--point-of-no-return ${pointOfNoReturn} is not the name of the workload: nothing was changed`);
-  }
-  if (json || !process.stdin.isTTY)
-    throw refused(`Nothing was changed. To confirm, add --point-of-no-return ${workload}`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    process.stderr.write(`${warning}\n`);
-    const first = await terminal.question('Continue? (yes or no) ');
-    if (first !== 'yes' || (await terminal.question('Type the name of the workload: ')) !== workload)
-      throw refused('Not confirmed: nothing was changed');
-  } finally {
-    terminal.close();
-  }
 }
 
 const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };

@@ -8,20 +8,22 @@ import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollbac
 import { redactSecrets } from '../plan/endpoint.js';
 import { openPlan } from '../upstream/cluster.js';
 import { count } from '../text/figures.js';
-import { noReturn } from '../stages/promotion.js';
+import type { Gate } from '../stages/gates.js';
+import { noReturn, type RollbackRequest } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
+import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
 
-interface RollbackOptions extends AdminClientOptions {
+interface RollbackOptions extends AdminClientOptions, WaitOptions {
   readonly shard?: string;
   readonly all?: boolean;
   readonly to?: Stage;
   readonly drill?: boolean;
   readonly offline?: boolean;
+  readonly dryRun?: boolean;
   readonly force?: boolean;
   readonly reason?: string;
-  readonly json?: boolean;
 }
 
 export function addRollback(program: Command): void {
@@ -37,43 +39,58 @@ export function addRollback(program: Command): void {
       '--offline',
       'if the proxy does not answer: stop it, copy its unconfirmed writes to the source, start the next one in shadow; needs --plan',
     )
+    .option('--dry-run', 'only check that nothing refuses it')
     .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--reason <text>', 'reason, kept in the history')
     .option('--json', 'print JSON');
   withManual(command, 'shadow-compare rollback sessions --reason "slow replies"', {
-    0: 'rolled back, or nothing to roll back',
+    0: 'rolled back, or nothing to roll back; with --dry-run: it would be',
     1: 'refused, or not every workload could be rolled back',
     3: 'no proxy answers; with --offline: a server does not answer',
   });
-  addAdminOptions(command).action(async (workload: string | undefined, options: RollbackOptions) => {
+  addAdminOptions(addWaitOptions(command)).action(async (workload: string | undefined, options: RollbackOptions) => {
     process.exitCode = await rollback(workload, options);
   });
 }
 
 async function rollback(workload: string | undefined, options: RollbackOptions): Promise<number> {
-  const { shard, all, to, drill, force, reason, json } = options;
+  const { shard, all, to, drill, dryRun, force, reason, json } = options;
   if ((workload === undefined) === (all !== true))
     throw new CliError('option', 'name a workload, or give --all', exitCode.usage);
+  if (options.offline && dryRun)
+    throw new CliError('option', '--dry-run asks the proxy, and --offline does without it: give one', exitCode.usage);
   if (options.offline) return rollBackWithoutProxy(workload ?? null, options);
-  const done = await new AdminClient(options).rollback({
-    shard,
-    workload,
-    to,
-    drill,
-    force,
-    reason,
-    by: userInfo().username,
-  });
+  const client = new AdminClient(options);
+  const asked = { shard, workload, to, drill, force, reason, by: userInfo().username };
+  // A drill has gates, and some open by waiting. A rollback has none.
+  if (drill && !dryRun)
+    await awaitGates(
+      () => drillGates(client, asked),
+      (closed) => closed,
+      options,
+    );
+  const done = await client.rollback({ ...asked, dryRun });
   const lines = done.flatMap(({ shard: name, workload: each, changes }) =>
     changes.map(
       ({ from, to: then, heldMs }) =>
-        `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (commands held for ${heldMs.toFixed(1)} ms)`,
+        `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (${dryRun ? 'dry run: nothing was changed' : `commands held for ${heldMs.toFixed(1)} ms`})`,
     ),
   );
   process.stdout.write(
     `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'The target answers no workload: there is nothing to roll back.' : lines.join('\n')}\n`,
   );
   return exitCode.holds;
+}
+
+/** The gates that refuse a drill now. @throws {CliError} where something else does */
+async function drillGates(client: AdminClient, asked: Partial<RollbackRequest>): Promise<readonly Gate[]> {
+  try {
+    await client.rollback({ ...asked, dryRun: true });
+    return [];
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'gates-closed') throw error;
+    return (error.details as { readonly gates: readonly Gate[] }).gates;
+  }
 }
 
 async function rollBackWithoutProxy(

@@ -5,22 +5,36 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { loadPlan } from '../plan/load.js';
 import type { Plan } from '../plan/plan.js';
-import { RunbookError, type Runbook } from '../runbook/document.js';
-import { misses, type Outcome, type Variables } from '../runbook/expect.js';
-import { renderGroup, renderStop, renderRun, smallGatesNote } from '../runbook/guise.js';
+import { RunbookError, type Runbook, type Step } from '../runbook/document.js';
+import { misses, pasteable, type Outcome, type Variables } from '../runbook/expect.js';
+import {
+  namesOf,
+  renderNames,
+  renderGroup,
+  renderProgress,
+  renderRun,
+  renderStop,
+  renderUndo,
+  smallGatesNote,
+  type Progress,
+} from '../runbook/guise.js';
 import { appendLog, logFile, readLog } from '../runbook/log.js';
 import { checksOf, doneOf, layOut, nextOf, toDo, type LogEntry, type Stop } from '../runbook/place.js';
 import { runCommand } from '../runbook/run.js';
-import { openRunbook, ROOT, runbookNames } from '../runbook/shelf.js';
-import { AdminClient, adminsOf } from './admin-client.js';
+import { openRunbook, ROOT, shelved, weekAfter } from '../runbook/shelf.js';
+import { retyped } from '../text/invocation.js';
+import { didYouMean } from '../text/near.js';
+import { quoted } from '../text/shell.js';
+import { AdminClient, adminsOf, commandLine } from './admin-client.js';
+import { confirmEnd, confirmYes } from './confirm.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
+import { addWaitOptions, WAIT_VARIABLE, waitOf, type WaitOptions } from './wait.js';
 
-interface RunbookOptions {
+interface RunbookOptions extends WaitOptions {
   readonly plan?: string;
   readonly workload?: readonly string[];
   readonly next?: boolean;
@@ -31,9 +45,9 @@ interface RunbookOptions {
   readonly check?: boolean;
   readonly again?: boolean;
   readonly yes?: boolean;
+  readonly pointOfNoReturn?: string;
   readonly log?: string;
   readonly tokenFile?: string;
-  readonly json?: boolean;
 }
 
 const DEFAULT_PLAN = 'migration.yaml';
@@ -45,7 +59,10 @@ export function addRunbook(program: Command): void {
     .description(
       'Follow a runbook: show the position, run steps, undo a step, or check that its expectations still hold',
     )
-    .argument('[name]', 'runbook, such as week-1, or your own file ending in .md (default: list all)')
+    .argument(
+      '[name]',
+      'runbook, such as week-1, or your own file ending in .md (default: list all, with the position in each week)',
+    )
     .option('--plan <file>', `the migration plan (default: ${DEFAULT_PLAN})`)
     .option('--workload <names...>', 'only these workloads (default: all workloads of a step)')
     .option('--next', 'run the next step')
@@ -55,7 +72,11 @@ export function addRunbook(program: Command): void {
     .option('--undo <id>', 'run the undo of this step')
     .option('--check', 'run the finished read-only steps again, and list the expectations that no longer hold')
     .option('--again', 'start from the first step; undoes nothing')
-    .option('--yes', 'do not ask before a change')
+    .option('--yes', 'do not ask before a change that has an undo')
+    .option(
+      '--point-of-no-return <migration>',
+      'confirm the irreversible steps with the name of the migration, which is asked for otherwise',
+    )
     .option('--log <file>', 'record of the steps done (default: runbooks.jsonl beside the state directory of the plan)')
     .option(
       '--token-file <file>',
@@ -63,8 +84,9 @@ export function addRunbook(program: Command): void {
     )
     .option('--json', 'print one JSON object; output of the steps goes to standard error')
     .action(async (name: string | undefined, options: RunbookOptions) => {
-      process.exitCode = name === undefined ? list(options.json === true) : await follow(name, options);
+      process.exitCode = name === undefined ? await list(options) : await follow(name, options);
     });
+  addWaitOptions(command);
   withManual(command, 'shadow-compare runbook week-1 --plan migration.yaml --next', {
     0: 'shown, or every expectation of the step holds',
     1: 'an expectation does not hold, or a change was not confirmed',
@@ -72,23 +94,41 @@ export function addRunbook(program: Command): void {
   });
 }
 
-function list(json: boolean): number {
-  const books = runbookNames().map(openRunbook);
-  print(
-    json
-      ? JSON.stringify(
-          books.map(({ name, title, steps }) => ({ name, title, steps: steps.map(({ id }) => id) })),
-          null,
-          2,
-        )
-      : books
-          .map(
-            ({ name, title, steps }) =>
-              `${name.padEnd(34)} ${steps.length === 0 ? '  –' : String(steps.length).padStart(3)}  ${title}`,
-          )
-          .join('\n'),
-  );
+async function list(options: RunbookOptions): Promise<number> {
+  const { weeks, others, alerts } = shelved();
+  const plan = options.plan === undefined && !existsSync(DEFAULT_PLAN) ? null : loadPlan(options.plan ?? DEFAULT_PLAN);
+  const log = plan === null ? [] : await readLog(resolve(options.log ?? logFile(plan.state)));
+  const all = [...weeks, ...others, ...alerts].map((name) => progressOf(openRunbook(name), plan, log));
+  if (options.json) {
+    print(JSON.stringify(all, null, 2));
+    return exitCode.holds;
+  }
+  const of = (names: readonly string[]): Progress[] => all.filter(({ name }) => names.includes(name));
+  const current = plan === null ? undefined : of(weeks).find(({ next }) => next !== null);
+  const lines = [
+    plan === null ? 'Weeks (give --plan to see the position):' : `Weeks of the migration ${plan.name}:`,
+    ...renderProgress(of(weeks), current),
+    'On any day:',
+    ...renderProgress(of(others), undefined),
+    'For an alert of this name:',
+    ...renderNames(alerts),
+    ...(current === undefined ? [] : ['Next:', `  ${commandLine(`runbook ${current.name}`, options)} --next`]),
+  ];
+  print(lines.join('\n'));
   return exitCode.holds;
+}
+
+/** How far a page is; without a plan, nothing is done. */
+function progressOf(book: Runbook, plan: Plan | null, log: readonly LogEntry[]): Progress & { readonly ids: string[] } {
+  const { name, title, steps } = book;
+  const ids = steps.map(({ id }) => id);
+  if (plan === null) return { name, title, steps: steps.length, done: 0, next: ids[0] ?? null, ids };
+  const everyName = plan.workloads.map((workload) => workload.name);
+  const done = doneOf(name, layOut(book, plan.workloads, everyName), log);
+  // A page for named workloads has no position of its own.
+  const stops = layOut(book, plan.workloads, null);
+  const next = nextOf(stops, done)?.id ?? null;
+  return { name, title, steps: stops.length, done: stops.filter(({ id }) => done.has(id)).length, next, ids };
 }
 
 async function follow(name: string, options: RunbookOptions): Promise<number> {
@@ -141,7 +181,10 @@ class Place {
     if (unknown.length > 0)
       throw new CliError(
         'option',
-        `--workload ${unknown.join(' ')}: the plan has no such workload. Its workloads: ${plan.workloads.map((workload) => workload.name).join(', ')}`,
+        `--workload ${unknown.join(' ')}: the plan has no such workload${didYouMean(
+          unknown[0],
+          plan.workloads.map((workload) => workload.name),
+        )}. Its workloads: ${plan.workloads.map((workload) => workload.name).join(', ')}`,
         exitCode.usage,
       );
     if (options.workload === undefined && runbook.steps.some(({ each }) => each === 'named'))
@@ -176,9 +219,13 @@ class Place {
     const allowed = found.length === 0 ? this.stops : found;
     throw new CliError(
       'option',
-      `${id} is ${found.length === 0 ? 'not a step' : 'several steps'} of ${this.runbook.name}.md. Allowed: ${allowed.map((stop) => stop.id).join(', ')}`,
+      `${id} is ${found.length === 0 ? 'not a step' : 'several steps'} of ${this.runbook.name}.md${found.length === 0 ? didYouMean(id, this.#stepNames()) : ''}. Allowed: ${allowed.map((stop) => stop.id).join(', ')}`,
       exitCode.usage,
     );
+  }
+
+  #stepNames(): string[] {
+    return [...new Set(this.stops.flatMap(({ id, step }) => [step.id, id]))];
   }
 
   /** The last stop of a step, or the stop of that name. @throws {CliError} where there is none */
@@ -188,7 +235,7 @@ class Place {
     const steps = new Set(this.stops.map(({ step }) => step.id));
     throw new CliError(
       'option',
-      `--until ${id} is not a step of ${this.runbook.name}.md. Allowed: ${[...steps].join(', ')}, or one of them for one workload, such as ${this.stops[0].id}`,
+      `--until ${id} is not a step of ${this.runbook.name}.md${didYouMean(id, this.#stepNames())}. Allowed: ${[...steps].join(', ')}, or one of them for one workload, such as ${this.stops[0].id}`,
       exitCode.usage,
     );
   }
@@ -205,11 +252,12 @@ class Place {
     for (const group of groups) {
       const [{ step }] = group;
       if (step.changes !== undefined) {
-        this.say(renderGroup(group));
-        if (!this.options.yes) await confirm(step.id, step.changes, group.length);
+        this.say(this.#shown(group));
+        await this.#confirm(step, step.id, namesOf(group));
       }
       for (const stop of group) {
-        this.say(step.changes === undefined ? renderStop(stop, step.run, false) : stop.id);
+        if (step.changes === undefined) this.say(this.#shown([stop]));
+        else if (group.length > 1) this.say(stop.id);
         const { entry, outcome } = await this.#perform(stop, 'run', step.run);
         entries.push(entry);
         code = codeOf(entry.failed, outcome);
@@ -249,7 +297,10 @@ class Place {
           2,
         ),
       );
-    else print(`${smallGatesNote(this.plan.gates)}${renderRun(this.runbook, this.stops, this.done)}`);
+    else
+      print(
+        `${smallGatesNote(this.plan.gates)}${renderRun(this.runbook, this.stops, this.done, this.#command(this.runbook.name))}`,
+      );
     return exitCode.holds;
   }
 
@@ -270,8 +321,10 @@ class Place {
         `${stop.id} ${step.irreversible === undefined ? 'is read-only: there is nothing to undo' : `cannot be undone: ${step.irreversible}`}`,
         exitCode.usage,
       );
-    this.say(`${smallGatesNote(this.plan.gates)}${renderStop(stop, command, kind === 'undo')}`);
-    if (step.changes !== undefined && !this.options.yes) await confirm(stop.id, kind === 'undo' ? null : step.changes);
+    const shown = kind === 'undo' ? renderUndo(stop, this.#pasteable(stop, command)) : this.#shown([stop]);
+    this.say(`${smallGatesNote(this.plan.gates)}${shown}`);
+    if (kind === 'undo') await this.#confirmUndo(stop);
+    else if (step.changes !== undefined) await this.#confirm(step, stop.id, namesOf([stop]));
     const { entry, outcome } = await this.#perform(stop, kind, command);
     if (this.options.json)
       print(JSON.stringify({ ...entry, held: entry.failed.length === 0, printed: outcome.stdout }, null, 2));
@@ -303,7 +356,7 @@ class Place {
   async check(): Promise<number> {
     const results: { entry: LogEntry; outcome: Outcome }[] = [];
     for (const stop of checksOf(this.stops, this.done)) {
-      this.say(renderStop(stop, stop.step.run, false));
+      this.say(this.#shown([stop]));
       const outcome = await this.#run(stop, stop.step.run);
       const entry = this.#entry(
         stop,
@@ -337,17 +390,62 @@ class Place {
     );
   }
 
+  /** @throws {CliError} where the operator does not want it, or cannot be asked */
+  async #confirm({ changes, irreversible }: Step, id: string, names: readonly string[]): Promise<void> {
+    const whom = names.length === 0 ? '' : ` for ${names.join(', ')}`;
+    const question = { what: `${id} makes a change: ${changes}`, otherwise: `${id} was not run`, shown: true };
+    if (irreversible !== undefined) {
+      const what = `${id} cannot be undone${whom}: ${changes}. ${irreversible}`;
+      await confirmEnd(this.plan.name, { ...question, what }, this.options.pointOfNoReturn);
+    } else if (!this.options.yes) {
+      await confirmYes(question, names.length > 1 ? `Run it for ${names.length} workloads?` : 'Run it?', '--yes');
+    }
+  }
+
+  async #confirmUndo({ id }: Stop): Promise<void> {
+    if (this.options.yes) return;
+    const question = { what: `${id} would be undone`, otherwise: `${id} was not undone`, shown: true };
+    await confirmYes(question, 'Undo it?', '--yes');
+  }
+
+  #shown(group: readonly [Stop, ...Stop[]]): string {
+    const [stop] = group;
+    const { run, undo } = stop.step;
+    const commands = group.map((each) => this.#pasteable(each, run));
+    return group.length > 1
+      ? renderGroup(group, commands)
+      : renderStop(stop, commands[0], undo === undefined ? undefined : this.#pasteable(stop, undo));
+  }
+
+  #pasteable(stop: Stop, command: string): string {
+    return pasteable(retyped(command), this.#variables(stop));
+  }
+
+  /** This program for a page, with the options that lead to the same plan and position. */
+  #command(name: string): string {
+    const { plan, log, tokenFile, workload } = this.options;
+    const more = workload === undefined ? '' : ` --workload ${workload.map(quoted).join(' ')}`;
+    const record = log === undefined ? '' : ` --log ${quoted(log)}`;
+    return `${commandLine(`runbook ${quoted(name)}${more}`, { plan, tokenFile })}${record}`;
+  }
+
   #run({ step, workload }: Stop, command: string): Promise<Outcome> {
+    const waitMs = waitOf(this.options);
+    const environment: Variables = {
+      ...this.#variables({ workload }),
+      ...(step.irreversible !== undefined && { MIGRATION: this.plan.name }),
+      ...(waitMs > 0 && { [WAIT_VARIABLE]: `${waitMs}ms` }),
+    };
     return runCommand(
       command,
-      this.#variables({ step, workload }),
+      environment,
       ROOT,
       (text) => void (this.options.json ? process.stderr : process.stdout).write(text),
     );
   }
 
   /** What the commands and the expectations of a page may name. */
-  #variables({ workload }: Pick<Stop, 'step' | 'workload'>): Variables {
+  #variables({ workload }: Pick<Stop, 'workload'>): Variables {
     return { PLAN: this.planFile, ...(workload !== null && { WORKLOAD: workload }) };
   }
 
@@ -397,9 +495,11 @@ class Place {
     if (failed.length > 0)
       return print(`✗ ${stop.id}${kind === 'undo' ? ' was not undone' : ''}: ${failed.join('; ')}`);
     const next = nextOf(this.stops, this.done);
-    print(
-      `✓ ${stop.id}${kind === 'undo' ? ' is undone' : next === null ? ': that was the last step' : `; next: ${next.id}`}`,
-    );
+    if (kind === 'undo') return print(`✓ ${stop.id} is undone`);
+    if (next !== null) return print(`✓ ${stop.id}; next: ${next.id}`);
+    print(`✓ ${stop.id}: that was the last step`);
+    const week = weekAfter(this.runbook.name);
+    if (week !== null) print(`Next week:\n  ${this.#command(week)}`);
   }
 
   private say(text: string): void {
@@ -422,25 +522,6 @@ function opened(name: string): Runbook {
   } catch (error) {
     throw error instanceof RunbookError ? new CliError('runbook', error.message, exitCode.usage) : error;
   }
-}
-
-/**
- * @param changes null for an undo
- * @param times for how many workloads it would be run
- * @throws {CliError} where the operator does not want it, or cannot be asked
- */
-async function confirm(id: string, changes: string | null, times = 1): Promise<void> {
-  const what = changes === null ? `${id} would be undone` : `${id} makes a change: ${changes}`;
-  if (!process.stdin.isTTY)
-    throw new CliError(
-      'not-confirmed',
-      `${what}. No terminal to ask on: it was not run. Confirm with --yes`,
-      exitCode.usage,
-    );
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`Run it${times === 1 ? '' : ` for ${times} workloads`}? Type yes: `);
-  terminal.close();
-  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', `Not confirmed: ${id} was not run`, exitCode.fails);
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -46,7 +46,8 @@ async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
   if (!repair || stop === true || kept.size === 0) return ended;
   if (options.json !== true) printJobs(ended, options);
   const keys = [...kept.values()].reduce((a, b) => a + b, 0);
-  await confirmKeys(keys, 'Keys that only the mirror has will be deleted', options).catch((refused: Error) => {
+  const question = { what: 'Keys that only the mirror has will be deleted', json: options.json };
+  await confirmKeys(keys, question, yes).catch((refused: Error) => {
     if (options.json === true) printJobs(ended, options);
     throw refused;
   });

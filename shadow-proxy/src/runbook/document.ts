@@ -7,6 +7,7 @@
  *   run: npx --no-install shadow-compare promote "$WORKLOAD" --to dualwrite --plan "$PLAN"
  *   expect: { exit: 0, output: "off → dualwrite, done", json: { "$[*].to.stage": dualwrite } }
  *   changes: writes go to both servers  # absent: the step changes nothing
+ *   # An irreversible step is confirmed with the migration's name, which its command has in $MIGRATION.
  *   undo: npx --no-install shadow-compare rollback "$WORKLOAD" --plan "$PLAN"      # or irreversible: why, and what to do instead
  *   once: true                          # what it expects holds only at its place: `--check` leaves it out later
  *   ```

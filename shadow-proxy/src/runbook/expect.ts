@@ -1,5 +1,6 @@
 /** Whether a step did what its page says. Pure. */
 import { jsonpath } from 'json-p3';
+import { quoted } from '../text/shell.js';
 import type { Expectation } from './document.js';
 
 /** How a command ended. */
@@ -58,5 +59,12 @@ const fill = (text: string, variables: Variables, as = (value: string): string =
   text.replace(/\$([A-Z][A-Z_]*)/g, (all, name: string) =>
     Object.hasOwn(variables, name) ? as(variables[name]) : all,
   );
+
+/** A command with the values of its variables, to be pasted into a shell. */
+export const pasteable = (command: string, variables: Variables): string =>
+  command.replace(/"\$([A-Z][A-Z_]*)"|\$([A-Z][A-Z_]*)/g, (all, inQuotes: string | undefined, bare: string) => {
+    const name = inQuotes ?? bare;
+    return Object.hasOwn(variables, name) ? quoted(variables[name]) : all;
+  });
 
 const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

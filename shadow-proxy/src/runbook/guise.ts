@@ -1,7 +1,6 @@
 /** What a runbook prints, in 80 columns. Pure. */
 import type { Gates } from '../plan/plan.js';
 import { GATES } from '../plan/schema.js';
-import { retyped } from '../text/invocation.js';
 import type { Runbook } from './document.js';
 import { nextOf, type Stop } from './place.js';
 
@@ -24,8 +23,13 @@ export const smallGatesNote = (gates: Gates): string =>
         .map((gate) => `  ${gate}\n`)
         .join('')}`;
 
-/** Every stop: done, next, or to come. */
-export function renderRun({ name, title }: Runbook, stops: readonly Stop[], done: ReadonlySet<string>): string {
+/** Every stop: done, next, or to come. @param command that shows this, to be continued with an option */
+export function renderRun(
+  { name, title }: Runbook,
+  stops: readonly Stop[],
+  done: ReadonlySet<string>,
+  command: string,
+): string {
   const next = nextOf(stops, done);
   const width = Math.max(0, ...stops.map(({ id }) => id.length));
   const lines = stops.map((stop) =>
@@ -35,33 +39,86 @@ export function renderRun({ name, title }: Runbook, stops: readonly Stop[], done
   return [
     `${title} (${name}.md)`,
     ...lines,
-    next === null
-      ? 'All steps are done. --again starts from the first step.'
-      : `Next: --next runs ${next.id} (${what}); --until STEP or --all runs several`,
+    ...(next === null
+      ? ['All steps are done. --again starts from the first step.']
+      : [`Next: ${next.id} (${what})`, `  ${command} --next`, 'Several steps: --until STEP, or --all']),
   ].join('\n');
 }
 
-/** A change that is about to be run for its workloads, as the page has it. */
-export function renderGroup(group: readonly [Stop, ...Stop[]]): string {
-  const [{ step }] = group;
-  const names = group.flatMap(({ workload }) => workload ?? []);
-  const [head, ...rest] = renderStop({ ...group[0], id: step.id }, step.run, false).split('\n');
-  return [head, ...(names.length === 0 ? [] : [`  for ${names.join(', ')}`]), ...rest].join('\n');
+/** A week, or another page that was begun: how far it is. */
+export interface Progress {
+  readonly name: string;
+  readonly title: string;
+  readonly steps: number;
+  readonly done: number;
+  /** Null where all is done, or the page has no steps. */
+  readonly next: string | null;
 }
 
-/** What is about to be run, and, where it changes something, how it is undone. */
-export function renderStop({ id, step }: Stop, command: string, undoing: boolean): string {
-  const lines = retyped(command)
+const COLUMNS = 80;
+
+/** A line for each page. @param current where the migration stands */
+export function renderProgress(pages: readonly Progress[], current: Progress | undefined): readonly string[] {
+  const width = Math.max(...pages.map(({ name }) => name.length));
+  return pages.map((page) => {
+    const { name, title, steps, done, next } = page;
+    const mark = steps > 0 && next === null ? '✓' : page === current ? '→' : ' ';
+    const position =
+      done === 0
+        ? title.replace(/^Week \d+: /, '')
+        : next === null
+          ? 'done'
+          : `${done} of ${steps} steps done; next: ${next}`;
+    const line = `  ${mark} ${name.padEnd(width)}  ${position}`;
+    return line.length > COLUMNS ? `${line.slice(0, COLUMNS - 1)}…` : line;
+  });
+}
+
+/** Names alone, as many in a line as it has room for. */
+export function renderNames(names: readonly string[]): readonly string[] {
+  const lines: string[] = [];
+  for (const name of names) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 2 + name.length <= COLUMNS) lines.push(`${lines.pop()}, ${name}`);
+    else lines.push(`    ${name}`);
+  }
+  return lines;
+}
+
+/** A change for several workloads. @param commands one for each, to be pasted */
+export function renderGroup(group: readonly [Stop, ...Stop[]], commands: readonly string[]): string {
+  const [first] = group;
+  const { id } = first.step;
+  const [head, ...rest] = renderStop({ ...first, id }, commands.join('\n'), `--undo ${id}:NAME`).split('\n');
+  return [head, `For ${namesOf(group).join(', ')}:`, ...rest].join('\n');
+}
+
+/** The workloads of a group. */
+export const namesOf = (group: readonly Stop[]): readonly string[] => group.flatMap(({ workload }) => workload ?? []);
+
+/**
+ * What is about to be run, and, where it changes something, how it is undone.
+ * @param command to be pasted, as `undo` is
+ */
+export function renderStop({ id, step }: Stop, command: string, undo: string | undefined): string {
+  const lines = command
     .trimEnd()
     .split('\n')
-    .map((line) => `  $ ${line}`);
+    .map((line) => `  ${line}`);
+  if (step.changes === undefined) return [id, ...lines].join('\n');
   const back =
-    undoing || step.changes === undefined
-      ? []
-      : [step.undo === undefined ? `  irreversible: ${step.irreversible!}` : `  undo: ${retyped(step.undo).trim()}`];
-  return [
-    `${undoing ? 'Undo ' : ''}${id}${step.changes === undefined || undoing ? '' : `, a change: ${step.changes}`}`,
-    ...lines,
-    ...back,
-  ].join('\n');
+    undo === undefined || step.irreversible !== undefined
+      ? `Irreversible: ${step.irreversible!}`
+      : `Undo: ${undo.trim()}`;
+  return [`${id}, a change: ${step.changes}`, ...lines, back].join('\n');
 }
+
+/** An undo that is about to be run. */
+export const renderUndo = ({ id }: Stop, command: string): string =>
+  [
+    `Undo ${id}`,
+    ...command
+      .trimEnd()
+      .split('\n')
+      .map((line) => `  ${line}`),
+  ].join('\n');

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { didYouMean } from '../text/near.js';
 import { parseRunbook, RunbookError, type Runbook } from './document.js';
 
 /** The folder that commands run in: with package.json, docs/, terraform/ and ansible/ in it. */
@@ -15,6 +16,26 @@ export const runbookNames = (): string[] =>
     .map((file) => file.slice(0, -'.md'.length))
     .sort();
 
+/** The week after this page; null behind the last one, and where the page is no week. */
+export function weekAfter(name: string): string | null {
+  const [, number] = /^week-(\d+)/.exec(name) ?? [];
+  const next =
+    number === undefined ? undefined : runbookNames().find((each) => each.startsWith(`week-${Number(number) + 1}-`));
+  return next ?? null;
+}
+
+/** Pages in the order in which they are needed: the weeks, those of any day, those of an alert. */
+export function shelved(): { readonly weeks: string[]; readonly others: string[]; readonly alerts: string[] } {
+  const names = runbookNames();
+  const isWeek = (name: string): boolean => name.startsWith('week-');
+  const isAlert = (name: string): boolean => /^[A-Z]/.test(name);
+  return {
+    weeks: names.filter(isWeek),
+    others: names.filter((name) => !isWeek(name) && !isAlert(name)),
+    alerts: names.filter(isAlert),
+  };
+}
+
 /**
  * @param wanted the beginning of one name, such as `week-1`, or a file of one's own that ends in `.md`. @throws
  * {RunbookError}
@@ -24,9 +45,10 @@ export function openRunbook(wanted: string): Runbook {
   const names = runbookNames();
   const found = names.includes(wanted) ? [wanted] : names.filter((name) => name.startsWith(wanted));
   if (found.length === 1) return parseRunbook(found[0], read(join(SHELF, `${found[0]}.md`)));
-  const allowed = found.length === 0 ? names : found;
   throw new RunbookError(
-    `${wanted} ${found.length === 0 ? 'is not a runbook' : 'is ambiguous'}. Allowed: ${allowed.join(', ')}, or a file that ends in .md`,
+    found.length === 0
+      ? `${wanted} is not a runbook${didYouMean(wanted, names)}. The command \`runbook\` alone lists them; a file of your own ends in .md`
+      : `${wanted} is ambiguous. Allowed: ${found.join(', ')}`,
   );
 }
 

@@ -128,6 +128,10 @@ class RunningShard implements Shard {
     return this.parts.trust.accept(runIds);
   }
 
+  checkStage(request: StageRequest): Promise<void> {
+    return this.parts.flipper.check(request);
+  }
+
   changeStage(request: StageRequest): Promise<StageChange> {
     return changeStage(this.parts, request);
   }

@@ -17,7 +17,7 @@ import { Pace } from './pace.js';
 import type { Standing } from './promotion.js';
 import { lookAt, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
-import { StageError } from './stage-change.js';
+import { unknownWorkload } from './stage-change.js';
 import { lookAtUsers } from './users-gate.js';
 
 export interface EvidenceContext extends BypassContext {
@@ -240,9 +240,9 @@ export class EvidenceCollector {
     const { router } = this.context.sequencer;
     const workload = router.named(name);
     if (workload !== undefined) return workload;
-    throw new StageError(
-      'unknown-workload',
-      `there is no workload "${name}": the plan has ${router.workloads.map((each) => each.name).join(', ')}`,
+    throw unknownWorkload(
+      name,
+      router.workloads.map((each) => each.name),
     );
   }
 

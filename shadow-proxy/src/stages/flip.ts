@@ -22,7 +22,7 @@ import type { Clients } from '../session/clients.js';
 import { Carry } from './carry-over.js';
 import { NO_CONSENT, type Consent, type TargetFacts } from './gate-facts.js';
 import { judgeTarget } from './gates.js';
-import { LISTED, StageError, type StageChange, type StageRequest } from './stage-change.js';
+import { LISTED, StageError, unknownWorkload, type StageChange, type StageRequest } from './stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
 
 export interface FlipContext {
@@ -65,6 +65,17 @@ export interface Admitting {
   readonly consent: Consent;
 }
 
+/** A change that nothing in the request forbids. */
+interface Change {
+  readonly workload: Workload;
+  readonly from: StagePoint;
+  readonly to: StagePoint;
+  /** The authorities that it takes keys from. */
+  readonly leaving: readonly Side[];
+  /** Whether suspects forbid it. */
+  readonly needsClean: boolean;
+}
+
 /** How long suspects may take to be repaired before a flip that needs a clean mirror is refused. */
 const HEAL_MS = 2_000;
 /** Likewise while its commands are held. */
@@ -96,39 +107,66 @@ export class Flipper {
     if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.giveUp(side);
   }
 
+  /** Refuses what `change` would refuse whatever the servers say. @throws {StageError} */
+  allow(request: StageRequest): void {
+    this.#allowed(request);
+  }
+
+  /** A dry run of `change`: all that it checks before it holds a command. @throws {StageError} as `change` would */
+  async check(request: StageRequest): Promise<void> {
+    const change = this.#allowed(request);
+    if (change !== null) await this.#ready(change, request);
+  }
+
   /** @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
-    if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
-    const { sequencer } = this.context;
-    const workload = sequencer.router.named(request.workload);
-    if (workload === undefined) {
-      const names = sequencer.router.workloads.map(({ name }) => name).join(', ');
-      throw new StageError('unknown-workload', `there is no workload "${request.workload}": the plan has ${names}`);
+    const change = this.#allowed(request);
+    if (change === null) {
+      const { stage, percent } = this.#named(request.workload);
+      return { workload: request.workload, from: { stage, percent }, to: { stage, percent }, heldMs: 0 };
     }
-    const from = { stage: workload.stage, percent: workload.percent };
-    const to = { stage: request.stage, percent: request.stage === 'live' ? (request.percent ?? 100) : 100 };
-    if (from.stage === to.stage && from.percent === to.percent) return { workload: workload.name, from, to, heldMs: 0 };
-    this.#check(workload, from, to, request);
+    const { workload, from, to, leaving } = change;
     this.#busy = true;
-    this.#leaving = left(from, to);
+    this.#leaving = leaving;
     try {
-      const admitting = from.stage === 'off' && to.stage === 'dualwrite' ? await this.#admit(workload, request) : null;
-      const movesAuthority = authorityMoves(from, to);
-      if (movesAuthority && request.force !== true) await this.#requireClean(workload);
-      const heldMs = await this.#flip(
-        workload,
-        from,
-        to,
-        movesAuthority && request.force !== true,
-        request.note,
-        admitting,
-      );
+      const admitting = await this.#ready(change, request);
+      const heldMs = await this.#flip(change, request.note, admitting);
       this.flips++;
       return { workload: workload.name, from, to, heldMs };
     } finally {
       this.#leaving = [];
       this.#busy = false;
     }
+  }
+
+  /** Null where the workload is there already. @throws {StageError} where nothing but another request helps */
+  #allowed(request: StageRequest): Change | null {
+    if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
+    const workload = this.#named(request.workload);
+    const from = { stage: workload.stage, percent: workload.percent };
+    const to = { stage: request.stage, percent: request.stage === 'live' ? (request.percent ?? 100) : 100 };
+    if (from.stage === to.stage && from.percent === to.percent) return null;
+    this.#check(workload, from, to, request);
+    const needsClean = authorityMoves(from, to) && request.force !== true;
+    return { workload, from, to, leaving: left(from, to), needsClean };
+  }
+
+  #named(name: string): Workload {
+    const { router } = this.context.sequencer;
+    const workload = router.named(name);
+    if (workload !== undefined) return workload;
+    throw unknownWorkload(
+      name,
+      router.workloads.map((each) => each.name),
+    );
+  }
+
+  /** The target and the mirror allow it now. @throws {StageError} */
+  async #ready(change: Change, request: StageRequest): Promise<Admitting | null> {
+    const { workload, from, to, needsClean } = change;
+    const admitting = from.stage === 'off' && to.stage === 'dualwrite' ? await this.#admit(workload, request) : null;
+    if (needsClean) await this.#requireClean(change);
+    return admitting;
   }
 
   /**
@@ -197,7 +235,8 @@ export class Flipper {
    * Waits until what is suspect now is repaired, and fails where it is not; newer suspicions end while the commands are
    * held.
    */
-  async #requireClean(workload: Workload): Promise<void> {
+  async #requireClean(change: Change): Promise<void> {
+    const { workload } = change;
     const { sequencer, suspects } = this.context;
     const now = suspects.generation;
     // A connection lost is not yet a server lost.
@@ -205,22 +244,24 @@ export class Flipper {
       .filter(({ up }) => !up)
       .map((server) => server.identify().catch(() => undefined));
     await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
-    await waitWhile(() => workload.suspect === null && this.#keysToRepair(workload, now) > 0, HEAL_MS);
-    if (workload.suspect !== null || this.#suspectKeys(workload, now) > 0) this.#assertClean(workload);
+    await waitWhile(() => workload.suspect === null && this.#keysToRepair(change, now) > 0, HEAL_MS);
+    if (workload.suspect !== null || this.#suspectKeys(change, now) > 0) this.#assertClean(change);
   }
 
   /** While the workload's commands are held: its last suspects are repaired. */
-  async #repaired(workload: Workload): Promise<void> {
+  async #repaired(change: Change): Promise<void> {
+    const { workload } = change;
     await waitWhile(
-      () =>
-        workload.suspect === null && (this.#keysToRepair(workload) > 0 || this.context.adjudicator.asksOf(workload)),
+      () => workload.suspect === null && (this.#keysToRepair(change) > 0 || this.context.adjudicator.asksOf(workload)),
       HELD_HEAL_MS,
     );
   }
 
-  #assertClean(workload: Workload): void {
+  #assertClean({ workload, leaving }: Change): void {
     const { suspects, redact } = this.context;
-    const unclean = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isSuspect(suspect));
+    const unclean = [...suspects.all()].filter(
+      (suspect) => suspect.workload === workload && this.#isSuspect(suspect, leaving),
+    );
     if (workload.suspect === null && unclean.length === 0) return;
     const why = workload.suspect ?? `${unclean.length} suspect ${unclean.length === 1 ? 'key' : 'keys'}`;
     const list = unclean
@@ -233,13 +274,16 @@ export class Flipper {
     );
   }
 
-  #suspectKeys(workload: Workload, upTo: number): number {
-    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.#isSuspect(suspect));
+  #suspectKeys({ workload, leaving }: Change, upTo: number): number {
+    return this.context.suspects.count(
+      workload,
+      (suspect) => suspect.generation <= upTo && this.#isSuspect(suspect, leaving),
+    );
   }
 
   /** Whether the mirror may lack it. What an authority that is dead never answered, it does not owe to anybody. */
-  #isSuspect(suspect: Suspect): boolean {
-    const authority = this.#authorityLeft(suspect);
+  #isSuspect(suspect: Suspect, leaving: Change['leaving']): boolean {
+    const authority = this.#authorityLeft(suspect, leaving);
     return (
       authority !== null &&
       (suspect.acknowledged || (authority.up && !this.context.authorities.distrusts(authority.side)))
@@ -247,37 +291,31 @@ export class Flipper {
   }
 
   /** Keys that may be repaired by waiting: an authority that is down gives no copy. */
-  #keysToRepair(workload: Workload, upTo = Infinity): number {
+  #keysToRepair({ workload, leaving }: Change, upTo = Infinity): number {
     return this.context.suspects.count(
       workload,
       (suspect) =>
         suspect.generation <= upTo &&
         this.context.authorities.frozen === null &&
-        this.#authorityLeft(suspect)?.up === true,
+        this.#authorityLeft(suspect, leaving)?.up === true,
     );
   }
 
   /** The key's authority where it may change; null where it does not: nothing is lost by that. */
-  #authorityLeft({ key, workload }: Suspect): Server | null {
+  #authorityLeft({ key, workload }: Suspect, leaving: Change['leaving']): Server | null {
     const { authority } = workload.rule(key, 0, key.length);
-    return this.#leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
+    return leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
   }
 
-  async #flip(
-    workload: Workload,
-    from: StagePoint,
-    to: StagePoint,
-    requireClean: boolean,
-    note: StageRequest['note'],
-    admitting: Admitting | null,
-  ): Promise<number> {
+  async #flip(change: Change, note: StageRequest['note'], admitting: Admitting | null): Promise<number> {
+    const { workload, from, to, leaving, needsClean } = change;
     const { clients } = this.context;
     const holdMs = this.holdMs();
     const channelsTo = channelsMove(from, to);
     let carry = workload.perRegion ? new Carry(this.context, workload) : null;
     await carry?.prepare();
     try {
-      for (const side of this.#leaving) this.down(side);
+      for (const side of leaving) this.down(side);
       if (channelsTo !== null)
         await Promise.race([
           clients.subscribers.connect(workload, channelsTo),
@@ -292,14 +330,14 @@ export class Flipper {
       clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
       await inTime(this.#settled(from, to));
-      if (requireClean) await inTime(this.#repaired(workload));
+      if (needsClean) await inTime(this.#repaired(change));
       workload.moving = true;
       await inTime(this.#drained());
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
-      if (requireClean) this.#assertClean(workload);
+      if (needsClean) this.#assertClean(change);
       if (carry !== null) await inTime(carry.run());
-      if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
-      const dead = this.#leaving.filter((side) => this.context.isDown(side));
+      if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !needsClean));
+      const dead = leaving.filter((side) => this.context.isDown(side));
       await this.context.persist(workload, from, to, note, admitting);
       workload.move(to.stage, to.percent);
       carry = null;

@@ -9,8 +9,8 @@ export interface GateAnswer {
   /** What to run first so that a closed gate opens, for `shadow-compare`. */
   readonly command?: string;
   /**
-   * Of a closed gate that counts: in how many ms it opens at the present rate; null where that cannot be estimated.
-   * Absent where a gate does not open by waiting.
+   * Of a closed gate that opens by waiting: in how many ms, at the present rate; null where that is soon, and cannot be
+   * estimated. Absent where an operator has to act.
    */
   readonly opensInMs?: number | null;
 }
@@ -21,6 +21,9 @@ export const says = (holds: boolean, evidence: string, command?: string): GateAn
   evidence,
   ...(!holds && command !== undefined && { command }),
 });
+
+/** Closed, and open soon without anybody's help. */
+export const soonOpen = (gate: GateAnswer): GateAnswer => (gate.answer === 'yes' ? gate : { ...gate, opensInMs: null });
 
 export const unknown = (evidence: string, command?: string): GateAnswer => ({
   answer: 'unknown',

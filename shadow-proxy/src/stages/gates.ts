@@ -9,7 +9,7 @@ import { NOT_COPIED, sum } from '../telemetry/snapshot.js';
 import type { Stage } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import { ACCEPT, backfillOf, drillOf, verifyOf } from './advice.js';
-import { says, unknown, type GateAnswer } from './gate-answer.js';
+import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
 import { untilCompared, untilMinutes, type TimeLeft } from './pace.js';
@@ -127,7 +127,7 @@ export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAn
   if (keys.found === 0)
     return keys.complete
       ? says(true, `no key of this workload is on the target (${looked})`)
-      : unknown(`still counting: ${looked}, no key of this workload yet; run the command again`);
+      : soonOpen(unknown(`still counting: ${looked}, no key of this workload yet; run the command again`));
   const foreign = keys.found - keys.onSource;
   const found = `${keys.complete ? '' : 'at least '}${number(keys.found)} keys of this workload are on the target and were not written by this shard: ${number(keys.onSource)} are on the source, too, ${number(foreign)} are foreign keys (examples: ${keys.examples.join(', ')})`;
   if (!keys.complete) return says(false, `${found}; still counting: ${looked}; run the command again`);
@@ -160,7 +160,7 @@ const JUDGES: Readonly<
   Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => GateAnswer>
 > = {
   servers: ({ servers }) => {
-    if (servers === null) return unknown('the servers were not checked yet');
+    if (servers === null) return soonOpen(unknown('the servers were not checked yet'));
     return says(
       servers.length === 0,
       servers.length === 0 ? 'two different servers, both masters; the target accepts writes' : servers.join('; '),
@@ -169,7 +169,7 @@ const JUDGES: Readonly<
   target: ({ target, consent }) => judgeTarget(target, consent),
 
   users: ({ users, refusedLogins }) => {
-    if (users === null) return unknown('the servers were not checked yet');
+    if (users === null) return soonOpen(unknown('the servers were not checked yet'));
     const refused = (refusedLogins ?? []).map((name) => `the target refused the login of ${name}`);
     const differences = [...users.differences, ...refused];
     const more = differences.length > MAX_USERS ? `; and ${number(differences.length - MAX_USERS)} more` : '';
@@ -216,7 +216,7 @@ const JUDGES: Readonly<
     ),
 
   allowed: ({ evidence: { compared, allowed }, gates: { maxAllowedShare } }) => {
-    if (compared === 0) return unknown('nothing was compared');
+    if (compared === 0) return soonOpen(unknown('nothing was compared'));
     const share = sum(allowed) / compared;
     return says(
       share <= maxAllowedShare,
@@ -226,7 +226,7 @@ const JUDGES: Readonly<
 
   inconclusive: ({ evidence: { compared, inconclusive } }) => {
     const all = compared + inconclusive;
-    if (all === 0) return unknown('nothing was compared');
+    if (all === 0) return soonOpen(unknown('nothing was compared'));
     return says(
       inconclusive / all <= MAX_INCONCLUSIVE,
       `${number(inconclusive)} inconclusive pairs (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
@@ -241,7 +241,7 @@ const JUDGES: Readonly<
         `every key is a suspect: ${suspect}`,
         suspect === NOT_COPIED ? backfillOf({ name, stage, frozen }) : undefined,
       );
-    return says(suspects === 0, `${number(suspects)} suspect ${suspects === 1 ? 'key' : 'keys'}`);
+    return soonOpen(says(suspects === 0, `${number(suspects)} suspect ${suspects === 1 ? 'key' : 'keys'}`));
   },
 
   verify: ({ workload: name, frozen, evidence: { verified }, gates: { maxVerifyHours } }, now, { stage }) => {
@@ -350,7 +350,9 @@ const JUDGES: Readonly<
 
 /** A gate that opens when nothing is missing any more; before that, it says when that will be. */
 const counts = (missing: number, evidence: string, left: TimeLeft): GateAnswer =>
-  missing <= 0 ? says(true, evidence) : { ...says(false, `${evidence}; ${left.text}`), opensInMs: left.ms };
+  missing <= 0
+    ? says(true, evidence)
+    : { ...says(false, `${evidence}; ${left.text}`), ...(left.ms !== undefined && { opensInMs: left.ms }) };
 
 /** A form that clients use and one server does not support. */
 interface SeenForm extends UnsupportedForm {

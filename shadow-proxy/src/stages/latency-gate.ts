@@ -1,7 +1,7 @@
 /** The gate `latency`: both servers' 99th percentiles beside each other, minute by minute. */
 import type { LatencyWindow } from '../storage/evidence.js';
 import { number } from '../text/figures.js';
-import { says, unknown, type GateAnswer } from './gate-answer.js';
+import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 
 /** Both servers faster than this are as fast as each other, in µs. */
 const FLOOR_US = 1_000;
@@ -17,8 +17,10 @@ export function judgeLatency(windows: readonly LatencyWindow[], most: number): G
     { source: 0, target: 0 },
   );
   if (Math.min(replies.source, replies.target) < MIN_REPLIES)
-    return unknown(
-      `${number(replies.source)} replies of the source and ${number(replies.target)} of the target were timed; at least ${number(MIN_REPLIES)} of each are required`,
+    return soonOpen(
+      unknown(
+        `${number(replies.source)} replies of the source and ${number(replies.target)} of the target were timed; at least ${number(MIN_REPLIES)} of each are required`,
+      ),
     );
   const ratios = windows
     .map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99))

@@ -28,7 +28,7 @@ import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import { Router, type Workload } from '../route/router.js';
 import { noReturn } from './promotion.js';
-import { StageError } from './stage-change.js';
+import { StageError, unknownWorkload } from './stage-change.js';
 
 export interface OfflineRequest {
   /** Null: all that the target answers. */
@@ -66,6 +66,9 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
       'refused',
       `there is no state of shard ${shard.name} in ${directory}; nothing was changed. Run this command on the host with the state folder of the shard's proxy`,
     );
+  // A name that is mistyped must not stop the proxy.
+  const names = [...plan.workloads, plan.default].map(({ name }) => name);
+  if (request.workload !== null && !names.includes(request.workload)) throw unknownWorkload(request.workload, names);
   const dialers = {
     source: new Dialer(shard.source, plan.limits.connectMs),
     target: new Dialer(shard.target, plan.limits.connectMs),

@@ -35,8 +35,8 @@ export class Pace {
 
 /** When a gate opens. */
 export interface TimeLeft {
-  /** Null where it cannot be estimated. */
-  readonly ms: number | null;
+  /** Null while the rate is not known yet; undefined where nothing is compared: waiting alone opens no gate. */
+  readonly ms: number | null | undefined;
   readonly text: string;
 }
 
@@ -55,14 +55,15 @@ export function untilMinutes(missing: number, perSecond: number | null): TimeLef
 }
 
 const noRate = (perSecond: number | null): TimeLeft => ({
-  ms: null,
+  ms: perSecond === null ? null : undefined,
   text: `time left unknown: ${perSecond === null ? 'the present rate is not known' : 'nothing is compared at present'}`,
 });
 
-/** `about 12 min`; no more exact than an estimate can be. */
+/** `about 20 s`, `about 12 min`; no more exact than an estimate can be. */
 export function about(ms: number): string {
+  const seconds = Math.max(1, Math.ceil(ms / 1_000));
+  if (seconds < 60) return `about ${seconds < 10 ? seconds : Math.ceil(seconds / 5) * 5} s`;
   const minutes = Math.ceil(ms / 60_000);
-  if (minutes <= 1) return 'about 1 min or less';
   return minutes < 60
     ? `about ${minutes} min`
     : minutes < 48 * 60

@@ -50,6 +50,8 @@ export interface RollbackRequest {
   readonly force?: boolean;
   readonly reason?: string;
   readonly by?: string;
+  /** Only check that the way back is open. */
+  readonly dryRun?: boolean;
   /** Rehearse it: a share of the keys to the target and back. */
   readonly drill?: boolean;
 }
@@ -70,6 +72,10 @@ export interface PromotionContext {
   /** @throws {StageError} code `unknown-workload` */
   standing(workload: string): Standing;
   facts(workload: string, consent?: Consent): Promise<GateFacts>;
+  /** @throws {StageError} where the change is refused whatever the servers say */
+  allow(request: StageRequest): void;
+  /** All that `change` checks before it holds a command. @throws {StageError} */
+  check(request: StageRequest): Promise<void>;
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
   /** What is seen until it is over counts as if the workload had stayed where it was. */
@@ -114,12 +120,18 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   }
   if ((force || forceUsers) && !reason)
     throw new StageError('refused', 'a forced gate is recorded in the history: give the reason with --reason');
+  const { consent = NO_CONSENT } = request;
+  const change = { workload, stage: to.stage, percent: to.percent, consent };
+  context.allow(change);
   const facts = await context.facts(workload, request.consent);
   const gates = judgeGates(facts, from, to, new Date());
   const targetKeys = facts.target?.keys ?? null;
   const point = { stage: from.stage, percent: from.percent };
-  if (request.dryRun) return { workload, from: point, to, gates, targetKeys, change: null };
   const closed = closedGates(gates, request);
+  if (request.dryRun) {
+    if (closed.length === 0) await context.check(change);
+    return { workload, from: point, to, gates, targetKeys, change: null };
+  }
   if (closed.length > 0) {
     throw new StageError(
       'gates-closed',
@@ -127,7 +139,6 @@ export async function promote(context: PromotionContext, request: PromoteRequest
       { workload, from: point, to, gates, targetKeys, change: null },
     );
   }
-  const { consent = NO_CONSENT } = request;
   const said = from.stage === 'off' && (consent.overwrite || consent.deleteForeign);
   const note = {
     by,
@@ -142,7 +153,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
     to,
     gates,
     targetKeys,
-    change: await context.change({ workload, stage: to.stage, percent: to.percent, consent, note }),
+    change: await context.change({ ...change, note }),
   };
 }
 
@@ -161,13 +172,24 @@ export async function rollback(context: PromotionContext, request: RollbackReque
       'refused',
       `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is no earlier stage' : `${to} is not an earlier stage`}`,
     );
-  const changes: StageChange[] = [];
-  const note = { by, reason, rollback: true };
   // From rampdown to shadow is one change: nothing is in between for clients.
   const first = from.stage === 'rampdown' && end <= STAGES.indexOf('shadow') ? STAGES.indexOf('shadow') : at - 1;
-  for (let step = first; step >= end; step--)
-    changes.push(await context.change({ workload, stage: STAGES[step], force, note }));
+  const steps = STAGES.slice(end, first + 1).reverse();
+  if (request.dryRun) {
+    // Later steps leave no authority: the first is the one that can be refused.
+    await context.check({ workload, stage: steps[0], force });
+    return { workload, changes: planned(workload, from, steps) };
+  }
+  const changes: StageChange[] = [];
+  const note = { by, reason, rollback: true };
+  for (const stage of steps) changes.push(await context.change({ workload, stage, force, note }));
   return { workload, changes };
+}
+
+/** The changes of a dry run, each from where the one before it ends. */
+function planned(workload: string, { stage, percent }: StagePoint, steps: readonly Stage[]): readonly StageChange[] {
+  const points = [{ stage, percent }, ...steps.map((step) => ({ stage: step, percent: 100 }))];
+  return points.slice(1).map((to, at) => ({ workload, from: points[at], to, heldMs: 0 }));
 }
 
 /** Why a workload that is complete cannot be rolled back, and what to do instead. */
@@ -175,8 +197,8 @@ export const noReturn = (workload: string): string =>
   `"${workload}" is complete and cannot be rolled back: since then, only the target gets writes. Leave it there, or move it with a backfill in the other direction (runbooks/leave-keydb.md)`;
 
 /** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
-async function rehearse(context: PromotionContext, { workload, by }: RollbackRequest): Promise<Rollback> {
-  const { stage, spanning } = context.standing(workload);
+async function rehearse(context: PromotionContext, { workload, by, dryRun }: RollbackRequest): Promise<Rollback> {
+  const { stage, percent: before, spanning } = context.standing(workload);
   if (stage !== 'shadow')
     throw new StageError('refused', `"${workload}" is in ${stage}: a rollback drill is possible in shadow only`);
   const facts = await context.facts(workload);
@@ -193,6 +215,17 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
       { workload, gates: bar },
     );
   const percent = spanning > 0 ? 100 : DRILL_PERCENT;
+  if (dryRun) {
+    await context.check({ workload, stage: 'live', percent });
+    const points = { shadow: { stage, percent: before }, live: { stage: 'live', percent } } as const;
+    return {
+      workload,
+      changes: [
+        { workload, from: points.shadow, to: points.live, heldMs: 0 },
+        { workload, from: points.live, to: points.shadow, heldMs: 0 },
+      ],
+    };
+  }
   const note = { by, drill: true };
   context.drilling(workload, true);
   try {

@@ -1,6 +1,7 @@
 /** A change of stage, as it is asked for, made, or refused. */
 import type { StagePoint } from '../plan/plan.js';
 import type { Stage } from '../route/stage.js';
+import { didYouMean } from '../text/near.js';
 import type { Consent } from './gate-facts.js';
 
 export interface StageRequest {
@@ -38,6 +39,8 @@ export type StageErrorCode =
   | 'deadline'
   /** Another change of stage is under way. */
   | 'busy'
+  /** The change has no way back, and was not confirmed with the migration's name. */
+  | 'point-of-no-return'
   /** Not all gates are open; `details` says which. */
   | 'gates-closed'
   /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
@@ -57,3 +60,9 @@ export class StageError extends Error {
     super(message);
   }
 }
+
+export const unknownWorkload = (name: string, names: readonly string[]): StageError =>
+  new StageError(
+    'unknown-workload',
+    `there is no workload "${name}"${didYouMean(name, names)}: the plan has ${names.join(', ')}`,
+  );

@@ -7,6 +7,7 @@ import type { JobRecord, JobRequest } from '../../storage/job-file.js';
 import type { JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
 import { NOT_COPIED } from '../../telemetry/snapshot.js';
+import { didYouMean } from '../../text/near.js';
 import { CONTESTED, Job, type JobContext } from './job.js';
 
 export type JobErrorCode =
@@ -73,11 +74,12 @@ export class Jobs {
     if (this.#job?.running === true && !this.#job.request.automatic)
       throw new JobError('busy', `a ${this.#job.request.kind} is running: wait for its end, or stop it (--stop)`);
     const { router } = this.context.sequencer;
+    const names = router.workloads.map(({ name }) => name);
     const unknown = request.workloads?.find((name) => router.named(name) === undefined);
     if (unknown !== undefined)
       throw new JobError(
         'unknown-workload',
-        `no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`,
+        `there is no workload "${unknown}"${didYouMean(unknown, names)}: the plan has ${names.join(', ')}`,
       );
     const wanted = router.workloads.filter(
       ({ name }) => request.workloads === null || request.workloads.includes(name),

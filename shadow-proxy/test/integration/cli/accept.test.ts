@@ -50,10 +50,15 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     );
     const unsaid = await accept();
     assert.equal(unsaid.code, 2);
-    assert.match(unsaid.stderr, new RegExp(`Nothing was changed: ${KEYS - 1} keys`));
+    assert.match(
+      unsaid.stderr,
+      new RegExp(
+        `deleted or overwritten: ${KEYS - 1} keys\\. No terminal to ask on: nothing was changed\\. Confirm with --yes ${KEYS - 1}`,
+      ),
+    );
     assert.equal(await mirror.dbsize(), KEYS);
 
-    const said = await accept('--yes', '--shard', 'a');
+    const said = await accept('--yes', String(KEYS), '--shard', 'a');
     assert.equal(said.code, 0, said.stderr);
     assert.match(said.stdout, /a: accepted the source/);
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
@@ -72,7 +77,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
           .set('session:0', 'newer')
           .catch(() => null)) === 'OK',
     );
-    const given = await accept('--from-mirror', '--yes');
+    const given = await accept('--from-mirror', '--yes', String(KEYS));
     assert.equal(given.code, 0, given.stderr);
     assert.match(
       given.stdout,

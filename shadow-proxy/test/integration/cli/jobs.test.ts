@@ -45,7 +45,7 @@ describe('keys of the target that the proxy did not write', () => {
       );
       assert.match(
         await tell(2, 'promote', 'sessions', '--overwrite'),
-        /1 key also on the source: overwritten; 2 foreign keys: kept until a client writes them.*confirm with --yes 3/,
+        /1 key also on the source: overwritten; 2 foreign keys: kept until a client writes them.*Confirm with --yes 3/,
       );
       assert.match(await tell(1, 'promote', 'sessions', '--delete-foreign', '--yes', '3'), /add --overwrite/);
       assert.match(await tell(1, 'promote', 'sessions', '--overwrite', '--yes', '2'), /--yes 2 is too small/);
@@ -135,7 +135,7 @@ describe('backfill and verify', () => {
       assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 foreign key kept\)/);
       assert.match(
         asked.stderr,
-        /Keys that only the mirror has will be deleted: 1 key\. No terminal to ask on: confirm with --yes 1/,
+        /Keys that only the mirror has will be deleted: 1 key\. No terminal to ask on: nothing was deleted or overwritten\. Confirm with --yes 1/,
       );
       const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', '--yes', '1', ...options]);
       assert.equal(repaired.code, 0, repaired.stderr);
@@ -160,7 +160,7 @@ describe('backfill and verify', () => {
       );
       assert.match(
         await tell('backfill', '--workload', 'session'),
-        /^2 no workload "session": the plan has sessions, default/,
+        /^2 there is no workload "session" \(did you mean sessions\?\): the plan has sessions, default/,
       );
       assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
       assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*above 0, up to 100/);

@@ -184,18 +184,17 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
       assert.equal(Number(count), added, 'no increment is lost, and none made twice');
     }
 
-    // The point of no return is asked for twice.
+    // The point of no return is confirmed with the name of the migration.
     const warned = await tool('promote', 'sessions', '--force', '--reason', 'the test ends');
     assert.equal(warned.code, 2);
     assert.match(warned.stderr, /Point of no return/);
     assert.equal(
-      (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'session'))
+      (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions'))
         .code,
       2,
     );
     assert.equal(
-      (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions'))
-        .code,
+      (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'test')).code,
       0,
     );
     assert.equal(await stage(), 'complete 100');
@@ -214,7 +213,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
         '--force',
         '--reason',
         'the test ends',
-        ...(to === 'complete' ? ['--point-of-no-return', 'default'] : []),
+        ...(to === 'complete' ? ['--point-of-no-return', 'test'] : []),
       );
       assert.equal(code, 0, stderr);
       // It has no key: nothing was copied.

@@ -49,7 +49,7 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
 
     const first = await walk('--next');
     assert.deepEqual([first.code, first.stderr], [0, '']);
-    assert.match(first.stdout, /look:sessions\n {2}\$ echo[^\n]*\nsessions by plan.yaml\n✓ look:sessions; next: make/);
+    assert.match(first.stdout, /look:sessions\n {2}echo[^\n]*\nsessions by plan.yaml\n✓ look:sessions; next: make/);
     assert.match(
       readFileSync(join(running.directory, 'runbooks.jsonl'), 'utf8'),
       /"stop":"look:sessions"/,
@@ -60,7 +60,7 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     assert.deepEqual([refused.code, made()], [2, false]);
     assert.match(
       refused.stderr,
-      /make makes a change: a file is there\. No terminal to ask on: it was not run\. Confirm with --yes/,
+      /make makes a change: a file is there\. No terminal to ask on: make was not run\. Confirm with --yes/,
     );
     const done = await walk('--next', '--yes', '--json');
     assert.deepEqual([done.code, made()], [0, true], done.stderr);
@@ -112,19 +112,19 @@ test('wrong use is named', async (t) => {
   writeFileSync(broken, PAGE.replace('undo: ', 'undoes: '));
   const cases: readonly (readonly [args: readonly string[], said: RegExp])[] = [
     [['week-1', '--plan', join(directory, 'none.yaml')], /none\.yaml: cannot be read/],
-    [['week-9', '--plan', plan], /week-9 is not a runbook\. Allowed: .*week-1-shadow/],
+    [['week-9', '--plan', plan], /week-9 is not a runbook\. The command `runbook` alone lists them/],
     [['week', '--plan', plan], /is ambiguous/],
     [
       ['week-1', '--plan', plan, '--workload', 'session'],
-      /--workload session: the plan has no such workload\. Its workloads: sessions/,
+      /--workload session: the plan has no such workload \(did you mean sessions\?\)\. Its workloads: sessions/,
     ],
     [
       ['week-1', '--plan', plan, '--step', 'dual'],
-      /dual is not a step of week-1-shadow\.md\. Allowed: .*dualwrite:sessions/,
+      /dual is not a step of week-1-shadow\.md \(did you mean dualwrite\?\)\. Allowed: .*dualwrite:sessions/,
     ],
     [
       ['week-1', '--plan', plan, '--until', 'dual'],
-      /--until dual is not a step of week-1-shadow\.md\. Allowed: dualwrite-gates, dualwrite, backfill, .*such as dualwrite-gates:sessions/,
+      /--until dual is not a step of week-1-shadow\.md \(did you mean dualwrite\?\)\. Allowed: dualwrite-gates, dualwrite, backfill, .*such as dualwrite-gates:sessions/,
     ],
     [['week-1', '--plan', plan, '--until', 'verify', '--all'], /--until and --all: give one of them/],
     [['week-1', '--plan', plan, '--next', '--check'], /--next and --check: give one of them/],
@@ -197,8 +197,14 @@ test('--until and --all run several steps, ask once for each change, and end whe
 
   const refused = await walk('--all');
   assert.deepEqual([refused.code, has('made-s')], [2, false]);
-  assert.match(refused.stdout, /make, a change: a file for each workload\n {2}for s, u\n {2}\$ touch .*\n {2}undo: rm/);
-  assert.match(refused.stderr, /make makes a change: a file for each workload\. No terminal to ask on: it was not run/);
+  assert.match(
+    refused.stdout,
+    /make, a change: a file for each workload\nFor s, u:\n {2}touch .*made-s"\n {2}touch .*made-u"\nUndo: --undo make:NAME/,
+  );
+  assert.match(
+    refused.stderr,
+    /make makes a change: a file for each workload\. No terminal to ask on: make was not run/,
+  );
 
   // On a terminal: one question for both workloads, none for the step that only reads, one for the last change.
   const quoted = [
@@ -219,10 +225,11 @@ test('--until and --all run several steps, ask once for each change, and end whe
     }).stdout;
   if (!(await needs(t, 'script'))) return;
   const no = asked('--all', 'no\n');
-  assert.match(no, /Run it for 2 workloads\? Type yes: .*[^]*Not confirmed: make was not run/);
+  assert.match(no, /Run it for 2 workloads\? \[y\/N\] .*[^]*Not confirmed: make was not run/);
   assert.deepEqual([has('made-s'), has('made-u')], [false, false]);
-  const yes = asked('--until check', 'yes\n');
-  assert.equal([...yes.matchAll(/Type yes/g)].length, 1, yes);
+  const yes = asked('--until check', 'perhaps\ny\n');
+  assert.equal([...yes.matchAll(/Run it/g)].length, 2, yes);
+  assert.match(yes, /perhaps[^]*Answer y or n\./);
   assert.deepEqual([has('made-s'), has('made-u'), has('finished')], [true, true, false], yes);
   assert.match(yes, /✓ make:s; next: make:u[^]*✓ make:u; next: check[^]*✓ check; next: finish/);
 

@@ -75,7 +75,7 @@ async function migrate(
     ),
     [],
   );
-  await holds('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions');
+  await holds('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'test');
   assert.equal(await stage(), 'complete');
   const [{ mismatches }] = await status(running.admin);
   assert.deepEqual(mismatches, {});

@@ -182,7 +182,14 @@ async function serve(t: TestContext, { snapshot, series = EMPTY, history = [] }:
     evidence: () => Promise.resolve(EVIDENCE),
     series: (since) => (since < (series.at.at(-1) ?? 0) ? series : EMPTY),
     history: () => Promise.resolve(history),
-    ...{ changeStage: nobody, promote: nobody, rollback: nobody, note: nobody, acceptAuthority: nobody },
+    ...{
+      checkStage: nobody,
+      changeStage: nobody,
+      promote: nobody,
+      rollback: nobody,
+      note: nobody,
+      acceptAuthority: nobody,
+    },
     ...{ startJob: nobody, stopJob: nobody },
   };
   const admin = await Admin.start({

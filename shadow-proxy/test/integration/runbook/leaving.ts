@@ -10,7 +10,7 @@ import { startKeydb, type LocalServer } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
 import { compareKeyspaces, type Difference } from '../random/comparer.js';
 import { until } from '../../support/shard.js';
-import { toolOf, walked } from './walking.js';
+import { MIGRATION, toolOf, walked } from './walking.js';
 
 export const OTHER = { name: 'other', keys: ['other:*'], class: 'general' };
 
@@ -21,6 +21,7 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   await fill(keydb.port);
   const plan = await planFor({ source: keydb, target: other }, (planned) => {
     Object.assign(planned, {
+      name: MIGRATION,
       workloads: [...WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })), OTHER],
       gates: { minCompared: 100, minMinutes: 0.1, maxP99Ratio: 100, maxAllowedShare: 1 },
     });

@@ -9,6 +9,8 @@ const GATE_MS = 600_000;
 const STEP_MS = 120_000;
 /** A gate that is closed is asked again soon: the command that asks takes as long. */
 const AGAIN_MS = 1_000;
+/** The name of every migration that is walked: that of `local up`. */
+export const MIGRATION = 'practice';
 
 export interface Told {
   readonly stop: string;
@@ -31,7 +33,8 @@ export const toolOf =
 /** Each stop when it held. @throws {AssertionError} where one does not hold, or a gate stays closed */
 export async function* walked(tool: Tool, name: string, ...options: readonly string[]): AsyncGenerator<Told> {
   for (let deadline = Date.now() + GATE_MS; ;) {
-    const { code, stdout, stderr } = await tool('runbook', name, '--next', '--yes', '--json', ...options);
+    const confirmed = ['--yes', '--point-of-no-return', MIGRATION];
+    const { code, stdout, stderr } = await tool('runbook', name, '--next', ...confirmed, '--json', ...options);
     assert.notEqual(stdout, '', stderr);
     const told = JSON.parse(stdout) as Told | { readonly next: null };
     if ('next' in told) return;

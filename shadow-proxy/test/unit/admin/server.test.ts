@@ -43,6 +43,7 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     stopJob: () => {
       throw new JobError('none', 'nothing is under way');
     },
+    checkStage: () => Promise.resolve(),
     async changeStage(wanted) {
       asked.push(wanted);
       await Promise.resolve();

@@ -32,12 +32,14 @@ test('looks in quick succession give no rate of a moment', () => {
 });
 
 test('a time is no more exact than an estimate', () => {
-  const minutes = [0.2, 1, 1.1, 11.98, 59.5, 90, 47 * 60, 72 * 60];
+  const minutes = [0.001, 0.1, 0.2, 1, 1.1, 11.98, 59.5, 90, 47 * 60, 72 * 60];
   assert.deepEqual(
     minutes.map((each) => about(each * 60_000)),
     [
-      'about 1 min or less',
-      'about 1 min or less',
+      'about 1 s',
+      'about 6 s',
+      'about 15 s',
+      'about 1 min',
       'about 2 min',
       'about 12 min',
       'about 1 h 0 min',

@@ -1,0 +1,102 @@
+/** Waiting for gates that open by themselves within a short time, with a line that says for what and how long. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Option, type Command } from 'commander';
+import { onStop } from '../io/signals.js';
+import type { Gate } from '../stages/gates.js';
+import { about } from '../stages/pace.js';
+import { duration as seconds } from '../text/figures.js';
+import { CliError, duration, exitCode } from './exit.js';
+
+export interface WaitOptions {
+  /** Milliseconds; false with `--no-wait`; undefined: as the terminal has it. */
+  readonly wait?: number | false;
+  readonly json?: boolean;
+}
+
+/** How long a terminal waits. */
+export const WAIT_MS = 120_000;
+/** `shadow-compare runbook` hands its own to the commands of its steps, which have no terminal. */
+export const WAIT_VARIABLE = 'SHADOW_COMPARE_WAIT';
+/** A gate that names no time is awaited for this long. */
+const SOON_MS = 30_000;
+const POLL_MS = 1_000;
+const LINE_MS = 5_000;
+
+export const addWaitOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--wait <duration>',
+        'wait this long for gates that open by waiting (default: 2m on a terminal, else not at all)',
+      )
+        .argParser(duration)
+        .env(WAIT_VARIABLE),
+    )
+    .option('--no-wait', 'judge the gates once');
+
+export function waitOf({ wait, json = false }: WaitOptions): number {
+  if (wait === false) return 0;
+  return wait ?? (process.stdin.isTTY && process.stderr.isTTY && !json ? WAIT_MS : 0);
+}
+
+/** Whether all of these open within the time; one that an operator has to open is not awaited. */
+export const opensWithin = (closed: readonly Gate[], ms: number): boolean =>
+  closed.length > 0 && closed.every(({ opensInMs }) => opensInMs !== undefined && (opensInMs ?? 0) <= ms);
+
+/**
+ * Looks again each second while the closed gates open by waiting, and returns what it saw last.
+ * @throws {CliError} where the operator stops it
+ */
+export async function awaitGates<T>(
+  look: () => Promise<T>,
+  closedOf: (seen: T) => readonly Gate[],
+  options: WaitOptions,
+): Promise<T> {
+  const began = performance.now();
+  const waitMs = waitOf(options);
+  const line = new WaitingLine();
+  const stopped = new AbortController();
+  let forget = (): void => undefined;
+  try {
+    for (;;) {
+      const seen = await look();
+      const closed = closedOf(seen);
+      const leftMs = waitMs - (performance.now() - began);
+      const soon = closed.some(({ opensInMs }) => opensInMs === null) ? SOON_MS - waitMs + leftMs : leftMs;
+      if (Math.min(leftMs, soon) <= 0 || !opensWithin(closed, leftMs)) return seen;
+      if (!line.began) {
+        const stop = (): void => stopped.abort();
+        forget = onStop(stop, stop);
+      }
+      line.show(closed, leftMs);
+      await sleep(POLL_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+      if (stopped.signal.aborted)
+        throw new CliError('interrupted', 'Stopped waiting: nothing was changed', exitCode.interrupted);
+    }
+  } finally {
+    line.end();
+    forget();
+  }
+}
+
+/** In place on a terminal, else a line every few seconds. */
+class WaitingLine {
+  began = false;
+  #shownAt = -Infinity;
+
+  show(closed: readonly Gate[], leftMs: number): void {
+    this.began = true;
+    const terminal = process.stderr.isTTY;
+    if (!terminal && performance.now() - this.#shownAt < LINE_MS) return;
+    this.#shownAt = performance.now();
+    const gates = closed.map(({ name, opensInMs }) =>
+      typeof opensInMs !== 'number' ? name : `${name} (${about(opensInMs)})`,
+    );
+    const text = `Waiting for ${gates.join(', ')}; at most ${seconds(leftMs / 1_000)}, Ctrl-C stops`;
+    process.stderr.write(terminal ? `\r\u001B[2K${text.slice(0, process.stderr.columns - 1)}` : `${text}\n`);
+  }
+
+  end(): void {
+    if (this.began && process.stderr.isTTY) process.stderr.write('\r\u001B[2K');
+  }
+}

@@ -1,0 +1,129 @@
+/** A dry run is the way of the real command up to the change: both end alike, from every stage and in every state. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asAdminError } from '../../../src/admin/errors.js';
+import { changeAll, promoteAll, rollbackAll } from '../../../src/admin/stages.js';
+import { closedGates } from '../../../src/stages/gates.js';
+import type { Workload } from '../../../src/route/router.js';
+import { STAGES, type Stage } from '../../../src/route/stage.js';
+import type { Shard } from '../../../src/shard/contract.js';
+import { withRig } from '../../support/rig.js';
+import { partsOf } from '../../support/shard.js';
+
+/** Many: one that is complete stays so. */
+const WORKLOADS = Array.from({ length: 10 }, (_, i) => ({ name: `w${i}`, keys: [`w${i}:*`] }));
+const NAMES = [...WORKLOADS.map(({ name }) => name), 'unknown'];
+const MIGRATION = 'test';
+
+/** Repeatable: a failure names its step. */
+const SEED = 2;
+const STEPS = 300;
+
+function randomOf(seed: number): <T>(choices: readonly T[]) => T {
+  let state = seed;
+  return (choices) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return choices[(state >>> 8) % choices.length];
+  };
+}
+
+interface Ended {
+  readonly code: string;
+  readonly status: number;
+  readonly why: string;
+}
+
+async function endOf(work: () => Promise<unknown>): Promise<Ended> {
+  try {
+    await work();
+    return { code: 'done', status: 200, why: '' };
+  } catch (error) {
+    const { code, status, message } = asAdminError(error);
+    // How many suspects a repair has left is a matter of the moment.
+    return { code, status, why: message.replaceAll(/\d+/g, '#') };
+  }
+}
+
+/** Step by step, to a stage that may be an earlier one. */
+async function walk(shard: Shard, workload: Workload, stage: Stage, percent: number): Promise<void> {
+  if (workload.stage === 'complete') return;
+  workload.counters.spanning = 0;
+  for (let at = STAGES.indexOf(workload.stage); at !== STAGES.indexOf(stage);) {
+    at += Math.sign(STAGES.indexOf(stage) - at);
+    await shard.changeStage({ workload: workload.name, stage: STAGES[at], force: true });
+  }
+  if (stage === 'live') await shard.changeStage({ workload: workload.name, stage, percent, force: true });
+}
+
+/** The state of both runs: a verification that starts by itself would clear it between them. */
+const hold = (workload: Workload, suspect: string | null): unknown =>
+  Object.defineProperty(workload, 'suspect', { configurable: true, get: () => suspect, set: () => undefined });
+const release = (workload: Workload): unknown =>
+  Object.defineProperty(workload, 'suspect', { configurable: true, writable: true, value: null });
+
+test('dry run and real run agree on verdict and reason in random states', async () => {
+  await withRig({ workloads: WORKLOADS, alike: true, plan: { gates: { drill: false, steps: false } } }, async (rig) => {
+    const { shard } = rig.shard;
+    const shards = [shard];
+    const counts: Record<string, number> = {};
+    const one = randomOf(SEED);
+    for (let step = 0; step < STEPS; step++) {
+      const parts = partsOf(shard);
+      const workload = one(NAMES);
+      const force = one([true, false, true]);
+      const to = one([undefined, undefined, ...STAGES]);
+      const percent = one([undefined, undefined, 1, 50, 100]);
+      const known = parts.sequencer.router.named(workload);
+      if (known !== undefined) {
+        known.suspect = null;
+        await walk(shard, known, one(STAGES.slice(0, -1)), one([100, 100, 10]));
+        known.counters.spanning = one([0, 0, 3]);
+      }
+      const suspect = one([null, null, 'the test says so']);
+      const dry = { dryRun: true };
+      const noted = { reason: 'the test', by: undefined };
+      const promotion = { workload, to, percent, force, forceUsers: force, ...noted, pointOfNoReturn: MIGRATION };
+      const stage: Stage = to ?? 'shadow';
+      const commands: Record<string, (more: object) => Promise<unknown>> = {
+        async promote(more) {
+          const done = await promoteAll(MIGRATION, shards, { ...promotion, ...more });
+          // The command line ends with these where the real request is refused for them.
+          const closed = done.flatMap(({ gates }) => closedGates(gates, promotion));
+          if (closed.length > 0)
+            throw Object.assign(new Error(closed.map(({ name }) => name).join()), { code: 'gates-closed' });
+        },
+        stage: (more) =>
+          changeAll(MIGRATION, shards, { workload, stage, percent, force, pointOfNoReturn: MIGRATION, ...more }),
+        rollback: (more) => rollbackAll(shards, { workload, to, force, ...noted, ...more }),
+        drill: (more) => rollbackAll(shards, { workload, drill: true, ...noted, ...more }),
+      };
+      const name = one(['promote', 'promote', 'stage', 'rollback', 'drill']);
+      const before = shard.snapshot().workloads.map((each) => `${each.name} ${each.stage} ${each.percent}`);
+      if (known !== undefined) hold(known, suspect);
+      const said = await endOf(() => commands[name](dry));
+      assert.deepEqual(
+        shard.snapshot().workloads.map((each) => `${each.name} ${each.stage} ${each.percent}`),
+        before,
+        'a dry run changes nothing',
+      );
+      const happened = await endOf(() => commands[name]({}));
+      if (known !== undefined) release(known);
+      const context = `step ${step}: ${name} ${JSON.stringify(promotion)} from ${before.join(', ')}`;
+      const closed = said.code === 'internal' && happened.code === 'gates-closed';
+      if (closed)
+        for (const gate of said.why.split(',')) assert.match(happened.why, new RegExp(`\\b${gate}\\b`), context);
+      else assert.deepEqual(said, happened, context);
+      counts[happened.code] = (counts[happened.code] ?? 0) + 1;
+    }
+    for (const code of [
+      'done',
+      'not-adjacent',
+      'no-return',
+      'refused',
+      'not-clean',
+      'gates-closed',
+      'unknown-workload',
+    ])
+      assert.ok((counts[code] ?? 0) > 0, `${code} came: ${JSON.stringify(counts)}`);
+  });
+});
