@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { commandsIn, pages, ROOT, textOf, type Documented } from './documented.js';
 
 /** Programs that take no options, and do not read their command line with commander. */
-const BARE = ['counters:cost', 'dashboards', 'dashboards:metrics', 'terraform:schema'];
+const BARE = ['counters:cost', 'dashboards', 'dashboards:metrics', 'datadog:schema', 'terraform:schema'];
 /** pytest's, which takes its own. */
 const PYTEST = ['test:ansible'];
 /** What a sentence may leave out. */
