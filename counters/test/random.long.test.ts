@@ -5,11 +5,13 @@
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { history, Trial } from './random.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const MINUTES = Number(process.env.RANDOM_MINUTES ?? 5);
 const SEED = process.env.RANDOM_SEED === undefined ? {} : { seed: Number(process.env.RANDOM_SEED) };
 
 test(`random histories for ${MINUTES} minutes`, async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   let runs = 0;
   const property = fc.asyncProperty(history(40), async (steps) => {
     await Trial.run(steps);

@@ -2,10 +2,12 @@
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { history, Trial } from './random.js';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const SEED = 6;
 
-test('a random history of counting, cuts, heals and restarts loses and invents nothing', async () => {
+test('a random history of counting, cuts, heals and restarts loses and invents nothing', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const [steps] = fc.sample(history(25), { seed: SEED, numRuns: 1 });
   await Trial.run(steps);
 });

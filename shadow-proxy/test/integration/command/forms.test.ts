@@ -13,6 +13,7 @@ import { needs } from '../../support/needs.js';
 const table = new CommandTable();
 
 test('the generated forms are what the real servers answer today', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   if (!(await needs(t, 'redis=7.0'))) return;
   await withServers(
     async ({ source, target }) => {

@@ -10,7 +10,7 @@ import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { EVERY_COMMAND, withServers } from '../../support/servers.js';
 import { find, keys, told } from '../../support/command-frames.js';
-import { missing } from '../../support/needs.js';
+import { missing, needs } from '../../support/needs.js';
 
 const BOTH = READS | WRITES;
 /** A call that blocks, which none should, is an error that no server gives. */
@@ -386,7 +386,8 @@ test('a single key is where singleKey says, and nowhere else', () => {
   );
 });
 
-test('both servers find the same keys in what both know', async () => {
+test('both servers find the same keys in what both know', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   await withServers(
     async ({ target }) => {
       const keydb = new Redis(target.url, PATIENT);

@@ -7,6 +7,7 @@ import { CommandTable } from '../../../src/command/table.js';
 import { LOCAL } from '../../../src/session/handlers/answered-here.js';
 import { commandsOfSource, withServers } from '../../support/servers.js';
 import { find, parse } from '../../support/command-frames.js';
+import { needs } from '../../support/needs.js';
 
 const table = new CommandTable();
 
@@ -32,7 +33,8 @@ type Entry = readonly [
   (readonly Entry[])?,
 ];
 
-test('every command and subcommand of both running servers is in the table', async () => {
+test('every command and subcommand of both running servers is in the table', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   await withServers(async ({ source, target }) => {
     const ofTarget = new Set(table.all.filter(({ inTarget }) => inTarget).map(({ name }) => name));
     for (const [server, known] of [

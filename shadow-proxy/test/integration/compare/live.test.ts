@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareExec, compareReplies, RULES } from '../../../src/compare/compare.js';
-import { redisSince, withServers } from '../../support/servers.js';
+import { redisSince, targetHas, targetIsKeydb, withServers } from '../../support/servers.js';
 import { READS_AND_WRITES, REFUSALS, SETUP } from './battery.js';
 import { inShort, mirrored } from './frames.js';
 import { RawConnection, view, wordsOf } from './raw.js';
@@ -45,8 +45,11 @@ test('hundreds of commands get the verdict that is written beside them, in both 
     },
     { source: { config: { 'enable-debug-command': 'yes' } } },
   );
-  // KeyDB estimates nothing.
-  for (const { name } of RULES.filter((rule) => rule.name !== 'estimates'))
+  // KeyDB estimates nothing. Of what stands in for it, only Redis 6.2 differs so from Redis 7.0, and not in its nulls.
+  const keydb = await targetIsKeydb();
+  if (!keydb && ((await targetHas('redis', '7.0')) || !(await redisSince(7, 0)))) return;
+  const never = ['estimates', ...(keydb ? [] : ['null-form'])];
+  for (const { name } of RULES.filter((rule) => !never.includes(rule.name)))
     assert.ok(seen.has(name), `no pair for ${name}`);
 });
 

@@ -15,9 +15,10 @@ import { startOn, withRig, type Rig } from '../../support/rig.js';
 import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { clientsOf } from '../../support/clients.js';
-import { lacking } from '../../support/needs.js';
+import { lacking, needs } from '../../support/needs.js';
 
-test('KeyDB keeps the expiry of a field that is set anew, and does not tell of it in DUMP', async () => {
+test('KeyDB keeps the expiry of a field that is set anew, and does not tell of it in DUMP', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   await withServers(async ({ target }) => {
     const { client, closeAll } = clientsOf(() => target.port);
     const keydb = client();

@@ -6,11 +6,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ActivePair, HEALS, SIDES, type Side } from '../../../src/local/active-pair.js';
+import { needs } from '../../support/needs.js';
 
 const onBoth = async <T>(pair: ActivePair, work: (client: Redis, side: Side) => Promise<T>): Promise<T[]> =>
   Promise.all(SIDES.map((side) => work(pair.clients[side], side)));
 
 test('what two nodes write while their link is cut, after a partial resync', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const pair = await ActivePair.start();
   t.after(() => pair.stop());
   await pair.cut();
@@ -54,6 +56,7 @@ test('what two nodes write while their link is cut, after a partial resync', asy
 });
 
 test('fractions that two nodes add at once differ, with the link up', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const pair = await ActivePair.start();
   t.after(() => pair.stop());
   pair.delay(40);
@@ -70,6 +73,7 @@ test('fractions that two nodes add at once differ, with the link up', async (t) 
 });
 
 test('a full resync keeps one node’s increments', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const pair = await ActivePair.start();
   t.after(() => pair.stop());
   await pair.cut();
@@ -95,7 +99,8 @@ async function olderNumberWins(policy: string): Promise<boolean> {
   }
 }
 
-test('a single writer’s small number falls back in a full resync, unless keys have times of their own', async () => {
+test('a single writer’s small number falls back in a full resync, unless keys have times of their own', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   assert.equal(await olderNumberWins('noeviction'), true);
   assert.equal(await olderNumberWins('volatile-ttl'), true);
   assert.equal(await olderNumberWins('volatile-lru'), false);
@@ -103,6 +108,7 @@ test('a single writer’s small number falls back in a full resync, unless keys 
 });
 
 test('an active replica that restarts from its AOF lacks what its peer had sent', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const pair = await ActivePair.start({ appendonly: true });
   t.after(() => pair.stop());
   await pair.clients.a.set('from-a', 1);

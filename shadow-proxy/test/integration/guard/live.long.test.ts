@@ -12,6 +12,7 @@ import { startRedis } from '../../../src/local/servers.js';
 import { Program, runProgram } from '../cli/process.js';
 import { planFor, start } from '../cli/running.js';
 import { scratch, type PlanObject } from '../../support/plans.js';
+import { needs } from '../../support/needs.js';
 
 /** A plan whose two shards have the pair as their targets; their sources are never asked. */
 const planOf = ({ nodes }: ActivePair, change: PlanObject): PlanObject => ({
@@ -49,6 +50,7 @@ async function guard(
 }
 
 test('guard on two active replicas', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const pair = await ActivePair.start();
   t.after(() => pair.stop());
   const pinned = planOf(pair, { workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter', writer: 'a' }] });
@@ -120,6 +122,7 @@ test('guard on two active replicas', async (t) => {
 });
 
 test('guard --watch alerts on a full resync, once, and on a verdict that changes', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const pair = await ActivePair.start({
     backlogBytes: 16_384,
     config: { maxmemory: '100mb', 'maxmemory-policy': 'volatile-lru' },
@@ -149,6 +152,7 @@ test('guard --watch alerts on a full resync, once, and on a verdict that changes
 });
 
 test('guard asks the running proxy for counters that the plan does not know, and promote asks guard', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const [pair, source] = [await ActivePair.start(), await startRedis()];
   t.after(() => Promise.all([pair.stop(), source.stop()]));
   const plan = await planFor({ source, target: pair.nodes.a }, (file) => {

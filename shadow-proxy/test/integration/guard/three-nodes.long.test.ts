@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { ActiveNodes } from '../../../src/local/active-nodes.js';
 import { until } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 
 const BACKLOG_BYTES = 4 << 20;
 const FIRST = 100_000;
@@ -40,6 +41,7 @@ const countOnAll = async (mesh: Mesh, key: string): Promise<void> => {
 };
 
 test('increments on three nodes are exact while no resync is full', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const mesh = await startMesh(t);
   await countOnAll(mesh, 'n');
   await mesh.settle();
@@ -53,6 +55,7 @@ test('increments on three nodes are exact while no resync is full', async (t) =>
 });
 
 test('a full resync of one link: a single writer’s INCR differs permanently, a value written again does not', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const mesh = await startMesh(t);
   await mesh.clients.a.pipeline(Array.from({ length: 20_000 }, (_, i) => ['set', `other:${i}`, 'x'.repeat(50)])).exec();
   await mesh.settle();

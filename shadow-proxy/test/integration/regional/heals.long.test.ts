@@ -10,13 +10,15 @@ import { ActivePair, HEALS, SIDES, type Heal, type Side } from '../../../src/loc
 import { startRedis } from '../../../src/local/servers.js';
 import { clientsOf } from '../../support/clients.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 
 const MIRRORED: Readonly<Record<string, Heal>> = { ...HEALS, 'asymmetric the other way': { a: 'full', b: 'partial' } };
 const BEFORE = 100;
 const IN_CUT = 400;
 
 for (const [name, heal] of Object.entries(MIRRORED)) {
-  test(`${name}: what both proxies counted adds up, also where one began anew, and windows end`, async () => {
+  test(`${name}: what both proxies counted adds up, also where one began anew, and windows end`, async (t) => {
+    if (!(await needs(t, 'keydb'))) return;
     const pair = await ActivePair.start({ backlogBytes: 4 << 20 });
     const source = await startRedis();
     const directories: Record<Side, string> = {

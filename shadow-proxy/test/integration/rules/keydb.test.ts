@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
+import { needs } from '../../support/needs.js';
 
 const KEYS = 2000;
 const fill = Array.from({ length: KEYS }, (_, i): Argument[] => ['SET', `k:${i}`, i]);
 
-test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold them up', async () => {
+test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold them up', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   await withRig({ default: { stage: 'live' } }, async (rig) => {
     const [wire, other] = await Promise.all([rig.wire(), rig.wire()]);
     await wire.pipeline(fill);
@@ -35,7 +37,8 @@ test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold 
   });
 });
 
-test('a refusal of KEYS by KeyDB is what the client sees', async () => {
+test('a refusal of KEYS by KeyDB is what the client sees', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const config = { user: 'app on >pw ~* &* +@all -keys' };
   await withRig({ default: { stage: 'live' }, servers: { source: { config }, target: { config } } }, async (rig) => {
     const wire = await rig.wire();
