@@ -10,6 +10,7 @@ import {
   accessSync,
   constants,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,6 +22,7 @@ import {
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { phase } from './phase.mjs';
 
@@ -39,24 +41,81 @@ const STAMP = join(DIST, '.build.json');
 /** What was tried and failed, as the operator reads it. */
 export class Unprepared extends Error {}
 
+/** Its process ID is in there: the process that makes the clone ready. Others wait, and then find that all is done. */
+const LOCK = join(DIST, '.preparing');
+const LOOK_MS = 200;
+
 /**
  * @param development the packages of development, too
  * @param checked the types, too
  * @param module try once more to build a native module that is missing
  */
 export async function build({ development = false, checked = false, module = false }) {
-  if (!isInstalled(ROOT, development)) await install(ROOT, development);
-  if (!isBuilt('builtAt') || (module && isModuleMissing())) {
-    if (!isInstalled(TOOLS, true)) await install(TOOLS, true);
-    const startedAt = new Date();
+  const steps = [
+    [() => isInstalled(ROOT, development), () => install(ROOT, development)],
+    [() => isBuilt('builtAt') && !(module && isModuleMissing()), () => compileAll()],
+    [() => !checked || isBuilt('checkedAt'), () => stamped('checkedAt', () => phase('Checking types', check))],
+  ];
+  if (steps.every(([isDone]) => isDone())) return;
+  const release = await takeLock();
+  try {
+    for (const [isDone, step] of steps) if (!isDone()) await step();
+  } finally {
+    release();
+  }
+}
+
+async function compileAll() {
+  if (!isInstalled(TOOLS, true)) await install(TOOLS, true);
+  await stamped('builtAt', async () => {
     await phase('Compiling', compile);
     if (process.platform === 'linux') await buildNative();
-    writeFileSync(STAMP, JSON.stringify({ ...readJson(STAMP), builtAt: startedAt }));
+  });
+}
+
+/** Notes when the step began, once it has ended without errors. */
+async function stamped(name, step) {
+  const startedAt = new Date();
+  await step();
+  writeFileSync(STAMP, JSON.stringify({ ...readJson(STAMP), [name]: startedAt }));
+}
+
+/** Resolves with what releases the lock. */
+async function takeLock() {
+  mkdirSync(DIST, { recursive: true });
+  // A link appears with its content: nobody finds a lock without a holder.
+  const mine = `${LOCK}.${process.pid}`;
+  writeFileSync(mine, String(process.pid));
+  try {
+    for (let waits = false; !tryLink(mine); await sleep(LOOK_MS)) {
+      const holder = readJson(LOCK);
+      if (holder === undefined) continue;
+      if (!isRunning(holder)) rmSync(LOCK, { force: true });
+      else if (!waits) process.stderr.write(`Waiting for process ${holder}, which installs or compiles here …\n`);
+      waits = true;
+    }
+  } finally {
+    rmSync(mine, { force: true });
   }
-  if (checked && !isBuilt('checkedAt')) {
-    const startedAt = new Date();
-    await phase('Checking types', check);
-    writeFileSync(STAMP, JSON.stringify({ ...readJson(STAMP), checkedAt: startedAt }));
+  return () => rmSync(LOCK, { force: true });
+}
+
+function tryLink(file) {
+  try {
+    linkSync(file, LOCK);
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+    return false;
+  }
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: it runs as another user.
+    return error.code === 'EPERM';
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,6 +59,24 @@ describe('a clone is made ready', () => {
     'Building the native module …',
     "No C compiler (no-such-compiler): Node's own sockets do the native module's work, more slowly (T).",
   ];
+
+  test('two processes at once: one compiles, the other waits and finds it done', async () => {
+    const both = await Promise.all([build({}, noCompiler), build({}, noCompiler)]);
+    const [compiled, waited] = both.sort((a, b) => b.length - a.length);
+    assert.deepEqual(compiled, COMPILED);
+    assert.ok(
+      waited.every((line) => /^Waiting for process \d+, which installs or compiles here …$/.test(line)),
+      waited.join('\n'),
+    );
+  });
+
+  test('the lock of a process that has ended is removed', async () => {
+    const child = execFile(process.execPath, ['-e', '']);
+    await once(child, 'exit');
+    put('dist/.preparing', String(child.pid));
+    assert.deepEqual(await build({}, noCompiler), COMPILED);
+    assert.ok(!hasCompiled('.preparing'));
+  });
 
   test('a second build of the same sources does nothing, and says nothing', async () => {
     assert.deepEqual(await build({}, noCompiler), COMPILED);
