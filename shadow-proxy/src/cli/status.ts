@@ -159,7 +159,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     [
       sum(shard.clientsClosed) > 0,
       'closed',
-      `clients closed, by the limit they exceeded: ${list(shard.clientsClosed)}`,
+      `clients closed, by the limit they exceeded, or by a failure of the proxy: ${list(shard.clientsClosed)}`,
     ],
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
     [elsewhere > 0, 'other shards', `${count(elsewhere, 'command')} on keys of other shards`],

@@ -5,7 +5,7 @@
  * reply is compared. Those with one are the commands whose result is random, assigned, depends on the moment or on the
  * machine, or that the older server does not know.
  */
-import type { Reply } from '../resp/decode.js';
+import { wordOf, type Reply } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 
 export interface EffectCommand {
@@ -80,8 +80,8 @@ export const effect = (of: EffectOf, told: string, more: Partial<CommandEffect> 
 /** Only the state of its keys shows what it did. */
 export const copied: EffectOf = () => 'copy';
 
-/** An argument in upper case; empty where there is none. */
-export const word = (arg: Buffer | undefined): string => arg?.toString('latin1').toUpperCase() ?? '';
+/** An argument in upper case, cut where no word or number is that long; empty where there is none. */
+export const word = (arg: Buffer | undefined): string => (arg === undefined ? '' : wordOf(arg).toUpperCase());
 
 export const command = (args: readonly Argument[], reply: EffectCommand['reply']): EffectCommand => ({
   frame: encodeCommand(args),

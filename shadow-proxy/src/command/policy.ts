@@ -2,6 +2,7 @@
  * What the proxy does with each command: by hand, because no server lists it. A command that is not here is `keyed`, if
  * it has keys; a table with any other does not load.
  */
+import { wordOf } from '../resp/decode.js';
 
 /**
  * - `keyed`: an ordinary read or write, routed by its keys.
@@ -253,7 +254,7 @@ function refusedDebug(subcommand: string): string | null {
 /** Where BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS; -1 where it is not. */
 export function blockOption(args: readonly Buffer[]): number {
   for (let i = 1; i < args.length; i++) {
-    const option = args[i].toString('latin1').toUpperCase();
+    const option = wordOf(args[i]).toUpperCase();
     if (option === 'BLOCK') return i;
     if (option === 'COUNT') i++;
     else if (option === 'GROUP') i += 2;

@@ -1,3 +1,5 @@
+import { wordOf } from '../resp/decode.js';
+
 /** Where a command's arguments hold a time to live, or a moment of expiry. */
 export interface TtlArgument {
   /** Which argument it is. */
@@ -13,7 +15,7 @@ export type TtlReader = (args: readonly Buffer[]) => TtlArgument | null;
 
 const ofArgument = (args: readonly Buffer[], at: number, unit: number): Pick<TtlArgument, 'at' | 'ms'> => ({
   at,
-  ms: Number(args[at]?.toString()) * unit,
+  ms: (args[at] === undefined ? NaN : Number(wordOf(args[at]))) * unit,
 });
 
 /** The argument behind the key, in units of so many ms. */
@@ -25,7 +27,7 @@ export const ttlAt2 =
 export const ttlOption =
   (from: number, seconds: string, milliseconds: string, inMs: string): TtlReader =>
   (args) => {
-    const names = args.map((arg) => arg.toString('latin1').toUpperCase());
+    const names = args.map((arg) => wordOf(arg).toUpperCase());
     const at = names.findIndex((name, i) => i >= from && (name === seconds || name === milliseconds));
     if (at === -1) return null;
     return { ...ofArgument(args, at + 1, names[at] === seconds ? 1000 : 1), inMs, option: milliseconds };

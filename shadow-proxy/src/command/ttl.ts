@@ -1,10 +1,10 @@
 /** Times to live and moments of expiry in a command's arguments: read, and written again. */
+import { wordOf } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 import { rowOf } from './rows.js';
 import type { TtlArgument } from './ttl-argument.js';
 
-const rowOfArguments = (args: readonly Buffer[]): ReturnType<typeof rowOf> =>
-  rowOf(args[0].toString('latin1').toLowerCase());
+const rowOfArguments = (args: readonly Buffer[]): ReturnType<typeof rowOf> => rowOf(wordOf(args[0]).toLowerCase());
 
 /** A command's time to live that counts from the moment it runs; null where it has none. */
 export const relativeTtl = (args: readonly Buffer[]): TtlArgument | null =>

@@ -38,6 +38,7 @@ type Check = readonly [
 
 export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
   const { mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs, clientsClosed } = shard;
+  const { failure: failed = 0, ...atLimits } = clientsClosed;
   const writtenTwice = shard.workloads.some(({ stage }) => stage !== 'off' && stage !== 'complete');
   const inUse = (side: Side): boolean => shard[side].up !== null;
   const checks: readonly Check[] = [
@@ -112,9 +113,15 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       { command: 'status' },
     ],
     [
-      sum(clientsClosed) > 0,
+      failed > 0,
       'look',
-      `The proxy has closed ${count(sum(clientsClosed), 'client')} at a limit: ${list(clientsClosed)}.`,
+      `The proxy has failed at commands, and closed ${count(failed, 'client')} for it.`,
+      { runbook: 'ClientCommandFailed' },
+    ],
+    [
+      sum(atLimits) > 0,
+      'look',
+      `The proxy has closed ${count(sum(atLimits), 'client')} at a limit: ${list(atLimits)}.`,
       { runbook: 'ClientsClosed' },
     ],
     ...SIDES.map((side): Check => [

@@ -1,5 +1,6 @@
 /** What each command on a plain counter does to its parts, and what the client is answered; pure. */
 import { add, CounterError, expireAt, look, remove, type Standing, type Step } from '../../../counters/src/index.js';
+import { wordOf } from '../resp/decode.js';
 import { array, bulk, error, integer } from '../resp/encode.js';
 
 /** What a step answers: where it cannot be done, why. */
@@ -32,7 +33,7 @@ const [INT64_MIN, INT64_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** As Redis's string2ll takes it: no sign but minus, no zeros before. */
 function int64(arg: Buffer): bigint | null {
-  const text = arg.toString('latin1');
+  const text = wordOf(arg);
   if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return null;
   const value = BigInt(text);
   return value >= INT64_MIN && value <= INT64_MAX ? value : null;
@@ -91,7 +92,7 @@ const expire =
   ([, key, amount, option]) => {
     if (option !== undefined)
       return new Refusal(
-        `ERR shadow-proxy: ${name.toUpperCase()} with ${option.toString('latin1').slice(0, 8).toUpperCase()} is refused where counterLayout is per-region: leave the option out`,
+        `ERR shadow-proxy: ${name.toUpperCase()} with ${wordOf(option).slice(0, 8).toUpperCase()} is refused where counterLayout is per-region: leave the option out`,
       );
     const given = int64(amount);
     if (given === null) return NOT_INTEGER;

@@ -84,6 +84,12 @@ export function decodeReply(buffer: Buffer, start = 0): { reply: Reply; end: num
 export const isNull = (reply: Reply): boolean => reply.data === null && reply.items === null;
 export const isError = (reply: Reply): boolean => reply.type === '-' || reply.type === '!';
 
+/** No option, subcommand or number of a command has more bytes. */
+const MAX_WORD = 128;
+
+/** What a client sent where a word or a number is expected, as latin1: a longer argument is cut, and so is neither. */
+export const wordOf = (arg: Buffer): string => arg.toString('latin1', 0, Math.min(arg.length, MAX_WORD));
+
 /** The reply's bytes as text (latin1, so that nothing is lost), `''` for nulls and aggregates. */
 export const text = (reply: Reply): string => reply.data?.toString('latin1') ?? '';
 

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { countAt } from '../command/keys.js';
 import type { CommandTable } from '../command/table.js';
-import { argumentsOf } from '../resp/decode.js';
+import { argumentsOf, wordOf } from '../resp/decode.js';
 import { Functions } from './functions.js';
 import { Routine, UNTOLD, type NamedKey } from './routine.js';
 import type { Server } from '../upstream/server.js';
@@ -87,9 +87,9 @@ export class Scripts {
    */
   find(args: readonly Buffer[]): Routine | undefined {
     if (args.length < 3) return undefined;
-    const name = args[0].toString('latin1').toLowerCase();
+    const name = wordOf(args[0]).toLowerCase();
     if (name.startsWith('fcall')) return this.functions.find(args[1].toString('latin1'));
-    return name.startsWith('evalsha') ? this.#bySha.get(args[1].toString('latin1').toLowerCase()) : this.#read(args[1]);
+    return name.startsWith('evalsha') ? this.#bySha.get(wordOf(args[1]).toLowerCase()) : this.#read(args[1]);
   }
 
   /** The undeclared keys of the call; of a digest that was never seen with its text, nothing is known. */
@@ -118,7 +118,7 @@ export class Scripts {
 
   /** A server has run the script of this EVAL or EVALSHA, or loaded that of this SCRIPT LOAD. */
   accepted(args: readonly Buffer[]): void {
-    const loads = args[0].toString('latin1').toLowerCase() === 'script';
+    const loads = wordOf(args[0]).toLowerCase() === 'script';
     const script = loads ? this.#read(args[2]) : this.find(args);
     if (script instanceof Script) script.accepted = true;
   }

@@ -2,7 +2,7 @@
 import { Command } from '../command/command.js';
 import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
-import { locateArguments } from '../resp/decode.js';
+import { locateArguments, wordOf } from '../resp/decode.js';
 import type { Scripts } from './catalog.js';
 
 export class FrameKeys {
@@ -86,7 +86,7 @@ export function otherDatabase(command: Command): number | null {
   const { frame, start } = command;
   const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));
   if (!/^\*\d+\r\n\$4\r\n(move|copy)\r/i.test(name)) return null;
-  const args = command.args.map((arg) => arg.toString('latin1').toUpperCase());
+  const args = command.args.map((arg) => wordOf(arg).toUpperCase());
   if (args[0] === 'MOVE') return Number(args[2]);
   const at = args.indexOf('DB', 3);
   return at === -1 ? null : Number(args[at + 1]);

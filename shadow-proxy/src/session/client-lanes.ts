@@ -28,6 +28,8 @@ export interface LaneUser extends Sink {
   /** A server does not let the client in: its own error. */
   replyRefused(refused: HandshakeRefused): void;
   destroy(): void;
+  /** The proxy has failed at a command of this client, which is closed. */
+  failed(problem: unknown): void;
   /** A command is answered, or lost. */
   settled(): void;
 }
@@ -258,7 +260,11 @@ export class ClientLanes {
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         this.of.settled();
-        then(buffer[start] === MINUS ? buffer.subarray(start, end) : null);
+        try {
+          then(buffer[start] === MINUS ? buffer.subarray(start, end) : null);
+        } catch (problem) {
+          return this.of.failed(problem);
+        }
         flow.resume();
       },
       lost: (operation, reason) => this.of.lost(operation, reason),

@@ -22,8 +22,11 @@ export type ClientBounds = Pick<
   'clientOutputBytes' | 'totalClientBytes' | 'transactionBytes' | 'loginMs' | 'idleMs'
 >;
 
-/** Why clients are closed: `output` and `memory` for what they take, `connections` beyond `limits.clients`. */
-export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle'] as const;
+/**
+ * Why clients are closed: `output` and `memory` for what they take, `connections` beyond `limits.clients`, `failure`
+ * where the proxy has thrown at a command of theirs.
+ */
+export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle', 'failure'] as const;
 export type ClosedFor = (typeof CLOSED_FOR)[number];
 
 const LOOK_MS = 1_000;
@@ -40,7 +43,7 @@ const LATE_LOGIN_MS = 1_000;
 const MAX_ADDRESSES = 10_000;
 
 export class ClientLimits {
-  readonly closed: Record<ClosedFor, number> = { output: 0, memory: 0, connections: 0, login: 0, idle: 0 };
+  readonly closed: Record<ClosedFor, number> = { output: 0, memory: 0, connections: 0, login: 0, idle: 0, failure: 0 };
   /** Bytes that clients took when they were added up last. */
   bytes = 0;
   #grown = 0;

@@ -20,6 +20,7 @@ import { SeenLogins } from './seen-logins.js';
 import { Support } from './support.js';
 import { CommandCounts } from './command-counts.js';
 import { Subscribers } from './subscribers.js';
+import { TEXT_LIMITS, type TextLimits } from './text-limit.js';
 import { WaitingRoom } from './waiting-room.js';
 import type { Lane } from '../pipeline/lane.js';
 
@@ -58,6 +59,10 @@ export class Clients {
   readonly support: Support;
   /** Who waits for a stage change or an exclusive command to end. */
   readonly waitingRoom = new WaitingRoom();
+  /** To be lowered by tests. */
+  textLimits: TextLimits = TEXT_LIMITS;
+  /** The proxy has failed at a command of a client; set once, to log it. */
+  onFailure: (problem: Error, client: ClientState) => void = () => undefined;
   #nextId = 1;
 
   constructor(
@@ -86,6 +91,12 @@ export class Clients {
       );
     }
     this.counts = new CommandCounts(sequencer.table, workloads.length + 1);
+  }
+
+  /** The proxy has failed at a command of this client: it alone is closed, and what it has in flight is lost to it. */
+  failed(session: ConnectedClient, problem: unknown): void {
+    this.onFailure(problem instanceof Error ? problem : new Error(String(problem)), session.client);
+    this.limits.close(session, 'failure');
   }
 
   entered(session: ConnectedClient): void {

@@ -46,6 +46,8 @@ export interface CommandContext extends Sink {
   checkLimits(): void;
   /** Answers what is in flight, then closes. */
   end(): void;
+  /** The proxy has failed at a command of this client, which is closed. */
+  failed(problem: unknown): void;
   /** Closes at once. What is already answered is still sent. */
   destroy(): void;
 }

@@ -19,6 +19,7 @@ import { publish, subscription } from './handlers/pubsub.js';
 import { takeRegional } from './handlers/regional.js';
 import { takeSecondWriter } from './handlers/second-writer.js';
 import { unknown } from './handlers/unknown.js';
+import { refusalOfLength } from './text-limit.js';
 
 /**
  * Whether it takes the command at hand, so that nobody else does.
@@ -81,12 +82,20 @@ const HANDLERS: Readonly<Record<Handling, Handler>> = {
   refused: plain,
 };
 
+/** Whether the command at hand is refused: what becomes text of it is too long. */
+function refusesLength(context: CommandContext, spec: CommandSpec | undefined): boolean {
+  const message = refusalOfLength(spec, context.parser, context.clients.textLimits);
+  if (message !== null) context.refuse(message);
+  return message !== null;
+}
+
 /** @param again whether the command at hand was looked at before, and had to wait */
 export function dispatch(context: CommandContext, again: boolean): void {
   const { parser, clients, client } = context;
   const { frame, argStart, argEnd, argc } = parser;
   const { sequencer } = clients;
   const spec = sequencer.table.find(frame, argStart, argEnd, argc);
+  if (parser.end - parser.start > clients.textLimits.argument && refusesLength(context, spec)) return;
   if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
   if (sequencer.barred) return context.flow.retryWhen('open');
   // Before the subscriber: its server would name another server.

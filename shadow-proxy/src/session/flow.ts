@@ -31,6 +31,8 @@ export interface Flowing {
   run(): void;
   /** It leaves too much unread: it is closed. */
   closeForOutput(): void;
+  /** What it waited for has thrown: it is closed. */
+  failed(problem: unknown): void;
 }
 
 export class Flow {
@@ -184,7 +186,11 @@ export class Flow {
     if (this.#onIdle !== null && left === 0) {
       const onIdle = this.#onIdle;
       this.#onIdle = null;
-      onIdle();
+      try {
+        onIdle();
+      } catch (problem) {
+        this.of.failed(problem);
+      }
     } else if (left <= this.#resumeAt) {
       this.#resumeAt = -1;
       this.resume();

@@ -1,5 +1,5 @@
 /** Where a command with several keys belongs. */
-import { KeyList, keysOf, UNKNOWN_KEYS } from '../command/keys.js';
+import { isWord, KeyList, keysOf, UNKNOWN_KEYS } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Router, Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
@@ -74,8 +74,7 @@ function routeKeyless(router: Router, hidden: boolean): Route | null {
 
 /** COPY source destination DB n. */
 export function crossesDatabases({ frame, argStart, argEnd, argc }: CommandBytes): boolean {
-  for (let i = 3; i < argc - 1; i++)
-    if (frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase() === 'DB') return true;
+  for (let i = 3; i < argc - 1; i++) if (isWord(frame, argStart[i], argEnd[i], 'db')) return true;
   return false;
 }
 

@@ -98,6 +98,7 @@ export class Session implements CommandContext, ConnectedClient {
       onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
       run: () => this.#run(0),
       closeForOutput: () => clients.limits.close(this, 'output'),
+      failed: (problem) => this.failed(problem),
     };
   }
 
@@ -161,7 +162,12 @@ export class Session implements CommandContext, ConnectedClient {
       this.#backlogBytes += end - start;
       if (this.#backlogBytes > MAX_BACKLOG) this.flow.readNoFurther();
     } else {
-      this.parser.feed(chunk, start, end);
+      try {
+        this.parser.feed(chunk, start, end);
+      } catch (problem) {
+        // There is no memory for what it has announced.
+        return this.failed(problem);
+      }
       this.#run(end - start);
     }
   }
@@ -193,7 +199,7 @@ export class Session implements CommandContext, ConnectedClient {
         dispatch(this, again);
       }
     } catch (problem) {
-      if (!(problem instanceof ProtocolError)) throw problem;
+      if (!(problem instanceof ProtocolError)) return this.failed(problem);
       this.reply(problem.toReply());
       this.end();
       return;
@@ -349,6 +355,11 @@ export class Session implements CommandContext, ConnectedClient {
       // A timer that is left would keep all that the client had sent and not got.
       client.socket.once('close', () => clearTimeout(timer));
     });
+  }
+
+  failed(problem: unknown): void {
+    this.#closing = true;
+    this.clients.failed(this, problem);
   }
 
   destroy(): void {

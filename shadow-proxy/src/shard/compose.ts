@@ -225,6 +225,11 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
     sharedSource,
     replica?.lanes ?? null,
   );
+  clients.onFailure = (problem, { id, socket }) =>
+    parts.logger.error(
+      { client: id, address: socket.remoteAddress, err: problem },
+      'a client is closed: the proxy failed at its command',
+    );
   const limits = (): Plan['limits'] => settings.plan.limits;
   const sharing = sharingOf({ ...parts, shards });
   return {

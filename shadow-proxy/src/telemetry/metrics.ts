@@ -144,7 +144,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'clients_closed_total',
-    'Clients that were closed, or not taken, by the limit: output, memory, connections, login, idle',
+    'Clients that were closed, or not taken, by the limit: output, memory, connections, login, idle; failure: the proxy failed at a command',
     ['reason'],
     (s) => byName('reason', s.clientsClosed),
   ),

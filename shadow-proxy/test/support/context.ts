@@ -205,6 +205,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
       onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
       run: () => this.#run(),
       closeForOutput: () => this.destroy(),
+      failed: (problem) => this.failed(problem),
     });
     const retryWhen = this.flow.retryWhen.bind(this.flow);
     this.flow.retryWhen = (event) => {
@@ -308,6 +309,10 @@ export class FakeClient implements CommandContext, ConnectedClient {
     client.watch?.end();
     lanes.leaveQueue();
   }
+  failed(problem: unknown): void {
+    throw problem;
+  }
+
   destroy(): void {
     this.destroyed = true;
   }

@@ -78,7 +78,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   elsewhere: 0,
   unmirroredErrors: 0,
   clientBytes: 0,
-  clientsClosed: { output: 0, memory: 0, connections: 0, login: 0, idle: 0 },
+  clientsClosed: { output: 0, memory: 0, connections: 0, login: 0, idle: 0, failure: 0 },
   clientErrors: { source: {}, target: {} },
   clientErrorOrigins: [],
   latency: {

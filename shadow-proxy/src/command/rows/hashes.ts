@@ -21,7 +21,7 @@ const expires = effect(changes('-2', '0'), TOLD);
 /** The arguments behind FIELDS and their number, `per` for each field; and all others, which are options. */
 function parted(args: readonly Buffer[], per: number): { fields: readonly Buffer[]; options: readonly Buffer[] } {
   const at = args.findIndex((arg, i) => i > 1 && word(arg) === 'FIELDS') + 2;
-  const end = at + per * Number(args[at - 1].toString('latin1'));
+  const end = at + per * Number(word(args[at - 1]));
   return { fields: args.slice(at, end), options: [...args.slice(2, at - 2), ...args.slice(end)] };
 }
 

@@ -64,7 +64,7 @@ export const KEYS: Rows = {
     access: [READS | WRITES], // as COPY
     // The payload is in the source's RDB version, which the other server may not read.
     effect: effect(copied, 'the key is copied: the payload has the RDB version of the source'),
-    relativeTtl: (args) => (args[2].toString() === '0' ? null : ttlAt2(1, 'RESTORE')(args)),
+    relativeTtl: (args) => (word(args[2]) === '0' ? null : ttlAt2(1, 'RESTORE')(args)),
     replaces: true,
   },
   scan: { asksForAllKeys: true },

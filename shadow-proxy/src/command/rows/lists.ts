@@ -33,7 +33,7 @@ const moved = effect(blmove, '`LMOVE` or `RPOPLPUSH`; where several clients woke
 const lmpop: EffectOf = (args, reply) => {
   if (!reply.items) return null;
   const [key, popped] = reply.items;
-  const left = word(args[2 + Number(args[1].toString())]) === 'LEFT';
+  const left = word(args[2 + Number(word(args[1]))]) === 'LEFT';
   return one(
     [left ? 'LPOP' : 'RPOP', key.data!, popped.items!.length],
     array(strings(popped.items!).map((item) => bulk(item))),

@@ -32,7 +32,7 @@ const popped = effect(
 const zmpop: EffectOf = (args, reply, protocol) => {
   if (!reply.items) return null;
   const [key, popped] = reply.items;
-  const min = word(args[2 + Number(args[1].toString())]) === 'MIN';
+  const min = word(args[2 + Number(word(args[1]))]) === 'MIN';
   const flat = popped.items!.flatMap((pair) => strings(pair.items!));
   return one(
     [min ? 'ZPOPMIN' : 'ZPOPMAX', key.data!, popped.items!.length],

@@ -1,5 +1,6 @@
 /** How long a command may block, and how that is said to a server when the command is sent, or sent again. */
 import { blockOption, type Blocking } from '../../command/policy.js';
+import { wordOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 
 /**
@@ -26,7 +27,8 @@ export class BlockTime {
     private readonly args: readonly Buffer[],
     private readonly blocking: Blocking,
   ) {
-    const ms = Number(args[timeoutAt(args, blocking)]?.toString('latin1')) * blocking.unit;
+    const given = args.at(timeoutAt(args, blocking));
+    const ms = (given === undefined ? NaN : Number(wordOf(given))) * blocking.unit;
     this.#ms = ms > 0 ? ms : Infinity;
     this.#until = performance.now() + this.#ms;
   }

@@ -15,7 +15,7 @@ import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
 import type { BlockedClient, KeyLocks, LockRequest, Reservation } from '../../pipeline/key-locks.js';
 import { Wakeup } from '../../pipeline/wakeup.js';
-import { argumentsOf } from '../../resp/decode.js';
+import { argumentsOf, wordOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 import { REPLY_LOST } from '../../pipeline/suspicion.js';
 import type { Workload } from '../../route/router.js';
@@ -375,9 +375,7 @@ export class Blocked implements BlockedCommand {
   #domain(): string {
     if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
     const group =
-      this.spec.name === 'xreadgroup'
-        ? this.#args.findIndex((arg) => arg.toString('latin1').toUpperCase() === 'GROUP')
-        : -1;
+      this.spec.name === 'xreadgroup' ? this.#args.findIndex((arg) => wordOf(arg).toUpperCase() === 'GROUP') : -1;
     return `${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
   }
 

@@ -8,6 +8,7 @@ import { isIP } from 'node:net';
 import { titleOf } from '../../command/forms.js';
 import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
+import { wordOf } from '../../resp/decode.js';
 import { array, bulk, error, integer, map, OK } from '../../resp/encode.js';
 import { countUnsupported } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
@@ -167,7 +168,7 @@ const nodes: Answer = (face, context) =>
 
 /** CLUSTER REPLICAS id. */
 const replicas: Answer = (face, context) => {
-  const asked = context.argument(2).toString('latin1');
+  const asked = wordOf(context.argument(2));
   const i = face.nodes.findIndex(({ id }) => id === asked);
   if (i !== -1) return array(replicaLines(face.nodes[i], doorOf(face, context), i).map((line) => bulk(line)));
   const isReplica = face.nodes.some(({ replica }) => replica?.id === asked);
@@ -267,6 +268,6 @@ function keysInSlot(context: CommandContext, spec: CommandSpec, face: ClusterFac
 
 /** Null where the argument is no whole number from 0 on. */
 function numberAt(context: CommandContext, index: number): number | null {
-  const text = context.argument(index).toString('latin1');
+  const text = wordOf(context.argument(index));
   return /^\d{1,9}$/.test(text) ? Number(text) : null;
 }

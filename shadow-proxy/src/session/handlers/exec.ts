@@ -3,7 +3,7 @@ import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, WRITE, type Operation } from '../../pipeline/operation.js';
 import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../../pipeline/transaction.js';
-import { argumentsOf, decodeReply } from '../../resp/decode.js';
+import { argumentsOf, decodeReply, wordOf } from '../../resp/decode.js';
 import { array, error } from '../../resp/encode.js';
 import type { Side } from '../../route/stage.js';
 import { ConnectionLost } from '../../upstream/connection.js';
@@ -94,7 +94,7 @@ export class Exec {
     let { db } = this.context.client;
     for (const command of commands) {
       if (isSelect(command)) {
-        const wanted = databaseOf(argumentsOf(command.frame)[1].toString('latin1'));
+        const wanted = databaseOf(wordOf(argumentsOf(command.frame)[1]));
         if (wanted !== null && wanted !== db && !this.#barred[authority].has(wanted)) {
           if (!this.#reaches(authority, wanted)) return false;
           db = wanted;

@@ -3,7 +3,7 @@
  * They are unlinked one slot after the other, in the order of everything else, so the mirror loses the same keys.
  */
 import type { CommandSpec } from '../../command/table.js';
-import { decodeReply, isError } from '../../resp/decode.js';
+import { decodeReply, isError, wordOf } from '../../resp/decode.js';
 import { OK } from '../../resp/encode.js';
 import { hashSlot } from '../../route/slot.js';
 import { SIDES, type Side } from '../../route/stage.js';
@@ -16,7 +16,7 @@ import { sendPart, type Part } from './split.js';
 export function flushOwned(context: CommandContext, spec: CommandSpec): boolean {
   const { clients, parser } = context;
   if (clients.face === null || !clients.sharedTarget || !['flushall', 'flushdb'].includes(spec.name)) return false;
-  if (parser.argc > 2 || (parser.argc === 2 && !/^a?sync$/i.test(context.argument(1).toString('latin1')))) {
+  if (parser.argc > 2 || (parser.argc === 2 && !/^a?sync$/i.test(wordOf(context.argument(1))))) {
     context.refuse('ERR syntax error');
     return true;
   }

@@ -3,7 +3,7 @@
  * clients with one bit more. It lies far above those that a server uses (a cursor is below the number of buckets of a
  * database), and low enough for clients that take a cursor for a number, exact up to 2^53.
  */
-import { decodeReply, type Reply } from '../../resp/decode.js';
+import { decodeReply, wordOf, type Reply } from '../../resp/decode.js';
 import { array, bulk, encodeCommand } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
 import type { Side } from '../../route/stage.js';
@@ -20,7 +20,7 @@ export interface Scan {
 /** Where the SCAN at hand belongs; `authority` where it begins, or its cursor is none. */
 export function scanOf(context: CommandContext, authority: Side): Scan {
   const { argc } = context.parser;
-  const text = argc > 1 ? context.argument(1).toString('latin1') : '';
+  const text = argc > 1 ? wordOf(context.argument(1)) : '';
   if (!/^\d{1,19}$/.test(text) || BigInt(text) === 0n) return { side: authority, frame: null };
   const cursor = BigInt(text);
   if ((cursor & OF_THE_TARGET) === 0n) return { side: 'source', frame: null };

@@ -3,6 +3,7 @@
  * in its order, like any other command; only one that finds nothing is sent to block on a lane of its own.
  */
 import { blockOption } from '../../command/policy.js';
+import { wordOf } from '../../resp/decode.js';
 import { bulk, encodeCommand } from '../../resp/encode.js';
 
 export interface Attempt {
@@ -15,7 +16,7 @@ export interface Attempt {
 
 /** @param commands what the server knows; null where there is no such command, or its timeout may be refused */
 export function attemptOf(args: readonly Buffer[], commands: ReadonlySet<string>): Attempt | null {
-  const name = args[0].toString('latin1').toLowerCase();
+  const name = wordOf(args[0]).toLowerCase();
   const keys = args.slice(1, -1);
   switch (name) {
     case 'blpop':
@@ -47,10 +48,7 @@ export function attemptOf(args: readonly Buffer[], commands: ReadonlySet<string>
     case 'xread':
     case 'xreadgroup': {
       const at = blockOption(args);
-      if (
-        !/^\d{1,12}$/.test(args[at + 1]?.toString('latin1') ?? '') ||
-        args.some((arg) => arg.length === 1 && arg[0] === DOLLAR)
-      )
+      if (!/^\d{1,12}$/.test(wordOf(args[at + 1] ?? NONE)) || args.some((arg) => arg.length === 1 && arg[0] === DOLLAR))
         return null;
       return attempt([name, ...args.slice(1, at), ...args.slice(at + 2)], asItIs);
     }
@@ -58,6 +56,8 @@ export function attemptOf(args: readonly Buffer[], commands: ReadonlySet<string>
       return null;
   }
 }
+
+const NONE = Buffer.alloc(0);
 
 type Words = readonly (Buffer | string | number)[];
 
@@ -72,7 +72,7 @@ const ifKnown = (commands: ReadonlySet<string>, words: Words, shape: (reply: Buf
   commands.has(String(words[0])) ? attempt(words, shape) : null;
 
 const asItIs = (reply: Buffer): Buffer => reply;
-const isSeconds = (arg: Buffer | undefined): boolean => /^\d{1,9}(\.\d{1,6})?$/.test(arg?.toString('latin1') ?? '');
+const isSeconds = (arg: Buffer | undefined): boolean => /^\d{1,9}(\.\d{1,6})?$/.test(wordOf(arg ?? NONE));
 /** Nil in either protocol. */
 export const isNothing = (reply: Buffer): boolean =>
   reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === DOLLAR) && reply[1] === MINUS);

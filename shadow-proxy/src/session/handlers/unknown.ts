@@ -21,7 +21,8 @@ export function unknown(context: CommandContext, again: boolean): void {
   const { client } = context;
   const { servers, router, table } = context.clients.sequencer;
   const { authority } = router.default.keylessRule;
-  const word = (index: number): string => context.argument(index).toString('latin1').toLowerCase().slice(0, MAX_NAME);
+  const word = (index: number): string =>
+    context.argument(index).subarray(0, MAX_NAME).toString('latin1').toLowerCase();
   const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
   // What no server knows, such as a client's question for something newer, is refused by both alike: no client will
   // miss it.

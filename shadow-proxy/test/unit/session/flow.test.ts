@@ -31,6 +31,9 @@ function scene(share = 1_000) {
     onceOpen: (retry: () => void, place?: number) => void open.push({ retry, place }),
     run: () => void seen.runs++,
     closeForOutput: () => void seen.closed++,
+    failed: (problem: unknown) => {
+      throw problem;
+    },
   };
   return { flow: new Flow(of), of, socket, seen, open, client };
 }
