@@ -12,7 +12,8 @@ export interface Node {
 }
 
 /**
- * This one, and those that `NODE_20`, `NODE_22`, `NODE_24` and `NODE_26` name; where they name none, npm's packages of Node's binaries.
+ * This one, and those that `NODE_20`, `NODE_22`, `NODE_24` and `NODE_26` name; where they name none, npm's packages of
+ * Node's binaries.
  * @param folder for what is fetched
  */
 export async function findNodes(folder: string): Promise<{ nodes: Node[]; missing: string[] }> {
