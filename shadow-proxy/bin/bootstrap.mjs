@@ -175,13 +175,27 @@ async function runTests(parts) {
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
     })
-    .compose(nameSkipped)
+    .compose((events) => summarised(events, parts))
     .compose(new spec())
     .pipe(process.stdout);
 }
 
-/** Counts the skipped tests by their reason just before the summary: a skipped test has shown nothing. */
-async function* nameSkipped(events) {
+/** What the tests ran against. */
+async function targetOf(parts, skipped) {
+  if (!startsServers('test', parts)) return [];
+  const { findTarget } = await import('../src/local/program.js');
+  const { name, version } = await findTarget();
+  const label = `${{ redis: 'Redis', keydb: 'KeyDB', valkey: 'Valkey' }[name]} ${version}`;
+  if (name === 'keydb') return [`target of the tests: ${label}`];
+  const own = skipped.filter((reason) => reason.startsWith('needs keydb:')).length;
+  return [`target of the tests: ${label} in KeyDB's place; ${own} tests whose subject is KeyDB were skipped`];
+}
+
+/**
+ * Counts the skipped tests by their reason just before the summary, for a skipped test has shown nothing, and names the
+ * target.
+ */
+async function* summarised(events, parts) {
   const { summaryOf } = await import('../build/setup.mjs');
   const skipped = [];
   let said = false;
@@ -191,7 +205,8 @@ async function* nameSkipped(events) {
     if (type === 'test:pass' && data.skip !== undefined && data.skip !== false) skipped.push(String(data.skip));
     if (!said && type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)) {
       said = true;
-      for (const message of summaryOf(skipped)) yield { type, data: { ...data, message } };
+      for (const message of [...summaryOf(skipped), ...(await targetOf(parts, skipped))])
+        yield { type, data: { ...data, message } };
     }
     yield event;
   }

@@ -231,8 +231,8 @@ export const ANSWERED_BY_FACE: readonly string[] = [
   'cluster|getkeysinslot',
 ];
 
-/** What KeyDB's own cluster does not answer: clients miss it when they have left the proxy. */
-const KEYDB_LACKS: ReadonlySet<string> = new Set(['cluster|shards', 'cluster|links']);
+/** What a cluster of KeyDB, or of a Redis before 7.0, does not answer: clients miss it when they have left the proxy. */
+const SINCE_70: ReadonlySet<string> = new Set(['cluster|shards', 'cluster|links']);
 
 /** Answers CLUSTER, READONLY, READWRITE or ASKING. */
 export function answerCluster(context: CommandContext): void {
@@ -243,7 +243,7 @@ export function answerCluster(context: CommandContext): void {
   if (face === null) return context.refuse('ERR This instance has cluster support disabled');
   if (spec.arity > 0 ? argc !== spec.arity : argc < -spec.arity)
     return context.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
-  if (KEYDB_LACKS.has(spec.name) && sequencer.servers.target.isKeydb)
+  if (SINCE_70.has(spec.name) && sequencer.servers.target.isBefore70)
     countUnsupported(sequencer.router.default.counters, titleOf(spec.name), 'target', false);
   const answer = ANSWERS[spec.name] as Answer | undefined;
   if (answer === undefined) return keysInSlot(context, spec, face);

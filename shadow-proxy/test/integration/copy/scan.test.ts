@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { startTarget } from '../../../src/local/servers.js';
 import { until } from '../../support/shard.js';
 import { withSharedTarget } from '../../support/shared.js';
+import { needs } from '../../support/needs.js';
 
 const KEYS = Array.from({ length: 3_000 }, (_, i) => `key:${i}`);
 const HOUR_MS = 3_600_000;
@@ -64,7 +65,8 @@ for (const [what, walk] of [
   });
 }
 
-test('a KeyDB that has lost count of its times to live cannot save, and can again after what KeydbCannotSave.md advises', async () => {
+test('a KeyDB that has lost count of its times to live cannot save, and can again after what KeydbCannotSave.md advises', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   const server = await startTarget();
   const [target, walker] = [new Redis(server.url), new Redis(server.url)];
   try {
