@@ -140,7 +140,7 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'an-interrupted-command-is-answered-nil',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'if (this.#interrupted.length > 0 && isNothing(reply) && !context.client.closed) {',
+    from: 'if (this.#interrupted.length > 0 && isNothing(reply) && !this.#abandoned) {',
     to: 'if (false) {',
     tests: ['unit/session/handlers/blocking'],
   },
@@ -241,6 +241,51 @@ export const BLOCKING: readonly Fault[] = [
     from: 'return this.#counts.get(`${db} ${key}`) ?? 0;',
     to: 'return this.#counts.get(`0 ${key}`) ?? 0;',
     tests: ['unit/session/block-queue'],
+  },
+];
+
+export const WAYS_OUT: readonly Fault[] = [
+  {
+    id: 'a-command-that-failed-stays-blocked',
+    file: `${SESSION}way-out.ts`,
+    from: 'client.blocked?.abandon();',
+    to: '',
+    tests: ['unit/session/way-out'],
+  },
+  {
+    id: 'a-client-that-left-waits-for-its-keys',
+    file: `${SESSION}way-out.ts`,
+    from: 'lanes.leaveQueue();',
+    to: '',
+    tests: ['unit/session/way-out'],
+  },
+  {
+    id: 'others-wait-for-a-subscription-that-was-refused',
+    file: `${SESSION}way-out.ts`,
+    from: 'if (subscribers.changing) subscribers.ended(context);',
+    to: '',
+    tests: ['unit/session/way-out'],
+  },
+  {
+    id: 'a-transaction-runs-without-the-command-that-was-refused',
+    file: `${SESSION}way-out.ts`,
+    from: 'else client.transaction.spoil();',
+    to: '',
+    tests: ['unit/session/way-out'],
+  },
+  {
+    id: 'a-watch-that-was-refused-is-watched',
+    file: `${SESSION}handlers/watch.ts`,
+    from: 'if (buffer[start] === MINUS) this.#refused(added);',
+    to: '',
+    tests: ['unit/session/way-out'],
+  },
+  {
+    id: 'what-comes-behind-client-unblock-overtakes-it',
+    file: `${SESSION}client-lanes.ts`,
+    from: 'if (done === undefined) flow.resume();\n    else void done.then(() => flow.resume());',
+    to: 'flow.resume();',
+    tests: ['unit/session/handlers/client-command'],
   },
 ];
 

@@ -34,6 +34,9 @@ export interface LaneUser extends Sink {
   settled(): void;
 }
 
+/** What is done with a server's refusal, or with null; it must not reject. */
+type Inquiry = (refusal: Buffer | null) => void | Promise<void>;
+
 export class ClientLanes {
   readonly #window = new Window();
   /** The lane of its commands in flight, or of the last one. */
@@ -131,14 +134,12 @@ export class ClientLanes {
     );
   }
 
-  /** The command at hand has no lane to go on. */
+  /** The command at hand has failed: a server refused it, or cannot be asked. The client goes on behind it. */
   failed(problem: Error): void {
     const { client, flow } = this.of;
+    if (client.closed) return;
     // As the loss of the server would show itself.
     if (!(problem instanceof HandshakeRefused)) return this.of.destroy();
-    // Of a transaction, it is EXEC that needs a lane: it has failed.
-    if (client.transaction !== null) client.watch?.end();
-    client.endTransaction();
     this.of.replyRefused(problem);
     flow.skip();
   }
@@ -246,9 +247,10 @@ export class ClientLanes {
 
   /**
    * Asks the authority something in this client's name; the client is held meanwhile. Once all that it sent before is
-   * answered, `then` gets the refusal, or null: the answer itself is for nobody.
+   * answered, `then` gets the refusal, or null: the answer itself is for nobody. The client is held until `then` is
+   * done.
    */
-  inquire(frame: Buffer, then: (refusal: Buffer | null) => void): void {
+  inquire(frame: Buffer, then: Inquiry): void {
     const { client, clients, flow } = this.of;
     const { router, turn } = clients.sequencer;
     const lane = this.to(router.default.keylessRule.authority);
@@ -260,12 +262,7 @@ export class ClientLanes {
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         this.of.settled();
-        try {
-          then(buffer[start] === MINUS ? buffer.subarray(start, end) : null);
-        } catch (problem) {
-          return this.of.failed(problem);
-        }
-        flow.resume();
+        this.#conclude(then, buffer[start] === MINUS ? buffer.subarray(start, end) : null);
       },
       lost: (operation, reason) => this.of.lost(operation, reason),
     };
@@ -277,15 +274,25 @@ export class ClientLanes {
     clients.sequencer.submit(question, lane);
   }
 
-  /** Likewise, on a connection of its own. */
-  #inquireBeside(frame: Buffer, lane: Lane, then: (refusal: Buffer | null) => void): void {
+  /** The client goes on once `then` is done. */
+  #conclude(then: Inquiry, refusal: Buffer | null): void {
+    const { flow } = this.of;
+    let done: void | Promise<void>;
+    try {
+      done = then(refusal);
+    } catch (problem) {
+      return this.of.failed(problem);
+    }
+    if (done === undefined) flow.resume();
+    else void done.then(() => flow.resume());
+  }
+
+  /** `inquire` on a connection of its own. */
+  #inquireBeside(frame: Buffer, lane: Lane, then: Inquiry): void {
     const { client, flow } = this.of;
     flow.hold();
     lane.server.askAs(client.credentials, ...argumentsOf(frame)).then(
-      (reply) => {
-        then(isError(reply) ? error(text(reply)) : null);
-        flow.resume();
-      },
+      (reply) => this.#conclude(then, isError(reply) ? error(text(reply)) : null),
       (problem: Error) => this.failed(problem),
     );
   }

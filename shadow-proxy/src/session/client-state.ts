@@ -34,9 +34,8 @@ export interface Watching {
   readonly workload: Workload;
   /** Whether nobody can tell any more if a key has changed. */
   readonly broken: boolean;
-  add(workload: Workload): void;
-  /** Passes the command at hand, which is WATCH, to the server. */
-  pass(): void;
+  /** Passes the command at hand, which is WATCH of keys of these workloads, to the server. */
+  pass(workloads: ReadonlySet<Workload>): void;
   /** Runs EXEC; whether it could begin: if not, it is looked at again. */
   exec(transaction: PlacedTransaction, db: number, done: Done): boolean;
   /** The lane, for a transaction that runs alone. */
@@ -61,9 +60,7 @@ export interface BlockedCommand {
   interrupt(): Promise<void>;
   /** CLIENT UNBLOCK. Whether there was something to unblock. */
   unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean>;
-  /** It is not to be sent again. */
-  drop(): void;
-  /** The client has disconnected. */
+  /** Nobody waits for its answer any more: the client has disconnected, or the command has failed. */
   abandon(): void;
 }
 
@@ -203,8 +200,10 @@ export class ClientState {
     this.#transaction = transaction;
   }
 
+  /** EXEC or DISCARD ends WATCH with it. */
   endTransaction(): void {
     this.#transaction = null;
+    this.#watch?.end();
   }
 
   watches(watch: Watching | null): void {
@@ -221,8 +220,7 @@ export class ClientState {
 
   /** RESET: it is as if it had just connected. */
   reset(): void {
-    this.#transaction = null;
-    this.#watch?.end();
+    this.endTransaction();
     this.#subscriptions?.close();
     this.#subscriptions = null;
     this.#name = '';

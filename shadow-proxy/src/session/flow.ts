@@ -151,8 +151,7 @@ export class Flow {
   /** Goes on behind the command at hand, which has failed. */
   skip(): void {
     this.#again = false;
-    this.#held = false;
-    this.of.run();
+    this.resume();
   }
 
   /** Runs `then` once nothing of this client is in flight; the client is held from now on. */

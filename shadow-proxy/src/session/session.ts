@@ -30,6 +30,7 @@ import type { CommandContext } from './context.js';
 import { dispatch } from './dispatch.js';
 import { Flow, MAX_UNREAD, type Flowing } from './flow.js';
 import { LARGE } from './large-replies.js';
+import { endClient, endCommand, refuseInTransaction } from './way-out.js';
 
 const MINUS = '-'.charCodeAt(0);
 /** From this size on a reply is added only if the client has not left too much unread. */
@@ -191,11 +192,13 @@ export class Session implements CommandContext, ConnectedClient {
           break;
         }
         const again = flow.next();
-        if (!again && !parser.next()) {
-          if (!this.#feedBacklog()) break;
-          continue;
+        if (!again) {
+          endCommand(this);
+          if (!parser.next()) {
+            if (!this.#feedBacklog()) break;
+            continue;
+          }
         }
-        if (!again) lanes.leaveQueue();
         dispatch(this, again);
       }
     } catch (problem) {
@@ -239,9 +242,7 @@ export class Session implements CommandContext, ConnectedClient {
     client.subscriptions?.close();
     clients.left(this);
     lanes.tried();
-    client.blocked?.abandon();
-    client.watch?.end();
-    lanes.leaveQueue();
+    endClient(this);
   }
 
   // ── out ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -326,6 +327,7 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   replyRefused({ reply, side }: HandshakeRefused): void {
+    refuseInTransaction(this);
     this.reply(Buffer.from(`-${reply}\r\n`, 'latin1'), side);
   }
 

@@ -27,6 +27,7 @@ import { Clients, type ConnectedClient } from '../../src/session/clients.js';
 import type { CommandContext } from '../../src/session/context.js';
 import { dispatch } from '../../src/session/dispatch.js';
 import { Flow } from '../../src/session/flow.js';
+import { endClient, endCommand, refuseInTransaction } from '../../src/session/way-out.js';
 import type { Connection, ConnectionOwner } from '../../src/upstream/connection.js';
 import type { HandshakeRefused, OpenOptions, Server } from '../../src/upstream/server.js';
 
@@ -87,6 +88,10 @@ export class FakeServer {
   readonly links: FakeLink[] = [];
   /** What `open` fails with. */
   unreachable: Error | null = null;
+  /** What the next calls of `open` fail with, one each. */
+  readonly refusals: Error[] = [];
+  /** What `open` waits for. */
+  opening: Promise<unknown> = Promise.resolve();
   #clientId = 0;
 
   constructor(readonly side: Side) {
@@ -115,7 +120,9 @@ export class FakeServer {
   authenticate = async (_args: readonly string[]): Promise<string | null> => this.refusal;
   /** A connection that sends nothing, or that of a subscriber. */
   open = async ({ intake }: OpenOptions): Promise<Connection> => {
-    if (this.unreachable !== null) throw this.unreachable;
+    await this.opening;
+    const problem = this.unreachable ?? this.refusals.shift();
+    if (problem) throw problem;
     if (intake !== undefined) {
       const link = new FakeLink();
       this.links.push(link);
@@ -228,13 +235,15 @@ export class FakeClient implements CommandContext, ConnectedClient {
     while (!flow.held && !this.ended && !this.destroyed) {
       if (flow.waitsForTurn()) break;
       const again = flow.next();
-      if (!again && !parser.next()) {
-        const next = this.#backlog.shift();
-        if (next === undefined) break;
-        parser.feed(next);
-        continue;
+      if (!again) {
+        endCommand(this);
+        if (!parser.next()) {
+          const next = this.#backlog.shift();
+          if (next === undefined) break;
+          parser.feed(next);
+          continue;
+        }
       }
-      if (!again) this.lanes.leaveQueue();
       dispatch(this, again);
     }
     flow.end();
@@ -269,6 +278,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
     this.reply(error(message));
   }
   replyRefused({ reply }: HandshakeRefused): void {
+    refuseInTransaction(this);
     this.reply(Buffer.from(`-${reply}\r\n`));
   }
   deliver(operation: Operation, reply: Buffer): void {
@@ -305,9 +315,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
     client.subscriptions?.close();
     clients.left(this);
     lanes.tried();
-    client.blocked?.abandon();
-    client.watch?.end();
-    lanes.leaveQueue();
+    endClient(this);
   }
   failed(problem: unknown): void {
     throw problem;
@@ -433,6 +441,14 @@ export class FakeProxy {
     const at = this.#unanswered.findIndex(({ operation: { frame, start } }) => words(frame, start) === command);
     const [{ lane }] = this.#unanswered.splice(at, 1);
     lane.readable(readerOf(reply));
+  }
+
+  /** The servers answer all that is left, and what is sent for that. A lane that was lost is answered nothing. */
+  async answerAll(replyTo: (command: string) => string): Promise<void> {
+    for (await settled(); this.#unanswered.length > 0; await settled()) {
+      const { lane, operation } = this.#unanswered.shift()!;
+      if (!lane.closed) lane.readable(readerOf(replyTo(words(operation.frame, operation.start))));
+    }
   }
 
   /** The connections to a server are lost. */

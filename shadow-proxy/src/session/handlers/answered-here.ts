@@ -2,7 +2,7 @@
 import type { Credentials } from '../../upstream/dialer.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Login } from '../../upstream/login.js';
-import { HandshakeRefused, type Server } from '../../upstream/server.js';
+import type { Server } from '../../upstream/server.js';
 import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../../resp/decode.js';
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../../resp/encode.js';
 import { otherSide, type Side } from '../../route/stage.js';
@@ -44,7 +44,7 @@ const auth: Handler = (context) => {
       username: named ? text(context, 1) : undefined,
       password: text(context, named ? 2 : 1),
     };
-    alone(context, () => void login(context, credentials, named).then(finish(context, OK), () => context.destroy()));
+    alone(context, () => void login(context, credentials, named).then(finish(context, OK), fail(context)));
   });
 };
 
@@ -67,7 +67,13 @@ async function login(context: CommandContext, credentials: Credentials, named: b
   return null;
 }
 
-/** Answers with the refusal or with `reply`, and goes on; a server that cannot be asked ends the client. */
+/** Answers with a server's refusal, and goes on; a server that cannot be asked ends the client. */
+const fail =
+  (context: CommandContext) =>
+  (problem: Error): void =>
+    context.lanes.failed(problem);
+
+/** Answers with the refusal or with `reply`, and goes on. */
 const finish =
   (context: CommandContext, reply: Buffer | (() => Buffer)) =>
   (refusal: Buffer | null): void => {
@@ -96,10 +102,7 @@ const hello: Handler = (context) => {
         () =>
           void login(context, credentials, true)
             .then(done)
-            .then(
-              () => context.flow.resume(),
-              () => context.destroy(),
-            ),
+            .then(() => context.flow.resume(), fail(context)),
       );
     else if (complaint !== null) done(null);
     // Without AUTH it is refused where a password is needed.
@@ -180,17 +183,10 @@ const select: Handler = (context) => {
   alone(context, () => {
     const identity = { ...context.client.identity, db };
     const { lanes, router } = clients.sequencer;
-    lanes[router.default.keylessRule.authority].open(identity).then(
-      () => {
-        client.become({ db });
-        finish(context, OK)(null);
-      },
-      (problem: Error) => {
-        if (!(problem instanceof HandshakeRefused)) return context.destroy();
-        context.replyRefused(problem);
-        context.flow.resume();
-      },
-    );
+    lanes[router.default.keylessRule.authority].open(identity).then(() => {
+      client.become({ db });
+      finish(context, OK)(null);
+    }, fail(context));
   });
 };
 
@@ -220,7 +216,6 @@ const multi: Handler = (context) => {
 const exec: Handler = (context) => {
   if (context.parser.argc !== 1) {
     context.client.endTransaction();
-    context.client.watch?.end();
     return context.reply(
       error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"),
     );
@@ -233,7 +228,6 @@ const discard: Handler = (context) => {
   if (context.parser.argc !== 1) return arity(context);
   if (context.client.transaction === null) return context.reply(error('ERR DISCARD without MULTI'));
   context.client.endTransaction();
-  context.client.watch?.end();
   context.reply(OK);
 };
 
@@ -252,8 +246,7 @@ const kill: Handler = (context) => {
       );
       asked.then(
         (reply) => finish(context, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null),
-        (problem) =>
-          problem instanceof HandshakeRefused ? finish(context, OK)(error(problem.reply)) : context.destroy(),
+        fail(context),
       );
     }),
   );
@@ -271,7 +264,10 @@ export function answerLocally(context: CommandContext, name: string): void {
   if (context.client.login.standing[side] === 'unknown') {
     context.lanes.retryOn(sequencer.lanes[side].admit(context.client.login));
   } else if (!context.mustLogIn) handler(context);
-  else context.reply(error(handler === exec ? `EXECABORT Transaction discarded because of: ${NOAUTH}` : NOAUTH));
+  else if (handler === exec) {
+    context.client.endTransaction();
+    context.reply(error(`EXECABORT Transaction discarded because of: ${NOAUTH}`));
+  } else context.refuse(NOAUTH);
 }
 
 const NOAUTH = 'NOAUTH Authentication required.';

@@ -54,7 +54,6 @@ export function block(context: CommandContext, spec: CommandSpec): void {
   if (route === null) return context.flow.retryWhen('open');
   if (route.other !== null) {
     clients.counts.addRefused();
-    context.client.blocked?.drop();
     return context.refuse(crossing(spec.name, route.workload, route.other));
   }
   const { client } = context;
@@ -174,9 +173,9 @@ export class Blocked implements BlockedCommand {
     if (follow === WRITE) sequencer.suspects.note(context.client.db, attempt.frame, 0);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
+        if (this.#abandoned) return;
         const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
-        if (context.client.closed) this.#end();
-        else if (answer === null) this.#again((retry) => retry());
+        if (answer === null) this.#again((retry) => retry());
         else {
           context.clients.counts.sent(this.spec, workload);
           this.#end();
@@ -381,13 +380,13 @@ export class Blocked implements BlockedCommand {
 
   #answered(reply: Buffer): void {
     const { context } = this;
-    if (this.#interrupted.length > 0 && isNothing(reply) && !context.client.closed) {
+    if (this.#interrupted.length > 0 && isNothing(reply) && !this.#abandoned) {
       this.#nothing = reply;
       this.#again((retry) => context.clients.waitingRoom.onceOpen(retry, this.place));
       return;
     }
     this.#end();
-    if (context.client.closed) return;
+    if (this.#abandoned) return;
     context.reply(reply);
     context.flow.resume();
   }
@@ -397,11 +396,6 @@ export class Blocked implements BlockedCommand {
     const nothing = this.#nothing!;
     this.#end();
     this.context.reply(nothing);
-  }
-
-  /** It is not to be sent again. */
-  drop(): void {
-    this.#end();
   }
 
   #end(): void {
@@ -472,7 +466,7 @@ export class Blocked implements BlockedCommand {
     else void this.#unblocking.then(giveBack);
   }
 
-  /** The client has disconnected. */
+  /** Nobody waits for its answer any more: the client has disconnected, or the command has failed. */
   abandon(): void {
     this.#abandoned = true;
     if (this.#turn !== null) {

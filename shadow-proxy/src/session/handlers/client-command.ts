@@ -199,12 +199,8 @@ function unblock(context: CommandContext): void {
   context.lanes.inquire(valid ? encodeCommand(['CLIENT', 'UNBLOCK', NOBODY]) : context.command, (refusal) => {
     if (refusal !== null) return context.reply(refusal);
     if (!blocked) return context.reply(integer(0));
-    context.flow.hold();
-    void blocked.unblock(how as 'TIMEOUT' | 'ERROR').then(
-      (done) => {
-        context.reply(integer(done ? 1 : 0));
-        context.flow.resume();
-      },
+    return blocked.unblock(how as 'TIMEOUT' | 'ERROR').then(
+      (done) => context.reply(integer(done ? 1 : 0)),
       () => context.destroy(),
     );
   });

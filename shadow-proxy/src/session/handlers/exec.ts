@@ -45,7 +45,6 @@ export class Exec {
     }
     if (plan instanceof Error) {
       context.client.endTransaction();
-      context.client.watch?.end();
       context.clients.counts.addRefused();
       context.reply(error(plan.message));
       return;
@@ -158,7 +157,6 @@ export class Exec {
       context.clients.counts.addRefused();
       context.reply(error(crossing('a transaction', plan.workload, watch.workload)));
     }
-    watch.end();
     context.client.endTransaction();
     return true;
   }
@@ -180,7 +178,6 @@ export class Exec {
    */
   #runAlone(plan: ExecPlan, hides: boolean): void {
     const { context } = this;
-    this.#ends(plan);
     const { sequencer } = context.clients;
     if (hides) sequencer.router.hid();
     const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
@@ -188,12 +185,15 @@ export class Exec {
     alone(context, plan.authority, async (own) => {
       const lanes = await this.#lanesOf(plan);
       const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
-      const lane = watch?.take(shared) ?? shared;
-      if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
       const swaps = plan.commands.some(
         ({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame),
       );
       if (swaps) await unblockAll(context.clients, plan.authority);
+      // The client has left, and the lane of its WATCH is another client's by now.
+      if (context.client.watch !== watch) return;
+      const lane = watch?.take(shared) ?? shared;
+      this.#ends(plan);
+      if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
       // Noted before it is sent; and after it, for a verification may have begun in between.
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       const reply = await new Promise<Buffer>((resolve, reject) => {

@@ -197,7 +197,6 @@ export class Subscriptions implements Subscribed, Subscriber {
         if ((await link.ask(frame, replies, (buffer, start, end) => this.#answer(side, buffer, start, end))) !== null)
           break;
       }
-      this.tidy();
       if (context.client.replies === 'skip') context.client.wants('on');
     };
     this.#change = run().catch((problem: Error) => {
@@ -205,6 +204,7 @@ export class Subscriptions implements Subscribed, Subscriber {
       else context.destroy();
     });
     void this.#change.then(() => {
+      this.tidy();
       context.clients.subscribers.ended(context);
       context.flow.resume();
     });

@@ -6,7 +6,6 @@ import type { CommandSpec } from '../../command/table.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { Operation, WRITE, type Sink } from '../../pipeline/operation.js';
 import type { KeyLocks, LockRequest } from '../../pipeline/key-locks.js';
-import { HandshakeRefused } from '../../upstream/server.js';
 import { decodeReply, isError, text } from '../../resp/decode.js';
 import { array, encodeCommand, integer } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
@@ -37,14 +36,7 @@ export interface Part {
 export function submitSplit(context: CommandContext, spec: CommandSpec): void {
   const { sequencer } = context.clients;
   const { identity } = context.client;
-  const failed = (problem: Error): void => {
-    if (!(problem instanceof HandshakeRefused)) {
-      context.destroy();
-      return;
-    }
-    context.replyRefused(problem);
-    context.flow.resume();
-  };
+  const failed = (problem: Error): void => context.lanes.failed(problem);
   const turns = new Map<KeyLocks, LockRequest>();
   const leave = (): void => {
     for (const turn of turns.values()) turn.order.leave(turn);

@@ -141,12 +141,10 @@ export class Transaction implements OpenTransaction {
     const { context } = this;
     if (!this.#spoiled && this.#slot === null) {
       context.client.endTransaction();
-      context.client.watch?.end();
       return context.reply(error(CROSSSLOT));
     }
     if (this.#spoiled) {
       context.client.endTransaction();
-      context.client.watch?.end();
       context.reply(ABORTED);
       return;
     }
@@ -165,7 +163,6 @@ export class Transaction implements OpenTransaction {
     const [{ workload }] = this.#regional;
     if (this.#queue.length > 0 || this.#own.length > 0 || context.client.watch !== null) {
       context.client.endTransaction();
-      context.client.watch?.end();
       return context.reply(
         error(
           `EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, may contain no other commands, and no WATCH before MULTI`,

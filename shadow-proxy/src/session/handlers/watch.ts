@@ -24,10 +24,6 @@ export class Watch implements Watching {
     readonly workload: Workload,
   ) {}
 
-  add(workload: Workload): void {
-    if (!this.#moves.has(workload)) this.#moves.set(workload, workload.moves);
-  }
-
   /** Whether nobody can tell any more if a key has changed: EXEC is to do nothing, as if one had. */
   get broken(): boolean {
     const { lane, context } = this;
@@ -44,9 +40,11 @@ export class Watch implements Watching {
     this.giveBack();
   }
 
-  /** Passes the command at hand, which is WATCH, to the server. */
-  pass(): void {
+  /** Passes the command at hand, which is WATCH of keys of these workloads, to the server. */
+  pass(workloads: ReadonlySet<Workload>): void {
     const { context } = this;
+    const added = [...workloads].filter((workload) => !this.#moves.has(workload));
+    for (const workload of added) this.#moves.set(workload, workload.moves);
     // The connection is lost with what it watched, and EXEC will do nothing: so it will for these keys.
     if (this.lane.closed) {
       context.reply(OK);
@@ -58,10 +56,17 @@ export class Watch implements Watching {
     this.#send(context.command, {
       answered: (_operation, buffer, start, end) => {
         context.reply(Buffer.from(buffer.subarray(start, end)));
+        if (buffer[start] === MINUS) this.#refused(added);
         context.flow.resume();
       },
       lost: () => context.destroy(),
     });
+  }
+
+  /** The server refused WATCH: a change of these workloads' stages does not matter to EXEC. */
+  #refused(added: readonly Workload[]): void {
+    for (const workload of added) this.#moves.delete(workload);
+    if (this.#moves.size === 0) this.end();
   }
 
   /**
@@ -110,10 +115,10 @@ export class Watch implements Watching {
       if (transaction.commands.some(isSelect)) context.flow.holdUntilIdle();
       else context.flow.resume();
     };
-    void ready().then(run, () => {
+    void ready().then(run, (problem: Error) => {
       order.giveUp(reservation);
-      lane.close();
-      context.destroy();
+      this.end();
+      context.lanes.failed(problem);
     });
     return true;
   }
@@ -180,11 +185,7 @@ export function watch(context: CommandContext): void {
     return context.refuse(crossing('watch', workload, elsewhere));
   }
   const watched = workloadsOf(context);
-  const begin = (watch: Watching): void => {
-    for (const each of watched) watch.add(each);
-    watch.pass();
-  };
-  if (context.client.watch !== null) return begin(context.client.watch);
+  if (context.client.watch !== null) return context.client.watch.pass(watched);
   context.flow.hold();
   lanes[rule.authority].borrow(context.client.identity).then(
     (lane) => {
@@ -192,7 +193,7 @@ export function watch(context: CommandContext): void {
       const watch = new Watch(context, lane, workload);
       context.client.watches(watch);
       if (context.client.closed) watch.end();
-      else begin(watch);
+      else watch.pass(watched);
     },
     (problem: Error) => context.lanes.failed(problem),
   );
@@ -214,9 +215,10 @@ export function unwatch(context: CommandContext): void {
   if (context.parser.argc !== 1) return context.refuse("ERR wrong number of arguments for 'unwatch' command");
   if (context.client.transaction !== null) return context.client.transaction.queueReply(OK);
   context.lanes.inquire(encodeCommand(['UNWATCH']), (refusal) => {
-    context.client.watch?.end();
+    if (refusal === null) context.client.watch?.end();
     context.reply(refusal ?? OK);
   });
 }
 
+const MINUS = '-'.charCodeAt(0);
 const UNWATCH = encodeCommand(['UNWATCH']);

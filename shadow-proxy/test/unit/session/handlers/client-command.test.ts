@@ -1,7 +1,7 @@
 /** CLIENT: of the proxy's own clients, once the authority has said that this one may ask. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../support/context.js';
+import { connect, settled } from '../../../support/context.js';
 
 test('CLIENT ID is the proxy’s own, and the authority says whether the client may ask', async () => {
   const { client, proxy } = await connect();
@@ -98,6 +98,23 @@ test('CLIENT KILL says what is wrong as Redis does', async () => {
       '-ERR syntax error',
     ],
   );
+});
+
+test('what comes behind CLIENT UNBLOCK waits until that is answered', async () => {
+  const { client, proxy } = await connect();
+  const other = await proxy.connect();
+  client.send('XREAD', 'BLOCK', '0', 'STREAMS', 's', '$');
+  await settled();
+  let answer = (): void => undefined;
+  proxy.servers.source.unblocking = new Promise<void>((resolve) => (answer = resolve));
+  other.send('CLIENT', 'UNBLOCK', '1').send('GET', 'k');
+  proxy.answerTo('CLIENT UNBLOCK 9223372036854775807', ':0');
+  await settled();
+  assert.equal(proxy.sent.at(-1)!.command, 'CLIENT UNBLOCK 9223372036854775807');
+  answer();
+  await settled();
+  proxy.answerTo('GET k', '$-1');
+  assert.deepEqual(other.replies, [':1', '$-1']);
 });
 
 test('CLIENT UNBLOCK of a client that does not block finds nobody', async () => {
