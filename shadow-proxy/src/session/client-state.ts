@@ -52,6 +52,8 @@ export interface BlockedCommand {
   readonly isWaiting: boolean;
   /** Among those who wait for a flip to end, from when it first came. */
   readonly place: number;
+  /** Bytes of the command, which is kept. */
+  readonly bytes: number;
   /** Whether a change of the workload's stage concerns it. */
   concerns(workload: Workload): boolean;
   /** Notes in the journal what it may take at any moment. */
@@ -67,6 +69,8 @@ export interface BlockedCommand {
 /** What the client is subscribed to. */
 export interface Subscribed {
   readonly total: number;
+  /** Bytes that the names take, about. */
+  readonly bytes: number;
   readonly links: Readonly<Record<Side, object | null>>;
   count(kind: Kind): number;
   /** Whether the command at hand was taken to the server that the client is subscribed at. */
@@ -161,6 +165,12 @@ export class ClientState {
   /** When it last sent something or was served, in ms of the monotonic clock. */
   get activeAt(): number {
     return this.#activeAt;
+  }
+
+  /** Bytes of memory that what it has said of itself takes. */
+  get bytes(): number {
+    const queued = this.#transaction?.bytes ?? 0;
+    return queued + this.#name.length + (this.#blocked?.bytes ?? 0) + (this.#subscriptions?.bytes ?? 0);
   }
 
   /** The client sends nothing more, and may still read. */

@@ -111,11 +111,10 @@ export class Session implements CommandContext, ConnectedClient {
     return this.lanes.used;
   }
 
-  /** Bytes of memory that it takes: what it does not read, what it has sent and is not run yet. */
+  /** Bytes of memory that it takes: what it does not read, what it has sent and is not run yet, what it has named. */
   get bytes(): number {
     const { client, lanes, parser } = this;
-    const queued = client.transaction?.bytes ?? 0;
-    return this.#outbox.bytes + lanes.tailBytes + this.#backlogBytes + parser.held + queued;
+    return this.#outbox.bytes + lanes.tailBytes + this.#backlogBytes + parser.held + client.bytes;
   }
 
   /** Whether it waits for nothing: no command, no message. */

@@ -121,6 +121,11 @@ export class Blocked implements BlockedCommand {
     return this.#nothing !== null && this.#time.isOver;
   }
 
+  /** Its bytes, and its keys as text. */
+  get bytes(): number {
+    return 2 * this.#frame.length;
+  }
+
   /** Whether the server has it, so that its keys may change at any moment. */
   get isSent(): boolean {
     return this.#lane !== null;

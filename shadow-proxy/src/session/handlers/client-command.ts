@@ -23,11 +23,17 @@ const option = (context: CommandContext, index: number): string => text(context,
 export const isName = (name: string): boolean => /^[!-~]*$/.test(name);
 /** What another proxy calls its connections: this one is not a server. */
 const OF_A_PROXY = /^shadow-proxy(-[a-z]+)?:/;
+/** CLIENT LIST has the names of all clients in one reply. */
+const MAX_NAME = 1024;
+
 /** The refusal of a client by its name; null where there is none. */
-export const refusalOfName = (name: string): string | null =>
-  OF_A_PROXY.test(name)
+export function refusalOfName(name: string): string | null {
+  if (name.length > MAX_NAME)
+    return `ERR shadow-proxy: the client's name has ${name.length} characters: at most ${MAX_NAME} are allowed`;
+  return OF_A_PROXY.test(name)
     ? 'ERR this is a shadow-proxy, not a server: set source and target to the addresses of the servers'
     : null;
+}
 
 const setName = (context: CommandContext): Answer => {
   const { argc } = context.parser;

@@ -98,6 +98,9 @@ function channelsOf(context: CommandContext, kind: Kind): string[] | null {
   return Array.from({ length: argc - 1 }, (_, i) => context.argument(i + 1).toString('latin1'));
 }
 
+/** What a name takes beside its bytes, about. */
+const NAME_BYTES = 64;
+
 /** A part of a command that goes to one server. */
 interface Part {
   readonly side: Side;
@@ -110,6 +113,8 @@ export class Subscriptions implements Subscribed, Subscriber {
   readonly names: Readonly<Record<Kind, Readonly<Record<Side, Set<string>>>>>;
   readonly links: Record<Side, Link | null> = { source: null, target: null };
   closed = false;
+  /** Bytes that the names take, about. A move to another server changes nothing in it. */
+  bytes = 0;
   #change: Promise<void> = Promise.resolve();
 
   constructor(readonly context: CommandContext) {
@@ -256,8 +261,14 @@ export class Subscriptions implements Subscribed, Subscriber {
   /** @returns what the confirmation is to say: channels and patterns are counted together */
   #confirmed(side: Side, kind: Kind, joins: boolean, name: Buffer | null): number {
     const names = this.names[kind][side];
-    if (name !== null && joins) names.add(name.toString('latin1'));
-    if (name !== null && !joins) names.delete(name.toString('latin1'));
+    if (name !== null) {
+      const id = name.toString('latin1');
+      if (joins && !names.has(id)) {
+        names.add(id);
+        this.bytes += id.length + NAME_BYTES;
+        this.context.clients.limits.grew(id.length + NAME_BYTES);
+      } else if (!joins && names.delete(id)) this.bytes -= id.length + NAME_BYTES;
+    }
     return kind === 'shard' ? this.count('shard') : this.count('channel') + this.count('pattern');
   }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
-import { partsOf } from '../../support/shard.js';
+import { partsOf, until } from '../../support/shard.js';
 
 const MIB = 1 << 20;
 const long = (bytes: number): Buffer => Buffer.alloc(bytes, 'x');
@@ -26,6 +26,40 @@ describe('long arguments', () => {
           await wire.ask(...command),
           /^-ERR shadow-proxy: argument \d of [A-Z ]+ has 16385 bytes: at most 16384 are allowed$/,
         );
+      assert.equal(await wire.ask('PING'), '+PONG');
+    }));
+
+  test('a client name is refused beyond 1024 characters, and CLIENT LIST answers', () =>
+    withRig({}, async (rig) => {
+      const wire = await rig.wire();
+      const refusal = "-ERR shadow-proxy: the client's name has 1025 characters: at most 1024 are allowed";
+      assert.equal(await wire.ask('CLIENT', 'SETNAME', long(1025)), refusal);
+      assert.equal(await wire.ask('HELLO', 2, 'SETNAME', long(1025)), refusal);
+      assert.match(await wire.ask('CLIENT', 'SETINFO', 'lib-name', long(1025)), /^-ERR [Uu]nknown subcommand/);
+      assert.equal(await wire.ask('CLIENT', 'GETNAME'), '$-1');
+      const named = await Promise.all(Array.from({ length: 50 }, () => rig.wire()));
+      for (const each of named) assert.equal(await each.ask('CLIENT', 'SETNAME', long(1024)), '+OK');
+      const listed = await wire.ask('CLIENT', 'LIST');
+      assert.equal(listed.match(/name=x{1024} /g)?.length, 50);
+    }));
+
+  test('names of clients and channels, and commands that block, count as memory of their client', () =>
+    withRig({ limits: { totalClientBytes: 4 * MIB } }, async (rig) => {
+      const [wire, subscriber, blocked, again] = await Promise.all(Array.from({ length: 4 }, () => rig.wire()));
+      const bytes = (): number =>
+        [...partsOf(rig.shard.shard).clients.sessions.values()].reduce((sum, each) => sum + each.bytes, 0);
+      assert.equal(await wire.ask('CLIENT', 'SETNAME', long(1000)), '+OK');
+      assert.ok(bytes() >= 1000 && bytes() < 2000, `${bytes()}`);
+      assert.equal(await wire.ask('RESET'), '+RESET');
+      assert.equal(bytes(), 0);
+      await subscriber.ask('SUBSCRIBE', long(MIB));
+      assert.ok(bytes() >= MIB, `${bytes()}`);
+      await subscriber.ask('UNSUBSCRIBE');
+      await until(() => bytes() < 1000);
+      blocked.send('BLPOP', long(MIB), 0);
+      await until(() => bytes() > 2 * MIB);
+      again.send('BLPOP', long(MIB + 1), 0);
+      await until(() => rig.shard.snapshot().clientsClosed.memory === 1);
       assert.equal(await wire.ask('PING'), '+PONG');
     }));
 
