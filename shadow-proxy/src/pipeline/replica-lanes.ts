@@ -17,6 +17,8 @@ import { IDLE_MS, nameOf } from './lanes.js';
 import type { LaneIdentity, Operation } from './operation.js';
 
 const LOOK_MS = 1_000;
+/** Lanes that wait to be opened again; past that they are tried at once. */
+const MAX_FAILED = 1_000;
 
 export interface ReplicaContext {
   /** To the replica. */
@@ -77,6 +79,7 @@ export class ReplicaLanes implements LaneEvents {
       this.#failedUntil.delete(name);
       this.#lanes.set(name, lane);
     } catch {
+      if (this.#failedUntil.size >= MAX_FAILED) this.#failedUntil.clear();
       this.#failedUntil.set(name, performance.now() + LOOK_MS);
     }
   }

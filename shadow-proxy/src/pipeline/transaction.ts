@@ -255,7 +255,8 @@ function followTransaction(
   for (const [i, { command, args, probed, at }] of elements.entries()) {
     const db = databases[i];
     const raw = replies[at];
-    if (command.spec.handling === 'script' && raw[0] !== MINUS) sequencer.scripts.accepted(args);
+    const hasText = command.spec.handling === 'script' || command.spec.name === 'script|load';
+    if (hasText && raw[0] !== MINUS) sequencer.scripts.accepted(args);
     if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
       // Of its form, not of the data: the mirror may refuse it as it is queued, and with it the whole transaction.

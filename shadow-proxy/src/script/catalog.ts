@@ -6,7 +6,7 @@
  * Called by: pipeline, suspects, session, copy, shard.
  * Calls: resp, command, upstream.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { countAt } from '../command/keys.js';
 import type { CommandTable } from '../command/table.js';
 import { argumentsOf, wordOf } from '../resp/decode.js';
@@ -22,7 +22,7 @@ export class Script extends Routine {
     readonly body: Buffer,
     readonly sha: string,
   ) {
-    super(body.toString('latin1'), false);
+    super(body.length > MAX_TEXT ? null : body.toString('latin1'), false);
   }
 
   /** Since Redis 7 a script may begin with `#!lua flags=…`, which older servers do not compile. */
@@ -36,6 +36,8 @@ export class Script extends Routine {
 }
 
 const HASH = '#'.charCodeAt(0);
+/** A longer text is neither read nor kept: it may do anything. */
+const MAX_TEXT = 1 << 20;
 
 /** The keys of one call of a script or function that it does not declare; null where its text does not tell them. */
 export interface Undeclared {
@@ -43,32 +45,99 @@ export interface Undeclared {
   readonly writes: readonly Buffer[] | null;
 }
 
-const MAX_SCRIPTS = 10_000;
+/** What scripts take, about: their text twice, as bytes and as what was read of it, and what stands around it. */
+const bytesOf = ({ body }: Script): number => 2 * body.length + 2_048;
+
+/** Scripts by digest, up to a number of bytes. Beyond it, the ones that were used longest ago are forgotten. */
+class Shelf {
+  readonly #bySha = new Map<string, Script>();
+  #bytes = 0;
+
+  /** @param forgotten is called with each digest that is forgotten */
+  constructor(
+    private readonly maxBytes: number,
+    private readonly forgotten: (sha: string) => void = () => undefined,
+  ) {}
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(sha: string): Script | undefined {
+    return this.#bySha.get(sha);
+  }
+
+  /** Adds a script, or notes that it was used. */
+  keep(script: Script): void {
+    this.take(script.sha);
+    this.#bySha.set(script.sha, script);
+    this.#bytes += bytesOf(script);
+    for (const oldest of this.#bySha.keys()) {
+      if (this.#bytes <= this.maxBytes) break;
+      this.take(oldest);
+      this.forgotten(oldest);
+    }
+  }
+
+  take(sha: string): void {
+    const script = this.#bySha.get(sha);
+    if (script === undefined) return;
+    this.#bySha.delete(sha);
+    this.#bytes -= bytesOf(script);
+  }
+
+  clear(): void {
+    this.#bySha.clear();
+    this.#bytes = 0;
+  }
+}
+
+/** Bytes of scripts that a server has accepted, and of those that were only sent. */
+const MAX_ACCEPTED = 64 << 20;
+const MAX_SENT = 4 << 20;
 
 export class Scripts {
-  /** Those that servers have. */
-  readonly #bySha = new Map<string, Script>();
-  /** Those that were read. */
-  readonly #byBody = new Map<string, Script>();
+  /** A server has run or loaded them for a client. */
+  readonly #accepted: Shelf;
+  /**
+   * A client has sent them, and no server has accepted them: their user may not be allowed to, or nobody may know the
+   * client. They are read again when they come again.
+   */
+  readonly #sent: Shelf;
+  /** The one of the command at hand, most of the time: it is looked up several times for each command. */
+  #latest: Script | null = null;
   readonly functions = new Functions();
   /** What each server is known to have, under the run id for which that holds. */
   readonly #loaded = new Map<Server, { runId: string; shas: Set<string> }>();
 
-  /** Notes a script's text, which is about to be sent to a server. */
+  constructor(maxAccepted = MAX_ACCEPTED, maxSent = MAX_SENT) {
+    this.#accepted = new Shelf(maxAccepted, (sha) => {
+      for (const { shas } of this.#loaded.values()) shas.delete(sha);
+    });
+    this.#sent = new Shelf(maxSent);
+  }
+
+  /** Bytes that the scripts take, about. */
+  get bytes(): number {
+    return this.#accepted.bytes + this.#sent.bytes;
+  }
+
+  /** Reads a script's text, which is about to be sent to a server. */
   learn(body: Buffer): void {
-    const script = this.#read(body);
-    this.#bySha.set(script.sha, script);
+    this.#read(body);
   }
 
   #read(body: Buffer): Script {
-    const text = body.toString('latin1');
-    let script = this.#byBody.get(text);
-    if (script === undefined) {
-      if (this.#byBody.size >= MAX_SCRIPTS) this.#forget();
-      script = new Script(Buffer.from(body), createHash('sha1').update(body).digest('hex'));
-      this.#byBody.set(text, script);
-    }
-    return script;
+    if (this.#latest?.body.equals(body) === true) return this.#latest;
+    if (body.length > MAX_TEXT) return new Script(body, '');
+    const sha = hash('sha1', body);
+    let script = this.#withDigest(sha);
+    if (script === undefined) this.#sent.keep((script = new Script(Buffer.from(body), sha)));
+    return (this.#latest = script);
+  }
+
+  #withDigest(sha: string): Script | undefined {
+    return this.#accepted.get(sha) ?? this.#sent.get(sha);
   }
 
   /** Whether what `frame` runs may publish. */
@@ -89,7 +158,7 @@ export class Scripts {
     if (args.length < 3) return undefined;
     const name = wordOf(args[0]).toLowerCase();
     if (name.startsWith('fcall')) return this.functions.find(args[1].toString('latin1'));
-    return name.startsWith('evalsha') ? this.#bySha.get(wordOf(args[1]).toLowerCase()) : this.#read(args[1]);
+    return name.startsWith('evalsha') ? this.#withDigest(wordOf(args[1]).toLowerCase()) : this.#read(args[1]);
   }
 
   /** The undeclared keys of the call; of a digest that was never seen with its text, nothing is known. */
@@ -120,7 +189,10 @@ export class Scripts {
   accepted(args: readonly Buffer[]): void {
     const loads = wordOf(args[0]).toLowerCase() === 'script';
     const script = loads ? this.#read(args[2]) : this.find(args);
-    if (script instanceof Script) script.accepted = true;
+    if (!(script instanceof Script) || script.sha === '') return;
+    script.accepted = true;
+    this.#sent.take(script.sha);
+    this.#accepted.keep(script);
   }
 
   knownTo(server: Server, script: Script): boolean {
@@ -154,12 +226,9 @@ export class Scripts {
 
   /** After SCRIPT FLUSH nothing is loaded again. */
   flushed(): void {
-    this.#forget();
-  }
-
-  #forget(): void {
-    this.#bySha.clear();
-    this.#byBody.clear();
+    this.#accepted.clear();
+    this.#sent.clear();
+    this.#latest = null;
     this.#loaded.clear();
   }
 }

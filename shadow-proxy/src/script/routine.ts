@@ -4,7 +4,7 @@ import { READS, WRITES, type KeySpec } from '../command/keys.js';
 import { rowOf } from '../command/rows.js';
 import type { Row } from '../command/row.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
-import { mentionsDatabases, readText, tooManyFrom, type Call, type Reading } from './text.js';
+import { MANY, mentionsDatabases, NOT_UNDERSTOOD, readText, tooManyFrom, type Call, type Reading } from './text.js';
 import type { KeyName } from './values.js';
 
 /** What a call does to a key. */
@@ -38,13 +38,13 @@ export class Routine {
   /** Whether it may give it as a moment, which is another one by another clock. */
   readonly setsMoment: boolean;
 
-  /** @param text its bytes as latin1 */
-  constructor(text: string, isLibrary: boolean) {
-    this.#reading = readText(text, isLibrary);
-    this.#mentionsDatabases = mentionsDatabases(text);
-    this.#mentionsSwapping = /swapdb/i.test(text);
-    this.#mentionsKeepTtl = /keepttl/i.test(text);
-    this.#tooManyFrom = tooManyFrom(text);
+  /** @param text its bytes as latin1; null where it is too long to be read */
+  constructor(text: string | null, isLibrary: boolean) {
+    this.#reading = text === null ? NOT_UNDERSTOOD : readText(text, isLibrary);
+    this.#mentionsDatabases = text === null || mentionsDatabases(text);
+    this.#mentionsSwapping = text === null || /swapdb/i.test(text);
+    this.#mentionsKeepTtl = text === null || /keepttl/i.test(text);
+    this.#tooManyFrom = text === null ? MANY : tooManyFrom(text);
     this.setsMoment = this.#mayCall(
       ({ name, names, open }) =>
         /^p?expireat$/.test(name) ||

@@ -67,7 +67,7 @@ export function readText(text: string, isLibrary: boolean): Reading {
 /**
  * From so many on, `unpack` may give a call the 7,996 arguments that end KeyDB 6.3.4; more than 8,000 it gives to none.
  */
-const MANY = 7_900;
+export const MANY = 7_900;
 
 /**
  * How many arguments a script must be given before one of its calls may have too many for KeyDB; Infinity for never.

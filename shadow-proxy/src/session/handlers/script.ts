@@ -76,7 +76,6 @@ function isKnown(context: CommandContext, spec: CommandSpec, frame: Buffer, side
     context.flow.retryWhen(scripts.functions.learn(server));
     return false;
   }
-  if (spec.name === 'eval' || spec.name === 'eval_ro') scripts.learn(args[1]);
   const script = scripts.find(args);
   if (!(script instanceof Script)) return true;
   noteLacking(context.clients, spec, frame, script, side);

@@ -79,7 +79,7 @@ describe('long arguments', () => {
         ['SUBSCRIBE', over],
         ['PSUBSCRIBE', over],
         ['PUBLISH', over, 'm'],
-        ['NOSUCH', over],
+        ['NOTHING', over],
         [over],
       ];
       for (const command of commands)
