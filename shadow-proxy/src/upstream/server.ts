@@ -365,8 +365,10 @@ export class Server {
 
   /**
    * Asks as a client's user, on a connection of its own: nothing on the way to the server stands before the question.
+   * @throws {HandshakeRefused} with the server's error, or while the server is down
    */
   async askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
+    if (this.#refusal !== null) throw this.#refusedAs(this.#refusal);
     const connection = await this.connections.connect({ db: 0, protocol: 2, credentials });
     try {
       return await connection.ask(...args);

@@ -71,6 +71,17 @@ test('a command inside MULTI that is answered MASTERDOWN aborts EXEC, and none o
   });
 });
 
+test('AUTH is answered MASTERDOWN, and the client stays connected', async () => {
+  await withScene(NARROW, async (scene) => {
+    await stopSource(scene);
+    const wire = await connectDown(scene);
+    assert.match(await wire.ask('AUTH', 'pw'), MASTERDOWN);
+    assert.match(await wire.ask('HELLO', 3, 'AUTH', 'default', 'pw'), MASTERDOWN);
+    await startSource(scene);
+    assert.equal(await wire.ask('SET', 'k', 'v'), '+OK');
+  });
+});
+
 test('a WATCH that the server refuses is not watched: EXEC runs after a change of stage', async () => {
   await withScene({}, async (scene) => {
     for (const of of [scene.source, scene.target])
