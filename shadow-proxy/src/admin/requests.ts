@@ -65,4 +65,5 @@ export const noteRequest = z.strictObject({
 export const jobOrder = jobRequest
   .omit({ automatic: true })
   .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })
-  .extend({ shard: z.string().optional(), by });
+  // No key at all would show nothing.
+  .extend({ shard: z.string().optional(), by, sample: z.number().gt(0).max(100).optional() });

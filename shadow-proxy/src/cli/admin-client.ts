@@ -17,6 +17,8 @@ import { typed } from '../text/invocation.js';
 import { quoted } from '../text/shell.js';
 import { exchange } from './exchange.js';
 import { CliError, exitCode } from './exit.js';
+import { renderRefused } from './gates.js';
+import { waitingFor } from './silence.js';
 
 export interface AdminClientOptions {
   readonly admin?: string;
@@ -123,12 +125,18 @@ export class AdminClient {
 
   /** @param admin address and token of the plan, where `options` name no other */
   constructor(
-    options: AdminClientOptions,
+    private readonly options: AdminClientOptions,
     admin: AdminPlan | null = options.plan === undefined ? null : loadPlan(options.plan).admin,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {
     const fromPlan = admin && `http://${formatAddress(admin)}`.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
     this.#url = normalise(options.admin ?? fromPlan ?? 'http://127.0.0.1:9400');
     this.#token = tokenOf(options, admin);
+  }
+
+  /** For a line about a wait. */
+  get awaited(): string {
+    return `Waiting for the proxy at ${this.#url}`;
   }
 
   async status(): Promise<readonly ShardSnapshot[]> {
@@ -205,8 +213,9 @@ export class AdminClient {
       'content-type': 'application/json',
       ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token.value}` }),
     };
-    const request = { method, headers, body: body && JSON.stringify(body), timeoutMs: TIMEOUT_MS };
-    const { status, type, text } = await exchange(`${this.#url}${path}`, request).catch((error: Error) => {
+    const request = { method, headers, body: body && JSON.stringify(body), timeoutMs: this.timeoutMs };
+    const answering = exchange(`${this.#url}${path}`, request);
+    const { status, type, text } = await waitingFor(this.awaited, answering).catch((error: Error) => {
       throw new CliError(
         'unreachable',
         `no proxy answers at ${this.#url}${path} (${error.message}). Start the proxy, or give its admin address with --admin or --plan`,
@@ -227,8 +236,15 @@ export class AdminClient {
     return new CliError('unreachable', message, exitCode.inconclusive);
   }
 
-  #refused(status: number, { code, message, details }: Refusal): CliError {
-    const more = details === undefined ? '' : `\n${JSON.stringify(details, null, 2)}`;
+  #refused(status: number, refusal: Refusal): CliError {
+    const { code, message, details } = refusal;
+    const gates = code === 'gates-closed' ? renderRefused(refusal, (each) => commandLine(each, this.options)) : null;
+    const shown = gates ?? (details === undefined ? null : JSON.stringify(details, null, 2));
+    const more =
+      shown === null
+        ? ''
+        : `
+${shown}`;
     if (status === 401) return new CliError(code, this.#unauthorized(), exitCode.usage);
     const wrongUse = status === 400 || status === 403 || status === 404;
     return new CliError(code, `${message}${more}`, wrongUse ? exitCode.usage : exitCode.fails, details);
@@ -244,7 +260,7 @@ export class AdminClient {
 interface Refusal {
   readonly code: string;
   readonly message: string;
-  readonly details?: unknown;
+  readonly details?: object;
 }
 
 function refusalIn(answer: object): Refusal | null {

@@ -9,6 +9,18 @@ import { withManual } from './manual.js';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
+/** What the script asks `complete` for while a command is typed: it depends on the plan, and on the release. */
+export const COMPLETED = ['workloads', 'pages'] as const;
+export type Completed = (typeof COMPLETED)[number];
+
+/** The kind of an argument or of an option's value; undefined where the script knows all that can be said. */
+const KINDS: Readonly<Record<string, Completed>> = {
+  '<workload>': 'workloads',
+  '[workload]': 'workloads',
+  '--workload': 'workloads',
+  'runbook [name]': 'pages',
+};
+
 /** @param program with all of its commands */
 export function addCompletion(program: Command): void {
   const command = program
@@ -46,6 +58,11 @@ function nodesOf(command: Command, path: string): Node[] {
 
 const takesValue = ({ required, optional }: Option): boolean => required || optional;
 const choicesOf = ({ argChoices = [] }: Option | Argument): readonly string[] => argChoices;
+const kindOf = ({ path, command }: Node): Completed | undefined =>
+  command.registeredArguments
+    .map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`))
+    .map((name) => KINDS[name] ?? KINDS[`${path} ${name}`])
+    .find((kind) => kind !== undefined);
 const argumentsOf = ({ command }: Node): string[] => command.registeredArguments.flatMap(choicesOf);
 
 /** Where nothing is offered, bash completes names of files. */
@@ -57,14 +74,17 @@ function bash(name: string, nodes: readonly Node[]): string {
   const values = nodes.flatMap(({ path, options }) =>
     options
       .filter(takesValue)
-      .map((option) => `    '${path} ${option.long!}') words='${choicesOf(option).join(' ')}' ;;`),
+      .map(
+        (option) =>
+          `    '${path} ${option.long!}') words='${choicesOf(option).join(' ')}'${asked(KINDS[option.long!])} ;;`,
+      ),
   );
   const words = nodes.map((node) => {
     const offered = [...node.below.map((each) => each.name()), ...argumentsOf(node), ...node.options.map(longOf)];
-    return `      '${node.path}') words='${offered.join(' ')}' ;;`;
+    return `      '${node.path}') words='${offered.join(' ')}'${asked(kindOf(node))} ;;`;
   });
   return `${run}() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} path='' words='' i
+  local cur=\${COMP_WORDS[COMP_CWORD]} path='' words='' kind='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$path \${COMP_WORDS[i]}" in
       ${steps.join(' | ')}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;
@@ -76,12 +96,16 @@ ${values.join('\n')}
 ${words.join('\n')}
     esac ;;
   esac
+  if [[ -n $kind && $cur != -* ]]; then
+    words="$("\${COMP_WORDS[0]}" complete "$kind" -- "\${COMP_WORDS[@]:1}" 2>/dev/null) $words"
+  fi
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
 complete -o default -F ${run} ${name}
 `;
 }
 
+const asked = (kind: Completed | undefined): string => (kind === undefined ? '' : ` kind=${kind}`);
 const longOf = ({ long }: Option): string => long!;
 
 function fish(name: string, nodes: readonly Node[]): string {
@@ -90,8 +114,10 @@ function fish(name: string, nodes: readonly Node[]): string {
     return [
       ...node.below.map((each) => `${when} -f -a ${each.name()} -d ${quoted(each.description())}`),
       ...argumentsOf(node).map((choice) => `${when} -f -a ${choice}`),
+      ...[kindOf(node)].flatMap((kind) => (kind === undefined ? [] : `${when} -f -a ${quoted(asking(name, kind))}`)),
       ...node.options.map((option) => {
-        const choices = choicesOf(option);
+        const kind = KINDS[option.long!];
+        const choices = kind === undefined ? choicesOf(option) : [asking(name, kind)];
         const value = choices.length > 0 ? ` -x -a ${quoted(choices.join(' '))}` : takesValue(option) ? ' -r' : '';
         return `${when} -l ${option.long!.slice(2)}${value} -d ${quoted(option.description)}`;
       }),
@@ -99,6 +125,9 @@ function fish(name: string, nodes: readonly Node[]): string {
   });
   return `${lines.join('\n')}\n`;
 }
+
+const asking = (name: string, kind: Completed): string =>
+  `(${name} complete ${kind} -- (commandline -opc)[2..] 2>/dev/null)`;
 
 /** In fish: behind this command, and none of those below it. */
 function conditionOf({ path, below }: Node): string {

@@ -7,6 +7,7 @@ import type { JobRequest } from '../storage/job-file.js';
 import { onStop } from '../io/signals.js';
 import { commandLine, type AdminClient, type AdminClientOptions, type ShardJob } from './admin-client.js';
 import { exitCode, type CliError } from './exit.js';
+import { occasionally, Silence } from './silence.js';
 
 const POLL_MS = 250;
 const LINE_MS = 2_000;
@@ -30,6 +31,7 @@ export async function follow(
   { json = false, admin, plan, tokenFile }: FollowOptions,
 ): Promise<readonly EndedJob[]> {
   const show = process.stderr.isTTY && !json ? bars(shards) : lines(json);
+  const silence = new Silence(client.awaited, { show: (text) => show.note(text), end: () => undefined });
   let disconnectedSince: number | null = null;
   const leave = (): never => {
     show.end();
@@ -46,6 +48,7 @@ export async function follow(
       });
       if (jobs !== null) {
         disconnectedSince = null;
+        silence.heard();
         const followed = jobs.filter((each): each is EndedJob => shards.includes(each.shard) && each.job !== null);
         show.update(followed);
         if (followed.every(({ job }) => job.state !== 'running')) return followed;
@@ -54,6 +57,7 @@ export async function follow(
     }
   } finally {
     forget();
+    silence.end();
     show.end();
   }
 }
@@ -69,6 +73,8 @@ function renderLeft(kind: JobRequest['kind'], { json, ...options }: FollowOption
 
 interface Display {
   update(jobs: readonly EndedJob[]): void;
+  /** Once a second, while the proxy does not answer. */
+  note(text: string): void;
   end(): void;
 }
 
@@ -92,6 +98,7 @@ function bars(shards: readonly string[]): Display {
     update(jobs) {
       for (const { shard, job } of jobs) named.get(shard)!.update(job.scanned, { job });
     },
+    note: occasionally((text) => all.log(`${text}\n`)),
     end: () => all.stop(),
   };
 }
@@ -160,6 +167,7 @@ function lines(json: boolean): Display {
       // The result follows on standard output.
       else if (!ended) for (const each of jobs) process.stderr.write(`${renderProgress(each)}\n`);
     },
+    note: occasionally((text) => process.stderr.write(`${json ? JSON.stringify({ waiting: text }) : text}\n`)),
     end: () => undefined,
   };
 }

@@ -26,13 +26,15 @@ import {
 import { createLogger } from '../telemetry/log.js';
 import { openPlan } from '../upstream/cluster.js';
 import { onStop } from '../io/signals.js';
-import { connectApps, drive, WORKLOADS } from './demo/traffic.js';
-import { count } from '../text/figures.js';
+import { connectApps, drive, WORKLOADS, type Tally } from './demo/traffic.js';
+import { SENT_ON_CONNECT } from '../telemetry/error-origins.js';
+import { count, duration as seconds, number } from '../text/figures.js';
 import { quoted } from '../text/shell.js';
 import { commandLine } from './admin-client.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 import { Folder, type Running, type Server } from './local/folder.js';
 import { withManual } from './manual.js';
+import { Silence, SILENCE_MS, StatusLine, waitingFor } from './silence.js';
 
 interface UpOptions {
   readonly directory: string;
@@ -103,15 +105,20 @@ async function up(options: UpOptions): Promise<void> {
     () => (stopped = true),
     () => undefined,
   );
-  for (const deadline = Date.now() + START_MS; !ended && !stopped && Date.now() < deadline; await sleep(50)) {
-    const running = await folder.running();
-    if (running === null) continue;
+  const silence = new Silence('Starting both servers and the proxy');
+  try {
+    for (const deadline = Date.now() + START_MS; !ended && !stopped && Date.now() < deadline; await sleep(50)) {
+      const running = await folder.running();
+      if (running === null) continue;
+      child.unref();
+      silence.end();
+      process.stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running, folder));
+      return;
+    }
+  } finally {
     forget();
-    child.unref();
-    process.stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running, folder));
-    return;
+    silence.end();
   }
-  forget();
   const reason = folder.log() || `the proxy did not start within ${START_MS / 1000} s`;
   if (!ended) {
     const exit = once(child, 'exit');
@@ -242,24 +249,44 @@ async function traffic({
       `no migration runs in ${directory}: start it with ${commandLine(`local up --directory ${quoted(directory)}`, {})}`,
       exitCode.usage,
     );
-  const apps = await connectApps(Number(new URL(running.proxy).port), running.cluster);
+  const connecting = connectApps(Number(new URL(running.proxy).port), running.cluster);
+  const apps = await waitingFor(`Connecting to the proxy at ${running.proxy}`, connecting);
   // A command that is never answered ends with its connection.
   const close = (): void => apps.forEach((app) => app.close());
   const late = setTimeout(close, forMs + LATE_MS);
+  const until = Date.now() + forMs;
+  const tally: Tally = { answered: 0, errors: 0, first: null };
+  const line = new StatusLine();
+  const ticks = setInterval(
+    () => line.show(progressOf(tally, until - Date.now())),
+    process.stderr.isTTY ? 1_000 : SILENCE_MS,
+  );
   try {
-    const until = Date.now() + forMs;
-    const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
+    const { errors, first } = await drive(apps, () => Date.now() >= until, rate, tally);
+    line.end();
     process.stdout.write(
       errors === 0
-        ? 'Every command of the traffic succeeded.\n'
+        ? `Every read and write of the traffic succeeded. ${ON_CONNECT}\n`
         : `${count(errors, 'command')} failed, the first with: ${first}\n`,
     );
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;
   } finally {
     clearTimeout(late);
+    clearInterval(ticks);
+    line.end();
     close();
   }
 }
+
+const progressOf = ({ answered, errors }: Tally, leftMs: number): string =>
+  `${count(answered, 'command')} answered, ${number(errors)} failed; ${leftMs > 0 ? `${seconds(leftMs / 1_000)} left` : 'waiting for the last replies'}`;
+
+/** The view of the clients' errors counts them: the message must not contradict it. */
+const ON_CONNECT = `Not counted: what the client libraries send when they connect, and work without (${Object.keys(
+  SENT_ON_CONNECT,
+)
+  .map((command) => command.toUpperCase())
+  .join(', ')}).`;
 
 const portArguments = ({ redisPort, keydbPort, proxyPort, adminPort, cluster }: UpOptions): string[] => [
   ...(cluster === true ? ['--cluster'] : []),

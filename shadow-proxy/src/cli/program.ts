@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   runbook: async () => (await import('./runbook.js')).addRunbook,
   demo: async () => (await import('./demo.js')).addDemo,
   local: async () => (await import('./local.js')).addLocal,
+  complete: async () => (await import('./complete.js')).addComplete,
 };
 
 /** Of the package that is installed. */

@@ -1,8 +1,6 @@
 /** `shadow-compare promote`: a workload's next stage, if its gates are open; each gate with its evidence. */
 import { userInfo } from 'node:os';
-import Table from 'cli-table3';
 import { Option, type Command } from 'commander';
-import type { Answer } from '../stages/gate-answer.js';
 import type { Consent } from '../stages/gate-facts.js';
 import { closedGates, type Gate } from '../stages/gates.js';
 import { about } from '../stages/pace.js';
@@ -19,6 +17,7 @@ import {
 } from './admin-client.js';
 import { confirmEnd, confirmKeys, endOf, keysConfirmed, POINT_OF_NO_RETURN, YES } from './confirm.js';
 import { exitCode, percentage } from './exit.js';
+import { nextOf, renderGates } from './gates.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
 
@@ -88,7 +87,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   );
   const closed = closedOf(judged);
   if (dryRun || closed.length > 0) {
-    const told = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, options)}`}`;
+    const told = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, (each) => commandLine(each, options))}`}`;
     process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : told}\n`);
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
@@ -125,14 +124,6 @@ function whenOf(closed: readonly Gate[]): string {
     : '';
 }
 
-/** What to run, each command on a line of its own, so that it can be copied. */
-function nextOf(closed: readonly Gate[], options: PromoteOptions): string {
-  const commands = new Set(closed.flatMap(({ command }) => (command === undefined ? [] : [command])));
-  return commands.size === 0
-    ? ''
-    : `\nNext:\n${[...commands].map((each) => `  ${commandLine(each, options)}`).join('\n')}`;
-}
-
 /**
  * The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed.
  */
@@ -159,16 +150,7 @@ async function judge(
   return [await judged(consent), consent];
 }
 
-const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
-
 function render({ shard, workload, from, to, gates, change }: ShardPromotion): string {
   const head = `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}${change === null ? '' : `, done (commands held for ${change.heldMs.toFixed(1)} ms)`}`;
   return `${head}\n${renderGates(gates)}`;
-}
-
-/** Fits 80 columns. */
-function renderGates(gates: readonly Gate[]): string {
-  const table = new Table({ style: { head: [], border: [] }, colWidths: [9, 14, 53], wordWrap: true });
-  for (const { name, answer, evidence } of gates) table.push([WORDS[answer], name, evidence]);
-  return table.toString();
 }

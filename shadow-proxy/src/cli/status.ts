@@ -78,8 +78,7 @@ const NAME_COLUMNS = 13;
 const MAX_WORKLOAD_COLUMNS = 20;
 /** @param options those that reach the proxy: the commands that it names have them, too */
 export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = {}): string {
-  const facts = new Table({ ...PLAIN, colWidths: [NAME_COLUMNS, 80 - NAME_COLUMNS - 2], wordWrap: true });
-  for (const [name, value] of factsOf(shard, options)) facts.push([name, value]);
+  const facts = factsOf(shard, options).map(renderFact).join('\n');
   const workloads = new Table({
     ...PLAIN,
     chars: { ...PLAIN.chars, middle: ' ' },
@@ -99,9 +98,16 @@ export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = 
     ]);
   const notes = shard.workloads.flatMap((workload) => noteOf(workload, shard.frozen, options));
   const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
-  return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job]
-    .join('\n')
-    .replace(/ +$/gm, '');
+  return [`shard ${shard.name}`, facts, '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');
+}
+
+/** A fact in 80 columns. What follows on its next steps is not wrapped: commands are copied from it. */
+type Fact = readonly [name: string, value: string, next?: string];
+
+function renderFact([name, value, next]: Fact): string {
+  const table = new Table({ ...PLAIN, colWidths: [NAME_COLUMNS, 80 - NAME_COLUMNS - 2], wordWrap: true });
+  table.push([name, value]);
+  return next === undefined ? table.toString() : `${table.toString()}\n${next}`;
 }
 
 /** Keys that are counted in although the plan does not say so. */
@@ -110,7 +116,7 @@ function unplanned({ counting, workloads }: ShardSnapshot): string {
   return tell(counting.filter(({ workload }) => !countsByClass(classOf.get(workload) ?? 'general')));
 }
 
-function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, string][] {
+function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
   const {
     source,
     target,
@@ -130,7 +136,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     frozen,
     outage,
   } = shard;
-  const facts: [string, string][] = [
+  const facts: Fact[] = [
     ['source', server(source)],
     ['target', server(target)],
     ['commands', `${number(operations)}, ${count(clients, 'client')}`],
@@ -140,7 +146,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
       `${mirror.connected ? '' : 'DISCONNECTED, '}${number(mirror.lagMs)} ms behind, ${count(mirror.queuedEffects, 'effect')} queued${mirror.dropped > 0 ? `, ${number(mirror.dropped)} dropped` : ''}`,
     ],
   ];
-  const more: [boolean, string, string][] = [
+  const more: [boolean, ...Fact][] = [
     [sum(mismatches) > 0, 'MISMATCHES', list(mismatches)],
     [sum(allowed) > 0, 'allowed', list(allowed)],
     [sum(inconclusive) > 0, 'inconclusive', list(inconclusive)],
@@ -151,7 +157,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
       `${count(fieldTtls?.keys ?? 0, 'key')} with fields that expire; copies have left out ${count(fieldTtls?.stripped ?? 0, 'TTL')}`,
     ],
     [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HELD', reserved(reservations)],
-    ...SIDES.map((side): [boolean, string, string] => [
+    ...SIDES.map((side): [boolean, ...Fact] => [
       sum(shard.clientErrors[side]) > 0,
       'errors',
       `clients received from the ${side}: ${list(shard.clientErrors[side])}${originsOf(shard.clientErrorOrigins, side)}`,
@@ -167,17 +173,22 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, st
     [
       unplanned(shard) !== '',
       'counters',
-      `${unplanned(shard)}\nthe plan does not class these as counters: run ${typed(`shadow-compare guard --plan ${options.plan === undefined ? 'PLAN' : quoted(options.plan)}`)}`,
+      `${unplanned(shard)}\nthe plan does not class these as counters`,
+      `To check them:\n  ${typed(`shadow-compare guard --plan ${options.plan === undefined ? 'PLAN' : quoted(options.plan)}`)}`,
     ],
-    ...SIDES.map((side): [boolean, string, string] => [
+    ...SIDES.map((side): [boolean, ...Fact] => [
       shard[side].evicted > 0,
       shard[side].evicting ? 'EVICTING' : 'evicted',
       evictionNote(side, shard[side], Date.now()),
     ]),
-    [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${unfreeze(options)}`],
-    [outage !== null, outage?.endedAt === null ? 'OUTAGE' : 'outage', outage === null ? '' : outageOf(outage)],
+    [frozen !== null, 'FROZEN', frozen ?? '', unfreeze(options)],
+    [
+      outage !== null,
+      outage?.endedAt === null ? 'OUTAGE' : 'outage',
+      ...(outage === null ? ([''] as const) : outageOf(outage)),
+    ],
   ];
-  return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
+  return [...facts, ...more.filter(([applies]) => applies).map(([, ...fact]): Fact => fact)];
 }
 
 /** Keys that one command has held for too long. */
@@ -186,17 +197,17 @@ const reserved = ({ byAge, oldestMs, longestWaitMs }: ReservationsSnapshot): str
   '\nnext: runbooks/KeysReserved.md';
 
 /** What happened to each workload, and what can be done. */
-function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
+function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): [value: string, next: string] {
   const head =
     endedAt === null ? `the ${side} is down since ${since}` : `the ${side} was down from ${since} to ${endedAt}`;
-  const each = workloads.map(({ name, movedTo, why, next, unanswered, keys }) => {
+  const each = workloads.map(({ name, movedTo, why, unanswered, keys }) => {
     const lost =
       unanswered === 0
         ? ''
         : `; ${count(unanswered, 'write')} in flight, result unknown: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
-    return `${name}: ${movedTo === null ? `no failover: ${why ?? ''}` : `failed over to ${formatPoint(movedTo)}`}${lost}; next: ${next}`;
+    return `${name}: ${movedTo === null ? `no failover: ${why ?? ''}` : `failed over to ${formatPoint(movedTo)}`}${lost}`;
   });
-  return [head, ...each].join('\n');
+  return [[head, ...each].join('\n'), workloads.map(({ name, next }) => `next, ${name}: ${next}`).join('\n')];
 }
 
 /** What an operator has to do about it. */
@@ -206,7 +217,7 @@ function noteOf(
   options: AdminClientOptions,
 ): string[] {
   const next = (command: NextCommand): string =>
-    command === undefined ? '' : `; next: ${commandLine(command, options)}`;
+    command === undefined ? '' : `; next:\n  ${commandLine(command, options)}`;
   const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
   const stray = [
     ...(sum(newErrors) === 0 ? [] : [`${errors}${next(rollbackOf({ name, stage }))}`]),

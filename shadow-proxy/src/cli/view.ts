@@ -44,13 +44,19 @@ export function renderTable({ now, before, leftMs }: Frame): string {
   if (sum(now.unsupported) > 0) table.push(['unsupported', list(now.unsupported)]);
   if (now.elsewhere > 0) table.push(['other shards', `${count(now.elsewhere, 'command')} on keys of other shards`]);
   if (now.clockAheadMs !== 0) table.push(['clocks', `the clock of the target is ${number(now.clockAheadMs)} ms ahead`]);
-  if (now.frozen !== null) table.push(['frozen', `${now.frozen}\n${unfreeze({})}`]);
-  return `${table.toString()}\n${left}`;
+  if (now.frozen !== null) table.push(['frozen', now.frozen]);
+  const next = now.frozen === null ? '' : `${unfreeze({})}\n`;
+  return `${table.toString()}\n${next}${left}`;
 }
 
-/** How a freeze ends. */
+/** How a freeze ends. Each command has a line of its own, so that it can be copied. */
 export const unfreeze = (options: AdminClientOptions): string =>
-  `next: ${commandLine(ACCEPT, options)} lists the lost keys; the same without --dry-run resumes repairs; ${commandLine('stage WORKLOAD STAGE --force', options)} keeps the data of the mirror instead`;
+  [
+    'To list the lost keys (without --dry-run: resume repairs):',
+    `  ${commandLine(ACCEPT, options)}`,
+    'To keep the data of the mirror instead:',
+    `  ${commandLine('stage WORKLOAD STAGE --force', options)}`,
+  ].join('\n');
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {

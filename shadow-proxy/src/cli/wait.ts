@@ -6,6 +6,7 @@ import type { Gate } from '../stages/gates.js';
 import { about } from '../stages/pace.js';
 import { duration as seconds } from '../text/figures.js';
 import { CliError, duration, exitCode } from './exit.js';
+import { StatusLine } from './silence.js';
 
 export interface WaitOptions {
   /** Milliseconds; false with `--no-wait`; undefined: as the terminal has it. */
@@ -20,7 +21,6 @@ export const WAIT_VARIABLE = 'SHADOW_COMPARE_WAIT';
 /** A gate that names no time is awaited for this long. */
 const SOON_MS = 30_000;
 const POLL_MS = 1_000;
-const LINE_MS = 5_000;
 
 export const addWaitOptions = (command: Command): Command =>
   command
@@ -54,9 +54,9 @@ export async function awaitGates<T>(
 ): Promise<T> {
   const began = performance.now();
   const waitMs = waitOf(options);
-  const line = new WaitingLine();
+  const line = new StatusLine();
   const stopped = new AbortController();
-  let forget = (): void => undefined;
+  let forget: (() => void) | undefined;
   try {
     for (;;) {
       const seen = await look();
@@ -64,39 +64,22 @@ export async function awaitGates<T>(
       const leftMs = waitMs - (performance.now() - began);
       const soon = closed.some(({ opensInMs }) => opensInMs === null) ? SOON_MS - waitMs + leftMs : leftMs;
       if (Math.min(leftMs, soon) <= 0 || !opensWithin(closed, leftMs)) return seen;
-      if (!line.began) {
-        const stop = (): void => stopped.abort();
-        forget = onStop(stop, stop);
-      }
-      line.show(closed, leftMs);
+      const stop = (): void => stopped.abort();
+      forget ??= onStop(stop, stop);
+      line.show(renderWait(closed, leftMs));
       await sleep(POLL_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
       if (stopped.signal.aborted)
         throw new CliError('interrupted', 'Stopped waiting: nothing was changed', exitCode.interrupted);
     }
   } finally {
     line.end();
-    forget();
+    forget?.();
   }
 }
 
-/** In place on a terminal, else a line every few seconds. */
-class WaitingLine {
-  began = false;
-  #shownAt = -Infinity;
-
-  show(closed: readonly Gate[], leftMs: number): void {
-    this.began = true;
-    const terminal = process.stderr.isTTY;
-    if (!terminal && performance.now() - this.#shownAt < LINE_MS) return;
-    this.#shownAt = performance.now();
-    const gates = closed.map(({ name, opensInMs }) =>
-      typeof opensInMs !== 'number' ? name : `${name} (${about(opensInMs)})`,
-    );
-    const text = `Waiting for ${gates.join(', ')}; at most ${seconds(leftMs / 1_000)}, Ctrl-C stops`;
-    process.stderr.write(terminal ? `\r\u001B[2K${text.slice(0, process.stderr.columns - 1)}` : `${text}\n`);
-  }
-
-  end(): void {
-    if (this.began && process.stderr.isTTY) process.stderr.write('\r\u001B[2K');
-  }
+function renderWait(closed: readonly Gate[], leftMs: number): string {
+  const gates = closed.map(({ name, opensInMs }) =>
+    typeof opensInMs !== 'number' ? name : `${name} (${about(opensInMs)})`,
+  );
+  return `Waiting for ${gates.join(', ')}; at most ${seconds(leftMs / 1_000)}, Ctrl-C stops`;
 }

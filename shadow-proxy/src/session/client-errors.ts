@@ -4,7 +4,10 @@
  * refused, such as what only fails since a workload is `live`, reads or refines it here.
  *
  * A command of a transaction that fails counts as a part of EXEC's reply, and so not at all.
+ *
+ * cspell:ignore maint
  */
+import type { CommandTable } from '../command/table.js';
 import { SIDES, type Side } from '../route/stage.js';
 import type { ClientErrorOrigin, ClientErrorsSnapshot } from '../telemetry/snapshot.js';
 
@@ -20,6 +23,19 @@ const CODE = /^-([A-Z][A-Z0-9_]{0,31})(?:[ \r])/;
 const OWN = /^-[A-Z]+ shadow-proxy: |^-EXECABORT shadow-proxy: /;
 /** Of a reply, as much as shows its kind. */
 const HEAD = 64;
+
+/** A subcommand that is a word: an argument that could be a secret is never shown. */
+const WORD = /^[a-z][a-z_-]{0,31}$/;
+
+/**
+ * What a command is called that the table lacks: `client|maint_notifications`, where its first word is known and takes
+ * a subcommand.
+ */
+export function unknownIn(table: CommandTable, [first, second]: readonly Buffer[]): string {
+  const [name, word] = [first, second].map((each) => each?.toString('latin1').toLowerCase() ?? '');
+  const isContainer = (table.byName(name)?.subcommands ?? null) !== null;
+  return isContainer && WORD.test(word) ? `${name}|${word}` : 'unknown command';
+}
 
 export class ClientErrors {
   readonly #counts: Readonly<Record<Side, Map<string, number>>> = { source: new Map(), target: new Map() };

@@ -17,6 +17,7 @@ import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
 import { titleOf } from '../command/forms.js';
 import type { Operation } from '../pipeline/operation.js';
+import { argumentsOf } from '../resp/decode.js';
 import { error } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
 import { ProtocolError } from '../resp/scan.js';
@@ -25,6 +26,7 @@ import type { Side } from '../route/stage.js';
 import type { HandshakeRefused } from '../upstream/server.js';
 import { ClientLanes } from './client-lanes.js';
 import { ClientState } from './client-state.js';
+import { unknownIn } from './client-errors.js';
 import type { Clients, ConnectedClient } from './clients.js';
 import type { CommandContext } from './context.js';
 import { dispatch } from './dispatch.js';
@@ -252,7 +254,10 @@ export class Session implements CommandContext, ConnectedClient {
     if (bytes >= LARGE || this.#takesTurns) this.#largeReply(bytes);
     if (!this.client.closed) {
       if (buffer[start] === MINUS && !operation.silent) {
-        this.#countError(operation.lane?.server.side, buffer, start, end, operation.spec?.name);
+        const { lane, spec } = operation;
+        const command =
+          spec?.name ?? unknownIn(this.clients.sequencer.table, argumentsOf(operation.frame, operation.start));
+        this.#countError(lane?.server.side, buffer, start, end, command);
         const own = this.clients.face?.insteadOf(buffer, start, end) ?? null;
         if (own !== null) [buffer, start, end] = [own, 0, own.length];
       }
@@ -330,13 +335,21 @@ export class Session implements CommandContext, ConnectedClient {
     this.reply(Buffer.from(`-${reply}\r\n`, 'latin1'), side);
   }
 
-  /** Its name in the command table; undefined where it has none. */
-  #commandAtHand(): string | undefined {
+  /** Its name in the command table, or what is known of it. */
+  #commandAtHand(): string {
     const { frame, argStart, argEnd, argc } = this.parser;
-    return argc === 0 ? undefined : this.clients.sequencer.table.find(frame, argStart, argEnd, argc)?.name;
+    const { table } = this.clients.sequencer;
+    const spec = argc === 0 ? undefined : table.find(frame, argStart, argEnd, argc);
+    return (
+      spec?.name ??
+      unknownIn(
+        table,
+        Array.from({ length: Math.min(argc, 2) }, (_, i) => this.argument(i)),
+      )
+    );
   }
 
-  #countError(from: Side | undefined, buffer: Buffer, start: number, end: number, command = 'unknown command'): void {
+  #countError(from: Side | undefined, buffer: Buffer, start: number, end: number, command: string): void {
     const { clients, client } = this;
     const name = client.name === '' ? (client.socket.remoteAddress ?? 'an unknown host') : client.name;
     clients.errors.count(from ?? clients.side, buffer, start, end, titleOf(command), name);

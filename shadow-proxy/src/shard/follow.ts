@@ -35,6 +35,7 @@ export class StateFollower {
   /** Resolves when nothing is written any more. */
   async stop(): Promise<void> {
     this.#stopped.abort();
+    this.hurry();
     await this.#done;
   }
 
@@ -50,8 +51,11 @@ export class StateFollower {
         () => this.#problems.delete(peer),
         (error: Error) => this.#report(peer, error),
       );
-      const woken = new Promise<void>((wake) => this.#resting.set(peer, wake));
-      await Promise.race([woken, sleep(EVERY_MS, undefined, { signal }).catch(() => undefined)]);
+      if (signal.aborted) return;
+      // Its own signal: a rest that is cut short would leave its timer, and a listener on the long-lived signal.
+      const rest = new AbortController();
+      this.#resting.set(peer, () => rest.abort());
+      await sleep(EVERY_MS, undefined, { signal: rest.signal }).catch(() => undefined);
       this.#resting.delete(peer);
     }
   }

@@ -1,14 +1,21 @@
-/** Which commands of which clients got errors, in words. */
+/**
+ * Which commands of which clients got errors, in words.
+ *
+ * cspell:ignore maint
+ */
 import type { Side } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import type { ClientErrorOrigin } from './snapshot.js';
 
 /** Those that are named. */
 const MOST = 3;
-/** What an operator may leave as it is. */
-const HARMLESS: Readonly<Record<string, string>> = {
-  'client setinfo': 'Redis before 7.2 does not know it, and client libraries ignore the error',
+/** What client libraries send when they connect, and work without: an operator may leave these errors as they are. */
+export const SENT_ON_CONNECT: Readonly<Record<string, string>> = {
+  'client setinfo': 'Redis before 7.2 and KeyDB do not know it',
+  'client maint_notifications': 'only Redis Enterprise knows it',
 };
+/** The code of the error of a command that the server does not know. */
+const UNKNOWN = 'ERR';
 
 /** ` (5 CLIENT SETINFO of 127.0.0.1)`; empty where nothing is known. */
 export function originsOf(origins: readonly ClientErrorOrigin[], side: Side): string {
@@ -17,6 +24,10 @@ export function originsOf(origins: readonly ClientErrorOrigin[], side: Side): st
   const named = its
     .slice(0, MOST)
     .map(({ count, command, client }) => `${number(count)} ${command.toUpperCase()} of ${client}`);
-  const notes = [...new Set(its.slice(0, MOST).flatMap(({ command }) => HARMLESS[command] ?? []))];
-  return ` (${[...named, ...(its.length > MOST ? ['…'] : [])].join(', ')}${notes.map((note) => `: ${note}`).join('')})`;
+  const harmless = new Set(
+    its.slice(0, MOST).flatMap(({ command, kind }) => (kind === UNKNOWN && command in SENT_ON_CONNECT ? command : [])),
+  );
+  const notes = [...harmless].map((command) => `${command.toUpperCase()}: ${SENT_ON_CONNECT[command]}`);
+  const note = notes.length === 0 ? '' : `. Harmless, clients work without it: ${notes.join('; ')}`;
+  return ` (${[...named, ...(its.length > MOST ? ['…'] : [])].join(', ')}${note})`;
 }

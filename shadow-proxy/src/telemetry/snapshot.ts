@@ -232,7 +232,7 @@ export type ClientErrorsSnapshot = Readonly<Record<Side, Readonly<Record<string,
 export interface ClientErrorOrigin {
   readonly side: Side;
   readonly kind: string;
-  /** As people write it: `client setinfo`; `unknown command` where neither server has it. */
+  /** As people write it: `client setinfo`; `unknown command` where neither server has its first word. */
   readonly command: string;
   /** Its name (CLIENT SETNAME), or the host that it came from. */
   readonly client: string;

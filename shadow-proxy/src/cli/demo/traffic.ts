@@ -115,30 +115,37 @@ async function connectClusterApps(port: number): Promise<App[]> {
 const CONNECT_MS = 10_000;
 const IN_FLIGHT = 16;
 
+/** What was sent so far, and how it went. */
+export interface Tally {
+  answered: number;
+  errors: number;
+  first: string | null;
+}
+
 /**
  * Sends commands until `stopped` says so, sixteen at a time for each app, `rate` a second or as many as are answered.
- * @returns how many errors were returned, and the first
+ * @param tally is kept while they are sent
  */
 export async function drive(
   apps: readonly App[],
   stopped: () => boolean,
   rate = Infinity,
-): Promise<{ errors: number; first: string | null }> {
-  let errors = 0;
-  let first: string | null = null;
+  tally: Tally = { answered: 0, errors: 0, first: null },
+): Promise<Tally> {
   const pauseMs = (apps.length * IN_FLIGHT * 1000) / rate;
   const worker = async (app: App): Promise<void> => {
     while (!stopped()) {
       try {
         await app.call(next());
+        tally.answered++;
       } catch (error) {
-        errors++;
-        first ??= `${app.library}: ${(error as Error).message}`;
-        if (errors > 1000) return;
+        tally.errors++;
+        tally.first ??= `${app.library}: ${(error as Error).message}`;
+        if (tally.errors > 1000) return;
       }
       if (pauseMs > 0) await sleep(pauseMs);
     }
   };
   await Promise.all(apps.flatMap((app) => Array.from({ length: IN_FLIGHT }, () => worker(app))));
-  return { errors, first };
+  return tally;
 }

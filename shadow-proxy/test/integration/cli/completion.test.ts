@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { runbookNames } from '../../../src/runbook/shelf.js';
 import { STAGES } from '../../../src/route/stage.js';
 import { scratch } from '../../support/plans.js';
 import { runProgram } from './process.js';
@@ -17,16 +22,21 @@ const scriptFor = async (t: TestContext, shell: string): Promise<string> => {
   return file;
 };
 
+const PROGRAM = fileURLToPath(new URL('../../../src/cli/shadow-compare.js', import.meta.url));
+
 /** What bash offers behind these words, by the function that the script registers. */
-function offered(file: string, words: readonly string[]): string[] {
+function offered(file: string, words: readonly string[], cwd?: string): string[] {
   const script = `
     source "$1"; shift
+    shadow-compare() { "$NODE" "$PROGRAM" "$@"; }
     [[ $(complete -p shadow-compare) =~ -F\\ ([a-z_]+) ]] || exit 9
     COMP_WORDS=(shadow-compare "$@"); COMP_CWORD=$#
     "\${BASH_REMATCH[1]}"
     printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-uc', script, 'bash', file, ...words], {
     encoding: 'utf8',
+    cwd,
+    env: { ...process.env, NODE: process.execPath, PROGRAM },
   });
   assert.deepEqual([status, stderr], [0, ''], words.join(' '));
   return stdout.split('\n').filter((word) => word !== '');
@@ -63,6 +73,42 @@ test('bash completes commands, options, and the values that they allow', async (
   ];
   for (const [words, expected] of cases) assert.deepEqual(offered(file, words), [...expected], words.join(' '));
   assert.ok(!offered(file, ['local', '']).includes('serve'), 'a hidden command is not offered');
+});
+
+const PLAN = 'version: 1\nname: shop\nworkloads:\n  - name: sessions\n  - name: search\n  - name: carts\n';
+
+test('bash completes workloads from the plan, and pages from the list of runbooks', async (t) => {
+  const file = await scriptFor(t, 'bash');
+  const [there, elsewhere] = [scratch(t, { 'migration.yaml': PLAN }), scratch(t, { 'other.yaml': PLAN })];
+  assert.deepEqual(offered(file, ['promote', 'se'], there), ['sessions', 'search']);
+  assert.deepEqual(offered(file, ['rollback', 'c'], there), ['carts']);
+  assert.deepEqual(offered(file, ['stage', 's'], there), ['sessions', 'search', 'shadow']);
+  assert.deepEqual(offered(file, ['backfill', '--workload', ''], there), ['sessions', 'search', 'carts', 'default']);
+  const other = join(elsewhere, 'other.yaml');
+  assert.deepEqual(offered(file, ['promote', '--plan', other, 'se'], scratch(t)), ['sessions', 'search']);
+  assert.deepEqual(
+    offered(file, ['runbook', 'week-1'], elsewhere),
+    runbookNames().filter((name) => name.startsWith('week-1')),
+  );
+});
+
+test('the workloads of a proxy complete where it answers at once, else nothing does, and no error shows', async (t) => {
+  const file = await scriptFor(t, 'bash');
+  const shards = [{ name: 'a', workloads: [{ name: 'sessions' }, { name: 'default' }] }];
+  let delayMs = 0;
+  const server = createServer((_request, response) => {
+    setTimeout(() => response.end(JSON.stringify({ shards })), delayMs);
+  });
+  t.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const admin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const complete = (at: string): Promise<{ code: number | null; stdout: string; stderr: string }> =>
+    runProgram(t, 'shadow-compare', ['complete', 'workloads', '--', 'promote', '--admin', at, '']);
+  assert.deepEqual(await complete(admin), { code: 0, stdout: 'sessions\ndefault\n', stderr: '' });
+  delayMs = 2_000;
+  assert.deepEqual(await complete(admin), { code: 0, stdout: '', stderr: '' });
+  assert.deepEqual(await complete('http://127.0.0.1:1'), { code: 0, stdout: '', stderr: '' });
+  assert.deepEqual(offered(file, ['promote', '--admin', 'http://127.0.0.1:1', 's'], scratch(t)), []);
 });
 
 test('bash itself completes a word that is typed, and names of files', async (t) => {

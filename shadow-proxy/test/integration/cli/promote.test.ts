@@ -278,6 +278,20 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   throw new Error(`not so within 60 s: ${holds.toString()}`);
 }
 
+test('rollback --offline with a mistyped name is refused before it stops the proxy', async (t) => {
+  await withServers(async ({ source, target }) => {
+    const running = await start(t, await planFor({ source, target }));
+    const args = ['rollback', 'sesions', '--offline', '--plan', running.file];
+    const { code, stderr } = await runProgram(t, 'shadow-compare', args);
+    assert.equal(code, 1);
+    assert.match(stderr, /there is no workload "sesions".*sessions/);
+    const client = running.connect();
+    assert.equal(await client.set('session:1', 'v'), 'OK', 'the proxy serves as before');
+    client.disconnect();
+    assert.doesNotMatch(running.daemon.stdout, /lease/);
+  });
+});
+
 for (const hangs of [true, false])
   test(`the emergency rollback without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
     await withServers(async ({ source, target }) => {

@@ -1,6 +1,7 @@
 /** Errors that clients get are counted by the server that answered and by code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { originsOf } from '../../../src/telemetry/error-origins.js';
 import { withRig } from '../../support/rig.js';
 
 test('errors are counted by server and code, whoever refuses: the server, its login, the proxy', async () => {
@@ -42,9 +43,20 @@ test('an error names the client by its name, and the command by its subcommand',
     const client = await wire();
     await client.ask('CLIENT', 'SETNAME', 'checkout');
     await client.ask('CLIENT', 'SETINFO', 'LIB-NAME');
+    await client.ask('CLIENT', 'MAINT_NOTIFICATIONS', 'ON');
+    await client.ask('CLIENT', 'pass:word');
     await client.ask('NOTHING', 'secret');
     const origins = shard.snapshot().clientErrorOrigins.map(({ command, client: of }) => `${command} of ${of}`);
-    assert.deepEqual(origins.sort(), ['client setinfo of checkout', 'unknown command of checkout']);
+    assert.deepEqual(origins.sort(), [
+      'client maint_notifications of checkout',
+      'client setinfo of checkout',
+      'unknown command of checkout',
+    ]);
+    const shown = originsOf(shard.snapshot().clientErrorOrigins, 'source');
+    assert.match(shown, /2 UNKNOWN COMMAND of checkout/);
+    const [, note] = shown.split('Harmless');
+    assert.match(note, /CLIENT SETINFO: .*CLIENT MAINT_NOTIFICATIONS: /);
+    assert.doesNotMatch(note, /UNKNOWN/);
   });
 });
 

@@ -99,23 +99,47 @@ test('the status of a shard fits 80 columns, has a line for each workload, and s
   assert.match(text, /\nMISMATCHES +2 value\n/);
   assert.match(
     text,
-    /default: every key is suspect: .*; next: npx --no-install shadow-compare backfill --workload default/,
+    /default: every key is suspect: .*; next:\n {2}npx --no-install shadow-compare backfill --workload default$/m,
   );
   const options = { plan: 'my plan.yaml' };
   assert.match(
     plain(renderShard(shardSnapshot({ workloads }), options)),
-    /; next: npx --no-install shadow-compare backfill --workload default --plan 'my plan.yaml'\n?/,
+    /; next:\n {2}npx --no-install shadow-compare backfill --workload default --plan 'my plan.yaml'$/m,
   );
   const reached = plain(renderShard(shardSnapshot({ workloads, frozen: 'lost keys' }), options));
   assert.match(reached, /not copied yet$/m, 'while repairs are frozen, a backfill is refused');
-  assert.match(
-    reached.replace(/\s+/g, ' '),
-    /next: npx --no-install shadow-compare accept --dry-run --plan 'my plan.yaml' lists the lost keys;/,
-  );
-  const table = text.split('\n').filter((line) => !line.startsWith('default:'));
+  const table = text.split('\n').filter((line) => !/^(default:| {2}npx )/.test(line));
   assert.deepEqual(
     table.filter((line) => line.length > 80),
     [],
   );
   assert.doesNotMatch(text, /Ctrl-C/);
+});
+
+test('a command in the status has a line of its own, whole, however long it is', () => {
+  const options = { plan: '/srv/a-folder-with-a-long-name/migrations/of-this-year/migration.yaml' };
+  const program = 'npx --no-install shadow-compare';
+  const outage = {
+    side: 'source',
+    url: 'redis://a:6379',
+    since: 'now',
+    endedAt: null,
+    workloads: [
+      {
+        name: 'sessions',
+        policy: 'manual',
+        from: { stage: 'shadow', percent: 100 },
+        movedTo: null,
+        why: 'failover is manual',
+        next: 'start the source again, or shadow-compare promote sessions --to live --percent 100 --force --reason …',
+        unanswered: 0,
+        keys: [],
+      },
+    ],
+  } as const;
+  const text = plain(renderShard(shardSnapshot({ frozen: 'the source restarted', outage }), options));
+  const lines = text.split('\n');
+  for (const command of ['accept --dry-run', 'stage WORKLOAD STAGE --force'])
+    assert.ok(lines.includes(`  ${program} ${command} --plan ${options.plan}`), text);
+  assert.ok(lines.includes(`next, sessions: ${outage.workloads[0].next}`), text);
 });

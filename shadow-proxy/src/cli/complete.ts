@@ -1,0 +1,65 @@
+/**
+ * `shadow-compare complete`, which the scripts of `completion` run while a user types: workloads and pages. It prints
+ * what it finds at once, and nothing where there is nothing: an error would appear in the middle of a command line.
+ */
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { Argument, type Command } from 'commander';
+import { parse } from 'yaml';
+import { shelved } from '../runbook/shelf.js';
+import { AdminClient } from './admin-client.js';
+import { COMPLETED, type Completed } from './completion.js';
+
+/** A user waits for the proxy no longer than this. */
+const PATIENCE_MS = 300;
+const DEFAULT_PLAN = 'migration.yaml';
+
+export function addComplete(program: Command): void {
+  program
+    .command('complete', { hidden: true })
+    .description('Print the words that a shell may complete')
+    .addArgument(new Argument('<kind>', 'what is typed').choices(COMPLETED))
+    .argument('[words...]', 'the words of the command line')
+    .action(async (kind: Completed, words: readonly string[]) => {
+      const found = await (kind === 'pages' ? pages() : workloads(words)).catch(() => []);
+      process.stdout.write(found.map((each) => `${each}\n`).join(''));
+    });
+}
+
+function pages(): Promise<readonly string[]> {
+  const { weeks, others, alerts } = shelved();
+  return Promise.resolve([...weeks, ...others, ...alerts]);
+}
+
+/** Those of the plan on the command line or in this folder, else those of the proxy, if it answers at once. */
+async function workloads(words: readonly string[]): Promise<readonly string[]> {
+  const [plan, admin, tokenFile] = ['--plan', '--admin', '--token-file'].map((option) => valueOf(words, option));
+  if (plan !== undefined) return inPlan(plan);
+  if (admin === undefined) {
+    const names = inFolder();
+    if (names !== null) return names;
+  }
+  const shards = await new AdminClient({ admin, tokenFile }, null, PATIENCE_MS).status();
+  return [...new Set(shards.flatMap((shard) => shard.workloads.map(({ name }) => name)))];
+}
+
+function inFolder(): readonly string[] | null {
+  try {
+    return inPlan(DEFAULT_PLAN);
+  } catch {
+    return null;
+  }
+}
+
+/** The names alone: a plan that lacks a password, or is not finished, has them, too. */
+function inPlan(file: string): readonly string[] {
+  const plan = parse(readFileSync(file.replace(/^~(?=\/)/, homedir()), 'utf8')) as { workloads: { name: string }[] };
+  return [...plan.workloads.map(({ name }) => name), 'default'];
+}
+
+/** Bash gives `--plan=file` as three words. */
+function valueOf(words: readonly string[], option: string): string | undefined {
+  const at = words.lastIndexOf(option);
+  const value = at < 0 ? undefined : words[words[at + 1] === '=' ? at + 2 : at + 1];
+  return value ?? words.findLast((word) => word.startsWith(`${option}=`))?.slice(option.length + 1);
+}

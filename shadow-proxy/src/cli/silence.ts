@@ -1,0 +1,84 @@
+/** A command that waits says for what: silence over 5 s has a line, in place on a terminal, else one every 5 s. */
+import { duration } from '../text/figures.js';
+
+export const SILENCE_MS = 5_000;
+const TICK_MS = 1_000;
+
+/** Calls `write` at once, then every 5 s at most. */
+export function occasionally(write: (text: string) => void): (text: string) => void {
+  let at = -Infinity;
+  return (text) => {
+    // A timer may be early by a little.
+    if (performance.now() - at < SILENCE_MS - TICK_MS / 2) return;
+    at = performance.now();
+    write(text);
+  };
+}
+
+/** A line on standard error that is drawn again. Without a terminal it is written every 5 s at most. */
+export class StatusLine {
+  #shown = false;
+  readonly #write = occasionally((text) => process.stderr.write(`${text}\n`));
+
+  show(text: string): void {
+    this.#shown = true;
+    if (!process.stderr.isTTY) return this.#write(text);
+    process.stderr.write(`\r\u001B[2K${text.slice(0, (process.stderr.columns || 80) - 1)}`);
+  }
+
+  /** Removes it from the terminal. */
+  end(): void {
+    if (this.#shown && process.stderr.isTTY) process.stderr.write('\r\u001B[2K');
+    this.#shown = false;
+  }
+}
+
+/** Where the lines go. */
+type Output = Pick<StatusLine, 'show' | 'end'>;
+
+/** One at a time speaks: the outer one knows best what is awaited. */
+let spoken = false;
+
+export class Silence {
+  #since = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param text what is awaited, such as `waiting for the proxy`: the time follows */
+  constructor(
+    private readonly text: string,
+    private readonly output: Output = new StatusLine(),
+  ) {
+    if (spoken) return;
+    spoken = true;
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  /** What was awaited came, and the silence begins from the start. */
+  heard(): void {
+    this.output.end();
+    this.#since = performance.now();
+  }
+
+  end(): void {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    spoken = false;
+    this.output.end();
+  }
+
+  #tick(): void {
+    const ms = performance.now() - this.#since;
+    if (ms >= SILENCE_MS) this.output.show(`${this.text} (${duration(Math.floor(ms / 1_000))})`);
+  }
+}
+
+/** @param text what is awaited: the time follows */
+export async function waitingFor<T>(text: string, work: Promise<T>): Promise<T> {
+  const silence = new Silence(text);
+  try {
+    return await work;
+  } finally {
+    silence.end();
+  }
+}
