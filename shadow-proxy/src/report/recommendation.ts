@@ -12,7 +12,7 @@ export function recommend(shards: readonly ShardFacts[]): Recommendation {
   if (workloads.length === 0) return { answer: 'not yet', summary: 'No workload was looked at.', workloads };
   if (left.length === 0)
     return { answer: 'complete', summary: `Every workload is complete: there is no next stage.${rest}`, workloads };
-  const summary = `${ready} of ${count(left.length, 'workload')} ${ready === 1 ? 'is' : 'are'} ready for the next stage.${rest}`;
+  const summary = `${ready} of ${count(left.length, 'workload')} ${ready === 1 || left.length === 1 ? 'is' : 'are'} ready for the next stage.${rest}`;
   return { answer: ready === left.length ? 'ready' : 'not yet', summary, workloads };
 }
 

@@ -10,7 +10,7 @@
  *
  * Room: copy/job: backfill and verify: scan the keys, choose, limit the rate, report.
  * Called by: copy/foreign, stages, admin, shard, cli.
- * Calls: io, resp, route, plan, telemetry, storage, upstream, pipeline, suspects, copy/key, copy/large, copy/rdb,
+ * Calls: text, io, resp, route, plan, telemetry, storage, upstream, pipeline, suspects, copy/key, copy/large, copy/rdb,
  *   copy/verify, copy/repair, copy/foreign.
  */
 import type { Logger } from 'pino';

@@ -161,7 +161,7 @@ describe('an error of a plan file names place, value and what is allowed:', () =
   test('a missing key, at what lacks it', (t) => {
     assert.match(
       failure(t, HEAD.replace(/ {4}target.*\n/, '')),
-      /^plan\.yaml:4:5: shards\[0\]\.target is missing: a string or an object$/,
+      /^plan\.yaml:4:5: shards\[0\]\.target is missing: a string or a mapping$/,
     );
     assert.match(failure(t, ''), /is empty: a plan is a mapping/);
   });

@@ -108,7 +108,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
       assert.match(advised.because.join('\n'), /^time: replies compared in \d of 1 min/m);
       assert.match(
         markdown,
-        /^## Recommendation: not yet\n\n\d of 2 workloads (is|are) ready for the next stage\.\n\n- a: sessions → live 10 %: not yet, because .*time: replies/m,
+        /^## Recommendation: not yet\n\n\d of 1 workload is ready for the next stage\. Keys that no workload names \(default\) stay on the source\.\n\n- a: sessions → live 10 %: not yet, because .*time: replies/m,
       );
       assert.match(toHtml(report, typedAs), /<h1>[^]*?<section data-recommendation="not yet">[^]*?<table/);
       assert.match(markdown, /^\| a \| sessions \| live 1 % \| live 10 % \| \d+ of \d+ \| 0 \|$/m);
@@ -147,7 +147,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
       assert.match(left.shards[0].notCovered[0], /No running proxy was asked/);
       assert.deepEqual(
         left.recommendation.workloads.map(({ answer }) => answer),
-        ['not yet', 'not yet'],
+        ['not yet'],
         'what only a running proxy reports is unknown, and so not ready',
       );
       assert.match(left.recommendation.workloads[0].because[0], /^no running proxy was asked: no proxy answers at/);

@@ -65,15 +65,15 @@ test('while the source alone has it, it is nobody else’s', async () => {
   await withRig(pinned('off'), async (rig) => {
     assert.equal(await rig.client().incr('rl:1'), 1);
     assert.equal(stray(rig), 0);
-    await assert.rejects(
+    for (const change of [
       rig.shard.shard.promote({ workload: 'rl' }),
-      (problem: Error) => problem.message.includes('closed gates') && problem.message.includes('counters'),
-    );
-    await assert.rejects(
       rig.shard.shard.changeStage({ workload: 'rl', stage: 'dualwrite', force: true }),
-      /the only writer of "rl" is eu: in this region it stays off/,
-      'its copies would be writes',
-    );
+    ])
+      await assert.rejects(
+        change,
+        /the only writer of "rl" is eu: in this region it stays off/,
+        'its copies would be writes',
+      );
   });
 });
 
