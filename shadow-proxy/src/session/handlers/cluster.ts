@@ -231,7 +231,7 @@ export const ANSWERED_BY_FACE: readonly string[] = [
   'cluster|getkeysinslot',
 ];
 
-/** What a cluster of KeyDB, or of a Redis before 7.0, does not answer: clients miss it when they have left the proxy. */
+/** What a cluster of KeyDB, or of a Redis before 7.0, does not answer: clients that leave the proxy miss it. */
 const SINCE_70: ReadonlySet<string> = new Set(['cluster|shards', 'cluster|links']);
 
 /** Answers CLUSTER, READONLY, READWRITE or ASKING. */
