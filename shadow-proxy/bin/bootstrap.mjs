@@ -170,7 +170,7 @@ async function runTests(parts) {
   }
   const compiled = files.map((file) => join(DIST, file.replace(/\.tsx?$/, '.js')));
   // Many tests wait most of the time.
-  const concurrency = Math.min(3, availableParallelism() + 1);
+  const concurrency = Math.min(4, availableParallelism() + 2);
   run({ files: compiled, concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
