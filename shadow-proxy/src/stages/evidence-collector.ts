@@ -17,7 +17,7 @@ import { Pace } from './pace.js';
 import type { Standing } from './promotion.js';
 import { lookAt, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
-import { unknownWorkload } from './stage-change.js';
+import { namedWorkload } from './stage-change.js';
 import { lookAtUsers } from './users-gate.js';
 
 export interface EvidenceContext extends BypassContext {
@@ -123,13 +123,13 @@ export class EvidenceCollector {
 
   /** @throws {StageError} code `unknown-workload` */
   standing(name: string): Standing {
-    const { stage, percent, counters, perRegion } = this.#named(name);
+    const { stage, percent, counters, perRegion } = namedWorkload(this.context.sequencer.router, name);
     return { stage, percent, spanning: counters.spanning, perRegion };
   }
 
   /** @throws {StageError} code `unknown-workload` */
   async facts(name: string, consent = NO_CONSENT): Promise<GateFacts> {
-    const workload = this.#named(name);
+    const workload = namedWorkload(this.context.sequencer.router, name);
     const counted = workload.stage === 'off' ? await this.context.target(workload, true) : null;
     const [told, refusedLogins] = await Promise.all([this.#ask(), soon(this.context.refusedLogins())]);
     return { ...this.#facts(workload, { ...told, targets: new Map([[name, counted]]) }), consent, refusedLogins };
@@ -234,16 +234,6 @@ export class EvidenceCollector {
     this.#minutes.close();
     this.look();
     this.#save();
-  }
-
-  #named(name: string): Workload {
-    const { router } = this.context.sequencer;
-    const workload = router.named(name);
-    if (workload !== undefined) return workload;
-    throw unknownWorkload(
-      name,
-      router.workloads.map((each) => each.name),
-    );
   }
 
   #planned({ name }: Workload): WorkloadPlan {

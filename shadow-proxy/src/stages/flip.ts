@@ -22,7 +22,7 @@ import type { Clients } from '../session/clients.js';
 import { Carry } from './carry-over.js';
 import { NO_CONSENT, type Consent, type TargetFacts } from './gate-facts.js';
 import { judgeTarget } from './gates.js';
-import { LISTED, StageError, unknownWorkload, type StageChange, type StageRequest } from './stage-change.js';
+import { LISTED, namedWorkload, StageError, type StageChange, type StageRequest } from './stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
 
 export interface FlipContext {
@@ -122,7 +122,7 @@ export class Flipper {
   async change(request: StageRequest): Promise<StageChange> {
     const change = this.#allowed(request);
     if (change === null) {
-      const { stage, percent } = this.#named(request.workload);
+      const { stage, percent } = namedWorkload(this.context.sequencer.router, request.workload);
       return { workload: request.workload, from: { stage, percent }, to: { stage, percent }, heldMs: 0 };
     }
     const { workload, from, to, leaving } = change;
@@ -142,23 +142,13 @@ export class Flipper {
   /** Null where the workload is there already. @throws {StageError} where nothing but another request helps */
   #allowed(request: StageRequest): Change | null {
     if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
-    const workload = this.#named(request.workload);
+    const workload = namedWorkload(this.context.sequencer.router, request.workload);
     const from = { stage: workload.stage, percent: workload.percent };
     const to = { stage: request.stage, percent: request.stage === 'live' ? (request.percent ?? 100) : 100 };
     if (from.stage === to.stage && from.percent === to.percent) return null;
     this.#check(workload, from, to, request);
     const needsClean = authorityMoves(from, to) && request.force !== true;
     return { workload, from, to, leaving: left(from, to), needsClean };
-  }
-
-  #named(name: string): Workload {
-    const { router } = this.context.sequencer;
-    const workload = router.named(name);
-    if (workload !== undefined) return workload;
-    throw unknownWorkload(
-      name,
-      router.workloads.map((each) => each.name),
-    );
   }
 
   /** The target and the mirror allow it now. @throws {StageError} */

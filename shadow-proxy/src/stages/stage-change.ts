@@ -1,5 +1,6 @@
 /** A change of stage, as it is asked for, made, or refused. */
 import type { StagePoint } from '../plan/plan.js';
+import type { Router, Workload } from '../route/router.js';
 import type { Stage } from '../route/stage.js';
 import { didYouMean } from '../text/near.js';
 import type { Consent } from './gate-facts.js';
@@ -66,3 +67,13 @@ export const unknownWorkload = (name: string, names: readonly string[]): StageEr
     'unknown-workload',
     `there is no workload "${name}"${didYouMean(name, names)}: the plan has ${names.join(', ')}`,
   );
+
+/** @throws {StageError} code `unknown-workload` */
+export function namedWorkload(router: Router, name: string): Workload {
+  const workload = router.named(name);
+  if (workload !== undefined) return workload;
+  throw unknownWorkload(
+    name,
+    router.workloads.map((each) => each.name),
+  );
+}
