@@ -77,7 +77,7 @@ const isForUs = (path: string): boolean =>
 /** The kit's modules lie in dist/ as their sources do in the repository. */
 const isStale = (path: string): boolean =>
   /^dist\/(shadow-proxy|loadtest|counters)\//.test(path) &&
-  !['ts', 'tsx'].some((ending) => existsSync(join(ROOT, path.slice('dist/'.length).replace(/js$/, ending))));
+  !['ts', 'tsx', 'js'].some((ending) => existsSync(join(ROOT, path.slice('dist/'.length).replace(/js$/, ending))));
 
 /** Compiled code has no `import type`: that is in text which a program writes. */
 const importsOf = (text: string): string[] =>

@@ -2,4 +2,4 @@
 import './node-version.mjs';
 
 // Not a static import: an old Node could not read that file.
-import('./bootstrap.mjs').then(({ start }) => start('shadow-proxy/src/cli/shadow-compare.js', process.argv.slice(2)));
+import('./start.mjs').then(({ start }) => start('shadow-proxy/src/cli/shadow-compare.js'));
