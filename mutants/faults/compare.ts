@@ -61,22 +61,22 @@ export const COMPARE: readonly Fault[] = [
   {
     id: 'an-edge-is-allowed-whatever-was-written-since',
     file: 'shadow-proxy/src/compare/absence.ts',
-    from: 'if (left === null || evidence.writtenSince) return false;',
-    to: 'if (left === null) return false;',
+    from: 'if (life === null || evidence.writtenSince) return false;',
+    to: 'if (life === null) return false;',
     tests: ['unit/compare/absence'],
   },
   {
     id: 'a-key-that-lives-for-long-is-at-its-edge',
     file: 'shadow-proxy/src/compare/absence.ts',
-    from: 'return left >= 0 && left + elapsed <= evidence.toleranceMs;',
-    to: 'return left >= 0;',
+    from: 'return expiresWithin(life, evidence.toleranceMs - elapsed);',
+    to: "return life.state === 'expires';",
     tests: ['unit/compare/absence'],
   },
   {
     id: 'a-key-without-a-time-to-live-is-at-its-edge',
     file: 'shadow-proxy/src/compare/absence.ts',
-    from: 'return left >= 0 && left + elapsed',
-    to: 'return left + elapsed',
+    from: 'return expiresWithin(life, evidence',
+    to: "return life.state === 'persistent' || expiresWithin(life, evidence",
     tests: ['unit/compare/absence'],
   },
   {

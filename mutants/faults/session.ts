@@ -377,8 +377,8 @@ export const KEYED: readonly Fault[] = [
   {
     id: 'an-effect-is-not-probed',
     file: `${SESSION}handlers/keyed.ts`,
-    from: 'if (probe !== null) sendProbed(context, operation, lane, probe);\n  else lanes',
-    to: 'lanes',
+    from: 'if (probe !== null) sendProbed(context, operation, lane, probe);\n  else {',
+    to: '{',
     tests: ['unit/session/handlers/keyed'],
   },
   {

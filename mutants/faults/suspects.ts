@@ -3,6 +3,13 @@ import type { Fault } from '../fault.js';
 
 export const SUSPECTS: readonly Fault[] = [
   {
+    id: 'a-key-that-is-gone-lives-as-one-without-a-ttl',
+    file: 'shadow-proxy/src/suspects/expiry.ts',
+    from: 'if (authority.state !== mirror.state) return this',
+    to: "if ((authority.state === 'expires') !== (mirror.state === 'expires')) return this",
+    tests: ['rules/rule-08-edge'],
+  },
+  {
     id: 'an-old-repair-ends-a-new-suspicion',
     file: 'shadow-proxy/src/suspects/suspects.ts',
     from: 'if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;',

@@ -3,6 +3,7 @@
  * The frames alone do not decide; what both servers say about the key afterwards is judged here.
  */
 import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
+import { expiresWithin, type KeyLife } from '../resp/key-life.js';
 import { isRead, keysMissing, readsSeveralKeys, type Side } from './missing.js';
 import { isOfTheServer } from './rules.js';
 import type { CommandView, Verdict } from './verdict.js';
@@ -61,9 +62,9 @@ const tellsOfCondition = (reply: Reply): boolean => isError(reply) && isConditio
 
 /** What both servers said about one key, at one place in its order, after its replies had differed. */
 export interface Evidence {
-  /** PTTL there: ms, -1 without a time to live, -2 without the key; null when it could not be asked. */
-  readonly authorityPttl: number | null;
-  readonly mirrorPttl: number | null;
+  /** Null when it could not be asked. */
+  readonly authorityLife: KeyLife | null;
+  readonly mirrorLife: KeyLife | null;
   /** Whether `evicted_keys` rose since the last time that it was known that nothing was missing. */
   readonly authorityEvicted: boolean;
   readonly mirrorEvicted: boolean;
@@ -106,33 +107,34 @@ function lackingSides(what: string): readonly Side[] {
 }
 
 const other = (side: Side): Side => (side === 'mirror' ? 'authority' : 'mirror');
-const pttl = (evidence: Evidence, side: Side): number | null =>
-  side === 'mirror' ? evidence.mirrorPttl : evidence.authorityPttl;
+const lifeOn = (evidence: Evidence, side: Side): KeyLife | null =>
+  side === 'mirror' ? evidence.mirrorLife : evidence.authorityLife;
 const evicted = (evidence: Evidence, side: Side): boolean =>
   side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted;
 
 /** Whether the key of the side that had it was within the tolerance of its expiry, or has since expired. */
 function hadLittleLeft(evidence: Evidence, side: Side): boolean {
-  const left = pttl(evidence, side);
+  const life = lifeOn(evidence, side);
   const elapsed = evidence.elapsedMs ?? 0;
   // After another write, the time to live is that write's.
-  if (left === null || evidence.writtenSince) return false;
+  if (life === null || evidence.writtenSince) return false;
   // A write may have removed the key itself.
-  if (left === -2) return evidence.readOnly !== false && elapsed <= evidence.toleranceMs && !evicted(evidence, side);
-  return left >= 0 && left + elapsed <= evidence.toleranceMs;
+  if (life.state === 'gone')
+    return evidence.readOnly !== false && elapsed <= evidence.toleranceMs && !evicted(evidence, side);
+  return expiresWithin(life, evidence.toleranceMs - elapsed);
 }
 
 /** False where the key is there on the side that seemed to lack it, and nothing can have put it there. */
 function maybeLacked(evidence: Evidence, side: Side): boolean {
-  const left = pttl(evidence, side);
-  return !evidence.readOnly || evidence.writtenSince || left === null || left === -2;
+  const life = lifeOn(evidence, side);
+  return !evidence.readOnly || evidence.writtenSince || life === null || life.state === 'gone';
 }
 
 /** Why the evidence is none: the side that had the key could not be asked, or has lost it for another reason. */
 function doubtAbout(evidence: Evidence, lacking: Side): string | null {
   if (!maybeLacked(evidence, lacking)) return null;
   const had = other(lacking);
-  const left = pttl(evidence, had);
-  if (left === null) return 'no-evidence';
-  return left === -2 ? (evicted(evidence, had) ? 'evicted-since' : 'asked-too-late') : null;
+  const life = lifeOn(evidence, had);
+  if (life === null) return 'no-evidence';
+  return life.state === 'gone' ? (evicted(evidence, had) ? 'evicted-since' : 'asked-too-late') : null;
 }

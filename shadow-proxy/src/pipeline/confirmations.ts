@@ -74,10 +74,9 @@ export class Confirmations implements MirrorEvents {
 
   /** An effect may not have reached the mirror; the text of a script neither. */
   #notApplied(operation: Operation, reason: string): void {
-    const { scripts, expiry, suspects } = this.order;
+    const { scripts, suspects } = this.order;
     const { spec } = operation;
     if (spec?.handling === 'script' || spec?.aboutCode === true) scripts.forget(this.order.mirrorOf(operation).server);
-    if (spec?.name === 'swapdb') expiry.swapEnded();
     if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
     else suspects.operation(operation, reason);
   }

@@ -1,38 +1,39 @@
 /** A question to both servers at one place in the order: to the authority, and at its reply's place to the mirror. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeReply, isError, text } from '../resp/decode.js';
+import { decodeReply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import { ACCEPT, NOTHING, Operation } from './operation.js';
+import { lifeFromReply, type KeyLife } from '../resp/key-life.js';
+import { ACCEPT, NOTHING, Operation, type Carrier } from './operation.js';
 import type { Sequencer } from './sequencer.js';
 
 /** How often it is looked whether a command still runs alone, in ms. */
 const PASSING_MS = 1;
 
-/** PTTL of one key: ms, -1 without a time to live, -2 without the key; null where a server refused. */
-export interface BothPttl {
-  readonly authority: number | null;
-  readonly mirror: number | null;
+/** A key's life on both servers; null where a server refused. */
+export interface BothLives {
+  readonly authority: KeyLife | null;
+  readonly mirror: KeyLife | null;
   /** Both were answered between these two, in ms of the monotonic clock. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Asks for a key's time to live, on the lane of an operation and on its mirror.
+ * Asks for a key's life on a lane of an operation's authority, and on its mirror.
  * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
  * @param placed is called at the place of the question in the mirror's order
  * @param holds whether other lanes' writes to the key wait meanwhile
  */
-export function askPttl(
+export function askLife(
   sequencer: Sequencer,
-  about: Operation,
+  lane: Carrier,
+  about: Pick<Operation, 'workload' | 'db' | 'protocol'>,
   key: Buffer,
-  answered: (both: BothPttl | null) => void,
+  answered: (both: BothLives | null) => void,
   placed = (): void => undefined,
   holds = false,
 ): void {
   const frame = encodeCommand(['PTTL', key]);
-  const lane = about.lane!.home;
   const lost = (): void => answered(null);
   const operation = (sink: Operation['sink']): Operation =>
     new Operation(frame, 0, frame.length, sink, undefined, about.workload, about.db, about.protocol, NOTHING);
@@ -40,14 +41,14 @@ export function askPttl(
   const question = operation({
     lost,
     answered: (asked, buffer, start) => {
-      const authority = numberOf(buffer, start);
+      const authority = lifeIn(buffer, start);
       const echo = operation(null);
       echo.lane = lane;
       echo.answeredAt = asked.answeredAt;
       echo.reply = buffer;
       echo.check = ACCEPT;
       echo.confirmed = (answer) =>
-        answered(answer && { authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
+        answered(answer && { authority, mirror: lifeIn(answer, 0), from: asked.submittedAt, to: performance.now() });
       placed();
       sequencer.mirrorOf(echo).append(echo);
     },
@@ -61,18 +62,19 @@ export function askPttl(
  * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */
-export async function pttlOnBoth(
+export async function lifeOnBoth(
   sequencer: Sequencer,
   about: Operation,
   key: Buffer,
   placed: () => void,
-): Promise<BothPttl> {
+): Promise<BothLives> {
   const lane = about.lane!.home;
   const order = sequencer.lanes[lane.server.side].order(about.db);
-  const ask = (): Promise<BothPttl> =>
+  const ask = (): Promise<BothLives> =>
     new Promise((resolve, reject) => {
-      askPttl(
+      askLife(
         sequencer,
+        lane,
         about,
         key,
         (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)),
@@ -88,7 +90,4 @@ export async function pttlOnBoth(
   }
 }
 
-function numberOf(buffer: Buffer, start: number): number | null {
-  const { reply } = decodeReply(buffer, start);
-  return isError(reply) ? null : Number(text(reply));
-}
+const lifeIn = (buffer: Buffer, start: number): KeyLife | null => lifeFromReply(decodeReply(buffer, start).reply);

@@ -34,7 +34,10 @@ export class ScriptEffects {
     if (this.repeats(operation, operation.command.args)) {
       this.dropSpan(operation);
       this.order.mirrorOf(operation).append(operation);
-    } else if (operation.span !== null) this.followUnnamed(operation, 'script');
+      return;
+    }
+    operation.mustCopy = true;
+    if (operation.span !== null) this.followUnnamed(operation, 'script');
     else this.order.suspects.script(operation.db, operation.command, 'script');
   }
 

@@ -1,9 +1,10 @@
 /** What the order reports of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
 import type { Command } from '../command/command.js';
+import type { KeyLife } from '../resp/key-life.js';
 import type { Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
 import type { Server } from '../upstream/server.js';
-import type { Operation } from './operation.js';
+import type { Carrier, Operation } from './operation.js';
 
 /** The authority's connection was lost with the command unanswered: its result is unknown. */
 export const REPLY_LOST = 'reply-lost';
@@ -57,11 +58,13 @@ export interface Verdicts {
 export interface ExpiryEdges {
   /** The mirror has answered a write. */
   confirmed(operation: Operation): void;
-  /** The authority has run SWAPDB; the mirror has, or whether it has will never be known. */
-  swapping(): void;
-  swapEnded(): void;
-  /** A key was copied: `pttl` is what the authority said, between `from` and now, in ms of the monotonic clock. */
-  copied(db: number, key: Buffer, pttl: number, from: number, now: number): void;
+  /**
+   * A script is being sent on the lane: both servers are asked right behind it, in the order, how long its keys live.
+   * @param command the script in the operation, which may be a transaction's EXEC
+   */
+  ranOn(lane: Carrier, operation: Operation, command: Command): void;
+  /** A key was copied: `life` is what the authority said, between `from` and now, in ms of the monotonic clock. */
+  copied(db: number, key: Buffer, life: KeyLife, from: number, now: number): void;
   /** Whether both servers are being asked what time the key has left. */
   asksAbout(db: number, key: Buffer): boolean;
 }

@@ -183,6 +183,9 @@ export function submitTransaction(
   );
   exec.span = span;
   sequencer.hold(exec, lane, keys, writes);
+  for (const { spec, follow, frame, db: runsIn, mustCopy } of commands)
+    if (spec.handling === 'script' && follow === WRITE && runsIn === db && !mustCopy)
+      sequencer.expiry.ranOn(lane, exec, new Command(frame));
   return exec;
 }
 

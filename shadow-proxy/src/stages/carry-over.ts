@@ -2,6 +2,7 @@
  * Plain counters become this region's parts: what the source holds of a workload, when it goes from `off` to `complete`
  * and its commands are held.
  */
+import { lifeFromReply } from '../resp/key-life.js';
 import { begins, withdraw, type PlainCounters } from '../../../counters/src/index.js';
 import { Scanner } from '../copy/job/scanner.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -116,11 +117,11 @@ function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | n
   if (isError(value)) return null;
   if (value.data === null) return 'gone';
   const said = text(value);
-  const [number, left] = [Number(said), Number(text(pttl))];
-  if (String(number) !== said || !Number.isSafeInteger(number)) return null;
-  return left === -2
+  const [number, life] = [Number(said), lifeFromReply(pttl)];
+  if (String(number) !== said || !Number.isSafeInteger(number) || life === null) return null;
+  return life.state === 'gone'
     ? 'gone'
-    : { name: key.toString('latin1'), value: number, endsAt: left === -1 ? null : Date.now() + left };
+    : { name: key.toString('latin1'), value: number, endsAt: life.state === 'expires' ? Date.now() + life.ms : null };
 }
 
 async function inChunks<T>(all: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {

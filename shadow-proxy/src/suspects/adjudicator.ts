@@ -22,7 +22,7 @@ import { increment, type Workload } from '../route/router.js';
 import { WRITES } from '../command/keys.js';
 import type { Observer } from '../pipeline/observer.js';
 import { NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
-import { pttlOnBoth } from '../pipeline/question.js';
+import { lifeOnBoth } from '../pipeline/question.js';
 import type { Side } from '../route/stage.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -299,17 +299,17 @@ export class Adjudicator implements Verdicts {
     }
     Promise.all(
       keys.map(async ({ db, key }) =>
-        pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--),
+        lifeOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--),
       ),
     )
       .then(async (answers) => {
         const elapsedMs = performance.now() - now;
         const authorityEvicted = await lane.server.losses.hasEvicted();
         const mirrorEvicted = await sequencer.mirrorOf(operation).server.losses.hasEvicted();
-        const verdicts = answers.map((pttl) =>
+        const verdicts = answers.map((lives) =>
           judgeAbsence(verdict, {
-            authorityPttl: pttl.authority,
-            mirrorPttl: pttl.mirror,
+            authorityLife: lives.authority,
+            mirrorLife: lives.mirror,
             authorityEvicted,
             mirrorEvicted,
             writtenSince: watch.written,

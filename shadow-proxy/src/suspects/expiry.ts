@@ -12,9 +12,11 @@ import { WRITES } from '../command/keys.js';
 import type { Command } from '../command/command.js';
 import type { CommandSpec } from '../command/table.js';
 import { locateArguments } from '../resp/decode.js';
+import type { KeyLife } from '../resp/key-life.js';
+import { Script } from '../script/catalog.js';
 import { Deadlines, hashOfKey } from './deadlines.js';
-import { TTL_TOLERANCE_MS, type Operation } from '../pipeline/operation.js';
-import { askPttl } from '../pipeline/question.js';
+import { TTL_TOLERANCE_MS, type Carrier, type Operation } from '../pipeline/operation.js';
+import { askLife, type BothLives } from '../pipeline/question.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { ExpiryEdges } from '../pipeline/suspicion.js';
 
@@ -39,13 +41,10 @@ export class Expiry implements ExpiryEdges {
   /** By command id. */
   readonly #roles: Uint8Array;
   readonly #set: CommandSpec;
-  /** Keys whose time to live is being asked for; true where a script has run on it since the question. */
-  readonly #measuring = new Map<number, boolean>();
+  /** Keys whose lives are being asked for: how many questions about each have no answer yet. */
+  readonly #measuring = new Map<number, number>();
   /** Under which number the keys of a database are noted, where SWAPDB has made it another one. */
   readonly #noted = new Map<number, number>();
-  /** SWAPDBs that an authority has run, and those of them that are over on the mirror. */
-  #swapped = 0;
-  #swapsEnded = 0;
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
 
@@ -99,19 +98,9 @@ export class Expiry implements ExpiryEdges {
     this.#look(operation, spec, operation.original, operation.command, performance.now());
   }
 
-  /** The authority has run SWAPDB; the mirror is still to get it. */
-  swapping(): void {
-    this.#swapped++;
-  }
-
-  /** The mirror has run it, or whether it has will never be known. */
-  swapEnded(): void {
-    this.#swapsEnded++;
-  }
-
-  /** A key was copied: `pttl` is what the authority said, between `from` and now. */
-  copied(db: number, key: Buffer, pttl: number, from: number, now: number): void {
-    if (pttl >= 0) this.#note(this.#hash(db, key), from, now, pttl, false);
+  /** A key was copied: `life` is what the authority said, between `from` and now. */
+  copied(db: number, key: Buffer, life: KeyLife, from: number, now: number): void {
+    if (life.state === 'expires') this.#note(this.#hash(db, key), from, now, life.ms, false);
     else if (!this.#deadlines.isEmpty) this.#deadlines.forget(this.#hash(db, key));
   }
 
@@ -213,7 +202,6 @@ export class Expiry implements ExpiryEdges {
 
   /** SWAPDB: what one database held is in the other now, with its times to live. */
   #swap(args: readonly Buffer[]): void {
-    this.swapEnded();
     const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
     const [first, second] = [this.#noted.get(a) ?? a, this.#noted.get(b) ?? b];
     this.#noted.set(a, second).set(b, first);
@@ -224,50 +212,62 @@ export class Expiry implements ExpiryEdges {
     return hashOfKey(this.#noted.size === 0 ? db : (this.#noted.get(db) ?? db), buffer, start, end);
   }
 
-  /** A script may have given times to live; only the servers can tell which. */
-  #run(operation: Operation, command: Command): void {
+  /**
+   * A script may have given its keys a TTL; only the servers know. They are asked right behind it, so that no later
+   * command of the order comes before the answer: what such a command finds would not be known.
+   */
+  ranOn(lane: Carrier, operation: Operation, command: Command): void {
     const script = this.sequencer.scripts.find(command.args);
-    const movesFields =
-      (this.sequencer.fieldTtls?.size ?? 0) > 0 && script?.called.some((name) => MOVING.has(name)) === true;
-    if (script?.setsTtl === false && !movesFields) return;
+    // A function is not repeated: its keys are copied, with their TTLs.
+    if (script !== undefined && !(script instanceof Script && script.setsTtl)) return;
+    if (operation.mustCopy || operation.span !== null) return;
+    for (const key of this.#writtenBy(command)) this.#measure(lane, operation, key);
+  }
+
+  #writtenBy(command: Command): Buffer[] {
     const keys: Buffer[] = [];
     this.sequencer.keys.eachOf(command, (key, access) => {
       if ((access & WRITES) !== 0) keys.push(Buffer.from(key));
     });
-    if (movesFields) for (const key of keys) this.sequencer.suspects.key(operation.db, key, 'field-ttl');
-    if (script?.setsTtl === false) return;
-    for (const key of keys) {
-      const hash = this.#hash(operation.db, key);
-      if (this.#measuring.has(hash)) this.#measuring.set(hash, true);
-      else this.#measure(operation, key, hash);
-    }
+    return keys;
   }
 
-  #measure(operation: Operation, key: Buffer, hash: number): void {
+  /** The mirror has run a script. */
+  #run(operation: Operation, command: Command): void {
+    const script = this.sequencer.scripts.find(command.args);
     const { db } = operation;
-    const swaps = this.#swapped;
-    // Between the two servers' SWAPDBs the question would find another database's key.
-    if (swaps !== this.#swapsEnded) return this.sequencer.suspects.key(db, key, 'ttl-unknown');
-    this.#measuring.set(hash, false);
-    // At once when the mirror has answered: what it answers next was written later.
-    askPttl(this.sequencer, operation, key, (both) => {
-      const again = this.#measuring.get(hash)!;
-      this.#measuring.delete(hash);
-      if (both !== null && again && swaps === this.#swapped) this.#measure(operation, key, hash);
-      if (both === null || swaps !== this.#swapped) return this.sequencer.suspects.key(db, key, 'ttl-unknown');
-      const { authority, mirror, from, to } = both;
-      if (authority === null || mirror === null) return;
-      if (authority < 0 !== mirror < 0) return this.sequencer.suspects.key(db, key, 'expiry-edge');
-      if (authority < 0) return this.#deadlines.forget(hash);
-      this.#note(
-        hash,
-        from + Math.min(authority, mirror) - authority,
-        to + Math.max(authority, mirror) - authority,
-        authority,
-        false,
-      );
-      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.suspects.key(db, key, 'ttl-lag');
-    });
+    if ((this.sequencer.fieldTtls?.size ?? 0) > 0 && script?.called.some((name) => MOVING.has(name)) === true)
+      for (const key of this.#writtenBy(command)) this.sequencer.suspects.key(db, key, 'field-ttl');
+    if (script?.setsTtl === false) return;
+    // The answer to the question behind it comes later than its own.
+    for (const key of this.#writtenBy(command))
+      if (!this.#measuring.has(this.#hash(db, key))) this.sequencer.suspects.key(db, key, 'ttl-unknown');
+  }
+
+  #measure(lane: Carrier, operation: Operation, key: Buffer): void {
+    const { db } = operation;
+    const hash = this.#hash(db, key);
+    this.#measuring.set(hash, (this.#measuring.get(hash) ?? 0) + 1);
+    const answered = (both: BothLives | null): void => {
+      const left = this.#measuring.get(hash)! - 1;
+      if (left === 0) this.#measuring.delete(hash);
+      else this.#measuring.set(hash, left);
+      // It was refused, or its keys are copied.
+      if (!isRepeated(operation)) return;
+      if (both === null || both.authority === null || both.mirror === null)
+        return this.sequencer.suspects.key(db, key, 'ttl-unknown');
+      this.#judge(db, key, hash, both.authority, both.mirror, both.from, both.to);
+    };
+    askLife(this.sequencer, lane, operation, key, answered, () => undefined, true);
+  }
+
+  /** Both servers have said, between the two moments, how long the key lives. */
+  #judge(db: number, key: Buffer, hash: number, authority: KeyLife, mirror: KeyLife, from: number, to: number): void {
+    if (authority.state !== mirror.state) return this.sequencer.suspects.key(db, key, 'expiry-edge');
+    if (authority.state !== 'expires' || mirror.state !== 'expires') return this.#deadlines.forget(hash);
+    const [left, behind] = [authority.ms, mirror.ms];
+    this.#note(hash, from + Math.min(left, behind) - left, to + Math.max(left, behind) - left, left, false);
+    if (Math.abs(left - behind) > TTL_TOLERANCE_MS + to - from) this.sequencer.suspects.key(db, key, 'ttl-lag');
   }
 }
 
@@ -275,6 +275,10 @@ export class Expiry implements ExpiryEdges {
 const MOVING: ReadonlySet<string> = new Set(['rename', 'renamenx', 'copy', 'move', 'restore']);
 const [ZERO, THREE, CR] = ['0'.charCodeAt(0), '3'.charCodeAt(0), 13];
 const [E, G, P, T, X] = ['e', 'g', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
+
+/** Whether the authority has accepted the script, and the mirror is sent it and no copy of its keys; of EXEC true. */
+const isRepeated = ({ spec, mustCopy, replyEnd }: Operation): boolean =>
+  spec === undefined || (!mustCopy && replyEnd > 0);
 
 /** The earliest moment from which a time to live in the operation's frame counts. */
 function countsFrom({ submittedAt, answeredAt, ttlFrom, batch }: Operation): number {

@@ -408,8 +408,7 @@ export class FakeProxy {
       fieldTtls: null,
       expiry: {
         confirmed: () => undefined,
-        swapping: () => undefined,
-        swapEnded: () => undefined,
+        ranOn: () => undefined,
         copied: () => undefined,
         asksAbout: () => false,
       },

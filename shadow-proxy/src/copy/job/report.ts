@@ -1,4 +1,5 @@
 /** The report of a job: one JSON line for each key that differs, or is left out, redacted as the ledger is. */
+import { pttlOf } from '../../resp/key-life.js';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { LedgerPlan } from '../../plan/plan.js';
@@ -74,6 +75,7 @@ export class Report {
  * null where the key is not there.
  */
 function describe(held: Held | Summary | null): object | null {
-  if (held === null || !('payload' in held)) return held;
-  return held.payload && { type: decodeDump(held.payload).type, bytes: held.payload.length, pttl: held.pttl };
+  if (held === null) return null;
+  if (!('payload' in held)) return { type: held.type, length: held.length, pttl: pttlOf(held.life) };
+  return held.payload && { type: decodeDump(held.payload).type, bytes: held.payload.length, pttl: pttlOf(held.life) };
 }

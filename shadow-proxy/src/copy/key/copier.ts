@@ -13,6 +13,7 @@
  * Called by: copy/job, copy/large, copy/verify, copy/repair, copy/foreign, stages, shard.
  * Calls: io, resp, route, upstream, pipeline, copy/rdb.
  */
+import { isOver } from '../../resp/key-life.js';
 import { Scalars } from '../../resp/scalars.js';
 import type { Lane } from '../../pipeline/lane.js';
 import {
@@ -121,7 +122,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     } catch (error) {
       return this.#fail(key, 'payload', (error as Error).message);
     }
-    if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true)
+    if ((held.payload === null || isOver(held.life)) && this.events.keeps?.(key) === true)
       return this.events.kept?.(key);
     try {
       puts.add(key, held);
@@ -157,11 +158,11 @@ export class Copy<K extends CopiedKey> implements Sink {
   #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
     const now = performance.now();
     const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
-    puts.each(new Scalars(answer), (key, { refusal, gone, pttl }) => {
+    puts.each(new Scalars(answer), (key, { refusal, gone, life }) => {
       if (refusal !== null)
         return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
-      this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
-      this.events.confirmed(key, (late && pttl > 0) || this.#unsettled.has(key), gone);
+      this.sequencer.expiry.copied(key.db, key.key, life, this.#askedAt, now);
+      this.events.confirmed(key, (late && life.state === 'expires') || this.#unsettled.has(key), gone);
     });
   }
 

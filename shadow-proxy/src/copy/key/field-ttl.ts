@@ -2,7 +2,7 @@
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { mayExpireFields, stripFieldTtls } from '../rdb/field-ttl.js';
-import type { CopiedKey, Held } from './held.js';
+import { heldAs, type CopiedKey, type Held } from './held.js';
 
 /** The version that every mirror reads. */
 const PLAIN_VERSION = 9;
@@ -25,5 +25,5 @@ export function withoutFieldTtls({ fieldTtls, servers }: Sequencer, side: Side, 
   }
   const { payload, fields, expired, next } = stripFieldTtls(held.payload, PLAIN_VERSION, fieldTtls.now(side));
   const settled = fieldTtls.copied(key, side, fields, expired, next);
-  return { held: { payload, pttl: payload === null ? -2 : held.pttl }, settled };
+  return { held: heldAs(payload, held.life), settled };
 }

@@ -1,4 +1,5 @@
 /** What a server holds under a key: its value and how long it stays. */
+import { GONE, lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { Workload } from '../../route/router.js';
@@ -14,8 +15,8 @@ export interface CopiedKey {
 export interface Held {
   /** As DUMP gave it; null where the key is not there. */
   readonly payload: Buffer | null;
-  /** As PTTL gave it: ms, -1 for none, -2 where the key is not there. */
-  readonly pttl: number;
+  /** `gone` where there is no payload. */
+  readonly life: KeyLife;
 }
 
 /** Two questions a key. */
@@ -33,17 +34,17 @@ export function questionsAbout(keys: readonly CopiedKey[]): Buffer {
   return out.finish();
 }
 
-export const ABSENT: Held = { payload: null, pttl: -2 };
+export const ABSENT: Held = { payload: null, life: GONE };
 
 /** What the answers to the questions say. A hash without a field is as good as no key. */
-export const heldAs = (payload: Buffer | null, pttl: number): Held =>
-  payload !== null && isEmptyHash(payload) ? ABSENT : { payload, pttl };
+export const heldAs = (payload: Buffer | null, life: KeyLife): Held =>
+  payload === null || isEmptyHash(payload) ? ABSENT : { payload, life };
 
 /** The answers about one key; the server's refusal, where it refused. */
 export function readHeld(replies: Scalars): Held | string {
   const refusal = replies.isError ? replies.text() : null;
   const payload = refusal === null ? replies.bytes() : null;
   if (replies.isError) return replies.text();
-  const pttl = replies.integer();
-  return refusal ?? heldAs(payload, pttl);
+  const life = lifeFromPttl(replies.integer());
+  return refusal ?? heldAs(payload, life);
 }

@@ -1,4 +1,5 @@
 /** The commands that make a mirror hold what its authority holds. */
+import { GONE, isOver, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import { isSince } from '../../upstream/identity.js';
@@ -45,8 +46,8 @@ export interface Put<K> {
   readonly key: K;
   /** How many commands, and so replies, it takes. */
   readonly commands: number;
-  /** In ms; -1 for none, -2 where there is no such key. */
-  readonly pttl: number;
+  /** What the copy has from then on. */
+  readonly life: KeyLife;
   readonly ttlStart: number;
   readonly ttlEnd: number;
 }
@@ -60,32 +61,30 @@ export interface Put<K> {
  */
 export function put<K extends Pick<CopiedKey, 'key'>>(
   key: K,
-  { payload, pttl: told }: Held,
+  { payload, life }: Held,
   to: CommandWriter,
   taker: Taker = ANY,
 ): Put<K> {
-  const pttl = payload === null ? -2 : told;
   const name = key.key;
-  const timeless: Put<K> = { key, commands: 1, pttl, ttlStart: 0, ttlEnd: 0 };
   // It may have ended between the two questions.
-  if (pttl === -2 || pttl === 0) {
+  if (payload === null || isOver(life)) {
     to.raw(UNLINK).argument(name);
-    return timeless;
+    return { key, commands: 1, life: GONE, ttlStart: 0, ttlEnd: 0 };
   }
-  const isString = payload![0] === WRITTEN.string;
-  if (isString) putString(name, payload!, pttl === -1 ? 3 : 5, to);
-  else putOther(name, payload!, to, taker);
-  if (pttl === -1) return timeless;
+  const isString = payload[0] === WRITTEN.string;
+  if (isString) putString(name, payload, life.state === 'expires' ? 5 : 3, to);
+  else putOther(name, payload, to, taker);
+  if (life.state !== 'expires') return { key, commands: 1, life, ttlStart: 0, ttlEnd: 0 };
   if (isString) to.raw(PX);
   else to.raw(PEXPIRE).argument(name);
   const ttlStart = to.length;
-  to.integer(pttl);
-  return { key, commands: isString ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
+  to.integer(life.ms);
+  return { key, commands: isString ? 1 : 2, life, ttlStart, ttlEnd: to.length };
 }
 
 /** Whether it is a string that stays until it is deleted. */
 export const isLastingString = (held: Held): held is Held & { readonly payload: Buffer } =>
-  held.payload !== null && held.pttl === -1 && held.payload[0] === WRITTEN.string;
+  held.payload !== null && held.life.state === 'persistent' && held.payload[0] === WRITTEN.string;
 
 /** Adds the name of a key and the string that it holds, as arguments. @throws {TranscodeError} */
 export function putPair(name: Buffer, payload: Buffer, to: CommandWriter): void {
@@ -139,7 +138,7 @@ function streamVersionOf({ version, countsEntries }: Taker): number {
 }
 
 /** Whether it takes the key from the mirror: the authority does not have it. */
-export const isRemoval = ({ pttl }: Put<unknown>): boolean => pttl === -2 || pttl === 0;
+export const isRemoval = ({ life }: Put<unknown>): boolean => life.state === 'gone';
 
 /**
  * The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean no expiry.
@@ -148,9 +147,9 @@ export const isRemoval = ({ pttl }: Put<unknown>): boolean => pttl === -2 || ptt
 export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number, base = 0): Buffer {
   const out = new CommandWriter(frame.length);
   let from = 0;
-  for (const { pttl, ttlStart, ttlEnd } of puts) {
-    if (pttl <= 0) continue;
-    out.raw(frame.subarray(from, base + ttlStart)).integer(Math.max(1, Math.round(pttl - ms)));
+  for (const { life, ttlStart, ttlEnd } of puts) {
+    if (life.state !== 'expires') continue;
+    out.raw(frame.subarray(from, base + ttlStart)).integer(Math.max(1, Math.round(life.ms - ms)));
     from = base + ttlEnd;
   }
   return out.raw(frame.subarray(from)).finish();

@@ -4,6 +4,7 @@
  *
  * First, because a key that is met twice may be evicted in between, and is then deleted.
  */
+import { PERSISTENT, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
@@ -20,10 +21,10 @@ interface Outcome {
   /** Where the authority does not have it: whether it was deleted, or was not there either. */
   readonly gone: 'deleted' | 'neither' | null;
   /** In ms; -1 for none, -2 where there is no such key. */
-  readonly pttl: number;
+  readonly life: KeyLife;
 }
 
-const SET: Outcome = { refusal: null, gone: null, pttl: -1 };
+const SET: Outcome = { refusal: null, gone: null, life: PERSISTENT };
 
 export class Puts<K extends Pick<CopiedKey, 'key'>> {
   /** What the MSET sets. */
@@ -76,7 +77,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
         .raw(pairs);
     const from = out.length;
     const frame = out.raw(others).finish();
-    const timed = this.#others.some(({ pttl }) => pttl > 0);
+    const timed = this.#others.some(({ life }) => life.state === 'expires');
     return { frame, shorten: timed ? (ms) => shortened(frame, this.#others, ms, from) : null };
   }
 
@@ -90,7 +91,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
     }
     for (const one of this.#others) {
       const gone = !isRemoval(one) ? null : replies.isOne ? 'deleted' : 'neither';
-      outcome(one.key, { refusal: refusalOf(one, replies), gone, pttl: one.pttl });
+      outcome(one.key, { refusal: refusalOf(one, replies), gone, life: one.life });
     }
   }
 }

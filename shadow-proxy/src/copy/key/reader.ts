@@ -1,4 +1,5 @@
 /** Questions to a server about keys, on a connection of their own: nothing of it is in any order. */
+import { lifeFromPttl } from '../../resp/key-life.js';
 import { Connection } from '../../upstream/connection.js';
 import type { Dialer } from '../../upstream/dialer.js';
 import { greet, requireMaster } from '../../upstream/handshake.js';
@@ -53,7 +54,7 @@ export class KeyReader {
     return keys.map((_, i) =>
       replies === null
         ? ABSENT
-        : heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, Number(text(replies[2 * i + 1]))),
+        : heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, lifeFromPttl(Number(text(replies[2 * i + 1])))),
     );
   }
 

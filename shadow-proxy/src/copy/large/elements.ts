@@ -80,7 +80,7 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
   const copy = async (elements: readonly Buffer[]): Promise<void> => {
     await parts.at(
       type.reads(parts.key, elements, (name) => commands.has(name)),
-      (replies, pttl) => {
+      (replies, life) => {
         const values = type.values(replies, elements, parts);
         const effects = effectsOf(type, parts.key, elements, values);
         const present = values.filter((value) => value !== null).length;
@@ -88,7 +88,7 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
         if (timed || present === 0) return effects;
         // So that it ends on the mirror, too, should it end before its copy.
         timed = true;
-        return [...effects, parts.timeToLive(pttl)];
+        return [...effects, parts.timeToLive(life)];
       },
     );
   };

@@ -217,10 +217,10 @@ class Large {
       const { generation } = this.#suspect;
       await parts.at(
         [[length, key]],
-        ([there], pttl) => {
+        ([there], life) => {
           wanted = text(there);
           this.#suspect.copied = generation;
-          return [parts.timeToLive(pttl), [length, key]];
+          return [parts.timeToLive(life), [length, key]];
         },
         // At once: what the mirror answers next was written after the end.
         ([, here], isLate) => {

@@ -23,7 +23,7 @@ export async function copyList(parts: Parts, size: KeySize): Promise<void> {
         ['LRANGE', key, index, index + count - 1],
         ['LLEN', key],
       ],
-      ([range, length], pttl) => {
+      ([range, length], life) => {
         const values = range.items!.map(({ data }) => data!);
         const effects: Command[] = values.length === 0 ? [] : [['RPUSH', temporary, ...values]];
         index += values.length;
@@ -34,7 +34,7 @@ export async function copyList(parts: Parts, size: KeySize): Promise<void> {
         done = true;
         // From here on the mirror's key is the authority's.
         meanwhile.onWritten(null);
-        return [...effects, ['UNLINK', key], ['RENAME', temporary, key], parts.timeToLive(pttl)];
+        return [...effects, ['UNLINK', key], ['RENAME', temporary, key], parts.timeToLive(life)];
       },
     );
   }

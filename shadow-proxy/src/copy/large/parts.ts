@@ -5,6 +5,7 @@
  *   look ──▶ what there may be           (a connection of its own)
  *   at   ──▶ read, PTTL ──▶ effects      (the clients' lane, the mirror's lane)
  */
+import { lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../upstream/connection.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -100,14 +101,14 @@ export class Parts {
 
   /**
    * Reads on the authority's lane, neighbours, and has `effects` of the replies carried out on the mirror at that
-   * place. `effects` is called at that place, with the key's time to live (-1 without); `confirmed` when the mirror has
+   * place. `effects` is called at that place, with the key's life, which is not `gone`; `confirmed` when the mirror has
    * answered.
    * @returns the mirror's answers
    * @throws {Disturbed} where the key is not what it was, {CopyError} when a server refuses or a connection is lost
    */
   async at(
     reads: readonly Command[],
-    effects: (replies: readonly Reply[], pttl: number) => readonly Command[],
+    effects: (replies: readonly Reply[], life: KeyLife) => readonly Command[],
     confirmed: Confirmed = () => undefined,
   ): Promise<readonly Reply[]> {
     await this.pace();
@@ -250,7 +251,7 @@ export class Parts {
 
   #send(
     reads: readonly Command[],
-    effects: (replies: readonly Reply[], pttl: number) => readonly Command[],
+    effects: (replies: readonly Reply[], life: KeyLife) => readonly Command[],
     confirmed: Confirmed,
   ): Promise<readonly Reply[]> {
     const { sequencer, workload, db } = this.options;
@@ -266,8 +267,8 @@ export class Parts {
             replies.push(decodeReply(buffer, start).reply);
             if (!last) return;
             try {
-              const pttl = this.#judge(replies, operation);
-              this.#follow(effects(replies, pttl), pttl, operation, confirmed, resolve, reject);
+              const life = this.#judge(replies, operation);
+              this.#follow(effects(replies, life), life, operation, confirmed, resolve, reject);
             } catch (problem) {
               reject(problem as Error);
             }
@@ -280,21 +281,21 @@ export class Parts {
     });
   }
 
-  /** The key's time to live. @throws {Disturbed} where it was deleted, or may have been, and set again */
-  #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): number {
+  /** @throws {Disturbed} where it was deleted, or may have been, and set again */
+  #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): KeyLife {
     const { meanwhile } = this;
-    const pttl = Number(text(replies.at(-1)!));
-    if (pttl === -2) throw new Disturbed('it does not exist any more');
+    const life = lifeFromPttl(Number(text(replies.at(-1)!)));
+    if (life.state === 'gone') throw new Disturbed('it does not exist any more');
     for (const reply of replies) if (isError(reply) && errorCode(reply) !== 'NOGROUP') refused(reply);
     if (answeredAt + EXPIRY_MARGIN_MS >= meanwhile.expiresAt) meanwhile.disturb('it may have expired');
     meanwhile.assertUndisturbed();
-    meanwhile.expiresFrom(pttl === -1 ? Infinity : submittedAt + pttl);
-    return pttl;
+    meanwhile.expiresFrom(life.state === 'expires' ? submittedAt + life.ms : Infinity);
+    return life;
   }
 
   #follow(
     commands: readonly Command[],
-    pttl: number,
+    life: KeyLife,
     asked: Operation,
     confirmed: Confirmed,
     resolve: (answers: readonly Reply[]) => void,
@@ -321,8 +322,8 @@ export class Parts {
         answers.push(reply);
         if (TIMES.has(commands[i][0] as string)) {
           const now = performance.now();
-          expiry.copied(db, this.key, pttl, asked.submittedAt, now);
-          late = pttl >= 0 && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
+          expiry.copied(db, this.key, life, asked.submittedAt, now);
+          late = life.state === 'expires' && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
         }
         if (answers.length < commands.length) return;
         confirmed(answers, late);
@@ -349,8 +350,8 @@ export class Parts {
   }
 
   /** What gives the mirror's key the time to live that the authority's has. */
-  timeToLive(pttl: number): Command {
-    return pttl === -1 ? ['PERSIST', this.key] : ['PEXPIRE', this.key, pttl];
+  timeToLive(life: KeyLife): Command {
+    return life.state === 'expires' ? ['PEXPIRE', this.key, life.ms] : ['PERSIST', this.key];
   }
 }
 

@@ -47,7 +47,7 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
     ];
     await parts.at(
       [['XRANGE', key, from, '+', 'COUNT', count], ...(nearEnd ? atEnd : [])],
-      ([range, head, stream, told], pttl) => {
+      ([range, head, stream, told], life) => {
         const entries = range.items!;
         const effects: Command[] = entries.map((entry) => ['XADD', temporary, ...fieldsOf(entry)]);
         if (deleted.length > 0) effects.push(['XDEL', temporary, ...deleted]);
@@ -66,7 +66,7 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
           groups.push(...told.items!.map((group) => fieldOf(group, 'name')));
           // From here on the mirror's entries are the authority's.
           meanwhile.onWritten(null);
-          effects.push(...takePlace(parts, head, stream, told.items!, known), parts.timeToLive(pttl));
+          effects.push(...takePlace(parts, head, stream, told.items!, known), parts.timeToLive(life));
         }
         nearEnd = entries.length < count;
         return effects;

@@ -30,9 +30,9 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
     if (name === 'BITFIELD') position = Math.max(0, position - FIELD_BYTES);
   });
   await send(parts, length, freight);
-  await parts.at([['STRLEN', key]], ([now], pttl) => {
+  await parts.at([['STRLEN', key]], ([now], life) => {
     if (Number(text(now)) < length) throw new Disturbed('it is shorter than it was');
-    return [['RENAME', temporary, key], parts.timeToLive(pttl)];
+    return [['RENAME', temporary, key], parts.timeToLive(life)];
   });
   parts.elements = 1;
   if (!written) {

@@ -4,11 +4,12 @@
  * stays equal, and what came later was written to both. When every part of the authority's is on the mirror, and both
  * have as many, they hold the same.
  */
+import { expiresWithin, lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
 import type { Connection } from '../../upstream/connection.js';
 import { TTL_TOLERANCE_MS } from '../../pipeline/operation.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
 import { CopyError } from '../key/copier.js';
-import { ttlsDiffer, type Differing } from '../verify/verifier.js';
+import { livesDiffer, type Differing } from '../verify/verifier.js';
 import { chunks, ELEMENT_TYPES, fitting, pages } from './elements.js';
 import { CHUNK, meet } from './large.js';
 import { LIST_HARMLESS } from './list.js';
@@ -22,8 +23,7 @@ export interface Summary {
   readonly type: string;
   /** Elements; bytes of a string. */
   readonly length: number;
-  /** As PTTL gave it. */
-  readonly pttl: number;
+  readonly life: KeyLife;
 }
 
 export interface LargeDifference extends Differing {
@@ -100,11 +100,13 @@ class Comparison {
       [length, key],
     ]);
     const summary = ([type, pttl, size]: readonly Reply[]): Summary | null =>
-      text(type) === 'none' ? null : { type: text(type), length: Number(text(size)), pttl: Number(text(pttl)) };
+      text(type) === 'none'
+        ? null
+        : { type: text(type), length: Number(text(size)), life: lifeFromPttl(Number(text(pttl))) };
     const [authority, mirror] = [summary(both.authority), summary(both.mirror)];
     this.#told = { authority, mirror };
     const ending = (one: Summary | null): boolean =>
-      one !== null && one.pttl >= 0 && one.pttl <= both.lagMs + TTL_TOLERANCE_MS;
+      one !== null && expiresWithin(one.life, both.lagMs + TTL_TOLERANCE_MS);
     if (authority === null || mirror === null) {
       if (authority === mirror || ending(authority) || ending(mirror)) return null;
       return { kind: mirror === null ? 'missing' : 'extra', sure: true };
@@ -112,7 +114,7 @@ class Comparison {
     if (authority.type !== mirror.type) return { kind: 'type', sure: true };
     // Neither shows one of what is of another type by now.
     if (!Object.is(authority.length, mirror.length)) return VALUE;
-    return ttlsDiffer(authority.pttl, mirror.pttl, both.lagMs);
+    return livesDiffer(authority.life, mirror.life, both.lagMs);
   }
 
   async #string(): Promise<boolean> {

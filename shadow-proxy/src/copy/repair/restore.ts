@@ -7,6 +7,7 @@
  * Clients' commands on the key wait meanwhile, for two round trips. What the authority has again although it was
  * deleted is left as it is.
  */
+import { isOver } from '../../resp/key-life.js';
 import { NOTHING, Operation, questions } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -49,13 +50,7 @@ export async function restoreKey(
     await lanes.emptied(db);
     if (!untouched()) return 'written';
     const difference = await differenceAt(sequencer, lane, restored);
-    if (
-      !difference?.sure ||
-      difference.mirror.payload === null ||
-      difference.mirror.pttl === -2 ||
-      difference.mirror.pttl === 0
-    )
-      return 'equal';
+    if (!difference?.sure || difference.mirror.payload === null || isOver(difference.mirror.life)) return 'equal';
     await give(sequencer, lane, restored, difference.mirror);
     return untouched() ? 'restored' : 'written';
   } finally {
@@ -90,7 +85,7 @@ function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held)
       answered: (_operation, buffer, start) => {
         const refusal = refusalOf(commands, new Scalars(buffer, start));
         if (refusal !== null) return reject(new CopyError('authority', `the authority refused: ${refusal}`));
-        sequencer.expiry.copied(db, key, held.pttl, asked, performance.now());
+        sequencer.expiry.copied(db, key, held.life, asked, performance.now());
         resolve();
       },
     };

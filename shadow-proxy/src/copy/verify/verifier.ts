@@ -9,6 +9,7 @@
  * Called by: copy/job, copy/large, copy/repair, stages.
  * Calls: resp, pipeline, copy/key, copy/rdb.
  */
+import { expiresWithin, isOver, type KeyLife } from '../../resp/key-life.js';
 import { Scalars } from '../../resp/scalars.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../../pipeline/operation.js';
@@ -124,30 +125,37 @@ export function differenceOf(
   lagMs: number,
   toleranceMs = TTL_TOLERANCE_MS,
 ): Differing | null {
-  const ending = ({ pttl }: Held): boolean => pttl >= 0 && pttl <= toleranceMs + lagMs;
+  const ending = ({ payload, life }: Held): boolean =>
+    payload !== null && (isOver(life) || expiresWithin(life, toleranceMs + lagMs));
   if (authority.payload === null || mirror.payload === null) {
     if (authority.payload === mirror.payload || ending(authority) || ending(mirror)) return null;
     return { kind: mirror.payload === null ? 'missing' : 'extra', sure: true };
   }
   const kind = valuesDiffer(authority.payload, mirror.payload);
   if (kind !== null) return { kind, sure: true };
-  return ttlsDiffer(authority.pttl, mirror.pttl, lagMs, toleranceMs);
+  return livesDiffer(authority.life, mirror.life, lagMs, toleranceMs);
 }
 
-/** Whether two times to live in ms differ; the mirror's was read up to `lagMs` later, and is so much the shorter. */
-export function ttlsDiffer(
-  authority: number,
-  mirror: number,
+/**
+ * How the lives of a key with equal values differ; the mirror's was read up to `lagMs` later, so its TTL is as much
+ * shorter. A key that was deleted or expired since its value was read has nothing left.
+ */
+export function livesDiffer(
+  authority: KeyLife,
+  mirror: KeyLife,
   lagMs: number,
   toleranceMs = TTL_TOLERANCE_MS,
 ): Differing | null {
-  // Since its value was read it may have ended.
-  if (authority === -2 || mirror === -2) return null;
-  if (authority === -1 || mirror === -1) return authority === mirror ? null : { kind: 'ttl', sure: true };
-  const [least, most] = [mirror - authority, mirror - authority + lagMs];
+  if (authority.state === 'persistent' || mirror.state === 'persistent')
+    return authority.state === mirror.state ? null : { kind: 'ttl', sure: true };
+  const difference = leftOf(mirror) - leftOf(authority);
+  const [least, most] = [difference, difference + lagMs];
   if (least >= -toleranceMs && most <= toleranceMs) return null;
   return { kind: 'ttl', sure: least > toleranceMs || most < -toleranceMs };
 }
+
+/** What is left of a TTL, in ms. */
+const leftOf = (life: KeyLife): number => (life.state === 'expires' ? life.ms : 0);
 
 function valuesDiffer(a: Buffer, b: Buffer): 'type' | 'value' | null {
   if (areAlike(a, b)) return null;

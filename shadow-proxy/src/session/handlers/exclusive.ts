@@ -165,11 +165,11 @@ async function run(
       sequencer.scriptEffects.beginSpan(operation, lane);
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
+    if (mirrored && spec.handling === 'script') sequencer.expiry.ranOn(lane, operation, operation.command);
   });
   if (spec.handling === 'script' && reply[0] !== MINUS) sequencer.scripts.accepted(argumentsOf(frame, start));
   const { side } = lane.server;
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
-    if (mirrored) sequencer.expiry.swapping();
     sequencer.suspects.swapped(frame, start);
     await databasesSwapped(context, side, mirrored);
   }

@@ -86,7 +86,10 @@ function send(
   if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
   clients.counts.sent(spec, workload);
   if (probe !== null) sendProbed(context, operation, lane, probe);
-  else lanes.submit(operation, lane);
+  else {
+    lanes.submit(operation, lane);
+    if (spec.handling === 'script' && follow === WRITE) sequencer.expiry.ranOn(lane, operation, operation.command);
+  }
 }
 
 /** Whether the command at hand, a read of a workload in `off`, is sent to a replica of the source, or waits for it. */

@@ -1,4 +1,5 @@
 /** Keys that one side has no more: which replies show it, and what the evidence afterwards proves. */
+import { lifeFromPttl } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -221,8 +222,8 @@ test('the edge of a real expiry is excused, and a key that a server lost long be
       const verdict = compareReplies(command, a, m, LIMITS);
       assert.equal(needsEvidence(verdict, command, a, m), 'absence');
       const evidence = {
-        authorityPttl: await pttl(redis),
-        mirrorPttl: await pttl(keydb),
+        authorityLife: lifeFromPttl(await pttl(redis)),
+        mirrorLife: lifeFromPttl(await pttl(keydb)),
         authorityEvicted: false,
         mirrorEvicted: false,
         writtenSince: false,

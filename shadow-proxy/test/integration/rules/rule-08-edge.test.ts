@@ -211,6 +211,39 @@ test('a write that reaches the mirror before its key has expired there', async (
   });
 });
 
+const GIVES_TTL = "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1";
+
+/** Ways to run a script that gives a key a TTL. */
+const SCRIPTED: Readonly<Record<string, (key: string, ms: number) => readonly Command[]>> = {
+  'a script': (key, ms) => [['EVAL', GIVES_TTL, 1, key, ms]],
+  'a script in a transaction': (key, ms) => [['MULTI'], ['EVAL', GIVES_TTL, 1, key, ms], ['EXEC']],
+};
+
+const SHORT_LIVES = 60;
+
+for (const [way, timed] of Object.entries(SCRIPTED)) {
+  test(`writes right behind ${way} that gives a TTL of a few ms`, async () => {
+    await withScene({}, async (scene) => {
+      const wire = await scene.wire();
+      const direct = scene.client({ of: scene.source });
+      const keys = (round: number): readonly string[] => SILENT.map(({ name }) => keyOf(name, round));
+      for (let round = 0; round < SHORT_LIVES; round++) {
+        scene.toTarget.delayMs = round % 4;
+        const setups = SILENT.map(({ setup }, i) => setup(keys(round)[i]));
+        const writes = SILENT.map(({ write }, i) => write(keys(round)[i], round));
+        await wire.pipeline([...setups, ...keys(round).flatMap((key) => timed(key, 1 + (round % 5)))]);
+        await wire.pipeline(writes);
+      }
+      scene.toTarget.delayMs = 0;
+      await sleep(20);
+      await scene.assertEqual();
+      const left = await direct.exists(Array.from({ length: SHORT_LIVES }, (_, round) => keys(round)).flat());
+      assert.ok(left > 0 && left < SHORT_LIVES * SILENT.length, `all writes met the same: ${left} keys are left`);
+      assert.deepEqual(scene.shard.snapshot().mismatches, {});
+    });
+  });
+}
+
 const LOAD_MS = 4_000;
 
 /** A command on one of a few keys that expire all the time. */

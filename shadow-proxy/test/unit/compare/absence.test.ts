@@ -1,5 +1,6 @@
 /** Keys that one side has no more: which replies need evidence, and what the evidence afterwards proves. */
 // cspell:ignore gnop nosort
+import { lifeFromPttl } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -131,8 +132,8 @@ const EVICTING = { authorityEvicted: true, mirrorEvicted: true } as const;
 
 /** Evidence that proves nothing, but for what is given. */
 const evidence = (given: Partial<Evidence>): Evidence => ({
-  authorityPttl: -1,
-  mirrorPttl: -2,
+  authorityLife: lifeFromPttl(-1),
+  mirrorLife: lifeFromPttl(-2),
   authorityEvicted: false,
   mirrorEvicted: false,
   writtenSince: false,
@@ -142,66 +143,89 @@ const evidence = (given: Partial<Evidence>): Evidence => ({
 const judged = (verdict: Verdict, given: Partial<Evidence>): string => inShort(judgeAbsence(verdict, evidence(given)));
 
 test('an expiry edge needs the key about to expire where it was, or just expired', () => {
-  assert.equal(judged(LOST, { authorityPttl: 0 }), 'expiry-edge');
-  assert.equal(judged(LOST, { authorityPttl: 100 }), 'expiry-edge');
-  assert.equal(judged(LOST, { authorityPttl: -2 }), 'expiry-edge');
-  assert.equal(judged(LOST, { authorityPttl: -2, elapsedMs: 100 }), 'expiry-edge');
-  assert.equal(judged(LOST, { authorityPttl: 60, elapsedMs: 40 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(0) }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(100) }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-2) }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-2), elapsedMs: 100 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(60), elapsedMs: 40 }), 'expiry-edge');
 
-  assert.equal(judged(LOST, { authorityPttl: 101 }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { authorityPttl: 60, elapsedMs: 41 }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { authorityPttl: -1 }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(101) }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(60), elapsedMs: 41 }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-1) }), '!missing-on-mirror');
   // The side that lacks it proves nothing, however soon the key that it has by now expires.
-  assert.equal(judged(LOST, { authorityPttl: 5000, mirrorPttl: 5 }), '!missing-on-mirror');
-  assert.equal(judged(SURPLUS, { authorityPttl: -2, mirrorPttl: -1 }), '!missing-on-authority');
-  assert.equal(judged(SURPLUS, { authorityPttl: -2, mirrorPttl: 40 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(5000), mirrorLife: lifeFromPttl(5) }), '!missing-on-mirror');
+  assert.equal(
+    judged(SURPLUS, { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(-1) }),
+    '!missing-on-authority',
+  );
+  assert.equal(judged(SURPLUS, { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(40) }), 'expiry-edge');
 });
 
 test('a key gone long after, or from a side that evicts, did not prove to expire', () => {
-  assert.equal(judged(LOST, { authorityPttl: -2, elapsedMs: 101 }), '?asked-too-late');
-  assert.equal(judged(LOST, { authorityPttl: -2, authorityEvicted: true }), '?evicted-since');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-2), elapsedMs: 101 }), '?asked-too-late');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-2), authorityEvicted: true }), '?evicted-since');
 });
 
 test('an eviction excuses the side that evicts, and only that', () => {
   assert.equal(judged(LOST, { mirrorEvicted: true }), 'evicted');
-  assert.equal(judged(LOST, { mirrorEvicted: true, authorityPttl: 90_000 }), 'evicted');
-  assert.equal(judged(LOST, { mirrorEvicted: true, writtenSince: true, mirrorPttl: -1 }), 'evicted');
+  assert.equal(judged(LOST, { mirrorEvicted: true, authorityLife: lifeFromPttl(90_000) }), 'evicted');
+  assert.equal(judged(LOST, { mirrorEvicted: true, writtenSince: true, mirrorLife: lifeFromPttl(-1) }), 'evicted');
   assert.equal(judged(LOST, { authorityEvicted: true }), '!missing-on-mirror');
-  assert.equal(judged(SURPLUS, { mirrorPttl: -1, mirrorEvicted: true }), '!missing-on-authority');
-  assert.equal(judged(SURPLUS, { mirrorPttl: -1, authorityEvicted: true }), 'evicted');
+  assert.equal(judged(SURPLUS, { mirrorLife: lifeFromPttl(-1), mirrorEvicted: true }), '!missing-on-authority');
+  assert.equal(judged(SURPLUS, { mirrorLife: lifeFromPttl(-1), authorityEvicted: true }), 'evicted');
 });
 
 test('a key written since proves no expiry', () => {
   assert.equal(judged(LOST, { writtenSince: true }), '?written-since');
-  assert.equal(judged(LOST, { writtenSince: true, authorityPttl: 5 }), '?written-since');
-  assert.equal(judged(LOST, { writtenSince: true, authorityPttl: -2 }), '?written-since');
-  assert.equal(judged(LOST, { writtenSince: true, authorityPttl: -1 }), '?written-since');
+  assert.equal(judged(LOST, { writtenSince: true, authorityLife: lifeFromPttl(5) }), '?written-since');
+  assert.equal(judged(LOST, { writtenSince: true, authorityLife: lifeFromPttl(-2) }), '?written-since');
+  assert.equal(judged(LOST, { writtenSince: true, authorityLife: lifeFromPttl(-1) }), '?written-since');
 });
 
 test('a side that cannot be asked leaves it open', () => {
-  assert.equal(judged(LOST, { authorityPttl: null }), '?no-evidence');
-  assert.equal(judged(LOST, { mirrorPttl: null }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { authorityPttl: null, mirrorEvicted: true }), 'evicted');
+  assert.equal(judged(LOST, { authorityLife: null }), '?no-evidence');
+  assert.equal(judged(LOST, { mirrorLife: null }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityLife: null, mirrorEvicted: true }), 'evicted');
 });
 
 test('where only reads came, a key that is there was not missing: its field or member was', () => {
-  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -1, authorityPttl: 5 }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -1, mirrorEvicted: true }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: 5000, authorityPttl: null }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -2, authorityPttl: 5 }), 'expiry-edge');
+  assert.equal(
+    judged(LOST, { readOnly: true, mirrorLife: lifeFromPttl(-1), authorityLife: lifeFromPttl(5) }),
+    '!missing-on-mirror',
+  );
+  assert.equal(
+    judged(LOST, { readOnly: true, mirrorLife: lifeFromPttl(-1), mirrorEvicted: true }),
+    '!missing-on-mirror',
+  );
+  assert.equal(
+    judged(LOST, { readOnly: true, mirrorLife: lifeFromPttl(5000), authorityLife: null }),
+    '!missing-on-mirror',
+  );
+  assert.equal(
+    judged(LOST, { readOnly: true, mirrorLife: lifeFromPttl(-2), authorityLife: lifeFromPttl(5) }),
+    'expiry-edge',
+  );
   // A write may have made it anew, and may have removed it: then its absence afterwards proves nothing.
-  assert.equal(judged(LOST, { readOnly: false, authorityPttl: 5 }), 'expiry-edge');
-  assert.equal(judged(LOST, { readOnly: false, authorityPttl: -2 }), '?asked-too-late');
-  assert.equal(judged(LOST, { mirrorPttl: -1, authorityPttl: 5 }), 'expiry-edge');
+  assert.equal(judged(LOST, { readOnly: false, authorityLife: lifeFromPttl(5) }), 'expiry-edge');
+  assert.equal(judged(LOST, { readOnly: false, authorityLife: lifeFromPttl(-2) }), '?asked-too-late');
+  assert.equal(judged(LOST, { mirrorLife: lifeFromPttl(-1), authorityLife: lifeFromPttl(5) }), 'expiry-edge');
 });
 
 test('a reply that does not show who lacked the key is excused by an edge on either side, or evictions on both', () => {
-  assert.equal(judged(UNCLEAR, { authorityPttl: 20, mirrorPttl: -1 }), 'expiry-edge');
-  assert.equal(judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: 20 }), 'expiry-edge');
-  assert.equal(judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: -1 }), '!value');
-  assert.equal(judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true }), '!value');
+  assert.equal(judged(UNCLEAR, { authorityLife: lifeFromPttl(20), mirrorLife: lifeFromPttl(-1) }), 'expiry-edge');
+  assert.equal(judged(UNCLEAR, { authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(20) }), 'expiry-edge');
+  assert.equal(judged(UNCLEAR, { authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(-1) }), '!value');
   assert.equal(
-    judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true, authorityEvicted: true }),
+    judged(UNCLEAR, { authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(-1), mirrorEvicted: true }),
+    '!value',
+  );
+  assert.equal(
+    judged(UNCLEAR, {
+      authorityLife: lifeFromPttl(-1),
+      mirrorLife: lifeFromPttl(-1),
+      mirrorEvicted: true,
+      authorityEvicted: true,
+    }),
     'evicted',
   );
 });
@@ -212,90 +236,130 @@ test('only a mismatch is judged again', () => {
     { kind: 'allowed', rule: 'random' },
     { kind: 'inconclusive', reason: 'x' },
   ] as const) {
-    assert.equal(judgeAbsence(verdict, evidence({ authorityPttl: -2 })), verdict);
+    assert.equal(judgeAbsence(verdict, evidence({ authorityLife: lifeFromPttl(-2) })), verdict);
   }
 });
 
 test('the evidence of both sides decides: every combination', () => {
   const rows: readonly (readonly [name: string, verdict: Verdict, given: Partial<Evidence>, expected: string])[] = [
     ['the authority keeps the key: a loss', LOST, {}, '!missing-on-mirror'],
-    ['the mirror keeps the key: a surplus', SURPLUS, { authorityPttl: -2, mirrorPttl: -1 }, '!missing-on-authority'],
-    ['expired at the authority first', SURPLUS, { authorityPttl: -2, mirrorPttl: 100 }, 'expiry-edge'],
+    [
+      'the mirror keeps the key: a surplus',
+      SURPLUS,
+      { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(-1) },
+      '!missing-on-authority',
+    ],
+    [
+      'expired at the authority first',
+      SURPLUS,
+      { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(100) },
+      'expiry-edge',
+    ],
     [
       'expired at the authority much too early',
       SURPLUS,
-      { authorityPttl: -2, mirrorPttl: 101 },
+      { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(101) },
       '!missing-on-authority',
     ],
-    ['gone from the mirror as well by now', SURPLUS, { authorityPttl: -2, mirrorPttl: -2 }, 'expiry-edge'],
-    ['gone from the mirror, asked too late', SURPLUS, { authorityPttl: -2, elapsedMs: 101 }, '?asked-too-late'],
-    ['gone from the mirror, which evicts', SURPLUS, { authorityPttl: -2, mirrorEvicted: true }, '?evicted-since'],
-    ['gone by a write of its own', SURPLUS, { authorityPttl: -2, readOnly: false }, '?asked-too-late'],
-    ['the mirror could not be asked', SURPLUS, { authorityPttl: -2, mirrorPttl: null }, '?no-evidence'],
-    ['the authority could not be asked', SURPLUS, { authorityPttl: null, mirrorPttl: -1 }, '!missing-on-authority'],
+    [
+      'gone from the mirror as well by now',
+      SURPLUS,
+      { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(-2) },
+      'expiry-edge',
+    ],
+    [
+      'gone from the mirror, asked too late',
+      SURPLUS,
+      { authorityLife: lifeFromPttl(-2), elapsedMs: 101 },
+      '?asked-too-late',
+    ],
+    [
+      'gone from the mirror, which evicts',
+      SURPLUS,
+      { authorityLife: lifeFromPttl(-2), mirrorEvicted: true },
+      '?evicted-since',
+    ],
+    ['gone by a write of its own', SURPLUS, { authorityLife: lifeFromPttl(-2), readOnly: false }, '?asked-too-late'],
+    ['the mirror could not be asked', SURPLUS, { authorityLife: lifeFromPttl(-2), mirrorLife: null }, '?no-evidence'],
+    [
+      'the authority could not be asked',
+      SURPLUS,
+      { authorityLife: null, mirrorLife: lifeFromPttl(-1) },
+      '!missing-on-authority',
+    ],
     [
       'the authority could not be asked after a read',
       SURPLUS,
-      { ...READ, authorityPttl: null, mirrorPttl: 5 },
+      { ...READ, authorityLife: null, mirrorLife: lifeFromPttl(5) },
       'expiry-edge',
     ],
-    ['neither could be asked', UNCLEAR, { authorityPttl: null, mirrorPttl: null }, '?no-evidence'],
+    ['neither could be asked', UNCLEAR, { authorityLife: null, mirrorLife: null }, '?no-evidence'],
     [
       'a read: the mirror has the key after all',
       LOST,
-      { ...READ, mirrorPttl: 5000, authorityPttl: -2 },
+      { ...READ, mirrorLife: lifeFromPttl(5000), authorityLife: lifeFromPttl(-2) },
       '!missing-on-mirror',
     ],
     [
       'a read, then a write: the mirror may have lacked it',
       LOST,
-      { ...READ, ...WRITTEN, mirrorPttl: 9, mirrorEvicted: true },
+      { ...READ, ...WRITTEN, mirrorLife: lifeFromPttl(9), mirrorEvicted: true },
       'evicted',
     ],
-    ['a read, then a write: no eviction', LOST, { ...READ, ...WRITTEN, mirrorPttl: 9 }, '?written-since'],
+    ['a read, then a write: no eviction', LOST, { ...READ, ...WRITTEN, mirrorLife: lifeFromPttl(9) }, '?written-since'],
     [
       'a read: both have the key, and one is about to lose it',
       UNCLEAR,
-      { ...READ, authorityPttl: 5, mirrorPttl: -1 },
+      { ...READ, authorityLife: lifeFromPttl(5), mirrorLife: lifeFromPttl(-1) },
       '!value',
     ],
     [
       'a read: the one about to expire is the one that lacked it',
       UNCLEAR,
-      { ...READ, authorityPttl: -1, mirrorPttl: 5 },
+      { ...READ, authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(5) },
       '!value',
     ],
-    ['a read: the mirror lacks it, the authority is about to', UNCLEAR, { ...READ, authorityPttl: 5 }, 'expiry-edge'],
+    [
+      'a read: the mirror lacks it, the authority is about to',
+      UNCLEAR,
+      { ...READ, authorityLife: lifeFromPttl(5) },
+      'expiry-edge',
+    ],
     [
       'a read: the authority lacks it, the mirror is about to',
       UNCLEAR,
-      { ...READ, authorityPttl: -2, mirrorPttl: 5 },
+      { ...READ, authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(5) },
       'expiry-edge',
     ],
     [
       'a read: both lack it by now, asked too late',
       UNCLEAR,
-      { ...READ, authorityPttl: -2, elapsedMs: 101 },
+      { ...READ, authorityLife: lifeFromPttl(-2), elapsedMs: 101 },
       '?asked-too-late',
     ],
     [
       'a read: both lack it, the mirror evicts',
       UNCLEAR,
-      { ...READ, authorityPttl: -2, mirrorEvicted: true, elapsedMs: 101 },
+      { ...READ, authorityLife: lifeFromPttl(-2), mirrorEvicted: true, elapsedMs: 101 },
       '?evicted-since',
     ],
     [
       'both evict, but a read found the key on both',
       UNCLEAR,
-      { ...READ, ...EVICTING, authorityPttl: -1, mirrorPttl: -1 },
+      { ...READ, ...EVICTING, authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(-1) },
       '!value',
     ],
-    ['evictions on both sides of a surplus', SURPLUS, { ...EVICTING, mirrorPttl: -1 }, 'evicted'],
-    ['without a tolerance, a key that expires now', LOST, { authorityPttl: 0, toleranceMs: 0 }, 'expiry-edge'],
+    ['evictions on both sides of a surplus', SURPLUS, { ...EVICTING, mirrorLife: lifeFromPttl(-1) }, 'evicted'],
+    [
+      'without a tolerance, a key that expires now',
+      LOST,
+      { authorityLife: lifeFromPttl(0), toleranceMs: 0 },
+      'expiry-edge',
+    ],
     [
       'without a tolerance, a key with a millisecond left',
       LOST,
-      { authorityPttl: 1, toleranceMs: 0 },
+      { authorityLife: lifeFromPttl(1), toleranceMs: 0 },
       '!missing-on-mirror',
     ],
   ];

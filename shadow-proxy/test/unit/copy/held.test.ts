@@ -1,4 +1,5 @@
 /** What the answers about a key say. */
+import { GONE, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readHeld } from '../../../src/copy/key/held.js';
@@ -21,7 +22,7 @@ const ZIPLIST = [13, 11, 11, 0, 0, 0, 10, 0, 0, 0, 0, 0, 255];
 const LISTPACK = [16, 7, 7, 0, 0, 0, 0, 0, 255];
 
 test('a hash without a field is as good as no key, and nothing else is', () => {
-  const none = { payload: null, pttl: -2 };
+  const none = { payload: null, life: GONE };
   assert.deepEqual(readHeld(answers(null, -2)), none);
   for (const payload of [seal(ZIPLIST, 9), seal(LISTPACK, 10)]) {
     for (const pttl of [-1, 5_000]) assert.deepEqual(readHeld(answers(payload, pttl)), none);
@@ -32,5 +33,5 @@ test('a hash without a field is as good as no key, and nothing else is', () => {
     [13, 15, 15, 0, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0xf2, 2, 0xf3, 255],
     [...ZIPLIST, 0],
   ].map((bytes) => seal(bytes, 9));
-  for (const payload of others) assert.deepEqual(readHeld(answers(payload, -1)), { payload, pttl: -1 });
+  for (const payload of others) assert.deepEqual(readHeld(answers(payload, -1)), { payload, life: PERSISTENT });
 });

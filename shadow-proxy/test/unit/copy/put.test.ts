@@ -1,4 +1,5 @@
 /** What a mirror is told so that it holds the same. */
+import { GONE, lifeFromPttl, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRemoval, put, refusalOf, shortened } from '../../../src/copy/key/put.js';
@@ -9,7 +10,7 @@ import { Scalars } from '../../../src/resp/scalars.js';
 import { CommandWriter } from '../../../src/resp/writer.js';
 import { seal } from '../../integration/rdb/seal.js';
 
-const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), pttl });
+const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), life: lifeFromPttl(pttl) });
 const string: Value = { type: 'string', bytes: Buffer.from('v') };
 const list: Value = { type: 'list', items: [Buffer.from('a')] };
 
@@ -35,7 +36,7 @@ test('each key is put with its time to live, and what waits is put with what is 
     list: held(list, 70_000),
     forever: held(list, -1),
     ended: held(list, 0),
-    gone: { payload: null, pttl: -2 },
+    gone: { payload: null, life: GONE },
   };
   const writer = new CommandWriter();
   const puts = Object.entries(cases).map(([name, each]) => put({ key: Buffer.from(name) }, each, writer));
@@ -70,19 +71,19 @@ test('a string is set to what it is, however its payload has it', () => {
   };
   for (const [name, payload] of Object.entries(payloads)) {
     const writer = new CommandWriter();
-    put({ key: Buffer.from(name) }, { payload, pttl: -1 }, writer);
+    put({ key: Buffer.from(name) }, { payload, life: PERSISTENT }, writer);
     const value = openString(payload)!.toString('latin1');
     assert.deepEqual(commandsIn(writer.finish()), [['SET', name, value]]);
   }
   const damaged = seal([0, 0xc3, 5, 11, 0, 97, 0xe0, 0, 0], 10);
   const writer = new CommandWriter();
-  assert.throws(() => put({ key: Buffer.from('k') }, { payload: damaged, pttl: -1 }, writer), TranscodeError);
+  assert.throws(() => put({ key: Buffer.from('k') }, { payload: damaged, life: PERSISTENT }, writer), TranscodeError);
   assert.equal(writer.length, 0, 'nothing of a command that cannot be');
 });
 
 test('a key that was gone when its value was asked for is deleted, whatever its time to live was', () => {
   const writer = new CommandWriter();
-  const gone = put({ key: Buffer.from('k') }, { payload: null, pttl: 5_000 }, writer);
+  const gone = put({ key: Buffer.from('k') }, { payload: null, life: lifeFromPttl(5_000) }, writer);
   assert.deepEqual(commandsIn(writer.finish()), [['UNLINK', 'k']]);
   const kept = put({ key: Buffer.from('k') }, held(string, 5_000), new CommandWriter());
   assert.deepEqual([isRemoval(gone), isRemoval(kept)], [true, false]);

@@ -1,4 +1,5 @@
 /** What a mirror gets for several keys at once, and what it answers. */
+import { GONE, lifeFromPttl, pttlOf } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Puts } from '../../../src/copy/key/puts.js';
@@ -6,12 +7,12 @@ import { encodeDump, TranscodeError, type Value } from '../../../src/copy/rdb/tr
 import { decodeReply } from '../../../src/resp/decode.js';
 import { Scalars } from '../../../src/resp/scalars.js';
 
-const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), pttl });
+const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), life: lifeFromPttl(pttl) });
 const string = (text: string): Value => ({ type: 'string', bytes: Buffer.from(text) });
 const list: Value = { type: 'list', items: [Buffer.from('a')] };
-const GONE = { payload: null, pttl: -2 };
+const ABSENT = { payload: null, life: GONE };
 
-function putsOf(keys: Readonly<Record<string, ReturnType<typeof held> | typeof GONE>>): Puts<{ key: Buffer }> {
+function putsOf(keys: Readonly<Record<string, ReturnType<typeof held> | typeof ABSENT>>): Puts<{ key: Buffer }> {
   const puts = new Puts<{ key: Buffer }>(64, true);
   for (const [key, each] of Object.entries(keys)) puts.add({ key: Buffer.from(key) }, each);
   return puts;
@@ -31,7 +32,7 @@ function commandsIn(frame: Buffer): string[][] {
 function outcomesOf(puts: Puts<{ key: Buffer }>, answers: string): Record<string, unknown> {
   const outcomes: Record<string, unknown> = {};
   const replies = new Scalars(Buffer.from(answers));
-  puts.each(replies, ({ key }, { refusal, gone, pttl }) => (outcomes[key.toString()] = [refusal, gone, pttl]));
+  puts.each(replies, ({ key }, { refusal, gone, life }) => (outcomes[key.toString()] = [refusal, gone, pttlOf(life)]));
   assert.equal(replies.at, answers.length, 'every reply was read');
   return outcomes;
 }
@@ -40,7 +41,7 @@ const MIXED = {
   list: held(list, -1),
   a: held(string('1'), -1),
   timed: held(string('2'), 5_000),
-  gone: GONE,
+  gone: ABSENT,
   b: held(string('3'), -1),
   timedList: held(list, 70_000),
 };
@@ -69,7 +70,7 @@ test('keys of one kind, or none, take no more than their commands', () => {
   const strings = putsOf({ a: held(string('1'), -1) });
   assert.deepEqual(commandsIn(strings.finish().frame), [['MSET', 'a', '1']]);
   assert.deepEqual([strings.replies, strings.finish().shorten], [1, null]);
-  const others = putsOf({ list: held(list, -1), gone: GONE });
+  const others = putsOf({ list: held(list, -1), gone: ABSENT });
   assert.deepEqual(commandsIn(others.finish().frame), [
     ['RESTORE', 'list'],
     ['UNLINK', 'gone'],
