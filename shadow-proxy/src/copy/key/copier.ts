@@ -162,7 +162,7 @@ export class Copy<K extends CopiedKey> implements Sink {
       if (refusal !== null)
         return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
       this.sequencer.expiry.copied(key.db, key.key, life, this.#askedAt, now);
-      this.events.confirmed(key, (late && life.state === 'expires') || this.#unsettled.has(key), gone);
+      this.events.confirmed(key, (late && gone === null && life.state === 'expires') || this.#unsettled.has(key), gone);
     });
   }
 

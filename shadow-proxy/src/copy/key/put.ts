@@ -46,7 +46,7 @@ export interface Put<K> {
   readonly key: K;
   /** How many commands, and so replies, it takes. */
   readonly commands: number;
-  /** What the copy has from then on. */
+  /** As the authority told it. */
   readonly life: KeyLife;
   readonly ttlStart: number;
   readonly ttlEnd: number;
@@ -66,10 +66,10 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   taker: Taker = ANY,
 ): Put<K> {
   const name = key.key;
-  // It may have ended between the two questions.
+  // It may have ended between the two questions. With less than 1 ms left it is still there for the next command.
   if (payload === null || isOver(life)) {
     to.raw(UNLINK).argument(name);
-    return { key, commands: 1, life: GONE, ttlStart: 0, ttlEnd: 0 };
+    return { key, commands: 1, life: payload === null ? GONE : life, ttlStart: 0, ttlEnd: 0 };
   }
   const isString = payload[0] === WRITTEN.string;
   if (isString) putString(name, payload, life.state === 'expires' ? 5 : 3, to);
@@ -137,8 +137,12 @@ function streamVersionOf({ version, countsEntries }: Taker): number {
   return isSince(version, [7, 2]) ? SINCE.activeTime : SINCE.streamCounters;
 }
 
-/** Whether it takes the key from the mirror: the authority does not have it. */
-export const isRemoval = ({ life }: Put<unknown>): boolean => life.state === 'gone';
+/** Whether it takes the key from the mirror: the authority does not have it, or will not within 1 ms. */
+export const isRemoval = ({ life }: Put<unknown>): boolean => isOver(life);
+
+/** Whether it gives the mirror's key a TTL. */
+export const isTimed = (put: Put<unknown>): put is Put<unknown> & { readonly life: { readonly ms: number } } =>
+  put.ttlStart > 0;
 
 /**
  * The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean no expiry.
@@ -147,10 +151,10 @@ export const isRemoval = ({ life }: Put<unknown>): boolean => life.state === 'go
 export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number, base = 0): Buffer {
   const out = new CommandWriter(frame.length);
   let from = 0;
-  for (const { life, ttlStart, ttlEnd } of puts) {
-    if (life.state !== 'expires') continue;
-    out.raw(frame.subarray(from, base + ttlStart)).integer(Math.max(1, Math.round(life.ms - ms)));
-    from = base + ttlEnd;
+  for (const put of puts) {
+    if (!isTimed(put)) continue;
+    out.raw(frame.subarray(from, base + put.ttlStart)).integer(Math.max(1, Math.round(put.life.ms - ms)));
+    from = base + put.ttlEnd;
   }
   return out.raw(frame.subarray(from)).finish();
 }

@@ -8,7 +8,17 @@ import { PERSISTENT, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { CopiedKey, Held } from './held.js';
-import { isLastingString, isRemoval, putPair, put, refusalOf, shortened, type Put, type Taker } from './put.js';
+import {
+  isLastingString,
+  isRemoval,
+  isTimed,
+  putPair,
+  put,
+  refusalOf,
+  shortened,
+  type Put,
+  type Taker,
+} from './put.js';
 
 const MSET = Buffer.from('$4\r\nMSET\r\n');
 /** What the head of an MSET takes at most, in bytes. */
@@ -18,9 +28,9 @@ const HEAD_BYTES = 32;
 interface Outcome {
   /** The first refusal, or null. */
   readonly refusal: string | null;
-  /** Where the authority does not have it: whether it was deleted, or was not there either. */
+  /** Where the authority does not have it, or will not within 1 ms: whether it was deleted, or was not there either. */
   readonly gone: 'deleted' | 'neither' | null;
-  /** In ms; -1 for none, -2 where there is no such key. */
+  /** As the authority told it. */
   readonly life: KeyLife;
 }
 
@@ -77,7 +87,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
         .raw(pairs);
     const from = out.length;
     const frame = out.raw(others).finish();
-    const timed = this.#others.some(({ life }) => life.state === 'expires');
+    const timed = this.#others.some(isTimed);
     return { frame, shorten: timed ? (ms) => shortened(frame, this.#others, ms, from) : null };
   }
 

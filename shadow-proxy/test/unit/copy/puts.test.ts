@@ -97,6 +97,21 @@ test('each key gets what the mirror said of it, and every string what it said of
   });
 });
 
+test('a key with less than 1 ms left is deleted, and told as one that is still to expire', () => {
+  const ending = { ending: held(string('1'), 0), endingList: held(list, 0) };
+  const puts = putsOf(ending);
+  assert.deepEqual(commandsIn(puts.finish().frame), [
+    ['UNLINK', 'ending'],
+    ['UNLINK', 'endingList'],
+  ]);
+  assert.equal(puts.finish().shorten, null, 'no TTL is sent');
+  // The next command of the order may still find the key on the authority: its deadline must be known.
+  assert.deepEqual(outcomesOf(puts, ':1\r\n:0\r\n'), {
+    ending: [null, 'deleted', 0],
+    endingList: [null, 'neither', 0],
+  });
+});
+
 test('of a string that is damaged nothing is added', () => {
   const puts = putsOf({ a: held(string('1'), -1) });
   const damaged = held(string('2'), -1);
