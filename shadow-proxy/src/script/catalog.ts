@@ -15,7 +15,7 @@ import { Routine, UNTOLD, type NamedKey } from './routine.js';
 import type { Server } from '../upstream/server.js';
 
 export class Script extends Routine {
-  /** Whether a server has taken it from a client: run by its text, or loaded. */
+  /** Whether a server has taken it from a client since the last SCRIPT FLUSH: run by its text, or loaded. */
   accepted = false;
 
   constructor(
@@ -86,9 +86,8 @@ class Shelf {
     this.#bytes -= bytesOf(script);
   }
 
-  clear(): void {
-    this.#bySha.clear();
-    this.#bytes = 0;
+  all(): IterableIterator<Script> {
+    return this.#bySha.values();
   }
 }
 
@@ -224,11 +223,12 @@ export class Scripts {
     this.#loaded.delete(server);
   }
 
-  /** After SCRIPT FLUSH nothing is loaded again. */
+  /**
+   * After SCRIPT FLUSH nothing is loaded again. The texts are kept: scripts that ran before it are still on their way
+   * to the mirror, and what they did is read from their texts.
+   */
   flushed(): void {
-    this.#accepted.clear();
-    this.#sent.clear();
-    this.#latest = null;
+    for (const script of this.#accepted.all()) script.accepted = false;
     this.#loaded.clear();
   }
 }

@@ -47,8 +47,21 @@ test('a script is the same one before and after a server has accepted it', () =>
   assert.equal(byDigest(scripts, text('a')), sent);
   scripts.accepted(evalOf(text('a')));
   assert.deepEqual([byDigest(scripts, text('a')) === sent, sent.accepted], [true, true]);
+});
+
+test('a flushed script is not loaded again, and still tells what it did before the flush', () => {
+  const scripts = new Scripts();
+  scripts.accepted(evalOf(text('a')));
+  const server = { runId: '1' } as Parameters<Scripts['knownTo']>[0];
+  const script = byDigest(scripts, text('a'))!;
+  scripts.loadedOn(server, script);
   scripts.flushed();
-  assert.deepEqual([byDigest(scripts, text('a')), scripts.bytes], [undefined, 0]);
+  assert.deepEqual(
+    [byDigest(scripts, text('a')) === script, script.accepted, scripts.knownTo(server, script)],
+    [true, false, false],
+  );
+  scripts.accepted(evalOf(text('a')));
+  assert.equal(script.accepted, true);
 });
 
 test('a text beyond 1 MiB is neither read nor kept: it may do anything', () => {
