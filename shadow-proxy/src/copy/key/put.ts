@@ -46,7 +46,7 @@ export interface Put<K> {
   readonly key: K;
   /** How many commands, and so replies, it takes. */
   readonly commands: number;
-  /** As the authority told it. */
+  /** As the authority reported it. */
   readonly life: KeyLife;
   readonly ttlStart: number;
   readonly ttlEnd: number;

@@ -30,7 +30,7 @@ interface Outcome {
   readonly refusal: string | null;
   /** Where the authority does not have it, or will not within 1 ms: whether it was deleted, or was not there either. */
   readonly gone: 'deleted' | 'neither' | null;
-  /** As the authority told it. */
+  /** As the authority reported it. */
   readonly life: KeyLife;
 }
 
