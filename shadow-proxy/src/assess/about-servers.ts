@@ -2,11 +2,15 @@
 import { compareUsers } from '../command/users.js';
 import { count, number } from '../text/figures.js';
 import { tooOld } from '../upstream/identity.js';
+import { compareSettings, describeDifference, type SettingDifference } from '../upstream/settings.js';
 import type { InstanceFacts } from './facts.js';
 import type { Finding, Question } from './finding.js';
 
 /** Clocks may differ by as much as times to live are compared with. */
 const CLOCK_MS = 50;
+
+/** The default of `limits.clientOutputBytes`. */
+const CLIENT_OUTPUT_BYTES = 256 << 20;
 
 const quoted = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
 
@@ -113,19 +117,16 @@ export function settings({ sources, target }: Question): Finding[] {
   for (const source of sources)
     for (const [name, value] of source.settings ?? [])
       if (!theirs.has(name) && !ITS_OWN.test(name) && value !== DEFAULTS[name]) lacking.set(name, value);
-  const differing = [
-    'maxmemory-policy',
-    'notify-keyspace-events',
-    'timeout',
-    'maxclients',
-    'appendonly',
-    'save',
-  ].flatMap((name) => {
-    const ours = sources
-      .map((source) => source.settings?.get(name))
-      .find((value) => value !== undefined && theirs.has(name) && value !== theirs.get(name));
-    return ours === undefined ? [] : [`${name} (source ${quoted(ours)}, target ${quoted(theirs.get(name)!)})`];
-  });
+  const compared = sources.map(({ settings: ours }) =>
+    compareSettings(
+      { source: { values: ours ?? new Map(), refusal: null }, target: { values: theirs, refusal: null } },
+      CLIENT_OUTPUT_BYTES,
+    ),
+  );
+  const described = (differences: readonly SettingDifference[]): string =>
+    [...new Map(differences.map((each) => [each.name, describeDifference(each)])).values()].join(', ');
+  const visible = described(compared.flatMap((each) => each.visible));
+  const tuning = described(compared.flatMap((each) => each.tuning));
   const found: Finding[] = [];
   if (lacking.size > 0)
     found.push({
@@ -134,12 +135,19 @@ export function settings({ sources, target }: Question): Finding[] {
       what: `settings without a counterpart: ${[...lacking].map(([name, value]) => `${name} (${quoted(value)})`).join(', ')}`,
       means: 'check which of them your applications need',
     });
-  if (differing.length > 0)
+  if (visible !== '')
     found.push({
       about: 'settings',
       weight: 'first',
-      what: `settings that differ: ${differing.join(', ')}`,
-      means: 'set them on the target as on the source, unless you want the difference',
+      what: `settings that clients can see differ: ${visible}`,
+      means: 'set them on the target as on the source, or list in gates.acceptSettings of the plan which may differ',
+    });
+  if (tuning !== '')
+    found.push({
+      about: 'settings',
+      weight: 'note',
+      what: `settings that differ, without effect on replies: ${tuning}`,
+      means: 'appendonly, appendfsync and save decide what a crash of the target loses',
     });
   return found;
 }

@@ -109,12 +109,14 @@ function allowed(node: Node, below?: Section): string {
   if (node.enum) return node.enum.map((value) => `\`${String(value)}\``).join(', ');
   if (node.anyOf) return node.anyOf.map((option) => allowed(option, below)).join(', or ');
   if (node.properties) return `[mapping](#${anchor(heading(below!))})`;
+  if (node.items?.enum) return `list of ${allowed(node.items)}`;
   if (node.items)
     return `list of ${node.items.properties ? allowed(node.items, below).replace('mapping', 'mappings') : node.items.title === 'name' ? 'names' : 'texts'}`;
   return `${WORDS[node.type!]}${range(node)}`;
 }
 
 const WORDS: Readonly<Record<string, string>> = {
+  object: 'mapping of names to texts',
   string: 'text',
   number: 'number',
   integer: 'whole number',

@@ -39,7 +39,8 @@ export const STAGE_TERMS: Readonly<Record<Stage, string>> = {
 };
 
 export const GATE_TERMS: Readonly<Record<string, string>> = {
-  servers: 'Source and target are two different servers, and the target accepts writes.',
+  servers:
+    'Source and target are two different servers, the target accepts writes, and settings that clients can see are equal or accepted.',
   target: 'The target holds no keys that the migration would overwrite without your consent.',
   users: 'The users of both servers have the same passwords and rules.',
   compared: 'Enough pairs of replies were compared in this stage.',

@@ -34,6 +34,34 @@ export const NOTIFY_EVENTS = [
 ] as const;
 export type NotifyEvent = (typeof NOTIFY_EVENTS)[number];
 
+/** Settings of the servers whose difference clients can see: the gate `servers` compares them. */
+export const VISIBLE_SETTINGS = [
+  'client-output-buffer-limit',
+  'client-query-buffer-limit',
+  'databases',
+  'hash-max-ziplist-entries',
+  'hash-max-ziplist-value',
+  'hll-sparse-max-bytes',
+  'lua-time-limit',
+  'maxclients',
+  'maxmemory-policy',
+  'min-replicas-to-write',
+  'notify-keyspace-events',
+  'proto-max-bulk-len',
+  'set-max-intset-entries',
+  'stop-writes-on-bgsave-error',
+  'stream-node-max-bytes',
+  'stream-node-max-entries',
+  'timeout',
+  'zset-max-ziplist-entries',
+  'zset-max-ziplist-value',
+] as const;
+export type VisibleSetting = (typeof VISIBLE_SETTINGS)[number];
+
+/** What `gates.acceptSettings` may name: such a setting, or all those that a server does not show. */
+export const ACCEPTABLE_SETTINGS = [...VISIBLE_SETTINGS, 'unreadable'] as const;
+export type AcceptableSetting = (typeof ACCEPTABLE_SETTINGS)[number];
+
 export const RECEIVER_KINDS = ['webhook', 'slack', 'pagerduty', 'alertmanager'] as const;
 export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
 
@@ -175,6 +203,8 @@ export interface Gates {
   readonly unsupportedHours: number;
   /** What may be used all the same, by form, with the reason. */
   readonly allowUnsupported: Readonly<Record<string, string>>;
+  /** Settings that may differ, or may be unknown. */
+  readonly acceptSettings: readonly AcceptableSetting[];
   /** Whether a rollback must have been rehearsed before `live`. */
   readonly drill: boolean;
   /** Whether `live` is taken by ever larger shares of the keys. */

@@ -5,7 +5,14 @@
 import { z } from 'zod';
 import { SLOTS } from '../route/slot.js';
 import { STAGES } from '../route/stage.js';
-import { COUNTER_LAYOUTS, NOTIFY_EVENTS, RECEIVER_KINDS, WORKLOAD_CLASSES } from './plan.js';
+import {
+  ACCEPTABLE_SETTINGS,
+  COUNTER_LAYOUTS,
+  NOTIFY_EVENTS,
+  RECEIVER_KINDS,
+  WORKLOAD_CLASSES,
+  type AcceptableSetting,
+} from './plan.js';
 
 const name = z
   .string()
@@ -104,6 +111,7 @@ export const GATES = {
   maxVerifyHours: 24,
   unsupportedHours: 24,
   allowUnsupported: {},
+  acceptSettings: [] as AcceptableSetting[],
   drill: true,
   steps: true,
 };
@@ -146,6 +154,11 @@ const gate = {
     .describe(
       'Unsupported commands that do not block the gate `unsupported`, named as the gate names them (`lolwut`, `command info`), each with the reason',
     ),
+  acceptSettings: z
+    .array(z.enum(ACCEPTABLE_SETTINGS))
+    .describe(
+      'Settings that may differ between the servers, or be unknown, without blocking the gate `servers`; `unreadable` stands for all those that a server does not show',
+    ),
   drill: z.boolean().describe('Whether a rollback drill is required before live'),
   steps: z.boolean().describe('Whether live must be reached in the steps 1, 10, 50 and 100 % of the keys'),
 };
@@ -158,6 +171,7 @@ const gates = z.strictObject({
   maxVerifyHours: gate.maxVerifyHours.default(GATES.maxVerifyHours),
   unsupportedHours: gate.unsupportedHours.default(GATES.unsupportedHours),
   allowUnsupported: gate.allowUnsupported.default(GATES.allowUnsupported),
+  acceptSettings: gate.acceptSettings.default(GATES.acceptSettings),
   drill: gate.drill.default(GATES.drill),
   steps: gate.steps.default(GATES.steps),
 });

@@ -86,6 +86,7 @@ const NOT_KNOWN = {
   suspect: null,
   frozen: null,
   servers: null,
+  settings: null,
   users: null,
   refusedLogins: null,
   bypassing: null,

@@ -4,15 +4,20 @@ import { GATES } from '../plan/schema.js';
 import type { Runbook } from './document.js';
 import { nextOf, type Stop } from './place.js';
 
+/** Gates whose default is a number or a choice; the others name what an operator allows. */
+type Measured = Exclude<keyof typeof GATES, 'allowUnsupported' | 'acceptSettings'>;
+
 /** The gates of the plan that ask for less than the defaults: what opens them says little about a real migration. */
 export function smallGates(gates: Gates): readonly string[] {
-  const smaller = (name: keyof typeof GATES): boolean =>
+  const smaller = (name: Measured): boolean =>
     name.startsWith('min')
       ? gates[name] < GATES[name]
       : name === 'drill' || name === 'steps'
         ? !gates[name]
         : gates[name] > GATES[name];
-  const names = Object.keys(GATES) as (keyof typeof GATES)[];
+  const names = (Object.keys(GATES) as (keyof typeof GATES)[]).filter(
+    (name): name is Measured => name !== 'allowUnsupported' && name !== 'acceptSettings',
+  );
   return names.filter(smaller).map((name) => `${name} ${gates[name]} (default ${GATES[name]})`);
 }
 

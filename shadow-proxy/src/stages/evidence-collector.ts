@@ -8,6 +8,7 @@ import type { Latest } from '../telemetry/series.js';
 import type { JobSnapshot } from '../telemetry/snapshot.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
+import { compareSettings, readSettings, type ServerSettings, type SettingsComparison } from '../upstream/settings.js';
 import { BypassCounter, bypassingClients, type BypassContext } from './bypass-counter.js';
 import { NO_CONSENT, type GateFacts, type TargetFacts } from './gate-facts.js';
 import { unsupportedForms } from './gates.js';
@@ -54,7 +55,7 @@ const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'servers' | 'users' | 'bypassing' | 'passed' | 'evicted'> & {
+type Told = Pick<GateFacts, 'servers' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'> & {
   readonly counters: readonly Verdict[] | null;
   /** Of the workloads that are off, by name. */
   readonly targets: ReadonlyMap<string, TargetFacts | null>;
@@ -159,6 +160,7 @@ export class EvidenceCollector {
       this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
     const told: Told = {
       servers: fresh?.servers ?? null,
+      settings: fresh?.settings ?? null,
       users: fresh?.users ?? null,
       bypassing: fresh?.bypassing ?? null,
       evicted: fresh?.evicted ?? null,
@@ -267,8 +269,9 @@ export class EvidenceCollector {
     const { seenUsers, plan } = this.context;
     const { servers } = this.context.sequencer;
     const off = this.context.sequencer.router.workloads.filter(({ stage }) => stage === 'off');
-    const [problems, users, bypassing, passed, evicted, counters, targets] = await Promise.all([
+    const [problems, settings, users, bypassing, passed, evicted, counters, targets] = await Promise.all([
       this.#problems(),
+      this.#settings(),
       lookAtUsers(servers, seenUsers(), plan().knownUsers),
       bypassingClients(servers.source, plan().knownClients),
       this.#bypass.passedWrites(),
@@ -282,7 +285,7 @@ export class EvidenceCollector {
       ),
       ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
     ]);
-    return { servers: problems, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
+    return { servers: problems, settings, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
   }
 
   async #problems(): Promise<readonly string[]> {
@@ -290,6 +293,16 @@ export class EvidenceCollector {
     const { slot } = this.context;
     const [from, to] = await Promise.all([lookAt(source, null), lookAt(target, probeKey(slot))]);
     return serverProblems({ source: from, target: to }, this.context.shard(), this.context.sharing(), slot !== null);
+  }
+
+  async #settings(): Promise<SettingsComparison> {
+    const { source, target } = this.context.sequencer.servers;
+    const silent: ServerSettings = { values: new Map(), refusal: 'no answer' };
+    const [from, to] = await Promise.all([soon(readSettings(source)), soon(readSettings(target))]);
+    return compareSettings(
+      { source: from ?? silent, target: to ?? silent },
+      this.context.plan().limits.clientOutputBytes,
+    );
   }
 
   #askAtTimes(everyMs: number): Promise<Told> {

@@ -4,6 +4,7 @@ import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import type { Verdict } from '../guard/judge.js';
 import type { Gates } from '../plan/plan.js';
 import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
+import type { SettingsComparison } from '../upstream/settings.js';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
@@ -60,6 +61,8 @@ export interface GateFacts {
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;
+  /** How the settings of the two servers differ; null where they were not asked yet. */
+  readonly settings: SettingsComparison | null;
   /** How the users of the two servers differ; null where they were not asked yet. */
   readonly users: UserComparison | null;
   /**

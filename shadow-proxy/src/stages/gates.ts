@@ -12,6 +12,7 @@ import { ACCEPT, backfillOf, drillOf, verifyOf } from './advice.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
+import { judgeSettings, settingsShown } from './settings-gate.js';
 import { untilCompared, untilMinutes, type TimeLeft } from './pace.js';
 
 export interface Gate extends GateAnswer {
@@ -159,11 +160,15 @@ const progress = (have: string, needed: string, unit: string, isReached: boolean
 const JUDGES: Readonly<
   Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => GateAnswer>
 > = {
-  servers: ({ servers }) => {
-    if (servers === null) return soonOpen(unknown('the servers were not checked yet'));
-    return says(
-      servers.length === 0,
-      servers.length === 0 ? 'two different servers, both masters; the target accepts writes' : servers.join('; '),
+  servers: ({ servers, settings, gates: { acceptSettings } }) => {
+    if (servers === null || settings === null) return soonOpen(unknown('the servers were not checked yet'));
+    if (servers.length > 0) return says(false, servers.join('; '));
+    return (
+      judgeSettings(settings, acceptSettings) ??
+      says(
+        true,
+        ['two different servers, both masters; the target accepts writes', ...settingsShown(settings)].join('; '),
+      )
     );
   },
   target: ({ target, consent }) => judgeTarget(target, consent),

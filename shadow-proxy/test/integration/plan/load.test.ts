@@ -78,6 +78,7 @@ describe('a plan file', () => {
       maxVerifyHours: 24,
       unsupportedHours: 24,
       allowUnsupported: {},
+      acceptSettings: [],
       drill: true,
       steps: true,
     });
@@ -140,6 +141,13 @@ describe('an error of a plan file names place, value and what is allowed:', () =
     assert.equal(
       message,
       'plan.yaml:11:12: workloads[0].stage is "shadwo": off, dualwrite, shadow, live, rampdown or complete is allowed; did you mean shadow?',
+    );
+  });
+
+  test('a setting that the gate servers does not compare', (t) => {
+    assert.match(
+      failure(t, `${HEAD}gates: { acceptSettings: [notify-keyspace-event] }\n`),
+      /gates\.acceptSettings\[0\] is "notify-keyspace-event": client-output-buffer-limit, .*, zset-max-ziplist-value or unreadable is allowed; did you mean notify-keyspace-events\?$/,
     );
   });
 

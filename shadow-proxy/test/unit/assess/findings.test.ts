@@ -152,6 +152,9 @@ test('what has to be done first', () => {
         ]),
         settings: new Map([
           ['maxmemory-policy', 'allkeys-lru'],
+          ['databases', '64'],
+          ['maxclients', '100'],
+          ['appendonly', 'yes'],
           ['maxmemory-clients', '5%'],
           ['appenddirname', 'appendonlydir'],
         ]),
@@ -161,7 +164,12 @@ test('what has to be done first', () => {
       target: facts({
         isKeydb: true,
         commands: new Set(['get', 'scan', 'client']),
-        settings: new Map([['maxmemory-policy', 'noeviction']]),
+        settings: new Map([
+          ['maxmemory-policy', 'noeviction'],
+          ['databases', '16'],
+          ['maxclients', '10000'],
+          ['appendonly', 'no'],
+        ]),
       }),
     },
   );
@@ -176,10 +184,16 @@ test('what has to be done first', () => {
   assert.equal(first('users'), '');
   assert.match(first('keyspace-scans'), /^SCAN was called 1,200 times$/);
   assert.match(first('database-swaps'), /^SWAPDB was called 3 times$/);
-  assert.match(first('settings'), /maxmemory-policy \(source "allkeys-lru", target "noeviction"\)$/);
-  assert.match(
-    findings.find(({ about, weight }) => about === 'settings' && weight === 'note')!.what,
-    /settings without a counterpart: maxmemory-clients \("5%"\)$/,
+  assert.equal(
+    first('settings'),
+    'settings that clients can see differ: databases (source "64", target "16"), maxmemory-policy (source "allkeys-lru", target "noeviction")',
+  );
+  assert.deepEqual(
+    findings.filter(({ about, weight }) => about === 'settings' && weight === 'note').map(({ what }) => what),
+    [
+      'settings without a counterpart: maxmemory-clients ("5%")',
+      'settings that differ, without effect on replies: appendonly (source "yes", target "no")',
+    ],
   );
 });
 

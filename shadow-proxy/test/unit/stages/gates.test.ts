@@ -7,6 +7,8 @@ import { nextPoint } from '../../../src/stages/promotion.js';
 import type { StagePoint } from '../../../src/plan/plan.js';
 import type { WorkloadEvidence } from '../../../src/storage/evidence.js';
 
+const SAME_SETTINGS = { visible: [], tuning: [], unread: [], refusals: { source: null, target: null } };
+const TIMEOUTS = { ...SAME_SETTINGS, visible: [{ name: 'timeout', source: '9', target: '0' }] } as const;
 const NOW = new Date('2026-03-04T12:00:00Z');
 const SHADOW = { stage: 'shadow', percent: 100 } as const;
 const LIVE = { stage: 'live', percent: 1 } as const;
@@ -44,6 +46,7 @@ const facts: GateFacts = {
     maxVerifyHours: 24,
     unsupportedHours: 24,
     allowUnsupported: {},
+    acceptSettings: [],
     drill: true,
     steps: true,
   },
@@ -54,6 +57,7 @@ const facts: GateFacts = {
   suspect: null,
   frozen: null,
   servers: [],
+  settings: SAME_SETTINGS,
   users: { differences: [], unknown: null, same: 2, unproven: [], onlyTarget: [] },
   refusedLogins: null,
   latencies: [window(2_000, 2_100)],
@@ -92,6 +96,13 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
   const cases: [gate: string, answer: string, text: RegExp, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
     ['servers', 'no', /^the source is a replica of a:1; b$/, { servers: ['the source is a replica of a:1', 'b'] }],
     ['servers', 'unknown', /were not checked yet/, { servers: null }],
+    ['servers', 'unknown', /were not checked yet/, { settings: null }],
+    [
+      'servers',
+      'no',
+      /^settings that clients can see differ, .*: timeout \(source "9", target "0"\)/,
+      { settings: TIMEOUTS },
+    ],
     [
       'users',
       'no',

@@ -5,6 +5,7 @@ import { NO_CONSENT, type GateFacts } from '../../../src/stages/gate-facts.js';
 import { judgeGates, judgeTarget, type GateName } from '../../../src/stages/gates.js';
 import type { WorkloadEvidence } from '../../../src/storage/evidence.js';
 
+const SAME_SETTINGS = { visible: [], tuning: [], unread: [], refusals: { source: null, target: null } };
 const NOW = Date.parse('2026-03-04T12:00:00Z');
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
@@ -38,6 +39,7 @@ const facts: GateFacts = {
     maxVerifyHours: 24,
     unsupportedHours: 24,
     allowUnsupported: {},
+    acceptSettings: [],
     drill: false,
     steps: true,
   },
@@ -48,6 +50,7 @@ const facts: GateFacts = {
   suspect: null,
   frozen: null,
   servers: [],
+  settings: SAME_SETTINGS,
   users: { differences: [], unknown: null, same: 1, unproven: [], onlyTarget: [] },
   refusedLogins: null,
   latencies: [],
