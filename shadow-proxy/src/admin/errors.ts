@@ -51,13 +51,13 @@ const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> 
 
 export function asAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;
-  if (error instanceof JobError || error instanceof TrustError)
-    return new AdminError(error.code, error.message, STATUS_OF[error.code]);
-  if (!(error instanceof StageError)) return new AdminError('internal', (error as Error).message);
-  return new AdminError(
-    error.code,
-    error.message,
-    STATUS_OF[error.code],
-    error.details === undefined ? {} : { details: error.details },
-  );
+  if (error instanceof TrustError) return new AdminError(error.code, error.message, STATUS_OF[error.code]);
+  if (!(error instanceof StageError || error instanceof JobError))
+    return new AdminError('internal', (error as Error).message);
+  const { code, message, next } = error;
+  const details = error instanceof StageError ? error.details : undefined;
+  return new AdminError(code, message, STATUS_OF[code], {
+    ...(details !== undefined && { details }),
+    ...(next !== undefined && { next: [next] }),
+  });
 }

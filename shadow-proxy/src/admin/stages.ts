@@ -164,7 +164,11 @@ export async function rollbackAll(
     refused[0].code,
     [...refused.map(({ message }) => message), ...rolledBack].join('\n'),
     refused[0].status,
-    { rollbacks: done, details: refused.map(({ details }) => details) },
+    {
+      rollbacks: done,
+      details: refused.flatMap(({ details = {} }) => ('details' in details ? [details.details] : [])),
+      next: [...new Set(refused.flatMap(({ details = {} }) => ('next' in details ? details.next : [])))],
+    },
   );
 }
 

@@ -17,7 +17,7 @@ import { typed } from '../text/invocation.js';
 import { quoted } from '../text/shell.js';
 import { exchange } from './exchange.js';
 import { CliError, exitCode } from './exit.js';
-import { renderRefused } from './gates.js';
+import { renderRefused, type Refused } from './gates.js';
 import { waitingFor } from './silence.js';
 
 export interface AdminClientOptions {
@@ -238,13 +238,7 @@ export class AdminClient {
 
   #refused(status: number, refusal: Refusal): CliError {
     const { code, message, details } = refusal;
-    const gates = code === 'gates-closed' ? renderRefused(refusal, (each) => commandLine(each, this.options)) : null;
-    const shown = gates ?? (details === undefined ? null : JSON.stringify(details, null, 2));
-    const more =
-      shown === null
-        ? ''
-        : `
-${shown}`;
+    const more = renderRefused(refusal, (each) => commandLine(each, this.options));
     if (status === 401) return new CliError(code, this.#unauthorized(), exitCode.usage);
     const wrongUse = status === 400 || status === 403 || status === 404;
     return new CliError(code, `${message}${more}`, wrongUse ? exitCode.usage : exitCode.fails, details);
@@ -257,10 +251,9 @@ ${shown}`;
   }
 }
 
-interface Refusal {
+interface Refusal extends Refused {
   readonly code: string;
   readonly message: string;
-  readonly details?: object;
 }
 
 function refusalIn(answer: object): Refusal | null {

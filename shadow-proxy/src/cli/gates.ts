@@ -2,6 +2,7 @@
 import Table from 'cli-table3';
 import type { Answer } from '../stages/gate-answer.js';
 import type { Gate } from '../stages/gates.js';
+import { number } from '../text/figures.js';
 
 const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
 
@@ -13,21 +14,38 @@ export function renderGates(gates: readonly Gate[]): string {
 }
 
 /** What to run, each command on a line of its own, so that it can be copied. */
-export function nextOf(closed: readonly Gate[], line: (command: string) => string): string {
+export function nextOf(closed: readonly Pick<Gate, 'command'>[], line: (command: string) => string): string {
   const commands = new Set(closed.flatMap(({ command }) => (command === undefined ? [] : [command])));
   return commands.size === 0 ? '' : `\nNext:\n${[...commands].map((each) => `  ${line(each)}`).join('\n')}`;
 }
 
-/** A refusal for closed gates has those of a drill, or those of each shard. */
-interface Refused {
-  readonly details?: { readonly gates?: readonly Gate[] };
+/** What a refusal of the proxy has beside its message. */
+export interface Refused {
+  /** The gates of a drill, or the keys that forbid a change; a list where several workloads were refused. */
+  readonly details?: Details | readonly Details[];
+  /** The gates of each shard. */
   readonly promotions?: readonly { readonly shard: string; readonly gates: readonly Gate[] }[];
+  /** What to run then, without the program. */
+  readonly next?: readonly string[];
 }
 
-/** The gates of a refusal, as `promote` shows them; null where it has none. */
-export function renderRefused({ details, promotions }: Refused, line: (command: string) => string): string | null {
-  const lists = details?.gates === undefined ? promotions?.map(({ gates }) => gates) : [details.gates];
-  if (lists === undefined) return null;
+interface Details {
+  readonly gates?: readonly Gate[];
+  /** How many keys forbid it. */
+  readonly keys?: number;
+  /** The first of them. */
+  readonly list?: readonly string[];
+}
+
+/** The lines behind the message of a refusal: gates as `promote` shows them, the keys, and what to run. */
+export function renderRefused({ details, promotions, next }: Refused, line: (command: string) => string): string {
+  const each = [details ?? []].flat();
+  const lists = [...(promotions ?? []), ...each].flatMap(({ gates }) => (gates === undefined ? [] : [gates]));
   const closed = lists.flat().filter(({ answer }) => answer !== 'yes');
-  return `${lists.map(renderGates).join('\n')}${nextOf(closed, line)}`;
+  const keys = each.flatMap(({ keys: all = 0, list = [] }) => [
+    ...list.map((key) => `\n  ${key}`),
+    ...(all > list.length ? [`\n  and ${number(all - list.length)} more`] : []),
+  ]);
+  const commands = nextOf([...closed, ...(next ?? []).map((command) => ({ command }))], line);
+  return `${lists.map((gates) => `\n${renderGates(gates)}`).join('')}${keys.join('')}${commands}`;
 }

@@ -17,10 +17,11 @@ import {
   type ReservationsSnapshot,
 } from '../telemetry/snapshot.js';
 import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
+import { isDown } from '../page/attention.js';
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
-import { backfillOf, rollbackOf, type NextCommand } from '../stages/advice.js';
+import { backfillOf, rollbackOf, type NextCommand, type Standing } from '../telemetry/advice.js';
 import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD, repeat } from './exit.js';
 import { renderJob } from './job-progress.js';
@@ -96,7 +97,9 @@ export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = 
       ...[w.operations, w.compared, w.allowed, w.mismatches, w.inconclusive].map(short),
       w.suspect === null ? short(w.suspects) : 'all',
     ]);
-  const notes = shard.workloads.flatMap((workload) => noteOf(workload, shard.frozen, options));
+  const notes = shard.workloads.flatMap((workload) =>
+    noteOf(workload, { frozen: shard.frozen, down: isDown(shard) }, options),
+  );
   const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
   return [`shard ${shard.name}`, facts, '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');
 }
@@ -185,7 +188,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
     [
       outage !== null,
       outage?.endedAt === null ? 'OUTAGE' : 'outage',
-      ...(outage === null ? ([''] as const) : outageOf(outage)),
+      ...(outage === null ? ([''] as const) : outageOf(outage, options)),
     ],
   ];
   return [...facts, ...more.filter(([applies]) => applies).map(([, ...fact]): Fact => fact)];
@@ -197,7 +200,10 @@ const reserved = ({ byAge, oldestMs, longestWaitMs }: ReservationsSnapshot): str
   '\nnext: runbooks/KeysReserved.md';
 
 /** What happened to each workload, and what can be done. */
-function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): [value: string, next: string] {
+function outageOf(
+  { side, since, endedAt, workloads }: OutageSnapshot,
+  options: AdminClientOptions,
+): [value: string, next: string] {
   const head =
     endedAt === null ? `the ${side} is down since ${since}` : `the ${side} was down from ${since} to ${endedAt}`;
   const each = workloads.map(({ name, movedTo, why, unanswered, keys }) => {
@@ -207,13 +213,19 @@ function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): [value: 
         : `; ${count(unanswered, 'write')} in flight, result unknown: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
     return `${name}: ${movedTo === null ? `no failover: ${why ?? ''}` : `failed over to ${formatPoint(movedTo)}`}${lost}`;
   });
-  return [[head, ...each].join('\n'), workloads.map(({ name, next }) => `next, ${name}: ${next}`).join('\n')];
+  const ways = workloads.flatMap(({ name, next, instead }) => [
+    `next, ${name}: ${next}`,
+    ...(instead === undefined || endedAt !== null
+      ? []
+      : [`or ${instead.text}:\n  ${commandLine(instead.command, options)}`]),
+  ]);
+  return [[head, ...each].join('\n'), ways.join('\n')];
 }
 
 /** What an operator has to do about it. */
 function noteOf(
   { name, stage, suspect, strayWrites, newErrors }: WorkloadSnapshot,
-  frozen: string | null,
+  standing: Pick<Standing, 'frozen' | 'down'>,
   options: AdminClientOptions,
 ): string[] {
   const next = (command: NextCommand): string =>
@@ -226,7 +238,7 @@ function noteOf(
   if (suspect === null) return stray;
   return [
     ...stray,
-    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? next(backfillOf({ name, stage, frozen })) : ''}`,
+    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? next(backfillOf({ name, stage, ...standing })) : ''}`,
   ];
 }
 

@@ -6,7 +6,7 @@ import logUpdate from 'log-update';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
-import { ACCEPT } from '../stages/advice.js';
+import { ACCEPT } from '../telemetry/advice.js';
 import { commandLine, type AdminClientOptions } from './admin-client.js';
 import type { RunVerdict } from './verdict.js';
 

@@ -16,6 +16,7 @@ import type { Suspects } from '../suspects/suspects.js';
 import { formatPoint } from '../storage/state.js';
 import type { Router, Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, type Side } from '../route/stage.js';
+import { forceOf, insteadOf } from '../telemetry/advice.js';
 import { LISTED, StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
 
@@ -33,39 +34,46 @@ export interface FailoverFacts extends StagePoint {
 }
 
 /** Where to; or why not, and what the operator can do about it. */
-export type Decision = { readonly to: StagePoint } | { readonly why: string; readonly next: string };
+export type Decision =
+  { readonly to: StagePoint } | ({ readonly why: string } & Pick<OutageWorkload, 'next' | 'instead'>);
 
 /** Whether the workload's clients are sent to the mirror without anybody asking. Pure. */
 export function decideFailover(facts: FailoverFacts): Decision {
   const { name, stage, dead, policy, suspect, unconfirmed, unsupported } = facts;
-  const back = `start the ${dead} again`;
-  if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next: back };
-  const order =
-    dead === 'target'
-      ? `shadow-compare rollback ${name}`
-      : `shadow-compare promote ${name} --to live --percent 100 --force --force-users --reason …`;
-  if (suspect !== null) return { why: `the mirror is not clean: every key is a suspect: ${suspect}`, next: back };
-  if (unconfirmed > 0)
-    return {
-      why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`,
-      next: `${back}, or accept the loss of these writes: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force`,
-    };
+  const next = `start the ${dead} again`;
+  const to: StagePoint = { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 };
+  if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next };
+  if (suspect !== null) return { why: `the mirror is not clean: every key is a suspect: ${suspect}`, next };
+  const why =
+    unconfirmed > 0 ? `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys` : null;
   if (stage === 'dualwrite')
     return {
-      why: 'the workload is in dualwrite: no reply of the mirror was compared',
-      next: `${back}, or continue on the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}`,
+      why: why ?? 'the workload is in dualwrite: no reply of the mirror was compared',
+      next,
+      instead: {
+        text: `continue on the ${otherSide(dead)}, in two steps. The first moves the workload to shadow, and the next step is shown there`,
+        command: `stage ${name} shadow`,
+      },
     };
+  if (why !== null)
+    return { why, next, instead: { text: 'accept the loss of these writes', command: forceOf(name, to) } };
+  const command =
+    dead === 'target'
+      ? `rollback ${name}`
+      : `promote ${name} --to live --percent 100 --force --force-users --reason 'the source is down'`;
   if (unsupported > 0)
     return {
       why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`,
-      next: `${back}, or continue without these commands: ${order}`,
+      next,
+      instead: { text: 'continue without these commands', command },
     };
   if (policy === 'manual')
     return {
       why: 'failover is manual; the mirror is clean: no acknowledged write would be lost',
-      next: `${back}, or ${order}`,
+      next,
+      instead: { text: `continue on the ${otherSide(dead)}`, command },
     };
-  return { to: { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 } };
+  return { to };
 }
 
 export interface FailoverContext {
@@ -154,7 +162,10 @@ export class Failover {
       for (const workload of this.#concerned(side)) {
         const told = await this.#failOver(workload, side, how);
         if (told.why !== null && told.why !== outage.workloads.get(workload.name)?.why)
-          logger.error({ server: side, workload: workload.name }, `no failover: ${told.why}; next: ${told.next}`);
+          logger.error(
+            { server: side, workload: workload.name },
+            `no failover: ${told.why}; next: ${told.next}${insteadOf(told)}`,
+          );
         outage.workloads.set(workload.name, told);
       }
       if (this.#concerned(side).length === 0) outage.endedAt ??= new Date();

@@ -1,6 +1,7 @@
 /** Conditions of a shard that begin, change and end, found by comparing one look at it with the next. */
 import type { NotifyEvent } from '../plan/plan.js';
 import type { OutageSnapshot, ScrapedShard, WorkloadSnapshot } from '../telemetry/snapshot.js';
+import { insteadOf } from '../telemetry/advice.js';
 import { count, number } from '../text/figures.js';
 import type { Happening, Severity } from './notice.js';
 
@@ -226,5 +227,6 @@ function consequence({ workloads }: OutageSnapshot): string {
   if (workloads.length === 0) return 'its clients wait';
   if (waiting.length === 0) return 'its clients were moved to the mirror';
   const [{ why, next }] = waiting;
-  return `clients of ${waiting.map(({ name }) => name).join(', ')} get errors (${why}). Next: ${next}`;
+  const ways = waiting.map((each) => insteadOf(each)).join('');
+  return `clients of ${waiting.map(({ name }) => name).join(', ')} get errors (${why}). Next: ${next}${ways}`;
 }

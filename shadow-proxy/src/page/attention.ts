@@ -2,7 +2,7 @@
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
-import { ACCEPT, backfillOf, rollbackOf, verifyOf, type NextCommand } from '../stages/advice.js';
+import { ACCEPT, backfillOf, rollbackOf, verifyOf, type NextCommand, type Standing } from '../telemetry/advice.js';
 import {
   ACCESS_ERRORS,
   NOT_COPIED,
@@ -83,7 +83,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       { ...(job !== null && named(commandOf(job, shard))), runbook: 'JobFailed' },
     ],
     ...SIDES.map((side) => ofRefused(side, shard.clientErrors[side])),
-    ...shard.workloads.map((each) => ofWorkload(each, frozen)),
+    ...shard.workloads.map((each) => ofWorkload(each, { frozen, down: isDown(shard) })),
     [
       mirror.lagMs > MAX_LAG_MS,
       'look',
@@ -145,6 +145,9 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
   return found.sort((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
 }
 
+/** Whether a server that is used does not answer. */
+export const isDown = (shard: ShardSnapshot): boolean => SIDES.some((side) => shard[side].up === false);
+
 /** Whether clients of a workload get this server's replies. */
 const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean =>
   workloads.some(({ stage, percent }) => {
@@ -177,11 +180,11 @@ function ofServer(side: Side, { up, full, problem }: ServerSnapshot, authority: 
 /** Workloads whose clients get errors, each with the way on that the proxy names. */
 function ofOutage(outage: OutageSnapshot | null): readonly Check[] {
   if (outage === null || outage.endedAt !== null) return [];
-  return outage.workloads.map(({ name, movedTo, why, next }) => [
+  return outage.workloads.map(({ name, movedTo, why, next, instead }) => [
     movedTo === null,
     'act',
-    `Clients of ${name} get errors: the ${outage.side} does not answer, and the proxy does not fail over to the ${otherSide(outage.side)} (${why ?? 'no reason is known'}). Next: ${next}.`,
-    { runbook: 'AuthorityDown' },
+    `Clients of ${name} get errors: the ${outage.side} does not answer, and the proxy does not fail over to the ${otherSide(outage.side)} (${why ?? 'no reason is known'}). Next: ${next}${instead === undefined ? '' : `; or ${instead.text}`}.`,
+    { ...named(instead?.command), runbook: 'AuthorityDown' },
   ]);
 }
 
@@ -203,32 +206,38 @@ const ofNewErrors = ({ name, stage, newErrors }: WorkloadSnapshot): Check => [
   { ...named(rollbackOf({ name, stage })), runbook: 'ErrorsAfterCutover' },
 ];
 
-const ofWorkload = ({ name, stage, suspect }: WorkloadSnapshot, frozen: string | null): Check => [
+const ofWorkload = ({ name, stage, suspect }: WorkloadSnapshot, standing: Pick<Standing, 'frozen' | 'down'>): Check => [
   suspect !== null,
   'look',
   `Every key of ${name} is suspect: ${suspect ?? ''}.`,
   suspect === NOT_COPIED
-    ? { ...named(backfillOf({ name, stage, frozen })), runbook: 'week-1-shadow' }
+    ? { ...named(backfillOf({ name, stage, ...standing })), runbook: 'week-1-shadow' }
     : { command: 'status --watch', runbook: 'SuspectsGrowing' },
 ];
 
 /** Back to the source where clients get the target's replies, else a look at the keys. */
-function afterMismatch({ workloads, frozen }: ShardSnapshot): NextCommand {
+function afterMismatch(shard: ShardSnapshot): NextCommand {
+  const { workloads, frozen } = shard;
   const differing = workloads.filter(({ mismatches }) => mismatches > 0);
   const [rollback] = differing.flatMap((each) => rollbackOf(each) ?? []);
-  return rollback ?? verifyOf((differing.length === 0 ? workloads : differing).map((each) => ({ ...each, frozen })));
+  const down = isDown(shard);
+  return (
+    rollback ?? verifyOf((differing.length === 0 ? workloads : differing).map((each) => ({ ...each, frozen, down })))
+  );
 }
 
 /** What goes on with a job, or begins it again. */
-function commandOf({ kind, workloads, repair }: JobSnapshot, { workloads: all, frozen }: ShardSnapshot): NextCommand {
+function commandOf({ kind, workloads, repair }: JobSnapshot, shard: ShardSnapshot): NextCommand {
+  const { workloads: all, frozen } = shard;
+  const down = isDown(shard);
   if (frozen !== null || kind === 'restore') return ACCEPT;
   const wanted = all.filter(({ name }) => workloads.length === 0 || workloads.includes(name));
   if (kind === 'verify')
     return verifyOf(
-      wanted.map((each) => ({ ...each, frozen })),
+      wanted.map((each) => ({ ...each, frozen, down })),
       repair,
     );
-  const left = wanted.filter((each) => backfillOf({ ...each, frozen }) !== undefined);
+  const left = wanted.filter((each) => backfillOf({ ...each, frozen, down }) !== undefined);
   return left.length === 0 ? undefined : `backfill --workload ${left.map(({ name }) => name).join(' ')}`;
 }
 

@@ -85,6 +85,7 @@ const NOT_KNOWN = {
   suspects: 0,
   suspect: null,
   frozen: null,
+  down: false,
   servers: null,
   settings: null,
   users: null,

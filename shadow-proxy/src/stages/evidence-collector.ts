@@ -202,6 +202,7 @@ export class EvidenceCollector {
       spanning: workload.counters.spanning,
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.authorities.frozen,
+      down: SIDES.some((side) => !this.context.sequencer.servers[side].up),
       latencies: windows,
       refusedLogins: null,
       ...told,

@@ -9,6 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';
+import { ACCEPT, forceOf } from '../telemetry/advice.js';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -218,7 +219,7 @@ export class Flipper {
     }
     const frozen = this.context.authorities.frozen;
     if (frozen !== null && authorityMoves(from, to) && !force && !failover)
-      throw new StageError('refused', `repairs are frozen: ${frozen}; run shadow-compare accept, or restore the data`);
+      throw new StageError('refused', `repairs are frozen: ${frozen}`, undefined, ACCEPT);
   }
 
   /**
@@ -247,7 +248,7 @@ export class Flipper {
     );
   }
 
-  #assertClean({ workload, leaving }: Change): void {
+  #assertClean({ workload, leaving, to }: Change): void {
     const { suspects, redact } = this.context;
     const unclean = [...suspects.all()].filter(
       (suspect) => suspect.workload === workload && this.#isSuspect(suspect, leaving),
@@ -259,8 +260,9 @@ export class Flipper {
       .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
     throw new StageError(
       'not-clean',
-      `the mirror of "${workload.name}" is not clean: ${why}. Add --force only if these writes may be lost`,
+      `the mirror of "${workload.name}" is not clean: ${why}. Suspect keys are repaired while both servers answer: try again then. Only if their writes may be lost, move the workload with --force`,
       { suspect: workload.suspect, keys: unclean.length, list },
+      forceOf(workload.name, to),
     );
   }
 

@@ -58,6 +58,8 @@ export interface GateFacts {
   /** Why all its keys are suspect; null where they are not. */
   readonly suspect: string | null;
   readonly frozen: string | null;
+  /** Whether a server does not answer just now. */
+  readonly down: boolean;
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;

@@ -8,7 +8,7 @@ import type { UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
 import { NOT_COPIED, sum } from '../telemetry/snapshot.js';
 import type { Stage } from '../route/stage.js';
 import { number } from '../text/figures.js';
-import { ACCEPT, backfillOf, drillOf, verifyOf } from './advice.js';
+import { ACCEPT, backfillOf, drillOf, verifyOf } from '../telemetry/advice.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
@@ -238,19 +238,19 @@ const JUDGES: Readonly<
     );
   },
 
-  suspects: ({ workload: name, suspects, suspect, frozen }, _, { stage }) => {
+  suspects: ({ workload: name, suspects, suspect, frozen, down }, _, { stage }) => {
     if (frozen !== null) return says(false, `repairs are frozen: ${frozen}`, ACCEPT);
     if (suspect !== null)
       return says(
         false,
         `every key is a suspect: ${suspect}`,
-        suspect === NOT_COPIED ? backfillOf({ name, stage, frozen }) : undefined,
+        suspect === NOT_COPIED ? backfillOf({ name, stage, frozen, down }) : undefined,
       );
     return soonOpen(says(suspects === 0, `${number(suspects)} suspect ${suspects === 1 ? 'key' : 'keys'}`));
   },
 
-  verify: ({ workload: name, frozen, evidence: { verified }, gates: { maxVerifyHours } }, now, { stage }) => {
-    const verify = (repair: boolean): string | undefined => verifyOf([{ name, stage, frozen }], repair);
+  verify: ({ workload: name, frozen, down, evidence: { verified }, gates: { maxVerifyHours } }, now, { stage }) => {
+    const verify = (repair: boolean): string | undefined => verifyOf([{ name, stage, frozen, down }], repair);
     if (verified === null) return unknown('its keys were never verified', verify(false));
     if (verified.keys === 0)
       return unknown(`the verification of ${verified.endedAt} found no keys of this workload: nothing was compared`);
@@ -282,7 +282,7 @@ const JUDGES: Readonly<
     return says(blocking.length === 0, found.join('; '));
   },
 
-  bypass: ({ workload: name, bypassing, passed, suspect, frozen, gates: { minMinutes } }, now, { stage }) => {
+  bypass: ({ workload: name, bypassing, passed, suspect, frozen, down, gates: { minMinutes } }, now, { stage }) => {
     const { since, last } = passed;
     const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
     // A copy that is still to come takes these writes along: nothing is missed.
@@ -291,7 +291,7 @@ const JUDGES: Readonly<
     if (last !== null && minutes(last.at) < wait) {
       const seen = `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} min ago; stop them, wait ${number(wait)} min`;
       return copied
-        ? says(false, `${seen}, then repair what the target missed`, verifyOf([{ name, stage, frozen }], true))
+        ? says(false, `${seen}, then repair what the target missed`, verifyOf([{ name, stage, frozen, down }], true))
         : says(false, `${seen}; the backfill copies what they wrote`);
     }
     if (bypassing === null) return unknown('the source does not list its clients: allow CLIENT LIST to the kit’s user');
@@ -326,7 +326,7 @@ const JUDGES: Readonly<
     return says(evicted === 0, `the target has evicted ${number(evicted)} keys since it started${kept}`);
   },
 
-  drill: ({ workload: name, evidence: { drill }, gates: { drill: needed } }, _, { stage }) => {
+  drill: ({ workload: name, down, evidence: { drill }, gates: { drill: needed } }, _, { stage }) => {
     if (drill !== null)
       return says(
         true,
@@ -335,7 +335,7 @@ const JUDGES: Readonly<
     return needed
       ? unknown(
           `no rollback was rehearsed${stage === 'shadow' ? '' : ', and a drill is possible in shadow only'}`,
-          drillOf({ name, stage }),
+          drillOf({ name, stage, down }),
         )
       : says(true, 'not required by the plan');
   },

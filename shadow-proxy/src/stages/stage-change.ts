@@ -57,6 +57,8 @@ export class StageError extends Error {
     readonly code: StageErrorCode,
     message: string,
     readonly details?: unknown,
+    /** What to run then, for `shadow-compare`, in the state that refused. */
+    readonly next?: string,
   ) {
     super(message);
   }

@@ -213,6 +213,8 @@ export interface OutageWorkload {
   readonly why: string | null;
   /** What can be done. */
   readonly next: string;
+  /** What can be done instead, and its command for `shadow-compare`, in the present stage; absent where nothing can. */
+  readonly instead?: { readonly text: string; readonly command: string };
   /** Keys of writes that were in flight: their result is unknown. */
   readonly unanswered: number;
   /** The first of them, redacted. */

@@ -6,6 +6,7 @@ import type { Authorities } from '../../pipeline/authorities.js';
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
 import type { JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
+import { ACCEPT, promoteOf } from '../../telemetry/advice.js';
 import { NOT_COPIED } from '../../telemetry/snapshot.js';
 import { didYouMean } from '../../text/near.js';
 import { CONTESTED, Job, type JobContext } from './job.js';
@@ -27,6 +28,8 @@ export class JobError extends Error {
   constructor(
     readonly code: JobErrorCode,
     message: string,
+    /** What to run then, for `shadow-compare`, in the state that refused. */
+    readonly next?: string,
   ) {
     super(message);
   }
@@ -86,14 +89,18 @@ export class Jobs {
     );
     if (!wanted.some(isWrittenTwice)) {
       const stages = wanted.map(({ name, stage }) => `"${name}" is in ${stage}`).join(', ');
+      const off = wanted.find(({ stage }) => stage === 'off');
       throw new JobError(
         'nothing-to-do',
-        `no workload is written to both servers (${stages}): move one to dualwrite first`,
+        off === undefined
+          ? `no workload is written to both servers (${stages})`
+          : `no workload is written to both servers (${stages}): move one to dualwrite first`,
+        off && promoteOf(off),
       );
     }
     const frozen = this.authorities.frozen;
     if (frozen !== null && (request.kind === 'backfill' || request.repair))
-      throw new JobError('frozen', `copying is frozen: ${frozen}`);
+      throw new JobError('frozen', `copying is frozen: ${frozen}`, ACCEPT);
     if (request.kind === 'restore') this.#assertRestorable(frozen);
     const last = this.#job;
     const same = last !== null && asks(last.request) === asks(request);

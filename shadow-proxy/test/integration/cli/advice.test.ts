@@ -1,70 +1,101 @@
 /**
- * Every command that gates, the status page, `status` and `promote` name as the next step is run in the state in which
- * it is named, by the real program against a real proxy: it is accepted, and answers or changes something.
+ * Every command that gates, the status page, `status`, the log and refusals name as the next step is run in the state
+ * in which it is named, by the real program against a real proxy: it is accepted, and answers or changes something.
  */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
+import { renderShard } from '../../../src/cli/status.js';
+import { Relay } from '../../../src/local/relay.js';
 import { attentionOf } from '../../../src/page/attention.js';
+import type { Stage } from '../../../src/route/stage.js';
 import type { ShardEvidence } from '../../../src/stages/next-stage.js';
-import { withServers, type Pair } from '../../support/servers.js';
+import type { PlanObject } from '../../support/plans.js';
+import { redisSince, targetHas, withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Program, runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
 const GATES = { minCompared: 1, minMinutes: 0.01, maxP99Ratio: 10_000 };
-/** `status --watch` shows until it is stopped. */
-const WATCHES = /--watch\b/;
+/** Does not change with the state: it is run once. */
+const STATUS = /^status( --watch)?$/;
+/** What moves a workload is run behind the rest: the rest is named in the state before. */
+const MOVES = /^(stage|promote|rollback)\b(?!.*--(drill|dry-run))/;
+
+const wordsOf = (command: string): string[] =>
+  command.match(/'[^']*'|\S+/g)!.map((word) => word.replace(/^'(.*)'$/, '$1'));
 
 /** What may be asked of a proxy in one state. */
 class Scene {
-  readonly seen = new Set<string>();
+  readonly named: string[] = [];
+  /** So much of the log was read. */
+  #read = 0;
 
   private constructor(
-    private readonly t: TestContext,
+    readonly t: TestContext,
     readonly servers: Pair,
+    readonly toTarget: Relay,
     readonly running: Awaited<ReturnType<typeof start>>,
-    readonly client: Redis,
-    readonly source: Redis,
-    readonly target: Redis,
   ) {}
 
-  static async open(t: TestContext, servers: Pair): Promise<Scene> {
-    const plan = await planFor(servers, (planned) =>
-      Object.assign(planned, { gates: GATES, knownClients: ['127.0.0.1'] }),
-    );
-    const running = await start(t, plan);
-    const direct = (url: string): Redis => {
-      const client = new Redis(url, { lazyConnect: false });
-      client.on('error', () => undefined);
-      t.after(() => client.disconnect());
-      return client;
-    };
-    return new Scene(t, servers, running, running.connect(), direct(servers.source.url), direct(servers.target.url));
+  static async open(t: TestContext, servers: Pair, change: (plan: PlanObject) => void): Promise<Scene> {
+    const toTarget = await Relay.start(servers.target);
+    t.after(() => toTarget.close());
+    const plan = await planFor({ source: servers.source, target: toTarget }, (planned) => {
+      Object.assign(planned, { gates: GATES, knownClients: ['127.0.0.1'], limits: { downAfterMs: 500 } });
+      change(planned);
+    });
+    return new Scene(t, servers, toTarget, await start(t, plan, undefined, ['--first-start']));
+  }
+
+  direct(side: keyof Pair): Redis {
+    const client = new Redis(this.servers[side].url);
+    client.on('error', () => undefined);
+    this.t.after(() => client.disconnect());
+    return client;
+  }
+
+  async snapshot(): Promise<Awaited<ReturnType<typeof status>>[0]> {
+    return (await status(this.running.admin))[0];
   }
 
   run(...args: string[]): ReturnType<typeof runProgram> {
     return runProgram(this.t, 'shadow-compare', [...args, '--plan', this.running.file]);
   }
 
-  async moved(...args: string[]): Promise<void> {
-    const { code, stdout, stderr } = await this.run(...args);
-    assert.equal(code, 0, `${args.join(' ')}: ${stdout}${stderr}`);
+  /** To the next stage, or back: with no gates. */
+  async moved(stage: Stage): Promise<void> {
+    const response = await fetch(`${this.running.admin}/api/stage`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ workload: 'sessions', stage, force: true, pointOfNoReturn: 'test' }),
+    });
+    assert.equal(response.status, 200, await response.text());
+  }
+
+  async copied(): Promise<void> {
+    await until(async () => {
+      const { workloads, suspects } = await this.snapshot();
+      return workloads[0].suspect === null && suspects.total === 0;
+    }, 30_000);
+  }
+
+  async outage(): Promise<void> {
+    await until(async () => (await this.snapshot()).outage !== null, 30_000);
   }
 
   /** The commands that are named now, by who names them. */
-  async named(): Promise<Map<string, string>> {
+  async names(): Promise<Map<string, string>> {
     const { shards } = (await (await fetch(`${this.running.admin}/api/evidence`)).json()) as {
       shards: ShardEvidence[];
     };
-    const [snapshot] = await status(this.running.admin);
-    const printed = [await this.run('status'), await this.run('promote', 'sessions', '--dry-run')]
-      .flatMap(({ stdout }) => stdout.replace(/\s+/g, ' ').split('npx --no-install shadow-compare ').slice(1))
-      .flatMap((text) => /^(.*?) --plan /.exec(text)?.[1] ?? [])
-      // A template with names to fill in.
-      .filter((text) => !/[A-Z]{4}/.test(text));
+    const snapshot = await this.snapshot();
+    const { file, daemon } = this.running;
+    const logged = daemon.stdout.slice(this.#read);
+    this.#read = daemon.stdout.length;
     return new Map([
-      ...printed.map((command) => [command, 'printed'] as const),
+      ...commandsIn(renderShard(snapshot, { plan: file })).map((command) => [command, 'status'] as const),
+      ...[...logged.matchAll(/: shadow-compare ([^"]*)"/g)].map(([, command]) => [command, 'the log'] as const),
       ...attentionOf(snapshot).flatMap(({ command, text }) =>
         command === undefined ? [] : [[command, `page: ${text}`] as const],
       ),
@@ -80,96 +111,245 @@ class Scene {
 
   /** Runs what is named in this state, which has this command in it. @returns the commands */
   async follows(state: string, wanted?: string): Promise<string[]> {
-    const named = await this.named();
+    const named = await this.names();
     assert.ok(
       wanted === undefined || named.has(wanted),
-      `${state}: ${wanted} is not in ${[...named.keys()].join('; ')}`,
+      `${state}: ${wanted} is not in ${[...named].map((each) => each.join(' by ')).join('; ')}`,
     );
-    for (const [command, by] of named) {
-      const [args, what] = [command.split(' '), `in ${state}, ${by} names: ${command}`];
-      this.seen.add(command);
-      if (WATCHES.test(command)) {
-        const program = new Program(this.t, 'shadow-compare', [...args, '--plan', this.running.file]);
-        await program.prints(/shard a/);
-        program.signal('SIGINT');
-        continue;
-      }
-      const { code, stdout, stderr } = await this.run(...args);
-      // 1 is a finding, such as lost keys. A refusal has its reason on standard error, and prints no answer.
-      assert.ok(
-        (code === 0 || code === 1) && stdout !== '' && !/refused|is in (off|complete)|frozen:/.test(stderr),
-        `${what}\n${code}\n${stdout}\n${stderr}`,
-      );
-    }
-    return [...named.keys()];
+    const commands = [...named.keys()].sort((a, b) => Number(MOVES.test(a)) - Number(MOVES.test(b)));
+    for (const command of commands)
+      if (!STATUS.test(command) && !/[A-Z]{4}/.test(command))
+        await this.accepted(command, `in ${state}, ${named.get(command)} names: ${command}`);
+    return commands;
+  }
+
+  async accepted(command: string, what: string): Promise<void> {
+    this.named.push(command);
+    const { code, stdout, stderr } = await this.run(...wordsOf(command));
+    // 1 is a finding, such as lost keys. A refusal has its reason on standard error, and prints no answer.
+    assert.ok(
+      (code === 0 || code === 1) && stdout !== '' && !/refused|is in (off|complete)|frozen:/.test(stderr),
+      `${what}\n${code}\n${stdout}\n${stderr}`,
+    );
+  }
+
+  /** Runs what is refused, and then what the refusal names. @returns standard error, and the commands */
+  async refused(...args: string[]): Promise<{ stderr: string; next: string[] }> {
+    const { code, stderr } = await this.run(...args);
+    assert.equal(code, 1, stderr);
+    assert.doesNotMatch(stderr, /[{}]/, 'a refusal is for people');
+    const next = commandsIn(stderr);
+    for (const command of next) await this.accepted(command, `${args.join(' ')} was refused:\n${stderr}`);
+    return { stderr, next };
   }
 }
 
-test('every command that is named as the next step is accepted in the state in which it is named', async (t) => {
-  await withServers(async (servers) => {
-    const scene = await Scene.open(t, servers);
-    const { client, source, target, running } = scene;
-    const shard = async (): Promise<Awaited<ReturnType<typeof status>>[0]> => (await status(running.admin))[0];
-    for (let i = 0; i < 50; i++) await client.set(`session:${i}`, `v${i}`);
+/** Each stands in a line of its own, whole. */
+const commandsIn = (text: string): string[] =>
+  text
+    .split('\n')
+    .flatMap((line) => /^ {2}npx --no-install shadow-compare (.*?) --plan \S+$/.exec(line)?.slice(1, 2) ?? []);
 
-    // Writes that bypass the proxy before anything is copied need no repair.
-    const closed = async (): Promise<string> => (await scene.run('promote', 'sessions', '--dry-run')).stdout;
-    await until(async () => {
-      await source.set('session:bypassing', Date.now());
-      return /NO\s.*bypass/.test(await closed());
-    }, 60_000);
-    assert.deepEqual(await scene.follows('off, with writes that bypass the proxy'), []);
+/** A proxy of its own for each, side by side: they wait for servers more than they compute. */
+function scene(
+  name: string,
+  plan: { readonly stage?: Stage; readonly failover?: string },
+  play: (scene: Scene, client: Redis) => Promise<void>,
+  before: (servers: Pair) => Promise<void> = () => Promise.resolve(),
+): void {
+  test(name, (t) =>
+    withServers(async (servers) => {
+      await before(servers);
+      const { stage, failover = 'manual' } = plan;
+      const opened = await Scene.open(t, servers, (planned) =>
+        Object.assign(planned, { failover, workloads: [{ name: 'sessions', keys: ['session:*'], stage }] }),
+      );
+      await play(opened, opened.running.connect());
+      t.diagnostic(`${name}: run as they were named: ${[...new Set(opened.named)].sort().join('; ')}`);
+    }),
+  );
+}
 
-    await scene.moved('promote', 'sessions', '--force', '--reason', 'the test goes on');
+describe('every command that is named as the next step is accepted', { concurrency: 3 }, () => {
+  scene('from off to complete, with differences, mismatches and new errors', {}, async (scene, client) => {
+    for (let i = 0; i < 50; i++) await scene.direct('source').set(`session:${i}`, `v${i}`);
+    assert.deepEqual((await scene.refused('backfill')).next, ['promote sessions --dry-run']);
+    await scene.moved('dualwrite');
     await scene.follows('dualwrite, nothing copied', 'backfill --workload sessions');
-    await until(
-      async () => (await shard()).workloads[0].suspect === null && (await shard()).suspects.total === 0,
-      30_000,
-    );
+    await scene.copied();
     await scene.follows('dualwrite, copied');
-    await scene.moved('promote', 'sessions', '--force', '--reason', 'the test goes on');
+    await scene.moved('shadow');
 
+    await client.get('session:1');
     await scene.follows('shadow');
-    await target.set('session:1', 'another value');
-    await scene.run('verify', '--workload', 'sessions', '--again');
+    await scene.direct('target').set('session:1', 'another value');
+    assert.equal((await scene.run('verify', '--workload', 'sessions')).code, 1);
     await scene.follows('shadow, with differences', 'verify --workload sessions --repair');
-    // What bypassed the proxy closes a gate for a minute; then nothing is left but the drill.
-    await until(async () => (await scene.follows('shadow, repaired')).includes('rollback sessions --drill'), 120_000);
-    await target.set('session:2', 'another value');
+    await scene.follows('shadow, repaired', 'rollback sessions --drill');
+    await scene.direct('target').set('session:2', 'another value');
     await client.get('session:2');
-    await until(async () => (await shard()).workloads[0].mismatches > 0, 30_000);
+    await until(async () => (await scene.snapshot()).workloads[0].mismatches > 0, 30_000);
     await scene.follows('shadow, with a mismatch', 'verify --workload sessions');
 
-    await scene.moved(
-      'promote',
-      'sessions',
-      '--to',
-      'live',
-      '--percent',
-      '100',
-      '--force',
-      '--reason',
-      'the test goes on',
-    );
+    await scene.copied();
+    await scene.moved('live');
+    const named = await scene.follows('live, with a mismatch', 'rollback sessions');
     assert.deepEqual(
-      [...(await scene.named()).keys()].filter((command) => command.includes('--drill')),
+      named.filter((command) => command.includes('--drill')),
       [],
     );
-    await scene.follows('live, with a mismatch', 'rollback sessions');
-
-    await servers.source.restart();
-    await until(
-      async () =>
-        (await client.set('session:0', 'new').catch(() => null)) === 'OK' ||
-        (await running
-          .connect()
-          .set('session:0', 'new')
-          .catch(() => null)) === 'OK',
-      30_000,
+    await scene.moved('live');
+    if ((await redisSince(7, 0)) && !(await targetHas('redis', '7.0'))) {
+      await assert.rejects(client.call('LMPOP', '1', 'session:list', 'LEFT'), /ERR/);
+      await scene.follows('live, with errors that the source would not give', 'rollback sessions');
+      await scene.moved('live');
+    }
+    await scene.moved('rampdown');
+    await scene.follows('rampdown, with a mismatch', 'rollback sessions');
+    await scene.moved('live');
+    await scene.moved('rampdown');
+    await scene.moved('complete');
+    const last = await scene.follows('complete');
+    assert.ok(
+      last.every((command) => /^(status|guard)\b/.test(command)),
+      last.join(),
     );
-    await until(async () => (await shard()).frozen !== null, 30_000);
-    const frozen = await scene.follows('frozen', 'accept --dry-run');
-    assert.ok(!frozen.some((command) => /backfill|--repair/.test(command)), frozen.join());
-    t.diagnostic(`run as they were named: ${[...scene.seen].sort().join('; ')}`);
+    for (const args of [
+      ['backfill', '--workload', 'sessions'],
+      ['rollback', 'sessions'],
+      ['promote', 'sessions'],
+    ])
+      assert.deepEqual((await scene.refused(...args)).next, [], args.join(' '));
+    await scene.accepted('status', 'it is named in each state');
+    const watching = new Program(scene.t, 'shadow-compare', ['status', '--watch', '--plan', scene.running.file]);
+    await watching.prints(/shard a/);
+    watching.signal('SIGINT');
+    await watching.exit();
   });
+
+  scene('while writes bypass the proxy', {}, async (scene, client) => {
+    const source = scene.direct('source');
+    const bypassed = (): Promise<void> =>
+      until(async () => {
+        await source.set('session:bypassing', Date.now());
+        return /NO\s.*bypass/.test((await scene.run('promote', 'sessions', '--dry-run')).stdout);
+      }, 60_000);
+    await client.set('session:1', 'v');
+    await bypassed();
+    assert.deepEqual(await scene.follows('off'), [], 'a copy that is still to come takes these writes along');
+    await scene.moved('dualwrite');
+    await scene.follows('dualwrite, nothing copied', 'backfill --workload sessions');
+    await scene.copied();
+    await scene.follows('dualwrite, copied', 'verify --workload sessions --repair');
+  });
+
+  scene('behind a backfill that has failed', { stage: 'dualwrite' }, async (scene, client) => {
+    await client.set('session:1', 'v');
+    await scene.servers.target.kill('SIGKILL');
+    await until(async () => (await scene.run('backfill', '--workload', 'sessions')).code === 1, 30_000);
+    assert.equal((await scene.snapshot()).job?.state, 'failed');
+    await scene.servers.target.start();
+    await until(async () => (await scene.snapshot()).mirror.connected, 30_000);
+    await scene.follows('dualwrite, with a failed job', 'backfill --workload sessions');
+    await scene.copied();
+  });
+
+  scene('while repairs are frozen', { stage: 'shadow' }, async (scene, client) => {
+    await client.set('session:1', 'v');
+    await scene.servers.source.restart();
+    await until(async () => {
+      const again = scene.running.connect();
+      return (await again.set('session:0', 'new').catch(() => null)) === 'OK';
+    }, 30_000);
+    await until(async () => (await scene.snapshot()).frozen !== null, 30_000);
+    // What the log has named was named while the source was down.
+    await scene.names();
+    const named = await scene.follows('frozen', 'accept --dry-run');
+    assert.ok(!named.some((command) => /backfill|--repair/.test(command)), named.join());
+    assert.deepEqual((await scene.refused('backfill')).next, ['accept --dry-run']);
+    assert.deepEqual((await scene.refused('stage', 'sessions', 'live')).next, ['accept --dry-run']);
+    // The way to keep the data of the mirror is named with places to fill in.
+    assert.ok(named.includes('stage WORKLOAD STAGE --force'));
+    await scene.accepted('stage sessions live --force', 'frozen');
+    assert.equal((await scene.snapshot()).workloads[0].stage, 'live');
+  });
+
+  scene('while the source is down, in shadow', { stage: 'shadow' }, async (scene, client) => {
+    await client.set('session:1', 'v');
+    await scene.servers.source.kill('SIGKILL');
+    await scene.outage();
+    const reason = "--reason 'the source is down'";
+    await scene.follows('an outage', `promote sessions --to live --percent 100 --force --force-users ${reason}`);
+    const { stage, percent } = (await scene.snapshot()).workloads[0];
+    assert.deepEqual([stage, percent], ['live', 100]);
+    assert.equal(await client.get('session:1'), 'v');
+  });
+
+  scene('while the source is down, in dualwrite: in two steps', { stage: 'dualwrite' }, async (scene, client) => {
+    await client.set('session:1', 'v');
+    await scene.servers.source.kill('SIGKILL');
+    await scene.outage();
+    await scene.follows('an outage', 'stage sessions shadow');
+    await until(
+      async () => (await scene.snapshot()).outage?.workloads[0].instead?.command.startsWith('promote') ?? false,
+    );
+    await scene.follows(
+      'an outage, moved to shadow',
+      "promote sessions --to live --percent 100 --force --force-users --reason 'the source is down'",
+    );
+    assert.equal(await client.get('session:1'), 'v');
+  });
+
+  scene('while the source is down, and the mirror lacks writes', { stage: 'shadow' }, async (scene, client) => {
+    await client.sadd('session:set', '1', '2', '3');
+    await until(async () => (await scene.direct('target').scard('session:set')) === 3);
+    // Only the authority knows what the script did, and its copy is not confirmed before the authority is lost.
+    scene.toTarget.hold('up', 'down');
+    await client.eval("return redis.call('SPOP', KEYS[1], 1)", 1, 'session:set');
+    await scene.servers.source.kill('SIGKILL');
+    for (const link of scene.toTarget.links) link.cut();
+    scene.toTarget.release();
+    await scene.outage();
+    assert.ok((await scene.names()).has('stage sessions live --force'));
+    const { stderr, next } = await scene.refused('stage', 'sessions', 'live');
+    assert.match(stderr, /is not clean: 1 suspect key\. .*\n {2}session:<.*> \(.*\)\nNext:\n/);
+    assert.deepEqual(next, ['stage sessions live --force']);
+    assert.equal((await scene.snapshot()).workloads[0].stage, 'live');
+  });
+
+  scene('while the target is down, in live', { stage: 'live' }, async (scene, client) => {
+    await client.set('session:1', 'v');
+    await until(async () => (await scene.direct('source').get('session:1')) === 'v');
+    await scene.servers.target.kill('SIGKILL');
+    await scene.outage();
+    await scene.follows('an outage', 'rollback sessions');
+    assert.equal((await scene.snapshot()).workloads[0].stage, 'shadow');
+    assert.equal(await client.get('session:1'), 'v');
+  });
+
+  scene(
+    'where the target has keys at the first start',
+    { stage: 'dualwrite' },
+    async (scene) => {
+      assert.equal((await scene.snapshot()).workloads[0].stage, 'off');
+      assert.ok((await scene.names()).has('promote sessions'), 'the log names what to run when that is decided');
+      const { code, stdout } = await scene.run('promote', 'sessions');
+      assert.equal(code, 1);
+      assert.match(stdout.replace(/\s+/g, ' '), /1 keys of this workload are on the target .*--overwrite/);
+      const forced = await scene.refused('stage', 'sessions', 'dualwrite');
+      assert.match(forced.stderr, /^a?.*"sessions" stays in off: 1 keys of this workload .*--overwrite: .*\n$/);
+      const asked = await scene.run('promote', 'sessions', '--overwrite', '--force', '--reason', 'the test');
+      assert.deepEqual([asked.code, /--yes 1$/m.test(asked.stderr)], [2, true], asked.stderr);
+      await scene.accepted(
+        "promote sessions --overwrite --yes 1 --force --reason 'the test'",
+        'the refusal asks for it',
+      );
+      assert.equal((await scene.snapshot()).workloads[0].stage, 'dualwrite');
+    },
+    async ({ target }) => {
+      const client = new Redis(target.url);
+      await client.set('session:foreign', 'v');
+      client.disconnect();
+    },
+  );
 });

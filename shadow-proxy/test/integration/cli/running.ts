@@ -23,7 +23,7 @@ export interface Running {
 
 /** A plan with one shard between the two, and free ports. */
 export async function planFor(
-  { source, target }: Pair,
+  { source, target }: Readonly<Record<keyof Pair, { readonly url: string }>>,
   change: (plan: PlanObject) => void = () => undefined,
 ): Promise<PlanObject> {
   const plan = {

@@ -113,8 +113,8 @@ async function decideByHand(shard: TestShard, side: Side, how: Death['how']): Pr
   const { outage, workloads } = shard.snapshot();
   assert.match(outage!.workloads[0].why!, /failover is manual; the mirror is clean/);
   assert.match(
-    outage!.workloads[0].next,
-    side === 'source' ? /shadow-compare promote default --to live/ : /shadow-compare rollback default/,
+    outage!.workloads[0].instead!.command,
+    side === 'source' ? /^promote default --to live/ : /^rollback default$/,
   );
   assert.equal(workloads[0].stage, side === 'source' ? 'shadow' : 'live');
   if (side === 'target') await shard.shard.rollback({ workload: 'default' });

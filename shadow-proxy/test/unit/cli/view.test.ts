@@ -131,7 +131,8 @@ test('a command in the status has a line of its own, whole, however long it is',
         from: { stage: 'shadow', percent: 100 },
         movedTo: null,
         why: 'failover is manual',
-        next: 'start the source again, or shadow-compare promote sessions --to live --percent 100 --force --reason …',
+        next: 'start the source again',
+        instead: { text: 'continue on the target', command: 'promote sessions --to live --percent 100 --force' },
         unanswered: 0,
         keys: [],
       },
@@ -139,7 +140,8 @@ test('a command in the status has a line of its own, whole, however long it is',
   } as const;
   const text = plain(renderShard(shardSnapshot({ frozen: 'the source restarted', outage }), options));
   const lines = text.split('\n');
-  for (const command of ['accept --dry-run', 'stage WORKLOAD STAGE --force'])
+  for (const command of ['accept --dry-run', 'stage WORKLOAD STAGE --force', outage.workloads[0].instead.command])
     assert.ok(lines.includes(`  ${program} ${command} --plan ${options.plan}`), text);
-  assert.ok(lines.includes(`next, sessions: ${outage.workloads[0].next}`), text);
+  assert.ok(lines.includes('next, sessions: start the source again'), text);
+  assert.ok(lines.includes('or continue on the target:'), text);
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decideFailover, type FailoverFacts } from '../../../src/health/failover.js';
+import { insteadOf } from '../../../src/telemetry/advice.js';
 
 const facts: FailoverFacts = {
   name: 'sessions',
@@ -15,7 +16,9 @@ const facts: FailoverFacts = {
 };
 const decide = (changes: Partial<FailoverFacts>): string => {
   const decision = decideFailover({ ...facts, ...changes });
-  return 'to' in decision ? `${decision.to.stage} ${decision.to.percent}` : `${decision.why} | ${decision.next}`;
+  return 'to' in decision
+    ? `${decision.to.stage} ${decision.to.percent}`
+    : `${decision.why} | ${decision.next}${insteadOf(decision)}`;
 };
 
 test('automatic and clean: clients are sent to the other server', () => {
@@ -30,11 +33,11 @@ test('anything else waits for the operator, and says what is known and what can 
   const cases: [Partial<FailoverFacts>, RegExp][] = [
     [
       { policy: 'manual' },
-      /^failover is manual; the mirror is clean.*\| start the source again, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/,
+      /^failover is manual; the mirror is clean.*\| start the source again; or continue on the target: shadow-compare promote sessions --to live --percent 100 --force --force-users --reason 'the source is down'$/,
     ],
     [
       { policy: 'manual', stage: 'live', dead: 'target' },
-      /\| start the target again, or shadow-compare rollback sessions$/,
+      /\| start the target again; or continue on the source: shadow-compare rollback sessions$/,
     ],
     [
       { suspect: 'not copied' },
@@ -42,7 +45,14 @@ test('anything else waits for the operator, and says what is known and what can 
     ],
     [{ unconfirmed: 3 }, /^the mirror is not clean.*3 keys \| .*shadow-compare stage sessions live --force$/],
     [{ unconfirmed: 3, stage: 'live', dead: 'target' }, /shadow-compare stage sessions shadow --force$/],
-    [{ stage: 'dualwrite' }, /^the workload is in dualwrite: no reply of the mirror was compared/],
+    [
+      { stage: 'dualwrite' },
+      /^the workload is in dualwrite: no reply of the mirror was compared \| .*: shadow-compare stage sessions shadow$/,
+    ],
+    [
+      { stage: 'dualwrite', unconfirmed: 3 },
+      /^the mirror is not clean: .* 3 keys \| .*: shadow-compare stage sessions shadow$/,
+    ],
     [{ unsupported: 4 }, /^clients use commands that the target does not support \(4 calls\)/],
     [{ stage: 'off' }, /^only the source has its keys \| start the source again$/],
     [{ stage: 'complete', dead: 'target' }, /^only the target has its keys \| start the target again$/],

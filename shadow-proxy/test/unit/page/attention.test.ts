@@ -113,14 +113,22 @@ test('each says what to run and which runbook to read', () => {
             movedTo: null,
             why: 'its policy is manual',
             next: 'bring the source back',
+            instead: { text: 'continue on the target', command: 'stage sessions live' },
             unanswered: 0,
             keys: [],
           },
         ],
       },
     }).text,
-    /Clients of sessions get errors: .*does not fail over to the target \(its policy is manual\)\. Next: bring the source back/,
+    /Clients of sessions get errors: .*does not fail over to the target \(its policy is manual\)\. Next: bring the source back; or continue on the target\.$/,
   );
+});
+
+test('while a server is down, no command is named that would wait for it', () => {
+  const down = { target: server({ up: false }), job: jobSnapshot({ state: 'failed', repair: true }) };
+  const workloads = [workloadSnapshot({ suspect: NOT_COPIED, mismatches: 1 })];
+  const commands = needs({ ...down, mismatches: { value: 1 }, workloads }).flatMap(({ command }) => command ?? []);
+  assert.deepEqual([...new Set(commands)], ['status']);
 });
 
 test('what needs an operator has a runbook, and that runbook exists', () => {

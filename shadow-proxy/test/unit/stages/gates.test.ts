@@ -56,6 +56,7 @@ const facts: GateFacts = {
   suspects: 0,
   suspect: null,
   frozen: null,
+  down: false,
   servers: [],
   settings: SAME_SETTINGS,
   users: { differences: [], unknown: null, same: 2, unproven: [], onlyTarget: [] },

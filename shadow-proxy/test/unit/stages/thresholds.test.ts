@@ -49,6 +49,7 @@ const facts: GateFacts = {
   suspects: 0,
   suspect: null,
   frozen: null,
+  down: false,
   servers: [],
   settings: SAME_SETTINGS,
   users: { differences: [], unknown: null, same: 1, unproven: [], onlyTarget: [] },
