@@ -147,11 +147,12 @@ test('a suspect whose repair takes seconds is waited for', async () => {
     const target = rig.client({ of: rig.target });
     await proxy.set('k', 'before');
     await rig.assertEqual();
-    await target.acl('SETUSER', 'default', '-set', '-restore');
+    await target.acl('SETUSER', 'default', '-set', '-mset', '-restore');
     await proxy.set('k', 'after');
     await until(() => rig.shard.snapshot().suspects.total === 1);
     ask(rig, { kind: 'verify' });
     await sleep(1_500);
+    assert.deepEqual([job(rig).state, rig.shard.snapshot().suspects.total], ['running', 1]);
     await target.acl('SETUSER', 'default', '+@all');
     await ended(rig);
     const { state, verified, differences, unsure } = job(rig);

@@ -33,9 +33,10 @@ for (const [name, wakes] of [
       link.hold('down');
       const pusher = await scene.wire();
       const pushed = pusher.pipeline(wakes);
-      await sleep(60);
-      const { byAge, oldestMs } = scene.shard.snapshot().reservations;
-      assert.ok(oldestMs > 0 && byAge['under-1s'] + byAge['under-10s'] > 0, `a reservation is ${oldestMs} ms old`);
+      await until(() => {
+        const { byAge, oldestMs } = scene.shard.snapshot().reservations;
+        return oldestMs > 0 && byAge['under-1s'] + byAge['under-10s'] > 0;
+      });
       link.release();
       await pushed;
       assert.match(await client.frame(2_000), /job$/);
