@@ -8,7 +8,7 @@
  *
  * Room: upstream: one server: connect, log in, identity, liveness, lost connections.
  * Called by: every room after it.
- * Calls: io, resp, route, plan, command.
+ * Calls: io, resp, route, plan, command, text.
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
