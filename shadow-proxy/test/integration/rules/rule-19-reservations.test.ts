@@ -1,7 +1,6 @@
 /** Rule 19: no reservation outlives its operation, and one that grows old is seen. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link } from '../../../src/local/relay.js';
 import type { Argument } from '../../../src/resp/encode.js';
 import { until } from '../../support/shard.js';
