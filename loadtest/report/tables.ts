@@ -113,8 +113,8 @@ export function conditions(results: Results): readonly (readonly [string, string
       `${load}${threads} ${threads === 1 ? 'thread' : 'threads'} of the load generator, ${tls ? 'TLS' : 'in the clear'}, ${results.rate === null ? 'as fast as it is answered' : `${results.rate} commands/s`}`,
     ],
     results.soak !== undefined
-      ? ['slices', `${rounds} of ${seconds} s`]
-      : ['rounds', `${rounds} of ${seconds} s for each side, in turns, after a warm-up of ${warmUp} s`],
+      ? ['slices', `${rounds}, up to ${seconds} s each`]
+      : ['rounds', `${rounds} for each side, ${seconds} s each, in turns, after a warm-up of ${warmUp} s`],
     ...sides.map(({ id, title, where }) => [id, `${title}, ${where}`] as const),
     ...hosts.map((host, i) => [hosts.length === 1 ? 'load host' : `load host ${i + 1}`, host] as const),
     ['load generator', driver],

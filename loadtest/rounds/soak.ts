@@ -117,7 +117,7 @@ async function slices(
       const sample = await measure({ side: alone, point, round, seconds: length }, keyspace, load, stop);
       samples.push(sample);
       say(
-        `${Math.round((end - Date.now()) / 1000)} s left: ${Math.round((sample.operations / sample.durationMs) * 1000).toLocaleString('en-US')} commands/s`,
+        `${Math.max(0, Math.round((end - Date.now()) / 1000))} s left: ${Math.round((sample.operations / sample.durationMs) * 1000).toLocaleString('en-US')} commands/s`,
       );
     } catch (error) {
       if (!(error instanceof LoadtestError) || stop.aborted) throw error;

@@ -63,6 +63,11 @@ test('given servers are measured in turns, every increment is found, and afterwa
       results.samples.map(({ side, round }) => `${side} ${round}`),
       ['source 0', 'target 0', 'target 1', 'source 1'],
     );
+    const told = [...stderr.matchAll(/^round (\d+)\/(\d+), (\w+): [\d,]+ commands\/s$/gm)];
+    assert.deepEqual(
+      told.map(([, round, of, side]) => `${side} ${round} of ${of}`),
+      ['source 1 of 2', 'target 1 of 2', 'target 2 of 2', 'source 2 of 2'],
+    );
     for (const sample of results.samples) {
       assert.equal(
         Object.values(sample.counts).reduce((a, b) => a + b, 0),
@@ -74,6 +79,7 @@ test('given servers are measured in turns, every increment is found, and afterwa
       stdout,
       /Inconclusive: (\d+\.\d\d times the throughput by the median of 2 rounds|the machine was contended)/,
     );
+    assert.match(readFileSync(path.join(out, 'report.md'), 'utf8'), /- rounds: 2 for each side, 1 s each, in turns/);
     assert.match(readFileSync(path.join(out, 'report.md'), 'utf8'), /KeyDB 6\S*, server-threads 2, redis:/);
     const page = readFileSync(path.join(out, 'report.html'), 'utf8');
     assert.match(page, /<plot-view/);

@@ -31,6 +31,13 @@ test('behind the proxy no client notices a restart of the target, and it misses 
     results.soak!.tallies.map(({ server }) => server),
     ['source', 'target'],
   );
+  const left = [...stderr.matchAll(/^(-?\d+) s left: [\d,]+ commands\/s$/gm)].map(([, seconds]) => Number(seconds));
+  assert.deepEqual([left.length, left.at(-1)], [results.samples.length, 0], stderr);
+  assert.deepEqual(
+    left,
+    [...left].sort((a, b) => b - a),
+    'it counts down',
+  );
   for (const { acknowledged, attempted, found } of results.soak!.tallies)
     assert.ok(acknowledged > 100 && found === acknowledged && attempted === acknowledged);
   for (const { expected, found } of results.counters) assert.equal(found, expected);

@@ -27,6 +27,8 @@ export interface KeySighting {
   readonly at: number;
   /** Called by a script. */
   readonly isScripted: boolean;
+  /** Sets the key only where there is none. */
+  readonly ifAbsent: boolean;
 }
 
 export type SeeKey = (sighting: KeySighting) => void;
@@ -132,6 +134,9 @@ export class Sample {
     }
     if (this.seeKey === undefined) return;
     const keys = keysOf(command, frame, argStart, argEnd, argc, this.#keys);
+    const options = argStart.slice(3, argc).map((start, i) => frame.toString('latin1', start, argEnd[i + 3]));
+    const ifAbsent =
+      command.name === 'setnx' || (command.name === 'set' && options.some((option) => /^nx$/i.test(option)));
     for (let at = 0; at < keys; at++) {
       const index = this.#keys.index[at];
       this.seeKey({
@@ -139,6 +144,7 @@ export class Sample {
         key: frame.subarray(argStart[index], argEnd[index]),
         at,
         isScripted: address === 'lua',
+        ifAbsent,
       });
     }
   }

@@ -25,6 +25,7 @@ import { appendLog, logFile, readLog } from '../runbook/log.js';
 import { checksOf, doneOf, layOut, nextOf, toDo, type LogEntry, type Stop } from '../runbook/place.js';
 import { runCommand } from '../runbook/run.js';
 import { openRunbook, ROOT, shelved, weekAfter } from '../runbook/shelf.js';
+import { count } from '../text/figures.js';
 import { retyped } from '../text/invocation.js';
 import { didYouMean } from '../text/near.js';
 import { quoted } from '../text/shell.js';
@@ -380,7 +381,7 @@ class Place {
     this.say(
       results.length === 0
         ? 'There is no finished read-only step to check.'
-        : `${results.length - broken.length} of ${results.length} expectations hold.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`,
+        : `${results.length - broken.length} of ${count(results.length, 'read-only step')} ${results.length - broken.length === 1 ? 'holds' : 'hold'}.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`,
     );
     // Nothing was shown.
     if (results.length === 0) return exitCode.inconclusive;

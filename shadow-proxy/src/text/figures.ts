@@ -20,8 +20,9 @@ export const list = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, n]) => `${number(n)} ${name}`)
     .join(', ');
 
-/** `45 %`, and `4.5 %` where it is less than 10; of 0 to 1. */
-export const percent = (share: number): string => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
+/** `45 %`, `4.5 %` where it is less than 10, and `<0.1 %` where that would be none; of 0 to 1. */
+export const percent = (share: number): string =>
+  share > 0 && share < 0.0005 ? '<0.1 %' : `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 
 /** `12.3 KiB`, `45 MiB`. */
 export const bytes = (count: number): string =>

@@ -158,16 +158,42 @@ function largeOf({ large }: Family): string[] {
 const STAY =
   'Keys that no workload names are in default: in stage off they stay on Redis, and are not copied. Add a workload for those that are to move.';
 
-function uncovered({ proposal: { uncovered: all }, keys, sampled }: Draft): string[] {
+/** What a plan may lack, for it was not looked at. */
+export function unseen({
+  proposal,
+  keys,
+  sampled,
+  monitored,
+}: Pick<Draft, 'proposal' | 'keys' | 'sampled' | 'monitored'>): string {
+  const isLock = ({ kind }: Proposed): boolean => kind.name === 'lock';
+  return [
+    ...(sampled < keys
+      ? [
+          `${number(keys - sampled)} keys were not sampled: prefixes of few keys may be missing (--sample ${keys} reads all).`,
+        ]
+      : []),
+    ...(proposal.workloads.some(isLock)
+      ? []
+      : [
+          `No lock was found, and locks exist only while they are held${typeof monitored === 'string' ? ': --monitor 10s shows them when they are taken' : ''}.`,
+        ]),
+  ].join(' ');
+}
+
+function uncovered(draft: Draft): string[] {
+  const {
+    proposal: { uncovered: all },
+    sampled,
+  } = draft;
   const left = all.filter((family) => family.keys > 0);
-  const rare = 'Prefixes of few keys are missed by a sample: ask the owners of the applications.';
-  if (left.length === 0)
-    return comment(`Keys that no workload names: none of the sample. ${STAY}${sampled < keys ? ` ${rare}` : ''}`);
+  const missed = unseen(draft);
+  const told = missed === '' ? '' : ` ${missed} Ask the owners of the applications.`;
+  if (left.length === 0) return comment(`Keys that no workload names: none of the sample. ${STAY}${told}`);
   const named = left.slice(0, NAMED).map(({ pattern, keys: its }) => `${pattern} (${number(its)})`);
   const more = left.length > NAMED ? ` and ${number(left.length - NAMED)} more` : '';
   const its = left.reduce((sum, family) => sum + family.keys, 0);
   return comment(
-    `Keys that no workload names: ${share(its, sampled)} of the sample: ${named.join(', ')}${more}. ${STAY}${sampled < keys ? ` ${rare}` : ''}`,
+    `Keys that no workload names: ${share(its, sampled)} of the sample: ${named.join(', ')}${more}. ${STAY}${told}`,
   );
 }
 

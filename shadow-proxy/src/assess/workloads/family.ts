@@ -36,6 +36,8 @@ export interface LargeFrom {
 
 /** Further families count as nameless: clients that invent names must not fill the memory. */
 const MAX_FAMILIES = 10_000;
+/** The name of `SETNX`, and of `SET` with that option, among the commands of a family. */
+export const SET_IF_ABSENT = 'set NX';
 /** Stands for all keys of which the name says nothing. */
 export const NAMELESS = '*';
 
@@ -68,10 +70,11 @@ export class Families {
   }
 
   /** Each command once a family; what a script calls counts, and the script itself says nothing of what it does. */
-  see({ command, key, at }: KeySighting): void {
+  see({ command, key, at, ifAbsent }: KeySighting): void {
     if (at > 0 || command.name.startsWith('eval') || command.name.startsWith('fcall')) return;
     const { commands } = this.#of(key);
-    commands.set(command.name, (commands.get(command.name) ?? 0) + 1);
+    const name = ifAbsent ? SET_IF_ABSENT : command.name;
+    commands.set(name, (commands.get(name) ?? 0) + 1);
   }
 
   get all(): Family[] {

@@ -6,13 +6,15 @@ import { countingKind } from '../../command/counting.js';
 import { COMMANDS } from '../../command/table.generated.js';
 import type { WorkloadClass } from '../../plan/plan.js';
 import type { Calls } from '../facts.js';
-import type { Family } from './family.js';
+import { SET_IF_ABSENT, type Family } from './family.js';
 
 export interface Kind {
   readonly name: string;
   readonly class: WorkloadClass;
   /** Why, as a sentence. */
   readonly says: string;
+  /** Few keys of it matter as much as many. */
+  readonly matters?: boolean;
 }
 
 interface Rule extends Kind {
@@ -73,7 +75,7 @@ const RENEWS = new Set(['expire', 'pexpire', 'expireat', 'pexpireat', 'persist',
 const namesWith = (flag: string): string[] =>
   COMMANDS.filter(([name, , , flags]) => flags.split(' ').includes(flag) && !RENEWS.has(name)).map(([name]) => name);
 const READS = new Set([...namesWith('readonly'), 'getex']);
-const WRITES = new Set(namesWith('write').filter((name) => !READS.has(name)));
+const WRITES = new Set([...namesWith('write').filter((name) => !READS.has(name)), SET_IF_ABSENT]);
 const INCREMENTS = ['incr', 'incrby', 'incrbyfloat', 'decr', 'decrby', 'hincrby', 'hincrbyfloat'];
 const WINDOW = ['zremrangebyscore', 'zremrangebyrank'];
 
@@ -83,13 +85,17 @@ const RULES: readonly Rule[] = [
     name,
     class: 'critical',
     says: `By its name: ${says}`,
+    matters: true,
     holds: ({ named }) => named(words),
   })),
   {
     name: 'lock',
     class: 'critical',
-    says: 'Clients set them with SETNX: locks, or marks that something was done.',
-    holds: ({ shareOf }) => shareOf((name) => name === 'setnx') >= OFTEN,
+    says: 'Clients set them only where there is none (SET NX, SETNX): locks, or marks that something was done.',
+    matters: true,
+    // A window of a rate limit may begin so, too.
+    holds: ({ shown }) =>
+      shown((name) => name === SET_IF_ABSENT) >= OFTEN && shown((name) => INCREMENTS.includes(name)) === 0,
   },
   {
     name: 'counter',
@@ -187,6 +193,8 @@ interface Evidence {
   /** Of what MONITOR showed; 0 where that was not enough. */
   readonly reads: number;
   readonly shareOf: (these: (command: string) => boolean) => number;
+  /** As `shareOf`, however little MONITOR showed. */
+  readonly shown: (these: (command: string) => boolean) => number;
   /** Whether a client of the server has called one of them, on whatever key. */
   readonly called: (commands: readonly string[]) => boolean;
 }
@@ -202,7 +210,8 @@ function evidenceOf({ pattern, keys, types, ttls, numbers, commands }: Family, c
     [...commands].reduce((total, [name, n]) => total + (these(name) ? n : 0), 0);
   const all = sum((name) => READS.has(name) || WRITES.has(name));
   const isSeen = all >= ENOUGH_COMMANDS;
-  const shareOf = (these: (command: string) => boolean): number => (isSeen ? sum(these) / all : 0);
+  const shown = (these: (command: string) => boolean): number => (all === 0 ? 0 : sum(these) / all);
+  const shareOf = (these: (command: string) => boolean): number => (isSeen ? shown(these) : 0);
   const words = wordsOf(pattern);
   return {
     named: (these) => words.some((word) => these.test(word)),
@@ -213,6 +222,7 @@ function evidenceOf({ pattern, keys, types, ttls, numbers, commands }: Family, c
     isSeen,
     reads: shareOf((name) => READS.has(name)),
     shareOf,
+    shown,
     called: (these) => these.some((name) => (calls.get(name) ?? 0) > 0),
   };
 }

@@ -32,8 +32,10 @@ export const WEEK: Readonly<Record<WorkloadClass, number>> = {
 
 /** A plan with more is no help. */
 const MAX_WORKLOADS = 24;
-/** Of the sampled keys, or of the commands: families with less are left to `default`. */
+/** Of the sampled keys, or of the commands: families with less are left to `default`, unless they matter. */
 const SMALL = 0.001;
+/** So many small families that matter have room of their own: names that clients invent must not take all of it. */
+const MAX_RARE = 8;
 /** Names that differ after `-` or `_` alone are one family, from so many on. */
 const ALIKE = 3;
 
@@ -43,10 +45,11 @@ export function propose(families: readonly Family[], channels: readonly string[]
   const [keys, commands] = [sum(joined.map((each) => each.keys)) || 1, sum(joined.map(commandsOf)) || 1];
   const shares = ({ keys: mine, ...family }: Family): number[] => [mine / keys, commandsOf(family) / commands];
   const sorted = joined.sort((a, b) => sum(shares(b)) - sum(shares(a)));
-  const named = sorted
-    .filter(({ pattern }) => pattern !== NAMELESS)
-    .filter((family) => family.large.length > 0 || Math.max(...shares(family)) >= SMALL)
-    .slice(0, MAX_WORKLOADS);
+  const nameable = sorted.filter(({ pattern }) => pattern !== NAMELESS);
+  const isSmall = (family: Family): boolean => family.large.length === 0 && Math.max(...shares(family)) < SMALL;
+  const rare = nameable.filter((family) => isSmall(family) && kindOf(family, calls).matters).slice(0, MAX_RARE);
+  const large = nameable.filter((family) => !isSmall(family)).slice(0, MAX_WORKLOADS - rare.length);
+  const named = [...large, ...rare];
   const names = new Set<string>(['default']);
   const left = new Set(channels);
   const workloads = ordered(named.map((family) => ({ family, kind: kindOf(family, calls) }))).map(

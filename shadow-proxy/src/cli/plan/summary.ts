@@ -1,5 +1,6 @@
 /** What `plan init` prints: the workloads at a glance, and what to do next. */
 import Table from 'cli-table3';
+import { unseen } from '../../assess/workloads/compose.js';
 import { readsAndWrites } from '../../assess/workloads/kinds.js';
 import { WEEK, type Proposed } from '../../assess/workloads/propose.js';
 import { count, number, percent } from '../../text/figures.js';
@@ -12,13 +13,14 @@ import type { Observed } from './observe.js';
 /** What fits 80 columns with a blank between them. */
 const COLUMNS = [20, 13, 12, 5, 8, 6, 7];
 
-export function summaryOf({ proposal, keys, sampled, monitored }: Observed, file: string): string {
+export function summaryOf(observed: Observed, file: string): string {
+  const { proposal, keys, sampled, monitored } = observed;
   const looked = `${number(sampled)} of ${count(keys, 'key')} sampled${typeof monitored === 'string' ? '' : `, ${count(monitored.commands, 'command')} seen by MONITOR`}`;
   const left = proposal.uncovered.reduce((sum, family) => sum + family.keys, 0);
   return [
     ...(proposal.workloads.length === 0 ? [] : [workloadTable(proposal.workloads, sampled), '']),
     fold(
-      `${file}: ${count(proposal.workloads.length, 'workload')}, by names, types, TTLs and commands (${looked}). ${share(left, sampled)} of the sampled keys are in none, and keys that no workload names stay on Redis. ${typeof monitored === 'string' ? monitored : ''}`.trim(),
+      `${file}: ${count(proposal.workloads.length, 'workload')}, by names, types, TTLs and commands (${looked}). ${left === 0 ? 'Each sampled key is in one' : `${number(left)} of the sampled keys ${left === 1 ? 'is' : 'are'} in none`}, and keys that no workload names stay on Redis. ${typeof monitored === 'string' ? `${monitored} ` : ''}${unseen(observed)}`.trim(),
     ),
     '',
     'Read the reason of each workload in the file, and correct it. Then:',

@@ -129,7 +129,7 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
       cpu >= 0.7,
     );
     const speaks = findings.some(({ weight }) => weight === 'go');
-    assert.deepEqual([conclusion, code], speaks ? ['go', 0] : ['no-go', 1]);
+    assert.deepEqual([conclusion, code], speaks ? ['go', 0] : ['no-go', 1], JSON.stringify(findings));
     assert.ok(truths.some(({ what }) => what === 'one global lock'));
     const ceiling = await runProgram(t, 'shadow-compare', [
       'assess',

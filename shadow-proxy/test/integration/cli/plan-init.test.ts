@@ -83,6 +83,15 @@ test('workloads are those of the keys, with their reasons; the plan is valid, an
   assert.doesNotMatch(text, /hunter2/);
   assert.equal(plan.shards![0].source, `redis://:\${REDIS_PASSWORD}@127.0.0.1:${server.port}`);
   const flat = text.replace(/\n *# /g, ' ');
+  const sampled = [...flat.matchAll(/ ([\d,]+) keys? of the sample \(/g)].reduce(
+    (sum, [, keys]) => sum + Number(keys),
+    0,
+  );
+  assert.equal(sampled + 10, 752, 'with the ten that no workload names');
+  assert.match(
+    written.stdout.replace(/\n/g, ' '),
+    /\(752 of 752 keys sampled\)\. 10 of the sampled keys are in none, and/,
+  );
   assert.match(flat, /752 of 752 keys were sampled \(100 %\)\. MONITOR was not run/);
   assert.match(
     flat,
@@ -126,6 +135,7 @@ test('MONITOR shows what is done to the keys; where it is refused, the plan says
     for (let i = 0; busy; i++) {
       await client.decr(`seats:${i % 50}`);
       await client.get(`price:${i % 50}`);
+      if (i % 10 === 0) await client.set(`seat:${i % 50}`, 'a token', 'PX', 30_000, 'NX');
       if (i % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }
   })();
@@ -150,6 +160,7 @@ test('MONITOR shows what is done to the keys; where it is refused, the plan says
     [
       ['price', 'read-mostly'],
       ['seats', 'counter'],
+      ['seat', 'critical'],
     ],
   );
   assert.equal(refused.code, 0);

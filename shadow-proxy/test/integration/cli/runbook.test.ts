@@ -4,7 +4,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { stringify } from 'yaml';
 import { operatorProgram } from '../../../src/cli/program.js';
+import { loadPlan } from '../../../src/plan/load.js';
+import { layOut, type Stop } from '../../../src/runbook/place.js';
+import { openRunbook, shelved } from '../../../src/runbook/shelf.js';
 import { scratch } from '../../support/plans.js';
 import { withServers } from '../../support/servers.js';
 import { ROOT } from '../docs/documented.js';
@@ -94,7 +98,7 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
       /Recorded in .*runbooks\.jsonl only, not in the history of the migration: no proxy answers/,
     );
 
-    assert.match((await walk('--check')).stdout, /1 of 1 expectations hold\./, 'as far as the walk has come');
+    assert.match((await walk('--check')).stdout, /1 of 1 read-only step holds\./, 'as far as the walk has come');
     assert.equal((await walk('--again')).code, 0);
     assert.equal(await next(), 'look:sessions');
   });
@@ -248,4 +252,52 @@ test('--until and --all run several steps, ask once for each change, and end whe
   assert.deepEqual([rest.code, has('finished')], [0, true], rest.stderr);
   assert.match(rest.stdout, /^check\n[^]*✓ finish: that was the last step\n$/);
   assert.match((await walk('--all')).stdout, /^Every step is done already/);
+  const check = async (): Promise<string> => (await walk('--check')).stdout;
+  assert.match(await check(), /^3 of 3 read-only steps hold\.\n$/m);
+  writeFileSync(join(directory, 'broken'), '');
+  assert.match(await check(), /^2 of 3 read-only steps hold\.\n {2}check: exit code 1, expected 0\n$/m);
+});
+
+test('the list counts the steps that are done of each week, up to all of them, in 80 columns', async (t) => {
+  const [plan, log] = ['plan.yaml', 'log.jsonl'].map((name) => join(scratch(t), name));
+  const shard = { name: 'a', listen: 'redis://127.0.0.1:1', source: 'redis://127.0.0.1:2', target: 'redis://b:1' };
+  const workloads = ['read-mostly', 'counter', 'critical'].map((kind) => ({
+    name: `a-long-name-of-${kind}`,
+    keys: [`${kind}:*`],
+    class: kind,
+  }));
+  writeFileSync(plan, stringify({ version: 1, name: 'test', shards: [shard], workloads }));
+  const planned = loadPlan(plan).workloads;
+  const weeks = shelved().weeks.map((name) => ({ name, stops: layOut(openRunbook(name), planned, null) }));
+  const listed = async (done: (stops: readonly Stop[]) => readonly Stop[]): Promise<string[]> => {
+    const entries = weeks.flatMap(({ name, stops }) =>
+      done(stops).map(({ id, step }) => ({
+        ...{ at: new Date().toISOString(), runbook: name, stop: id, kind: 'run', by: 'test' },
+        ...{ command: step.run, exit: 0, failed: [] },
+      })),
+    );
+    writeFileSync(log, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    const { code, stdout } = await runProgram(t, 'shadow-compare', ['runbook', '--plan', plan, '--log', log]);
+    assert.equal(code, 0);
+    const lines = stdout.split('\n').slice(1, 1 + weeks.length);
+    assert.ok(
+      lines.every((line) => line.length <= 80),
+      stdout,
+    );
+    return lines.map((line) =>
+      line
+        .trim()
+        .replace(/^[→✓] /, '')
+        .replace(/ +/, ' '),
+    );
+  };
+  for (const at of [() => 1, (stops: readonly Stop[]) => stops.length - 1]) {
+    const lines = await listed((stops) => stops.slice(0, at(stops)));
+    for (const [i, { name, stops }] of weeks.entries())
+      assert.ok(lines[i].startsWith(`${name} ${at(stops)} of ${stops.length} steps done; next: `), lines[i]);
+  }
+  assert.deepEqual(
+    await listed((stops) => stops),
+    weeks.map(({ name }) => `${name} done`),
+  );
 });

@@ -100,9 +100,26 @@ test('keys that must not be lost are critical by a word of their name, whatever 
   assert.equal(kindOf(semaphore, new Map([['zremrangebyscore', 9]])).class, 'critical');
 });
 
-test('keys that clients set with SETNX are critical without a name that says so', () => {
-  const [family] = familiesOf([{ name: 'x:#', times: 50, ttlMs: 1_000 }], seen('"SETNX" "x:1" "v"', 30)).all;
-  assert.deepEqual([kindOf(family, new Map()).name, kindOf(family, new Map()).class], ['lock', 'critical']);
+test('keys that clients set only where there is none are critical without a name that says so, however few', () => {
+  const kind = (lines: readonly string[]): string => {
+    const [family] = familiesOf([{ name: 'x:#', times: 50, ttlMs: 1_000 }], lines).all;
+    const { name, class: as } = kindOf(family, new Map());
+    return `${name} ${as}`;
+  };
+  for (const command of [
+    '"SETNX" "x:1" "v"',
+    '"SET" "x:1" "v" "NX" "PX" "30000"',
+    '"set" "x:1" "v" "EX" "30" "nx"',
+    '"SET" "x:1" "v" "NX"',
+  ])
+    for (const times of [1, 30]) assert.equal(kind(seen(command, times)), 'lock critical', command);
+  assert.equal(kind(seen('"SET" "x:1" "NX" "EX" "30"', 30)), 'written often general', 'a value is no option');
+  assert.equal(
+    kind([...seen('"SET" "x:1" "0" "EX" "60" "NX"', 15), ...seen('"INCR" "x:1"', 15)]),
+    'counter counter',
+    'a window of a rate limit begins so',
+  );
+  assert.equal(kind([...seen('"GET" "x:1"', 95), ...seen('"SET" "x:1" "v" "EX" "9" "NX"', 5)]), 'cache read-mostly');
 });
 
 test('what MONITOR showed goes before what the types say', () => {
@@ -196,6 +213,37 @@ test('small families, and keys whose name says nothing, are left to default', ()
       ['odd:*', 2],
     ],
   );
+});
+
+test('a small family that matters is a workload, and what was not looked at is said', () => {
+  const observed = (keys: readonly Keys[], lines: readonly string[] = []): string[] => {
+    const { workloads } = propose(familiesOf(keys, lines).all, [], new Map());
+    return workloads.map(({ name, kind }) => `${name} ${kind.name}`);
+  };
+  const cache = { name: 'cache:#', times: 5_000, ttlMs: 1 };
+  assert.deepEqual(
+    observed([cache, { name: 'lock:job:#', ttlMs: 9 }, { name: 'flag:#', times: 2 }, { name: 'odd:#' }]),
+    ['cache cache', 'flag flag', 'lock-job lock'],
+  );
+  assert.deepEqual(observed([cache, { name: 'x:#' }], ['"SET" "x:1" "token" "PX" "9000" "NX"']), [
+    'cache cache',
+    'x lock',
+  ]);
+  const invented = [...'abcdefghijklmnopqrstuvwxyz'].map((letter) => ({ name: `q${letter}lock:#` }));
+  const many = observed([cache, ...invented]);
+  assert.deepEqual([many.length, many[0]], [9, 'cache cache'], 'names that clients invent do not take all the room');
+
+  const text = (changes: Partial<Draft>): string => compose(draft(changes)).replaceAll('\n# ', ' ');
+  assert.match(
+    text({ monitored: 'MONITOR was not run' }),
+    /900 keys were not sampled: prefixes of few keys may be missing \(--sample 1000 reads all\)\. No lock was found, and locks exist only while they are held: --monitor 10s shows them/,
+  );
+  assert.match(
+    text({ sampled: 1_000 }),
+    /No lock was found, and locks exist only while they are held\. Ask the owners/,
+  );
+  const lock = propose(familiesOf([{ name: 'lock:#' }]).all, [], new Map());
+  assert.doesNotMatch(text({ sampled: 1_000, proposal: lock }), /Ask the owners/);
 });
 
 test('channels go to the workload whose name begins alike, and the others are named', () => {
