@@ -43,15 +43,21 @@ export function addBackfill(program: Command): void {
 async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> {
   const { dryRun = false, again = false, deleteForeign, stop } = options;
   const order = { kind: 'backfill', dryRun, again } as const;
-  if (deleteForeign !== true || dryRun || stop === true) return runJob(order, options);
-  const foreign = new Map(
-    (await runJob({ ...order, dryRun: true }, options)).map(({ shard, job }) => [shard, job.keptForeign]),
-  );
+  if (deleteForeign !== true || stop === true) return runJob(order, options);
+  const counted = await runJob({ ...order, dryRun: true }, options);
+  if (dryRun) return counted.map(confirmed);
+  const foreign = new Map(counted.map(({ shard, job }) => [shard, job.keptForeign]));
   const keys = [...foreign.values()].reduce((a, b) => a + b, 0);
   const what = 'Foreign keys (on the target, not on the source) will be deleted';
   if (keys > 0) await confirmKeys(keys, { what, json: options.json }, options.yes);
   return runJob(order, options, foreign);
 }
+
+/** What a dry run counts, where the deletions would be confirmed. */
+const confirmed = ({ shard, job }: EndedJob): EndedJob => ({
+  shard,
+  job: { ...job, deleted: job.deleted + job.keptForeign, keptForeign: 0 },
+});
 
 /**
  * Keys that it did not copy; what only the target has was not its to copy. Where there was no key at all, nothing was

@@ -42,12 +42,12 @@ export async function bringByApt(folder, work) {
     });
   // A source that has nothing to do with Redis may be broken: the download tells.
   const complaint = await apt('update').then(
-    ({ stderr }) => cause(stderr),
+    ({ stderr }) => (cause(stderr) === null ? null : `apt-get update: ${cause(stderr)}`),
     (error) => error.message,
   );
   const download = async (/** @type {string[]} */ ...names) => {
     await apt('download', ...names).catch((error) => {
-      throw complaint === null ? error : new CommandFailed(`apt-get: ${complaint}`);
+      throw complaint === null ? error : new CommandFailed(complaint);
     });
     for (const file of readdirSync(debs))
       await command('dpkg-deb', 'dpkg-deb', ['-x', join(debs, file), root], { timeout: STEP_MS });

@@ -49,7 +49,11 @@ test('accept lists what an authority has lost, changes nothing without a word, a
       ),
     );
     const unsaid = await accept();
-    assert.equal(unsaid.code, 2);
+    assert.deepEqual([unsaid.code, unsaid.stdout], [2, dry.stdout], 'a dry run lists what the real one asks about');
+    const jobs = (...more: string[]): ReturnType<typeof runProgram> =>
+      runProgram(t, 'shadow-compare', ['backfill', '--admin', admin, ...more]);
+    const [dryJob, job] = [await jobs('--dry-run'), await jobs()];
+    assert.deepEqual([dryJob.code, dryJob.stderr], [1, job.stderr], 'a refused backfill, too');
     assert.match(
       unsaid.stderr,
       new RegExp(
@@ -61,6 +65,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     const said = await accept('--yes', String(KEYS), '--shard', 'a');
     assert.equal(said.code, 0, said.stderr);
     assert.match(said.stdout, /a: accepted the source/);
+    assert.ok(said.stdout.startsWith(dry.stdout));
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
     assert.deepEqual(
       [await mirror.dbsize(), await mirror.get('session:0'), (await status(admin))[0].frozen],

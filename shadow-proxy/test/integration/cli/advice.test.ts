@@ -153,21 +153,28 @@ const commandsIn = (text: string): string[] =>
 /** A proxy of its own for each, side by side: they wait for servers more than they compute. */
 function scene(
   name: string,
-  plan: { readonly stage?: Stage; readonly failover?: string },
+  plan: { readonly stage?: Stage; readonly failover?: string; readonly everything?: boolean },
   play: (scene: Scene, client: Redis) => Promise<void>,
   before: (servers: Pair) => Promise<void> = () => Promise.resolve(),
 ): void {
   test(name, (t) =>
     withServers(async (servers) => {
       await before(servers);
-      const { stage, failover = 'manual' } = plan;
+      const { stage, failover = 'manual', everything = false } = plan;
+      const workloads = [{ name: 'sessions', keys: ['session:*'], stage }];
       const opened = await Scene.open(t, servers, (planned) =>
-        Object.assign(planned, { failover, workloads: [{ name: 'sessions', keys: ['session:*'], stage }] }),
+        Object.assign(planned, { failover, workloads, ...(everything && { default: { stage } }) }),
       );
       await play(opened, opened.running.connect());
       t.diagnostic(`${name}: run as they were named: ${[...new Set(opened.named)].sort().join('; ')}`);
     }),
   );
+}
+
+async function foreignKey({ target }: Pair): Promise<void> {
+  const client = new Redis(target.url);
+  await client.set('session:foreign', 'v');
+  client.disconnect();
 }
 
 describe('every command that is named as the next step is accepted', { concurrency: 3 }, () => {
@@ -346,10 +353,21 @@ describe('every command that is named as the next step is accepted', { concurren
       );
       assert.equal((await scene.snapshot()).workloads[0].stage, 'dualwrite');
     },
-    async ({ target }) => {
-      const client = new Redis(target.url);
-      await client.set('session:foreign', 'v');
-      client.disconnect();
+    foreignKey,
+  );
+
+  scene(
+    'where a client gets an error for keys that the proxy did not write',
+    { stage: 'live', everything: true },
+    async (scene, client) => {
+      const error = await client.call('FLUSHALL').then(
+        () => '',
+        ({ message }: Error) => message,
+      );
+      const [, command = ''] = /\(shadow-compare (\S+) lists them\)$/.exec(error) ?? [];
+      assert.equal(command, 'verify', error);
+      await scene.accepted(command, error);
     },
+    foreignKey,
   );
 });

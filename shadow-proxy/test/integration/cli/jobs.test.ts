@@ -38,6 +38,27 @@ describe('keys of the target that the proxy did not write', () => {
         assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stderr}${ended.stdout}`);
         return `${ended.stdout}${ended.stderr}`.replace(/[\s│]+/g, ' ');
       };
+      /** Keys copied, overwritten, deleted and kept: of a dry run, and of the run that follows. */
+      const counted = (text: string): (string | undefined)[] =>
+        /([\d,]+) keys? (?:would be copied|copied \([^)]*\)), ([\d,]+) overwritten, ([\d,]+) deleted, ([\d,]+) foreign keys? kept/
+          .exec(text)
+          ?.slice(1) ?? [];
+      const agree = async (...more: string[]): Promise<string> => {
+        const dry = await tell(0, 'backfill', '--dry-run', ...more.filter((word) => !/^(--yes|\d+)$/.test(word)));
+        assert.match(dry, /would be copied/);
+        const held = await direct.keys('*');
+        const real = await tell(0, 'backfill', ...more);
+        assert.deepEqual(counted(real), counted(dry));
+        const [, , deleted] = counted(real);
+        const now = await direct.keys('*');
+        assert.equal(held.filter((key) => !now.includes(key)).length, Number(deleted), 'as many as it said are gone');
+        return real;
+      };
+      assert.equal(
+        await tell(1, 'backfill', '--dry-run'),
+        await tell(1, 'backfill'),
+        'both are refused for the same reason, with the same next step',
+      );
       const closed = await tell(1, 'promote', 'sessions', '--force', '--reason', 'in a hurry');
       assert.match(
         closed,
@@ -58,9 +79,9 @@ describe('keys of the target that the proxy did not write', () => {
         await tell(2, 'backfill', '--delete-foreign'),
         /Foreign keys \(on the target, not on the source\) will be deleted: 2 keys.*--yes 2/,
       );
-      assert.match(await tell(0, 'backfill'), /2 keys copied .*1 overwritten, 0 deleted, 2 foreign keys kept/);
+      assert.match(await agree(), /2 keys copied .*1 overwritten, 0 deleted, 2 foreign keys kept/);
       assert.equal(await direct.dbsize(), 4);
-      assert.match(await tell(0, 'backfill', '--delete-foreign', '--yes', '2'), /2 keys copied .*0 foreign keys kept/);
+      assert.match(await agree('--delete-foreign', '--yes', '2'), /2 keys copied .*2 deleted, 0 foreign keys kept/);
       assert.deepEqual(await differences(servers.source, servers.target), []);
       const told = await tell(0, 'history');
       assert.match(

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import getPort from 'get-port';
@@ -24,9 +23,10 @@ const toServers = ({ source, target }: Pair): string[] => [
 async function start(
   t: TestContext,
   servers: Pair,
-  ...args: string[]
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
 ): Promise<{ program: Program; client: Redis; direct: Redis }> {
-  const program = new Program(t, 'shadow-compare', ['run', ...toServers(servers), ...args]);
+  const program = new Program(t, 'shadow-compare', ['run', ...toServers(servers), ...args], env);
   const [, port] = await program.prints(/Point a client at redis:\/\/127\.0\.0\.1:(\d+)/);
   const connect = (to: number): Redis => {
     const client = new Redis({ host: '127.0.0.1', port: to, maxRetriesPerRequest: 0, retryStrategy: null });
@@ -42,13 +42,17 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   for (let i = 0; i < 200 && !(await holds()); i++) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('shadow-compare-'));
+/** A folder for temporary files that no other process uses. */
+function temporary(t: TestContext): { readonly env: NodeJS.ProcessEnv; leftovers(): string[] } {
+  const folder = scratch(t);
+  return { env: { TMPDIR: folder }, leftovers: () => readdirSync(folder) };
+}
 
 describe('shadow-compare run', () => {
   test('holds where both servers answered alike, and leaves nothing behind', async (t) => {
     await withServers(async (servers) => {
-      const before = leftovers();
-      const { program, client, direct } = await start(t, servers);
+      const { env, leftovers } = temporary(t);
+      const { program, client, direct } = await start(t, servers, [], env);
       for (let i = 0; i < 50; i++) {
         await client.set(`k${i}`, i);
         assert.equal(await client.get(`k${i}`), String(i));
@@ -57,7 +61,7 @@ describe('shadow-compare run', () => {
       assert.equal(await program.exit(), 0, program.stdout + program.stderr);
       assert.match(program.stdout, /\nHOLDS: 1\d\d pairs of replies compared, no mismatch/);
       assert.equal(await direct.get('k49'), '49');
-      assert.deepEqual(leftovers(), before);
+      assert.deepEqual(leftovers(), []);
     });
   });
 
@@ -72,7 +76,7 @@ describe('shadow-compare run', () => {
   test('does not hold where a value was changed behind its back, names it redacted, and keeps the ledger', async (t) => {
     await withServers(async (servers) => {
       const ledger = join(scratch(t), 'kept');
-      const { program, client, direct } = await start(t, servers, '--ledger', ledger);
+      const { program, client, direct } = await start(t, servers, ['--ledger', ledger]);
       await client.set('session:42', 'right');
       await until(async () => (await direct.get('session:42')) === 'right');
       await direct.set('session:42', 'wrong-secret');
@@ -159,6 +163,31 @@ describe('shadow-compare run', () => {
     });
   });
 
+  test('ends with 3 and a sentence where a server does not answer or refuses the password, and serves no client', async (t) => {
+    await withServers(async ({ source, target }) => {
+      const { env, leftovers } = temporary(t);
+      const nobody = 'redis://user:hunter2@127.0.0.1:1';
+      const refusing = `redis://user:hunter2@127.0.0.1:${target.port}`;
+      for (const [from, to, why] of [
+        [source.url, nobody, /connect ECONNREFUSED 127\.0\.0\.1:1 .*target redis:\/\/user:\*\*\*@127\.0\.0\.1:1/],
+        [nobody, target.url, /connect ECONNREFUSED 127\.0\.0\.1:1 .*source redis:\/\/user:\*\*\*@127\.0\.0\.1:1/],
+        [source.url, refusing, /WRONGPASS .*target redis:\/\/user:\*\*\*@/],
+      ] as const) {
+        const options = ['--listen', '127.0.0.1:0', '--for', '1s', '--log-level', 'silent'];
+        const servers = ['--source', from, '--target', to, ...options];
+        const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['run', ...servers], env);
+        assert.deepEqual([code, stdout], [3, ''], stderr);
+        assert.match(
+          stderr,
+          /^shard run cannot start: [^\n]*; check that they run, and their user, password [^\n]*\n$/,
+        );
+        assert.match(stderr, why);
+        assert.doesNotMatch(stderr, /hunter2/);
+      }
+      assert.deepEqual(leftovers(), []);
+    });
+  });
+
   test('names the address that is taken', async (t) => {
     await withServers(async (servers) => {
       const { port } = servers.source;
@@ -219,9 +248,8 @@ test('a shard that does not start has written all it will', async (t) => {
 
 describe('shadow-compare demo', () => {
   test('catches the value that was changed, and leaves no file', async (t) => {
-    const files = (): string[] => readdirSync(tmpdir()).filter((name) => /^shadow-demo-/.test(name));
-    const before = files();
-    const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '1s']);
+    const { env, leftovers } = temporary(t);
+    const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '1s'], env);
     assert.equal(code, 0, stdout);
     assert.match(
       stdout,
@@ -232,7 +260,7 @@ describe('shadow-compare demo', () => {
       /Detected:\n {2}\w+ in feature-flags \(flag:\*\): smembers, key [0-9a-f]{16} \(13 bytes, redacted\)/,
     );
     assert.match(stdout, /[\d,]+ operations, [\d,]+ pairs of replies compared.* 0 mismatches in the traffic/);
-    assert.deepEqual(files(), before);
+    assert.deepEqual(leftovers(), []);
   });
 
   test('says in its first and last lines that a stand-in took KeyDB’s place', async (t) => {

