@@ -40,7 +40,15 @@ export async function play(stack: Stack, say: (line: string) => void = () => und
 async function story(admin: AdminClient, { pair }: Stack, client: App, say: (line: string) => void): Promise<void> {
   const moving = ['sessions', 'api-cache', 'rate-limits', 'auth-cache'];
   const stage = async (workload: string, to: 'dualwrite' | 'shadow' | 'live', percent?: number): Promise<void> =>
-    void (await admin.changeStage({ workload, stage: to, percent, force: true }));
+    void (await admin.promote({
+      workload,
+      to,
+      percent: to === 'live' ? (percent ?? 100) : undefined,
+      force: true,
+      forceSuspects: true,
+      forceUsers: true,
+      reason: 'the rig plays a migration',
+    }));
   await sleep(SCENE_MS / 2);
   say('dualwrite');
   for (const workload of moving) await stage(workload, 'dualwrite');

@@ -10,6 +10,8 @@ import getPort from 'get-port';
 import { stringify } from 'yaml';
 import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
+import type { Stage } from '../../shadow-proxy/src/route/stage.js';
+import { moveRequest } from '../../shadow-proxy/test/support/move.js';
 import type { Program, WorkloadName } from './program.js';
 
 const MAIN = fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url));
@@ -102,8 +104,10 @@ export class ProxyProcess {
   }
 
   /** Null where it was done; otherwise why not. @throws {ProxyEnded} */
-  async change(workload: WorkloadName, stage: string): Promise<string | null> {
-    const answer = (await this.#ask('/api/stage', { workload, stage })) as { error?: unknown };
+  async change(workload: WorkloadName, stage: Stage): Promise<string | null> {
+    const now = (await this.snapshot()).workloads.find(({ name }) => name === workload)!;
+    if (now.stage === stage) return null;
+    const answer = (await this.#ask(...moveRequest(workload, now.stage, stage))) as { error?: unknown };
     return answer.error === undefined ? null : JSON.stringify(answer.error);
   }
 

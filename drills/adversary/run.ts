@@ -9,7 +9,7 @@ import { Relay, type Link } from '../../shadow-proxy/src/local/relay.js';
 import { startRedis, type LocalServer, type ServerOptions } from '../../shadow-proxy/src/local/servers.js';
 import type { LedgerEntry } from '../../shadow-proxy/src/telemetry/ledger.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
-import type { Side } from '../../shadow-proxy/src/route/stage.js';
+import type { Side, Stage } from '../../shadow-proxy/src/route/stage.js';
 import { loadLibrary } from '../../shadow-proxy/test/integration/random/commands/functions.js';
 import { compareKeyspaces } from '../../shadow-proxy/test/integration/random/comparer.js';
 import { APP_USER } from '../../shadow-proxy/test/integration/random/driver.js';
@@ -232,7 +232,7 @@ class Run implements Watcher {
     this.#underWay.add(done);
   }
 
-  async #change(workload: WorkloadName, to: string): Promise<string | null> {
+  async #change(workload: WorkloadName, to: Stage): Promise<string | null> {
     const refusal = await this.proxy.change(workload, to);
     if (refusal === null) this.#stageChanges++;
     return refusal;

@@ -84,10 +84,10 @@ test(
       const second = start(1);
       await second.prints(/"standing by"/);
       assert.deepEqual(await Promise.all([ready(0), ready(1)]), [true, false]);
-      const moved = await fetch(`http://127.0.0.1:${admins[0]}/api/stage`, {
+      const moved = await fetch(`http://127.0.0.1:${admins[0]}/api/promote`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: 'Bearer secret' },
-        body: JSON.stringify({ workload: 'sessions', stage: 'dualwrite' }),
+        body: JSON.stringify({ workload: 'sessions', to: 'dualwrite', force: true, reason: 'the test' }),
       });
       assert.equal(moved.status, 200);
       const client = new Redis(port, { retryStrategy: () => 50 });

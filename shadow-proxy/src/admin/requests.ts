@@ -7,16 +7,6 @@ import { jobRequest } from '../storage/job-file.js';
 /** To `complete`: the migration's name. */
 const pointOfNoReturn = z.string().optional();
 
-export const stageRequest = z.strictObject({
-  shard: z.string().optional(),
-  workload: z.string(),
-  stage: z.enum(STAGES),
-  percent: z.number().min(0).max(100).optional(),
-  force: z.boolean().optional(),
-  dryRun: z.boolean().optional(),
-  pointOfNoReturn,
-});
-
 export const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
 
 /** What people write down for the history. */
@@ -36,6 +26,7 @@ export const promoteRequest = z.strictObject({
   dryRun: z.boolean().optional(),
   pointOfNoReturn,
   force: z.boolean().optional(),
+  forceSuspects: z.boolean().optional(),
   forceUsers: z.boolean().optional(),
   reason: words(1000),
   by,

@@ -4,7 +4,7 @@
  * Errors are { error: { code, message, … } }. Every answer of a shard names it.
  */
 import type { z } from 'zod';
-import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest, stageRequest } from './requests.js';
+import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest } from './requests.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { SERIES_STEP_MS } from '../telemetry/series.js';
 import type { JobSnapshot, NotStarted } from '../telemetry/snapshot.js';
@@ -12,7 +12,7 @@ import type { Side } from '../route/stage.js';
 import type { ShardState } from '../storage/state.js';
 import { AdminError } from './errors.js';
 import type { ShardControl } from './shard-control.js';
-import { changeAll, promoteAll, rollbackAll } from './stages.js';
+import { promoteAll, rollbackAll } from './stages.js';
 
 /** What the handlers may ask. */
 export interface AdminContext {
@@ -105,14 +105,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   ),
   /** ?shard=…&since=ms → { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then. */
   '/api/series': page(reads(series)),
-  /** { shard?, workload, stage, percent?, force?, dryRun?, pointOfNoReturn? } → { changes: [{ shard, …StageChange }] } */
-  '/api/stage': changes(
-    takes(stageRequest, async (context, { shard, ...wanted }) => ({
-      changes: await changeAll(context.migration(), shardsNamed(context, shard), wanted),
-    })),
-  ),
   /**
-   * { shard?, workload, to?, percent?, consent?, dryRun?, pointOfNoReturn?, force?, forceUsers?, reason?, by? } → { promotions: [{ shard,
+   * { shard?, workload, to?, percent?, consent?, dryRun?, pointOfNoReturn?, force?, forceSuspects?, forceUsers?, reason?, by? } → { promotions: [{ shard,
    * …Promotion }] }
    */
   '/api/promote': changes(

@@ -29,9 +29,7 @@ export interface ShardControl {
   scrape(): ScrapedShard;
   /** Listening, and every authority it needs is up. */
   ready(): boolean;
-  /** A dry run of `changeStage`. @throws {StageError} as it would */
-  checkStage(request: StageRequest): Promise<void>;
-  /** @throws {StageError} with nothing changed */
+  /** Puts a workload back where it was; asks no gate. @throws {StageError} with nothing changed */
   changeStage(request: StageRequest): Promise<StageChange>;
   /** @throws {StageError} with nothing changed */
   promote(request: PromoteRequest): Promise<Promotion>;

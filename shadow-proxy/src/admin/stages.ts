@@ -4,9 +4,9 @@ import type { StagePoint } from '../plan/plan.js';
 import { STAGES, stageRule } from '../route/stage.js';
 import { closedGates } from '../stages/gates.js';
 import type { Promotion, Rollback } from '../stages/promotion.js';
-import { StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
+import { StageError } from '../stages/stage-change.js';
 import { AdminError, asAdminError } from './errors.js';
-import type { promoteRequest, rollbackRequest, stageRequest } from './requests.js';
+import type { promoteRequest, rollbackRequest } from './requests.js';
 import type { ShardControl } from './shard-control.js';
 
 type Of<T> = { shard: string } & T;
@@ -18,41 +18,6 @@ function confirmed(migration: string, workload: string, named: string | undefine
     'point-of-no-return',
     `"${workload}" would move to complete, from which there is no rollback: ${named === undefined ? 'confirm it' : `"${named}" is not the name of the migration`}${named === undefined ? ' with the name of the migration' : ''}, ${migration}. Nothing was changed`,
   );
-}
-
-/**
- * Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed.
- */
-export async function changeAll(
-  migration: string,
-  shards: readonly ShardControl[],
-  { dryRun, pointOfNoReturn, ...wanted }: Omit<z.infer<typeof stageRequest>, 'shard'>,
-): Promise<Of<StageChange>[]> {
-  const changes: Of<StageChange>[] = [];
-  const each = async (act: (shard: ShardControl) => Promise<unknown>): Promise<void> => {
-    for (const shard of shards) {
-      try {
-        await act(shard);
-      } catch (error) {
-        const { status, code, message, details } = asAdminError(error);
-        throw new AdminError(code, message, status, { ...details, shard: shard.name, changes });
-      }
-    }
-  };
-  if (dryRun || wanted.stage === 'complete') await each((shard) => shard.checkStage(wanted));
-  if (dryRun) return shards.map((shard) => plannedChange(shard, wanted));
-  if (wanted.stage === 'complete') confirmed(migration, wanted.workload, pointOfNoReturn);
-  await each(async (shard) => changes.push({ shard: shard.name, ...(await shard.changeStage(wanted)) }));
-  return changes;
-}
-
-function plannedChange(
-  shard: ShardControl,
-  { workload, stage, percent = 100 }: Pick<StageRequest, 'workload' | 'stage' | 'percent'>,
-): Of<StageChange> {
-  const now = shard.snapshot().workloads.find(({ name }) => name === workload)!;
-  const from = { stage: now.stage, percent: now.percent };
-  return { shard: shard.name, workload, from, to: { stage, percent }, heldMs: 0 };
 }
 
 /** Of several shards none goes where one may not, and those that went go back where a later one does not. */

@@ -1,7 +1,6 @@
 /** The admin HTTP of a running proxy, from the operator's side. */
 import type { Command } from 'commander';
 import type { Note } from '../admin/shard-control.js';
-import type { StageChange, StageRequest } from '../stages/stage-change.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
@@ -25,8 +24,6 @@ export interface AdminClientOptions {
   readonly plan?: string;
   readonly tokenFile?: string;
 }
-
-export type ShardChange = { readonly shard: string } & StageChange;
 
 export interface AcceptedShard {
   readonly shard: string;
@@ -156,10 +153,6 @@ export class AdminClient {
   /** Shards that are not started yet, and why. */
   async starting(): Promise<readonly NotStarted[]> {
     return (await this.#call<{ starting?: NotStarted[] }>('GET', '/api/status')).starting ?? [];
-  }
-
-  changeStage(request: StageRequest & ToShards): Promise<readonly ShardChange[]> {
-    return this.#list('changes', 'shard', 'POST', '/api/stage', request);
   }
 
   accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {

@@ -14,7 +14,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   plan: async () => (await import('./plan.js')).addPlan,
   run: async () => (await import('./run.js')).addRun,
   status: async () => (await import('./status.js')).addStatus,
-  stage: async () => (await import('./stage.js')).addStage,
   backfill: async () => (await import('./backfill.js')).addBackfill,
   verify: async () => (await import('./verify.js')).addVerify,
   accept: async () => (await import('./accept.js')).addAccept,

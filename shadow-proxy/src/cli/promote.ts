@@ -27,6 +27,7 @@ interface PromoteOptions extends AdminClientOptions, WaitOptions {
   readonly percent?: number;
   readonly dryRun?: boolean;
   readonly force?: boolean;
+  readonly forceSuspects?: boolean;
   readonly forceUsers?: boolean;
   readonly reason?: string;
   readonly overwrite?: boolean;
@@ -47,6 +48,10 @@ export function addPromote(program: Command): void {
     .option(
       '--force',
       'continue although gates are closed (not the gates target and users); needs --reason, which is kept in the history',
+    )
+    .option(
+      '--force-suspects',
+      'continue although the mirror has suspects, and lose the writes that it lacks; needs --reason',
     )
     .option(
       '--force-users',
@@ -72,9 +77,10 @@ export function addPromote(program: Command): void {
 }
 
 async function promote(workload: string, options: PromoteOptions): Promise<number> {
-  const { shard, to, percent, dryRun, force, forceUsers, reason } = options;
+  const { shard, to, percent, dryRun, force, forceSuspects, forceUsers, reason } = options;
   const client = new AdminClient(options);
-  const asked = { shard, workload, to, percent, force, forceUsers, reason, by: userInfo().username };
+  const by = userInfo().username;
+  const asked = { shard, workload, to, percent, force, forceSuspects, forceUsers, reason, by };
   const closedOf = (promotions: readonly ShardPromotion[]): Gate[] =>
     closedGates(
       promotions.flatMap(({ gates }) => gates),

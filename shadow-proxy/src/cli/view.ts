@@ -54,8 +54,10 @@ export const unfreeze = (options: AdminClientOptions): string =>
   [
     'To list the lost keys (without --dry-run: resume repairs):',
     `  ${commandLine(ACCEPT, options)}`,
-    'To keep the data of the mirror instead:',
-    `  ${commandLine('stage WORKLOAD STAGE --force', options)}`,
+    'To keep the data of the mirror instead, where the source answered:',
+    `  ${commandLine(`promote WORKLOAD --to live --percent 100 --force --force-suspects --reason REASON`, options)}`,
+    'Or where the target answered:',
+    `  ${commandLine('rollback WORKLOAD --force --reason REASON', options)}`,
   ].join('\n');
 
 /** The same in one line. */

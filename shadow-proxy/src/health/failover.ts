@@ -16,7 +16,8 @@ import type { Suspects } from '../suspects/suspects.js';
 import { formatPoint } from '../storage/state.js';
 import type { Router, Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, type Side } from '../route/stage.js';
-import { forceOf, insteadOf } from '../telemetry/advice.js';
+import { forceBackOf, forceOf, insteadOf } from '../telemetry/advice.js';
+import type { GateAnswer } from '../stages/gate-answer.js';
 import { LISTED, StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
 
@@ -31,6 +32,8 @@ export interface FailoverFacts extends StagePoint {
   readonly unconfirmed: number;
   /** Commands that the mirror does not know: clients would miss them, and it may lack what they wrote. */
   readonly unsupported: number;
+  /** What the gate `users` says of the target; null where clients would not be sent there. */
+  readonly users: GateAnswer | null;
 }
 
 /** Where to; or why not, and what the operator can do about it. */
@@ -39,7 +42,7 @@ export type Decision =
 
 /** Whether the workload's clients are sent to the mirror without anybody asking. Pure. */
 export function decideFailover(facts: FailoverFacts): Decision {
-  const { name, stage, dead, policy, suspect, unconfirmed, unsupported } = facts;
+  const { name, stage, dead, policy, suspect, unconfirmed, unsupported, users } = facts;
   const next = `start the ${dead} again`;
   const to: StagePoint = { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 };
   if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next };
@@ -52,15 +55,23 @@ export function decideFailover(facts: FailoverFacts): Decision {
       next,
       instead: {
         text: `continue on the ${otherSide(dead)}, in two steps. The first moves the workload to shadow, and the next step is shown there`,
-        command: `stage ${name} shadow`,
+        command: `promote ${name} --to shadow --force --reason 'the source is down'`,
       },
     };
-  if (why !== null)
-    return { why, next, instead: { text: 'accept the loss of these writes', command: forceOf(name, to) } };
+  const closed = users !== null && users.answer !== 'yes' ? `the gate users is closed: ${users.evidence}` : null;
+  const force = closed === null ? '--force' : '--force --force-users';
+  if (why !== null) {
+    const command = dead === 'target' ? forceBackOf(name, to) : forceOf(name, to).replace('--force', force);
+    return {
+      why,
+      next,
+      instead: { text: `accept the loss of these writes${closed === null ? '' : ` (${closed})`}`, command },
+    };
+  }
   const command =
     dead === 'target'
       ? `rollback ${name}`
-      : `promote ${name} --to live --percent 100 --force --force-users --reason 'the source is down'`;
+      : `promote ${name} --to live --percent 100 ${force} --reason 'the source is down'`;
   if (unsupported > 0)
     return {
       why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`,
@@ -71,8 +82,10 @@ export function decideFailover(facts: FailoverFacts): Decision {
     return {
       why: 'failover is manual; the mirror is clean: no acknowledged write would be lost',
       next,
-      instead: { text: `continue on the ${otherSide(dead)}`, command },
+      instead: { text: `continue on the ${otherSide(dead)}${closed === null ? '' : ` (${closed})`}`, command },
     };
+  if (closed !== null)
+    return { why: closed, next, instead: { text: `let clients use the ${otherSide(dead)} all the same`, command } };
   return { to };
 }
 
@@ -82,6 +95,8 @@ export interface FailoverContext {
   policy(workload: Workload): Plan['failover'];
   /** Calls of what its clients use and the server `side` does not support. */
   unsupported(workload: Workload, side: Side): number;
+  /** What the gate `users` says without the source. */
+  usersWithoutSource(): Promise<GateAnswer>;
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
   /** Lets go on who waited for a workload that was held. */
@@ -191,6 +206,7 @@ export class Failover {
       workload,
       ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead,
     );
+    const toTarget = dead === 'source' && stage !== 'off' && stage !== 'complete';
     const decision = decideFailover({
       name,
       stage,
@@ -200,6 +216,7 @@ export class Failover {
       suspect,
       unconfirmed,
       unsupported: context.unsupported(workload, otherSide(dead)),
+      users: toTarget ? await context.usersWithoutSource() : null,
     });
     const told = { name, policy, from: { stage, percent } };
     try {

@@ -32,13 +32,14 @@ export class SeenLogins {
   }
 
   /**
-   * Users whose login `server` refuses, and `other` still takes.
+   * Users whose login `server` refuses, and `other` still takes; null: `other` is down, and took them.
    * @throws {Error} where one of them cannot be asked
    */
-  async refusedBy(server: Server, other: Server): Promise<string[]> {
+  async refusedBy(server: Server, other: Server | null): Promise<string[]> {
     const refused = new Set<string>();
     for (const credentials of this.#recent()) {
-      if (!(await takes(server, credentials)) && (await takes(other, credentials))) refused.add(nameOf(credentials));
+      if (!(await takes(server, credentials)) && (other === null || (await takes(other, credentials))))
+        refused.add(nameOf(credentials));
     }
     return [...refused];
   }

@@ -317,6 +317,7 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
     ...parts,
     policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,
     unsupported: (workload, side) => collector.unsupportedBy(workload, side),
+    usersWithoutSource: () => collector.usersWithoutSource(),
     change: (request) => changeStage({ collector, flipper }, request),
     open: () => clients.waitingRoom.open(),
   });
@@ -363,7 +364,7 @@ function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: ()
     target: (workload, counted) => (counted ? admitted.facts(workload) : admitted.glance(workload)),
     counters: () => guardShard(settings.plan, settings.shard, snapshot()),
     seenUsers: () => clients.logins.names(),
-    refusedLogins: () => clients.logins.refusedBy(servers.target, servers.source),
+    refusedLogins: () => clients.logins.refusedBy(servers.target, servers.source.up ? servers.source : null),
     sent: () => clients.counts.writes(),
     shard: () => parts.name,
     sharing: () => sharersOf(settings.plan, settings.shard),
@@ -374,8 +375,21 @@ function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: ()
 
 /** Says who acts on what. */
 function connect(parts: Parts): void {
-  const { events, journal, keeper, repairer, clients, admitted, trust, clocks, logins, monitor, flipper, failover } =
-    parts;
+  const {
+    events,
+    journal,
+    keeper,
+    repairer,
+    clients,
+    admitted,
+    trust,
+    clocks,
+    logins,
+    monitor,
+    flipper,
+    failover,
+    collector,
+  } = parts;
   events.on('suspect', ({ db, key }) => journal.noteKey(db, key, 0, key.length));
   events.on('suspect', (suspect) => trust.since?.marked(suspect));
   events.on('suspect', (suspect) => repairer.marked(suspect));
@@ -387,6 +401,7 @@ function connect(parts: Parts): void {
   events.on('mirror', (_side, up) => up && repairer.wake());
   events.on('moved', () => startMirrors(parts.sequencer));
   events.on('moved', () => trust.moved());
+  events.on('moved', () => void collector.rememberUsers());
   events.on('moved', () => parts.fieldTtls?.stagesMoved());
   events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
   events.on('down', (side) => flipper.down(side));

@@ -1,6 +1,7 @@
 /** The very first start of a shard: what the servers hold is not known to be equal, whatever the plan says. */
-import { otherSide, stageRule } from '../route/stage.js';
+import { otherSide, SIDES, stageRule } from '../route/stage.js';
 import { judgeTarget } from '../stages/gates.js';
+import { soon } from '../stages/soon.js';
 import { StageError } from '../stages/stage-change.js';
 import type { ShardOptions } from './contract.js';
 import type { Parts } from './parts.js';
@@ -10,7 +11,7 @@ const ENOUGH_KEYS = 0.95;
 /** The keys of the target are counted for at most so long. */
 const FIRST_COUNT_MS = 60_000;
 
-type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'logger'>;
+type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'collector' | 'logger'>;
 
 /**
  * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not
@@ -19,10 +20,11 @@ type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'log
  * @throws {StageError} where both servers should hold the same, and do not; {Error} where that cannot be known
  */
 export async function admitFirst(
-  { sequencer, admitted, keeper, logger }: Needed,
+  { sequencer, admitted, keeper, collector, logger }: Needed,
   { alike, consent, ownership }: ShardOptions,
 ): Promise<void> {
   const goesOn = (ownership.predecessor?.note ?? '') !== '';
+  if (!goesOn) await admitUsers({ sequencer, collector, logger });
   for (const workload of sequencer.router.workloads) {
     const { name, stage } = workload;
     if (stage === 'off' || workload.perRegion) continue;
@@ -49,6 +51,27 @@ export async function admitFirst(
     );
     await keeper.keptOff(workload, evidence);
   }
+}
+
+/**
+ * Where clients get the target's replies from the first start on, its users must be those of the source.
+ * @throws {StageError} where they are not, or where that cannot be known although both servers answer
+ */
+async function admitUsers({
+  sequencer,
+  collector,
+  logger,
+}: Pick<Needed, 'sequencer' | 'collector' | 'logger'>): Promise<void> {
+  const { router, servers } = sequencer;
+  const workload = router.workloads.find(({ stage }) => stageRule(stage).authority === 'target');
+  if (workload === undefined) return;
+  await Promise.all(SIDES.map((side) => soon(servers[side].identify())));
+  const { answer, evidence } = await collector.checkUsers();
+  if (answer === 'yes') return;
+  const problem = `"${workload.name}" would begin in ${workload.stage}, where the target answers clients, and the gate users is closed: ${evidence}`;
+  if (answer === 'unknown' && SIDES.some((side) => !servers[side].up))
+    return logger.error({ workload: workload.name }, problem);
+  throw new StageError('gates-closed', `${problem}; or begin in shadow`);
 }
 
 /** Keys from before the shard was written twice are not on the mirror. */

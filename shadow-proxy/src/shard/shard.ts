@@ -92,6 +92,7 @@ class RunningShard implements Shard {
     const certain = keeper.takeOver(unknownBecause);
     if (first) await beginCopies(parts, this.#options);
     await keeper.begun();
+    await parts.collector.rememberUsers();
     parts.journal.serve();
     for (const listener of listenersOf(parts)) await listener.open(performance.now() + listenMs);
     this.#failovers.watch();
@@ -126,10 +127,6 @@ class RunningShard implements Shard {
 
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]> {
     return this.parts.trust.accept(runIds);
-  }
-
-  checkStage(request: StageRequest): Promise<void> {
-    return this.parts.flipper.check(request);
   }
 
   changeStage(request: StageRequest): Promise<StageChange> {

@@ -10,6 +10,7 @@ import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { compareSettings, readSettings, type ServerSettings, type SettingsComparison } from '../upstream/settings.js';
 import { BypassCounter, bypassingClients, type BypassContext } from './bypass-counter.js';
+import type { GateAnswer } from './gate-answer.js';
 import { NO_CONSENT, type GateFacts, type TargetFacts } from './gate-facts.js';
 import { unsupportedForms } from './gates.js';
 import { LatencyMinutes } from './latency-minutes.js';
@@ -19,7 +20,7 @@ import type { Standing } from './promotion.js';
 import { lookAt, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
 import { namedWorkload } from './stage-change.js';
-import { lookAtUsers } from './users-gate.js';
+import { judgeUsers, lookAtUsers, lookAtUsersWithoutSource, rememberUsers, type UserMemory } from './users-gate.js';
 
 export interface EvidenceContext extends BypassContext {
   readonly plan: () => Plan;
@@ -77,8 +78,10 @@ export class EvidenceCollector {
   readonly #minutes: LatencyMinutes;
   readonly #bypass: BypassCounter;
   readonly #pace = new Pace();
+  readonly #users: UserMemory = { source: null };
   #timer: NodeJS.Timeout | undefined;
   #counter: NodeJS.Timeout | undefined;
+  #rememberer: NodeJS.Timeout | undefined;
   #savedAt = performance.now();
   /** The job that was noted last. */
   #noted: string | null = null;
@@ -109,6 +112,7 @@ export class EvidenceCollector {
     }, COUNT_MS).unref();
     void this.#bypass.count();
     void this.watchLosses();
+    this.#rememberer = setInterval(() => void this.rememberUsers(), MINUTE_MS).unref();
   }
 
   /** Takes in what has happened up to now. */
@@ -220,6 +224,26 @@ export class EvidenceCollector {
     return blocking.reduce((total, { lacks, calls }) => total + (lacks === side ? calls : 0), 0);
   }
 
+  /** The gate `users` where the source has died, by what it listed last: clients may be sent to the target. */
+  async usersWithoutSource(): Promise<GateAnswer> {
+    const { seenUsers, plan, sequencer } = this.context;
+    const users = await lookAtUsersWithoutSource(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
+    return judgeUsers(users, users.unproven.length === 0 ? null : await soon(this.context.refusedLogins()));
+  }
+
+  /** The gate `users` alone, as both servers answer now. */
+  async checkUsers(): Promise<GateAnswer> {
+    const { seenUsers, plan, sequencer } = this.context;
+    return judgeUsers(await lookAtUsers(sequencer.servers, seenUsers(), plan().knownUsers, this.#users), null);
+  }
+
+  /** While clients could be sent to the target, should the source die. */
+  async rememberUsers(): Promise<void> {
+    const { router, servers } = this.context.sequencer;
+    if (router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites))
+      await rememberUsers(servers, this.#users);
+  }
+
   drilling(name: string, on: boolean): void {
     this.look();
     this.#book.drilling(name, on);
@@ -234,6 +258,7 @@ export class EvidenceCollector {
   close(): void {
     clearInterval(this.#timer);
     clearInterval(this.#counter);
+    clearInterval(this.#rememberer);
     this.#minutes.close();
     this.look();
     this.#save();
@@ -273,7 +298,7 @@ export class EvidenceCollector {
     const [problems, settings, users, bypassing, passed, evicted, counters, targets] = await Promise.all([
       this.#problems(),
       this.#settings(),
-      lookAtUsers(servers, seenUsers(), plan().knownUsers),
+      lookAtUsers(servers, seenUsers(), plan().knownUsers, this.#users),
       bypassingClients(servers.source, plan().knownClients),
       this.#bypass.passedWrites(),
       this.#evicted(),

@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';
-import { ACCEPT, forceOf } from '../telemetry/advice.js';
+import { ACCEPT, forceBackOf, forceOf } from '../telemetry/advice.js';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -248,7 +248,7 @@ export class Flipper {
     );
   }
 
-  #assertClean({ workload, leaving, to }: Change): void {
+  #assertClean({ workload, from, to, leaving }: Change): void {
     const { suspects, redact } = this.context;
     const unclean = [...suspects.all()].filter(
       (suspect) => suspect.workload === workload && this.#isSuspect(suspect, leaving),
@@ -260,9 +260,9 @@ export class Flipper {
       .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
     throw new StageError(
       'not-clean',
-      `the mirror of "${workload.name}" is not clean: ${why}. Suspect keys are repaired while both servers answer: try again then. Only if their writes may be lost, move the workload with --force`,
+      `the mirror of "${workload.name}" is not clean: ${why}. Suspect keys are repaired while both servers answer: try again then. Only if their writes may be lost, move the workload with ${isLater(from, to) ? '--force-suspects' : '--force'}`,
       { suspect: workload.suspect, keys: unclean.length, list },
-      forceOf(workload.name, to),
+      isLater(from, to) ? forceOf(workload.name, to) : forceBackOf(workload.name, to),
     );
   }
 
@@ -434,6 +434,9 @@ export async function drained(sequencer: Sequencer, confirming: readonly Side[] 
 function authorityMoves(from: StagePoint, to: StagePoint): boolean {
   return stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
 }
+
+const isLater = (from: StagePoint, to: StagePoint): boolean =>
+  STAGES.indexOf(to.stage) > STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent > from.percent);
 
 /** Which server has the workload's channels from then on; null where that does not change. */
 function channelsMove(from: StagePoint, to: StagePoint): Side | null {

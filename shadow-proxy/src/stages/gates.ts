@@ -13,6 +13,7 @@ import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
 import { judgeSettings, settingsShown } from './settings-gate.js';
+import { judgeUsers } from './users-gate.js';
 import { untilCompared, untilMinutes, type TimeLeft } from './pace.js';
 
 export interface Gate extends GateAnswer {
@@ -95,24 +96,29 @@ const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
 export interface Forced {
   /** All but `target` and `users`. */
   readonly force?: boolean;
+  /** The gate `suspects`: writes that the mirror lacks are lost. */
+  readonly forceSuspects?: boolean;
   /** The gate `users`, behind which clients are locked out, or others let in. */
   readonly forceUsers?: boolean;
 }
 
 /** Gates that keep the workload where it is. */
-export const closedGates = (gates: readonly Gate[], { force = false, forceUsers = false }: Forced = {}): Gate[] =>
-  gates.filter(
-    ({ name, answer }) => answer !== 'yes' && !(name === 'users' ? forceUsers : force && !NOT_FORCED.has(name)),
-  );
+export const closedGates = (
+  gates: readonly Gate[],
+  { force = false, forceSuspects = false, forceUsers = false }: Forced = {},
+): Gate[] =>
+  gates.filter(({ name, answer }) => {
+    if (answer === 'yes') return false;
+    if (name === 'users') return !forceUsers;
+    if (name === 'suspects' && forceSuspects) return false;
+    return !force || NOT_FORCED.has(name);
+  });
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
 /** As a verdict of a run (cli/verdict.ts). */
 const MAX_INCONCLUSIVE = 0.001;
 const HOUR_MS = 3_600_000;
-/** Users that an answer names. */
-const MAX_USERS = 5;
-
 /** Whether a workload may be written to the target for the first time. */
 export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAnswer {
   if (facts === null) return unknown('the keys of the target were not counted');
@@ -173,29 +179,8 @@ const JUDGES: Readonly<
   },
   target: ({ target, consent }) => judgeTarget(target, consent),
 
-  users: ({ users, refusedLogins }) => {
-    if (users === null) return soonOpen(unknown('the servers were not checked yet'));
-    const refused = (refusedLogins ?? []).map((name) => `the target refused the login of ${name}`);
-    const differences = [...users.differences, ...refused];
-    const more = differences.length > MAX_USERS ? `; and ${number(differences.length - MAX_USERS)} more` : '';
-    if (differences.length > 0)
-      return says(
-        false,
-        `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both servers alike, or list users that no client uses in knownUsers)`,
-      );
-    if (users.unknown !== null) return unknown(users.unknown);
-    const { same, unproven, onlyTarget } = users;
-    if (unproven.length > 0 && refusedLogins === null)
-      return unknown(
-        `a server lists ${unproven.slice(0, MAX_USERS).join(', ')} without passwords (as ElastiCache does); promote and promote --dry-run try the logins of clients at the target`,
-      );
-    const others = onlyTarget.length === 0 ? '' : `; on the target only: ${onlyTarget.slice(0, MAX_USERS).join(', ')}`;
-    const what = unproven.length === 0 ? 'passwords and rules' : 'rules';
-    return says(
-      true,
-      `${number(same)} ${same === 1 ? 'user has' : 'users have'} the same ${what} on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
-    );
-  },
+  users: ({ users, refusedLogins }) =>
+    users === null ? soonOpen(unknown('the servers were not checked yet')) : judgeUsers(users, refusedLogins),
 
   compared: ({ evidence: { compared }, gates: { minCompared }, comparedPerSecond }) =>
     counts(

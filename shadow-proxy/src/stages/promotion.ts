@@ -25,6 +25,8 @@ export interface PromoteRequest {
   readonly dryRun?: boolean;
   /** Go on where gates are closed, but the gates `target` and `users`; needs a reason. */
   readonly force?: boolean;
+  /** Go on although the mirror has suspects, and lose the writes that it lacks; needs a reason. */
+  readonly forceSuspects?: boolean;
   /** Go on where the gate `users` is closed, which `force` does not open; needs a reason. */
   readonly forceUsers?: boolean;
   readonly reason?: string;
@@ -96,7 +98,7 @@ export function nextPoint({ stage, percent, spanning, perRegion }: Standing): St
 
 /** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
 export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
-  const { workload, force = false, forceUsers = false, reason, by } = request;
+  const { workload, force = false, forceSuspects = false, forceUsers = false, reason, by } = request;
   const from = context.standing(workload);
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
@@ -118,10 +120,10 @@ export async function promote(context: PromotionContext, request: PromoteRequest
       `"${workload}" is in ${from.stage} ${from.percent} %: the requested stage is not a later one; to go back, use \`rollback\``,
     );
   }
-  if ((force || forceUsers) && !reason)
+  if ((force || forceSuspects || forceUsers) && !reason)
     throw new StageError('refused', 'a forced gate is recorded in the history: give the reason with --reason');
   const { consent = NO_CONSENT } = request;
-  const change = { workload, stage: to.stage, percent: to.percent, consent };
+  const change = { workload, stage: to.stage, percent: to.percent, consent, force: forceSuspects };
   context.allow(change);
   const facts = await context.facts(workload, request.consent);
   const gates = judgeGates(facts, from, to, new Date());

@@ -1,8 +1,10 @@
-/** What the gate `users` gets: the users of both servers, and how they differ. */
+/** The gate `users`: the users of both servers, and how they differ. */
 import { compareUsers, digestOf, usersSeenBy, type UserComparison, type UserFacts } from '../command/users.js';
 import { text } from '../resp/decode.js';
 import { SIDES, type Side } from '../route/stage.js';
+import { number } from '../text/figures.js';
 import type { Server } from '../upstream/server.js';
+import { says, unknown, type GateAnswer } from './gate-answer.js';
 import { soon } from './soon.js';
 
 /**
@@ -15,12 +17,33 @@ export async function lookAtUsers(
   servers: Readonly<Record<Side, Server>>,
   seen: ReadonlySet<string>,
   known: readonly string[],
+  memory: UserMemory,
 ): Promise<UserComparison> {
+  const [source, target] = await Promise.all([readUsers(servers.source, memory), readUsers(servers.target, null)]);
+  return compareSeen(servers, { source, target }, seen, known);
+}
+
+/** As `lookAtUsers` where the source is dead, and is not asked. */
+export async function lookAtUsersWithoutSource(
+  servers: Readonly<Record<Side, Server>>,
+  seen: ReadonlySet<string>,
+  known: readonly string[],
+  { source }: UserMemory,
+): Promise<UserComparison> {
+  const silent = source ?? { lines: null, ...commandsOf(servers.source) };
+  return compareSeen(servers, { source: silent, target: await readUsers(servers.target, null) }, seen, known);
+}
+
+function compareSeen(
+  servers: Readonly<Record<Side, Server>>,
+  { source, target }: Readonly<Record<Side, UserFacts>>,
+  seen: ReadonlySet<string>,
+  known: readonly string[],
+): UserComparison {
   const kit = SIDES.map((side) => servers[side].endpoint.credentials?.username ?? 'default').filter(
     (name) => name !== 'default',
   );
   const left = [...known, ...kit].filter((name) => !seen.has(name));
-  const [source, target] = await Promise.all([servers.source, servers.target].map(readUsers));
   const compared = compareUsers(source, target, new Set(left));
   const unseen = compared.unproven.filter((name) => !seen.has(name));
   if (unseen.length === 0) return compared;
@@ -30,21 +53,65 @@ export async function lookAtUsers(
   };
 }
 
-/** Users that an answer names. */
-const NAMED = 5;
+/** The users of the source as it listed them last: while it is down they do not change. */
+export interface UserMemory {
+  source: UserFacts | null;
+}
+
+/** Keeps what the source says now. */
+export async function rememberUsers({ source }: Readonly<Record<Side, Server>>, memory: UserMemory): Promise<void> {
+  if (source.up) await readUsers(source, memory);
+}
+
+const commandsOf = ({ commands, supported: { categories } }: Server): Pick<UserFacts, 'commands' | 'categories'> => ({
+  commands,
+  categories,
+});
 
 /**
  * What a server says of its users. Before Redis 6 there is only the password of `default`, which the kit's own must be.
+ * @param memory of the source, for the time when it does not answer; null for the target
  */
-async function readUsers(server: Server): Promise<UserFacts> {
-  const { commands, needsPassword, version, endpoint } = server;
-  const { categories } = server.supported;
+async function readUsers(server: Server, memory: UserMemory | null): Promise<UserFacts> {
+  const { needsPassword, version, endpoint } = server;
+  const known = commandsOf(server);
   const reply = await soon(server.ask('ACL', 'LIST'));
   const password = endpoint.credentials?.password;
   const login = { name: endpoint.credentials?.username ?? 'default', password: password ?? null };
-  if (reply?.items) return { ...usersSeenBy(reply.items.map(text), login), commands, categories };
-  if (!/^[1-5]\./.test(version) || (needsPassword && password === undefined))
-    return { lines: null, commands, categories };
+  if (reply?.items) {
+    const users = { ...usersSeenBy(reply.items.map(text), login), ...known };
+    if (memory !== null) memory.source = users;
+    return users;
+  }
+  if (reply === null && memory !== null && memory.source !== null) return memory.source;
+  if (!/^[1-5]\./.test(version) || (needsPassword && password === undefined)) return { lines: null, ...known };
   const digest = needsPassword ? digestOf(password!) : 'nopass';
-  return { lines: [`user default on ${digest} ~* &* +@all`], commands, categories };
+  return { lines: [`user default on ${digest} ~* &* +@all`], ...known };
+}
+
+/** Users and differences that an answer names. */
+const NAMED = 5;
+
+/** @param refusedLogins users of clients whom the target refused when that was tried; null where it was not tried */
+export function judgeUsers(users: UserComparison, refusedLogins: readonly string[] | null): GateAnswer {
+  const refused = (refusedLogins ?? []).map((name) => `the target refused the login of ${name}`);
+  const differences = [...users.differences, ...refused];
+  const more = differences.length > NAMED ? `; and ${number(differences.length - NAMED)} more` : '';
+  if (differences.length > 0)
+    return says(
+      false,
+      `${differences.slice(0, NAMED).join('; ')}${more} (make both servers alike, or list users that no client uses in knownUsers)`,
+    );
+  if (users.unknown !== null) return unknown(users.unknown);
+  const { same, unproven, onlyTarget } = users;
+  if (unproven.length > 0 && refusedLogins === null)
+    return unknown(
+      `a server lists ${unproven.slice(0, NAMED).join(', ')} without passwords (as ElastiCache does); promote and promote --dry-run try the logins of clients at the target`,
+    );
+  const others = onlyTarget.length === 0 ? '' : `; on the target only: ${onlyTarget.slice(0, NAMED).join(', ')}`;
+  const what = unproven.length === 0 ? 'passwords and rules' : 'rules';
+  return says(
+    true,
+    `${number(same)} ${same === 1 ? 'user has' : 'users have'} the same ${what} on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
+  );
 }

@@ -48,7 +48,11 @@ export const promoteOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): Ne
 
 /** Loses what the mirror does not have yet: a refusal and the status of an outage say so before they name it. */
 export const forceOf = (name: string, { stage, percent }: StagePoint): string =>
-  `stage ${name} ${stage}${stage === 'live' && percent < 100 ? ` --percent ${percent}` : ''} --force`;
+  `promote ${name} --to ${stage}${stage === 'live' ? ` --percent ${percent}` : ''} --force --force-suspects --reason 'these writes may be lost'`;
+
+/** The same on the way back. */
+export const forceBackOf = (name: string, { stage }: Pick<StagePoint, 'stage'>): string =>
+  `rollback ${name} --to ${stage} --force --reason 'these writes may be lost'`;
 
 /**
  * The other way out of an outage, behind the first in a line of text.

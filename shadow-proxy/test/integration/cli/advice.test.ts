@@ -12,6 +12,7 @@ import type { Stage } from '../../../src/route/stage.js';
 import type { ShardEvidence } from '../../../src/stages/next-stage.js';
 import type { PlanObject } from '../../support/plans.js';
 import { redisSince, targetHas, withServers, type Pair } from '../../support/servers.js';
+import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
 import { Program, runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
@@ -63,12 +64,15 @@ class Scene {
     return runProgram(this.t, 'shadow-compare', [...args, '--plan', this.running.file]);
   }
 
-  /** To the next stage, or back: with no gates. */
+  /** To the next stage, or back, whatever the gates say. */
   async moved(stage: Stage): Promise<void> {
-    const response = await fetch(`${this.running.admin}/api/stage`, {
+    const [now] = (await this.snapshot()).workloads;
+    if (now.stage === stage && now.percent === 100) return;
+    const [path, body] = moveRequest('sessions', now.stage, stage, { lose: true });
+    const response = await fetch(`${this.running.admin}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ workload: 'sessions', stage, force: true, pointOfNoReturn: 'test' }),
+      body: JSON.stringify({ ...body, ...(stage === 'complete' && { pointOfNoReturn: 'test' }) }),
     });
     assert.equal(response.status, 200, await response.text());
   }
@@ -274,10 +278,15 @@ describe('every command that is named as the next step is accepted', { concurren
     const named = await scene.follows('frozen', 'accept --dry-run');
     assert.ok(!named.some((command) => /backfill|--repair/.test(command)), named.join());
     assert.deepEqual((await scene.refused('backfill')).next, ['accept --dry-run']);
-    assert.deepEqual((await scene.refused('stage', 'sessions', 'live')).next, ['accept --dry-run']);
+    assert.deepEqual(
+      (await scene.refused('promote', 'sessions', '--to', 'live', '--percent', '100', '--force', '--reason', 'now'))
+        .next,
+      ['accept --dry-run'],
+    );
     // The way to keep the data of the mirror is named with places to fill in.
-    assert.ok(named.includes('stage WORKLOAD STAGE --force'));
-    await scene.accepted('stage sessions live --force', 'frozen');
+    const keep = '--to live --percent 100 --force --force-suspects --reason';
+    assert.ok(named.includes(`promote WORKLOAD ${keep} REASON`));
+    await scene.accepted(`promote sessions ${keep} now`, 'frozen');
     assert.equal((await scene.snapshot()).workloads[0].stage, 'live');
   });
 
@@ -286,7 +295,7 @@ describe('every command that is named as the next step is accepted', { concurren
     await scene.servers.source.kill('SIGKILL');
     await scene.outage();
     const reason = "--reason 'the source is down'";
-    await scene.follows('an outage', `promote sessions --to live --percent 100 --force --force-users ${reason}`);
+    await scene.follows('an outage', `promote sessions --to live --percent 100 --force ${reason}`);
     const { stage, percent } = (await scene.snapshot()).workloads[0];
     assert.deepEqual([stage, percent], ['live', 100]);
     assert.equal(await client.get('session:1'), 'v');
@@ -296,13 +305,13 @@ describe('every command that is named as the next step is accepted', { concurren
     await client.set('session:1', 'v');
     await scene.servers.source.kill('SIGKILL');
     await scene.outage();
-    await scene.follows('an outage', 'stage sessions shadow');
+    await scene.follows('an outage', "promote sessions --to shadow --force --reason 'the source is down'");
     await until(
-      async () => (await scene.snapshot()).outage?.workloads[0].instead?.command.startsWith('promote') ?? false,
+      async () => (await scene.snapshot()).outage?.workloads[0].instead?.command.includes('--to live') ?? false,
     );
     await scene.follows(
       'an outage, moved to shadow',
-      "promote sessions --to live --percent 100 --force --force-users --reason 'the source is down'",
+      "promote sessions --to live --percent 100 --force --reason 'the source is down'",
     );
     assert.equal(await client.get('session:1'), 'v');
   });
@@ -317,10 +326,22 @@ describe('every command that is named as the next step is accepted', { concurren
     for (const link of scene.toTarget.links) link.cut();
     scene.toTarget.release();
     await scene.outage();
-    assert.ok((await scene.names()).has('stage sessions live --force'));
-    const { stderr, next } = await scene.refused('stage', 'sessions', 'live');
+    const lose =
+      "promote sessions --to live --percent 100 --force --force-suspects --reason 'these writes may be lost'";
+    assert.ok((await scene.names()).has(lose));
+    const { stderr, next } = await scene.refused(
+      'promote',
+      'sessions',
+      '--to',
+      'live',
+      '--percent',
+      '100',
+      '--force',
+      '--reason',
+      'now',
+    );
     assert.match(stderr, /is not clean: 1 suspect key\. .*\n {2}session:<.*> \(.*\)\nNext:\n/);
-    assert.deepEqual(next, ['stage sessions live --force']);
+    assert.deepEqual(next, [lose]);
     assert.equal((await scene.snapshot()).workloads[0].stage, 'live');
   });
 
@@ -343,8 +364,8 @@ describe('every command that is named as the next step is accepted', { concurren
       const { code, stdout } = await scene.run('promote', 'sessions');
       assert.equal(code, 1);
       assert.match(stdout.replace(/\s+/g, ' '), /1 keys of this workload are on the target .*--overwrite/);
-      const forced = await scene.refused('stage', 'sessions', 'dualwrite');
-      assert.match(forced.stderr, /^a?.*"sessions" stays in off: 1 keys of this workload .*--overwrite: .*\n$/);
+      const forced = await scene.run('promote', 'sessions', '--force', '--reason', 'the test');
+      assert.equal(forced.code, 1, 'force does not open the gate target');
       const asked = await scene.run('promote', 'sessions', '--overwrite', '--force', '--reason', 'the test');
       assert.deepEqual([asked.code, /--yes 1$/m.test(asked.stderr)], [2, true], asked.stderr);
       await scene.accepted(

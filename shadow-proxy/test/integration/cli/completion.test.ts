@@ -60,9 +60,9 @@ test('bash completes commands, options, and the values that they allow', async (
     [['promote', 'sessions', '--to', 'l'], ['live']],
     [
       ['promote', 'local', '--force'],
-      ['--force', '--force-users'],
+      ['--force', '--force-suspects', '--force-users'],
     ],
-    [['stage', 'sessions', 'sh'], ['shadow']],
+    [['rollback', 'sessions', '--to', 'sh'], ['shadow']],
     [
       ['completion', ''],
       ['bash', 'zsh', 'fish', '--help'],
@@ -82,7 +82,6 @@ test('bash completes workloads from the plan, and pages from the list of runbook
   const [there, elsewhere] = [scratch(t, { 'migration.yaml': PLAN }), scratch(t, { 'other.yaml': PLAN })];
   assert.deepEqual(offered(file, ['promote', 'se'], there), ['sessions', 'search']);
   assert.deepEqual(offered(file, ['rollback', 'c'], there), ['carts']);
-  assert.deepEqual(offered(file, ['stage', 's'], there), ['sessions', 'search', 'shadow']);
   assert.deepEqual(offered(file, ['backfill', '--workload', ''], there), ['sessions', 'search', 'carts', 'default']);
   const other = join(elsewhere, 'other.yaml');
   assert.deepEqual(offered(file, ['promote', '--plan', other, 'se'], scratch(t)), ['sessions', 'search']);

@@ -27,9 +27,9 @@ describe('the daemon', () => {
         ['a', 1, ['sessions off', 'default off']],
       );
 
-      const moved = await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', admin]);
+      const moved = await runProgram(t, 'shadow-compare', ['promote', 'sessions', '--admin', admin]);
       assert.deepEqual([moved.code, moved.stderr], [0, '']);
-      assert.match(moved.stdout, /^a: sessions off → dualwrite \(commands held for [\d.]+ ms\)\n$/);
+      assert.match(moved.stdout, /^a: sessions off → dualwrite, done \(commands held for [\d.]+ ms\)\n/);
       await client.set('session:2', 'y');
       const direct = new Redis(servers.target.url);
       t.after(() => direct.disconnect());
@@ -37,9 +37,16 @@ describe('the daemon', () => {
         await new Promise((resolve) => setTimeout(resolve, 20));
       assert.equal(await direct.get('session:2'), 'y');
 
-      const refused = await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'complete', '--admin', admin]);
+      const refused = await runProgram(t, 'shadow-compare', [
+        'promote',
+        'sessions',
+        '--to',
+        'complete',
+        '--admin',
+        admin,
+      ]);
       assert.equal(refused.code, 1, refused.stderr);
-      const unknown = await runProgram(t, 'shadow-compare', ['stage', 'nobody', 'shadow', '--admin', admin]);
+      const unknown = await runProgram(t, 'shadow-compare', ['promote', 'nobody', '--admin', admin]);
       assert.equal(unknown.code, 2, unknown.stderr);
       const shown = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
       assert.match(shown.stdout, /sessions +dualwrite/);
@@ -57,10 +64,7 @@ describe('the daemon', () => {
     await withServers(async (servers) => {
       const plan = await planFor(servers);
       const first = await start(t, plan);
-      assert.equal(
-        (await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', first.admin])).code,
-        0,
-      );
+      assert.equal((await runProgram(t, 'shadow-compare', ['promote', 'sessions', '--admin', first.admin])).code, 0);
       first.daemon.signal('SIGTERM');
       await first.daemon.exit();
       const second = await start(

@@ -24,7 +24,19 @@ test('a proxy that is fenced leaves the servers to the next one', async (t) => {
     await rm(home, { recursive: true, force: true });
   });
   const { plan, proxy } = JSON.parse(await run('local', 'up', '--directory', directory, '--json')) as Running;
-  for (const stage of ['dualwrite', 'shadow', 'live']) await run('stage', 'sessions', stage, '--plan', plan);
+  for (const stage of ['dualwrite', 'shadow', 'live'])
+    await run(
+      'promote',
+      'sessions',
+      '--to',
+      stage,
+      '--force',
+      '--force-suspects',
+      '--reason',
+      'the test',
+      '--plan',
+      plan,
+    );
   assert.match(await run('rollback', '--all', '--offline', '--plan', plan), /stopped the proxy that served it/);
   const next = new Program(t, 'shadow-proxy', ['--plan', plan]);
   await next.prints(/"listening"/, PATIENCE_MS);

@@ -30,11 +30,11 @@ test('a process sends traces and metrics, notifies, takes over a changed receive
     await until(() => has(otlp, '/v1/traces', /"SET"[^]*"dualwrite"|"dualwrite"[^]*"SET"/));
     await until(() => has(otlp, '/v1/metrics', /shadow_proxy_operations_total/));
     const admin = new AdminClient({ admin: running.admin });
-    await admin.changeStage({ workload: 'sessions', stage: 'shadow' });
+    await admin.promote({ workload: 'sessions', to: 'shadow', force: true, reason: 'a change of stage' });
     await until(() => has(first, '/', /dualwrite → shadow/));
     running.reload((each) => (each.notify = [{ kind: 'webhook', name: 'new', url: second.url, secretFile: 'secret' }]));
     await running.daemon.prints(/the plan was reloaded/);
-    await admin.changeStage({ workload: 'sessions', stage: 'dualwrite' });
+    await admin.rollback({ workload: 'sessions', to: 'dualwrite' });
     await until(() => has(second, '/', /shadow → dualwrite/));
     const metrics = await (await fetch(`${running.admin}/metrics`)).text();
     assert.match(metrics, /^shadow_proxy_notifications_sent_total\{receiver="new"\} 1$/m);

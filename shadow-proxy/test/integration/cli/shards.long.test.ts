@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
 import { withServers, type Pair } from '../../support/servers.js';
+import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
 import { lostOn, startWriters, type Writers } from '../faults/outage.js';
 import { runProgram } from './process.js';
@@ -99,15 +100,16 @@ test('going back under load: from the command to the last flip, and for how long
       });
       const answer = (await response.json()) as {
         rollbacks?: { changes: { heldMs: number }[] }[];
-        changes?: { heldMs: number }[];
+        promotions?: { change: { heldMs: number } }[];
       };
       const ms = performance.now() - began;
       assert.ok(response.ok, JSON.stringify(answer));
       return {
         ms,
-        held: [...(answer.changes ?? []), ...(answer.rollbacks ?? []).flatMap(({ changes }) => changes)].map(
-          ({ heldMs }) => heldMs,
-        ),
+        held: [
+          ...(answer.promotions ?? []).map(({ change }) => change),
+          ...(answer.rollbacks ?? []).flatMap(({ changes }) => changes),
+        ].map(({ heldMs }) => heldMs),
       };
     };
     try {
@@ -115,9 +117,9 @@ test('going back under load: from the command to the last flip, and for how long
       for (let round = 0; round < ROUNDS; round++) {
         await until(() => writers.every(({ acknowledged }) => acknowledged.size > 200 * (round + 1)), 30_000);
         for (const workload of ['sessions', 'carts', 'flags'])
-          there.push(await ask('/api/stage', { workload, stage: 'live' }));
+          there.push(await ask(...moveRequest(workload, 'shadow', 'live')));
         one.push(await ask('/api/rollback', { workload: 'sessions' }));
-        there.push(await ask('/api/stage', { workload: 'sessions', stage: 'live' }));
+        there.push(await ask(...moveRequest('sessions', 'shadow', 'live')));
         all.push(await ask('/api/rollback', {}));
         assert.equal(all.at(-1)!.held.length, 3);
       }

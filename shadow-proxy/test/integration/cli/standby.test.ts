@@ -318,7 +318,7 @@ test('a standby whose own folder knows of other stages does not serve', async (t
       changed.state = `${plan.state as string}-other`;
     });
     await second.prints(/"standing by"/);
-    const moved = await runProgram(t, 'shadow-compare', ['stage', 'default', 'dualwrite', '--admin', admin]);
+    const moved = await runProgram(t, 'shadow-compare', ['rollback', 'default', '--admin', admin]);
     assert.equal(moved.code, 0, moved.stderr);
     first.signal('SIGTERM');
     assert.equal(await first.exit(), 0);
@@ -340,7 +340,7 @@ test('a standby with a peer goes on in the stages that were changed while it wai
     await second.prints(/"standing by"/);
     const traffic = new Traffic([servers.port, port]);
     await traffic.goesOn();
-    const moved = await runProgram(t, 'shadow-compare', ['stage', 'default', 'dualwrite', '--admin', admin]);
+    const moved = await runProgram(t, 'shadow-compare', ['rollback', 'default', '--admin', admin]);
     assert.equal(moved.code, 0, moved.stderr);
     // At once: the change was answered only when the standby had it.
     first.signal('SIGKILL');
@@ -367,7 +367,7 @@ test('a standby that was refused for its stages does not serve at its next start
     await first.prints(/"listening"/);
     const second = start(['--standby'], other);
     await second.prints(/"standing by"/);
-    const moved = await runProgram(t, 'shadow-compare', ['stage', 'default', 'dualwrite', '--admin', admin]);
+    const moved = await runProgram(t, 'shadow-compare', ['rollback', 'default', '--admin', admin]);
     assert.equal(moved.code, 0, moved.stderr);
     first.signal('SIGKILL');
     assert.equal(await second.exit(), 1);

@@ -32,10 +32,10 @@ const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
 /** The stage in which a workload must be for a command, and the exit codes that it may have then. */
 const NEEDS: readonly (readonly [command: RegExp, stage: Stage | null, ...exits: number[]])[] = [
   [/^promote \S+ --dry-run/, 'shadow', 0, 1],
+  [/^promote \S+ --to live/, 'shadow', 0],
   [/^promote/, 'off', 0],
   [/^backfill/, 'dualwrite', 0],
   [/^verify/, 'shadow', 0],
-  [/^stage \S+ live/, 'shadow', 0],
   [/^rollback \S+ --drill/, 'shadow', 0],
   [/^rollback/, 'live', 0],
   // There is nothing to gain from KeyDB on an idle machine.
@@ -128,13 +128,16 @@ describe('the commands of the docs', () => {
       const is = STAGES.indexOf(workloads.find(({ name }) => name === workload)!.stage);
       if (STAGES[is] === stage) return;
       const next = STAGES[is + Math.sign(STAGES.indexOf(stage) - is)];
-      const { code, stderr } = await program('shadow-compare', [
-        'stage',
+      const forward = [
+        'promote',
         workload,
-        next,
-        '--force',
-        '--plan',
-        running.plan,
+        '--force-suspects',
+        '--force-users',
+        ...(next === 'live' ? ['--percent', '100'] : []),
+      ];
+      const { code, stderr } = await program('shadow-compare', [
+        ...(STAGES.indexOf(next) > is ? forward : ['rollback', workload]),
+        ...['--to', next, '--force', '--reason', 'the test brings it there', '--plan', running.plan],
       ]);
       assert.equal(code, 0, stderr);
       if (next === 'dualwrite')
@@ -151,7 +154,7 @@ describe('the commands of the docs', () => {
     test(`${told.where} ${told.text}`, async () => {
       const [, stage, ...exits] = NEEDS.find(([command]) => command.test(told.args.join(' ')))!;
       const workload =
-        /^(promote|stage|rollback)$/.test(told.args[0]) && !told.args[1].startsWith('-') ? told.args[1] : 'sessions';
+        /^(promote|rollback)$/.test(told.args[0]) && !told.args[1].startsWith('-') ? told.args[1] : 'sessions';
       if (stage !== null) await bring(workload, stage);
       const args = here(told);
       if (told.args[0] === 'run' && !args.includes('--listen')) args.push('--listen', '');

@@ -123,7 +123,7 @@ describe('every command in the docs', () => {
       await judged(COMPARE, [
         ['verify', '--repiar'],
         ['verfy'],
-        ['stage', 'sessions', 'lives'],
+        ['completion', 'bush'],
         ['promote'],
         ['guard', '--for', '10'],
         ['status', 'now'],

@@ -18,6 +18,7 @@ import { compareKeyspaces, type Difference } from '../random/comparer.js';
 import { LIBRARY } from '../random/commands/functions.js';
 import { APP_USER, drive, type DriverOptions, type DriverReport } from '../random/driver.js';
 import { withServers, type Pair } from '../../support/servers.js';
+import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
 
 const CONNECTIONS = 16;
@@ -98,12 +99,13 @@ async function setScene(
       return snapshot;
     },
     startProxy: async () => void (scene.proxy = await start(t, plan, proxy.directory, [], env)),
-    force: (to) =>
-      order(
-        scene,
-        '/api/stage',
-        ['cold', 'default'].map((workload) => ({ workload, stage: to, force: true })),
-      ),
+    force: async (to) => {
+      const { workloads } = await scene.status();
+      for (const { name, stage: from } of workloads) {
+        const [path, body] = moveRequest(name, from, to, { lose: true });
+        await order(scene, path, [body]);
+      }
+    },
   };
   await fill(proxy.port);
   await before?.(scene);

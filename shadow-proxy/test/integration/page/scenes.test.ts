@@ -183,7 +183,6 @@ async function serve(t: TestContext, { snapshot, series = EMPTY, history = [] }:
     series: (since) => (since < (series.at.at(-1) ?? 0) ? series : EMPTY),
     history: () => Promise.resolve(history),
     ...{
-      checkStage: nobody,
       changeStage: nobody,
       promote: nobody,
       rollback: nobody,

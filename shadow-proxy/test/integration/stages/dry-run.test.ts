@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asAdminError } from '../../../src/admin/errors.js';
-import { changeAll, promoteAll, rollbackAll } from '../../../src/admin/stages.js';
+import { promoteAll, rollbackAll } from '../../../src/admin/stages.js';
 import { closedGates } from '../../../src/stages/gates.js';
 import type { Workload } from '../../../src/route/router.js';
 import { STAGES, type Stage } from '../../../src/route/stage.js';
@@ -82,8 +82,8 @@ test('dry run and real run agree on verdict and reason in random states', async 
       const suspect = one([null, null, 'the test says so']);
       const dry = { dryRun: true };
       const noted = { reason: 'the test', by: undefined };
-      const promotion = { workload, to, percent, force, forceUsers: force, ...noted, pointOfNoReturn: MIGRATION };
-      const stage: Stage = to ?? 'shadow';
+      const forced = { force, forceUsers: force, forceSuspects: one([force, false]) };
+      const promotion = { workload, to, percent, ...forced, ...noted, pointOfNoReturn: MIGRATION };
       const commands: Record<string, (more: object) => Promise<unknown>> = {
         async promote(more) {
           const done = await promoteAll(MIGRATION, shards, { ...promotion, ...more });
@@ -92,12 +92,10 @@ test('dry run and real run agree on verdict and reason in random states', async 
           if (closed.length > 0)
             throw Object.assign(new Error(closed.map(({ name }) => name).join()), { code: 'gates-closed' });
         },
-        stage: (more) =>
-          changeAll(MIGRATION, shards, { workload, stage, percent, force, pointOfNoReturn: MIGRATION, ...more }),
         rollback: (more) => rollbackAll(shards, { workload, to, force, ...noted, ...more }),
         drill: (more) => rollbackAll(shards, { workload, drill: true, ...noted, ...more }),
       };
-      const name = one(['promote', 'promote', 'stage', 'rollback', 'drill']);
+      const name = one(['promote', 'promote', 'promote', 'rollback', 'drill']);
       const before = shard.snapshot().workloads.map((each) => `${each.name} ${each.stage} ${each.percent}`);
       if (known !== undefined) hold(known, suspect);
       const said = await endOf(() => commands[name](dry));

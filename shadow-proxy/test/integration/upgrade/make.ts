@@ -16,8 +16,10 @@ import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { startKeydb, startRedis, stopServers } from '../../../src/local/servers.js';
+import type { Stage } from '../../../src/route/stage.js';
 import { readJournal } from '../../../src/storage/journal-reader.js';
 import { readState } from '../../../src/storage/state.js';
+import { moveRequest } from '../../support/move.js';
 import { METRICS } from '../../../src/telemetry/metrics.js';
 import { LEFT, MISMATCH, workloads } from './previous.js';
 
@@ -62,12 +64,12 @@ const job = async (kind: string): Promise<void> => {
 const client = new Redis(port);
 const direct = new Redis(target.port);
 for (let n = 0; n < 100; n++) for (const name of ['session', 'cart', 'flag']) await client.set(`${name}:${n}`, 'value');
-const move = (workload: string, stage: string, more = {}): Promise<unknown> =>
-  ask('/api/stage', { workload, stage, ...more });
-for (const workload of ['sessions', 'carts']) await move(workload, 'dualwrite');
+const move = (workload: string, from: Stage, to: Stage, percent?: number): Promise<unknown> =>
+  ask(...moveRequest(workload, from, to, { percent }));
+for (const workload of ['sessions', 'carts']) await move(workload, 'off', 'dualwrite');
 await job('backfill');
-for (const workload of ['sessions', 'carts']) await move(workload, 'shadow');
-await move('carts', 'live', { percent: 10 });
+for (const workload of ['sessions', 'carts']) await move(workload, 'dualwrite', 'shadow');
+await move('carts', 'shadow', 'live', 10);
 for (let n = 0; n < 100; n++) await client.get(`session:${n}`);
 await job('verify');
 await direct.set(MISMATCH, 'changed directly');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ROUTES, type AdminContext } from '../../../src/admin/routes.js';
 import type { ShardControl } from '../../../src/admin/shard-control.js';
-import type { StageChange, StageRequest } from '../../../src/stages/stage-change.js';
+import type { StageChange } from '../../../src/stages/stage-change.js';
 import type { PromoteRequest, Promotion } from '../../../src/stages/promotion.js';
 import { shardSnapshot } from '../../support/snapshots.js';
 
@@ -16,11 +16,6 @@ function shardThatCompletes(): { readonly control: ShardControl; readonly moved:
   const control = {
     name: 'a',
     snapshot: () => shardSnapshot({ name: 'a' }),
-    checkStage: () => Promise.resolve(),
-    changeStage({ workload }: StageRequest) {
-      moved.push(workload);
-      return Promise.resolve(change(workload));
-    },
     promote({ workload, dryRun }: PromoteRequest): Promise<Promotion> {
       if (!dryRun) moved.push(workload);
       const done = dryRun ? null : change(workload);
@@ -36,8 +31,6 @@ const ask = (control: ShardControl, path: string, body: object): Promise<unknown
 };
 
 const REQUESTS: readonly (readonly [path: string, body: object])[] = [
-  ['/api/stage', { workload: 'sessions', stage: 'complete' }],
-  ['/api/stage', { workload: 'sessions', stage: 'complete', force: true }],
   ['/api/promote', { workload: 'sessions' }],
   ['/api/promote', { workload: 'sessions', to: 'complete' }],
   ['/api/promote', { workload: 'sessions', force: true, forceUsers: true, reason: 'now' }],

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
 import { Admin, type AdminOptions } from '../../../src/admin/server.js';
-import { StageError, type StageRequest } from '../../../src/stages/stage-change.js';
+import type { PromoteRequest } from '../../../src/stages/promotion.js';
+import { StageError } from '../../../src/stages/stage-change.js';
 import type { ShardControl } from '../../../src/admin/shard-control.js';
 import { JobError } from '../../../src/copy/job/jobs.js';
 import { pageFile } from '../../../src/page/files.js';
@@ -11,20 +12,34 @@ import { scrapedShard, shardSnapshot } from '../../support/snapshots.js';
 
 interface TestShard extends ShardControl {
   isReady: boolean;
-  readonly asked: StageRequest[];
+  /** Promotions, without dry runs. */
+  readonly asked: PromoteRequest[];
+  /** Stages that it was put back to. */
+  readonly back: string[];
 }
 
 /** A shard that moves at once, and refuses what `refuse` throws. */
-function testShard(name: string, refuse: (request: StageRequest) => void = () => undefined): TestShard {
-  const asked: StageRequest[] = [];
+function testShard(name: string, refuse: (request: PromoteRequest) => void = () => undefined): TestShard {
+  const [asked, back]: [PromoteRequest[], string[]] = [[], []];
   const shard: TestShard = {
     name,
     isReady: true,
     asked,
+    back,
     snapshot: () => shardSnapshot({ name }),
     scrape: () => scrapedShard({ name }),
     ready: () => shard.isReady,
-    promote: () => Promise.reject(new StageError('refused', 'not here')),
+    async promote({ dryRun, ...wanted }) {
+      await Promise.resolve();
+      if (!dryRun) {
+        asked.push(wanted);
+        refuse(wanted);
+      }
+      const { workload, to = 'shadow', percent = 100 } = wanted;
+      const points = { from: { stage: 'off', percent: 100 }, to: { stage: to, percent } } as const;
+      const change = dryRun ? null : { workload, ...points, heldMs: 1 };
+      return { workload, ...points, gates: [], targetKeys: null, change };
+    },
     rollback: () => Promise.reject(new StageError('refused', 'not here')),
     history: () => Promise.resolve([]),
     note: () => Promise.resolve(),
@@ -43,17 +58,10 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     stopJob: () => {
       throw new JobError('none', 'nothing is under way');
     },
-    checkStage: () => Promise.resolve(),
-    async changeStage(wanted) {
-      asked.push(wanted);
-      await Promise.resolve();
-      refuse(wanted);
-      return {
-        workload: wanted.workload,
-        from: { stage: 'off', percent: 100 },
-        to: { stage: wanted.stage, percent: wanted.percent ?? 100 },
-        heldMs: 1,
-      };
+    changeStage({ workload, stage }) {
+      back.push(stage);
+      const point = { stage, percent: 100 };
+      return Promise.resolve({ workload, from: point, to: point, heldMs: 1 });
     },
   };
   return shard;
@@ -107,7 +115,13 @@ function ask(
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const move = (port: number, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
-  ask(port, 'POST', '/api/stage', { ...JSON_TYPE, ...headers }, typeof body === 'string' ? body : JSON.stringify(body));
+  ask(
+    port,
+    'POST',
+    '/api/promote',
+    { ...JSON_TYPE, ...headers },
+    typeof body === 'string' ? body : JSON.stringify(body),
+  );
 
 describe('the admin HTTP', () => {
   test('answers on its four pages', async (t) => {
@@ -156,7 +170,7 @@ describe('the admin HTTP', () => {
     assert.match(missing.body.error.message, /there is no \/api\/stages: .*\/api\/status/);
     const method = await ask(port, 'POST', '/api/status');
     assert.deepEqual([method.status, method.headers.allow], [405, 'GET, HEAD']);
-    assert.equal((await ask(port, 'GET', '/api/stage')).status, 405);
+    assert.equal((await ask(port, 'GET', '/api/promote')).status, 405);
     assert.equal((await ask(port, 'GET', '//')).status, 404);
   });
 
@@ -238,7 +252,7 @@ describe('who may ask:', () => {
       assert.equal(answer.status, 403, host);
       assert.equal(answer.body.error.code, 'forbidden-host');
     }
-    assert.equal((await move(port, { workload: 'w', stage: 'live' }, { host: 'evil.test' })).status, 403);
+    assert.equal((await move(port, { workload: 'w', to: 'live' }, { host: 'evil.test' })).status, 403);
     assert.deepEqual(shard.asked, []);
     for (const host of [`127.0.0.1:${port}`, 'localhost', `localhost:${port}`, `[::1]:${port}`]) {
       assert.equal((await ask(port, 'GET', '/api/status', { host })).status, 200, host);
@@ -260,18 +274,18 @@ describe('who may ask:', () => {
       ];
       for (const headers of foreign) {
         for (const [method, path] of [
-          ['POST', '/api/stage'],
+          ['POST', '/api/promote'],
           ['POST', '/api/rollback'],
           ['POST', '/api/accept'],
           ['DELETE', '/api/jobs'],
-          ['OPTIONS', '/api/stage'],
+          ['OPTIONS', '/api/promote'],
         ] as const) {
           const answer = await ask(
             port,
             method,
             path,
             { ...own, ...JSON_TYPE, ...headers },
-            method === 'POST' ? '{"workload":"w","stage":"live"}' : undefined,
+            method === 'POST' ? '{"workload":"w","to":"live"}' : undefined,
           );
           assert.deepEqual(
             [answer.status, answer.body.error.code],
@@ -286,7 +300,7 @@ describe('who may ask:', () => {
         (
           await move(
             port,
-            { workload: 'w', stage: 'live' },
+            { workload: 'w', to: 'live' },
             { ...own, origin: `http://localhost:${port}`, 'sec-fetch-site': 'same-origin' },
           )
         ).status,
@@ -338,7 +352,7 @@ describe('who may ask:', () => {
       'multipart/form-data',
       'application/jsonx',
     ]) {
-      assert.equal((await move(port, { workload: 'w', stage: 'live' }, { 'content-type': type })).status, 415, type);
+      assert.equal((await move(port, { workload: 'w', to: 'live' }, { 'content-type': type })).status, 415, type);
     }
     assert.deepEqual(shard.asked, []);
   });
@@ -347,55 +361,37 @@ describe('who may ask:', () => {
 describe('a change of stage', () => {
   test('reaches the shard that is named', async (t) => {
     const [a, b] = [testShard('a'), testShard('b')];
-    const answer = await move(await start(t, [a, b]), {
-      shard: 'b',
-      workload: 'sessions',
-      stage: 'live',
-      percent: 5,
-      force: true,
-    });
+    const wanted = { workload: 'sessions', to: 'live', percent: 5, force: true, reason: 'now' };
+    const answer = await move(await start(t, [a, b]), { shard: 'b', ...wanted });
     assert.equal(answer.status, 200);
-    assert.deepEqual(answer.body, {
-      changes: [
-        {
-          shard: 'b',
-          workload: 'sessions',
-          from: { stage: 'off', percent: 100 },
-          to: { stage: 'live', percent: 5 },
-          heldMs: 1,
-        },
-      ],
-    });
-    assert.deepEqual([a.asked, b.asked], [[], [{ workload: 'sessions', stage: 'live', percent: 5, force: true }]]);
+    assert.deepEqual(
+      answer.body.promotions.map(({ shard, to }: { shard: string; to: object }) => [shard, to]),
+      [['b', { stage: 'live', percent: 5 }]],
+    );
+    assert.deepEqual([a.asked, b.asked], [[], [wanted]]);
   });
 
   test('reaches every shard in turn where none is named', async (t) => {
-    const answer = await move(await start(t, [testShard('a'), testShard('b')]), { workload: 'w', stage: 'shadow' });
+    const answer = await move(await start(t, [testShard('a'), testShard('b')]), { workload: 'w', to: 'shadow' });
     assert.deepEqual(
-      answer.body.changes.map(({ shard }: { shard: string }) => shard),
+      answer.body.promotions.map(({ shard }: { shard: string }) => shard),
       ['a', 'b'],
     );
   });
 
-  test('ends at the first shard that refuses, and says which were changed before it', async (t) => {
+  test('ends at the first shard that refuses, and those before it go back', async (t) => {
     const refusing = testShard('b', () => {
-      throw new StageError('not-clean', 'the mirror lacks 3 effects: wait, or use force', { keys: 3 });
+      throw new StageError('not-clean', 'the mirror lacks 3 effects', { keys: 3 });
     });
-    const last = testShard('c');
-    const answer = await move(await start(t, [testShard('a'), refusing, last]), { workload: 'w', stage: 'off' });
+    const [first, last] = [testShard('a'), testShard('c')];
+    const answer = await move(await start(t, [first, refusing, last]), { workload: 'sessions', to: 'dualwrite' });
     assert.equal(answer.status, 409);
-    const { changes, ...rest } = answer.body.error;
-    assert.deepEqual(rest, {
+    assert.deepEqual(answer.body.error, {
       code: 'not-clean',
-      message: 'the mirror lacks 3 effects: wait, or use force',
+      message: 'b: the mirror lacks 3 effects; a went back to the stage before',
       details: { keys: 3 },
-      shard: 'b',
     });
-    assert.deepEqual(
-      changes.map(({ shard }: { shard: string }) => shard),
-      ['a'],
-    );
-    assert.deepEqual(last.asked, []);
+    assert.deepEqual([first.back, last.asked], [['dualwrite', 'off'], []]);
   });
 
   for (const [code, status] of [
@@ -410,8 +406,11 @@ describe('a change of stage', () => {
       const shard = testShard('a', () => {
         throw new StageError(code, 'because');
       });
-      const answer = await move(await start(t, [shard]), { workload: 'w', stage: 'live' });
-      assert.deepEqual([answer.status, answer.body.error.code, answer.body.error.message], [status, code, 'because']);
+      const answer = await move(await start(t, [shard]), { workload: 'w', to: 'live' });
+      assert.deepEqual(
+        [answer.status, answer.body.error.code, answer.body.error.message],
+        [status, code, 'a: because'],
+      );
     });
   }
 
@@ -419,7 +418,7 @@ describe('a change of stage', () => {
     const shard = testShard('a', () => {
       throw new TypeError('oops');
     });
-    const answer = await move(await start(t, [shard]), { workload: 'w', stage: 'live' });
+    const answer = await move(await start(t, [shard]), { workload: 'w', to: 'live' });
     assert.deepEqual([answer.status, answer.body.error.code], [500, 'internal']);
   });
 
@@ -429,11 +428,11 @@ describe('a change of stage', () => {
     for (const [body, status, expected] of [
       ['{', 400, /no JSON/],
       ['null', 400, /the body/],
-      [{ workload: 'w', stage: 'lives' }, 400, /stage: .*"off"\|"dualwrite"/],
-      [{ workload: 'w' }, 400, /stage/],
-      [{ workload: 'w', stage: 'live', percent: 101 }, 400, /percent/],
-      [{ workload: 'w', stage: 'live', forced: true }, 400, /forced/],
-      [{ workload: 'w', stage: 'live', shard: 'z' }, 404, /there is no shard z here: a/],
+      [{ workload: 'w', to: 'lives' }, 400, /to: .*"off"\|"dualwrite"/],
+      [{ to: 'live' }, 400, /workload/],
+      [{ workload: 'w', to: 'live', percent: 101 }, 400, /percent/],
+      [{ workload: 'w', to: 'live', forced: true }, 400, /forced/],
+      [{ workload: 'w', to: 'live', shard: 'z' }, 404, /there is no shard z here: a/],
       [`"${'x'.repeat(100_000)}"`, 413, /over 65536 bytes/],
     ] as const) {
       const answer = await move(port, body);

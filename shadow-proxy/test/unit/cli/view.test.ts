@@ -140,7 +140,11 @@ test('a command in the status has a line of its own, whole, however long it is',
   } as const;
   const text = plain(renderShard(shardSnapshot({ frozen: 'the source restarted', outage }), options));
   const lines = text.split('\n');
-  for (const command of ['accept --dry-run', 'stage WORKLOAD STAGE --force', outage.workloads[0].instead.command])
+  for (const command of [
+    'accept --dry-run',
+    'rollback WORKLOAD --force --reason REASON',
+    outage.workloads[0].instead.command,
+  ])
     assert.ok(lines.includes(`  ${program} ${command} --plan ${options.plan}`), text);
   assert.ok(lines.includes('next, sessions: start the source again'), text);
   assert.ok(lines.includes('or continue on the target:'), text);

@@ -106,7 +106,7 @@ describe('conditions', () => {
       movedTo: null,
       why: 'failover is manual',
       next: 'start the source again',
-      instead: { text: 'continue on the target', command: 'stage sessions live' },
+      instead: { text: 'continue on the target', command: 'promote sessions --to live' },
       unanswered: 0,
       keys: [],
     } as const;
@@ -117,7 +117,7 @@ describe('conditions', () => {
     );
     assert.match(
       look(10, outage({ workloads: [workload] })).join('|'),
-      /get errors \(failover is manual\)\. Next: start the source again; or continue on the target: shadow-compare stage sessions live$/,
+      /get errors \(failover is manual\)\. Next: start the source again; or continue on the target: shadow-compare promote sessions --to live$/,
     );
     assert.deepEqual(look(15, outage({ workloads: [workload] })), []);
     const moved = { ...workload, movedTo: { stage: 'live', percent: 100 }, why: null } as const;

@@ -113,7 +113,7 @@ test('each says what to run and which runbook to read', () => {
             movedTo: null,
             why: 'its policy is manual',
             next: 'bring the source back',
-            instead: { text: 'continue on the target', command: 'stage sessions live' },
+            instead: { text: 'continue on the target', command: 'promote sessions --to live' },
             unanswered: 0,
             keys: [],
           },

@@ -149,8 +149,8 @@ test('what people write down has no passwords in it', () => {
     ["ACL SETUSER app '>s3cret' '<older' on", "ACL SETUSER app '>***' '<***' on"],
     ['the auth cache is ready; 3 > 2', 'the auth cache is ready; 3 > 2'],
     [
-      'npx --no-install shadow-compare stage sessions live --percent 10',
-      'npx --no-install shadow-compare stage sessions live --percent 10',
+      'npx --no-install shadow-compare promote sessions --to live --percent 10',
+      'npx --no-install shadow-compare promote sessions --to live --percent 10',
     ],
   ]) {
     assert.equal(redactSecrets(text), expected);

@@ -18,6 +18,7 @@ import type { ShardSnapshot } from '../../../../src/telemetry/snapshot.js';
 import type { Stage } from '../../../../src/route/stage.js';
 import { Random } from '../../random/random.js';
 import { differences } from '../../../support/keyspace.js';
+import { moveRequest } from '../../../support/move.js';
 import type { Pair } from '../../../support/servers.js';
 
 const MAIN = fileURLToPath(new URL('../../../../src/main.js', import.meta.url));
@@ -167,7 +168,7 @@ async function beginCopy({ source }: Pair, daemon: Daemon): Promise<void> {
     Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`${i % 2 === 0 ? 'w' : 'x'}:cold:${i}`, i])),
   );
   client.disconnect();
-  for (const workload of ['w', 'default']) await daemon.ask('/api/stage', { workload, stage: 'dualwrite' });
+  for (const workload of ['w', 'default']) await daemon.ask(...moveRequest(workload, 'off', 'dualwrite'));
   await daemon.ask('/api/jobs', { kind: 'backfill', limits: { keysPerSecond: 6_000 } });
 }
 
