@@ -52,8 +52,8 @@ export interface Carrier {
 
 /** Clients that the operation may wake. */
 export interface Wakes {
-  /** The operation's effect has its place in the order. */
-  answered(): void;
+  /** The operation's effect has its place in the order; the authority's reply begins at `buffer[start]`. */
+  answered(buffer: Buffer, start: number): void;
   /** Its connection is lost. */
   lost(): void;
 }

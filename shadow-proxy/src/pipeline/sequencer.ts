@@ -25,6 +25,7 @@ import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorLimits } from './mirror.js';
 import type { Observer } from './observer.js';
 import { READ, WRITE, type Carrier, type Operation } from './operation.js';
+import { argumentCount } from '../resp/decode.js';
 import { ScriptEffects } from './script-effects.js';
 import type { Scripts } from '../script/catalog.js';
 import type { Server } from '../upstream/server.js';
@@ -168,7 +169,7 @@ export class Sequencer implements LaneEvents {
     }
     if (!writes || operation.spec?.takesOnly === true) return;
     const woken = order.wokenBy(keys);
-    if (woken.size > 0) operation.waking = new Wakeup(order, lane.server, keys, woken);
+    if (woken.size > 0) operation.waking = new Wakeup(order, lane.server, keys, woken, elementsOf(operation));
   }
 
   #release(operation: Operation): void {
@@ -184,7 +185,7 @@ export class Sequencer implements LaneEvents {
     if (operation.follow === READ) this.effects.read(operation, buffer, start, end);
     else if (operation.follow === WRITE) this.effects.write(operation, buffer, start, end);
     operation.sink?.answered(operation, buffer, start, end);
-    operation.waking?.answered();
+    operation.waking?.answered(buffer, start);
   }
 
   lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
@@ -226,3 +227,8 @@ export class Sequencer implements LaneEvents {
     }
   }
 }
+
+/** How many elements a push gives a list; 0 for any other command. */
+const elementsOf = ({ spec, frame, start }: Operation): number =>
+  spec !== undefined && PUSHES.has(spec.name) ? argumentCount(frame, start) - 2 : 0;
+const PUSHES: ReadonlySet<string> = new Set(['lpush', 'rpush', 'lpushx', 'rpushx']);

@@ -7,60 +7,95 @@
  *   write ─▶ reserve ─▶ answered ─▶ effect ─▶ CLIENT LIST ─┬─ still blocked ─────────────▶ give up the reservation
  *                                                          └─ its reply comes ─▶ effect ─▶ give up the reservation
  *
+ * A push into an empty list wakes no more clients than it has elements. Once as many have taken one, the others still
+ * block, and the server is not asked: most queues have more workers than jobs.
+ *
  * Rule 19: a blocked client belongs to one waking at a time, which alone waits for it and holds its keys.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeReply, text } from '../resp/decode.js';
 import type { KeyLocks, Reservation, Taken, BlockedClient, PendingWakeup } from './key-locks.js';
 import type { Server } from '../upstream/server.js';
 import type { Wakes } from './operation.js';
 
 /** How often, in ms, the server is asked about clients that it woke and that have not answered yet. */
 const ASK_MS = [1, 2, 5, 10, 20];
+/** How long, in ms, the replies of clients that a push has woken are waited for before the server is asked. */
+const REPLIES_MS = 2;
 
 export class Wakeup implements PendingWakeup, Wakes {
   readonly #reservation: Reservation;
   readonly #open: Set<BlockedClient>;
+  /** Whether all its clients wait on one key, and none writes another one when it is woken. */
+  readonly #onOneKey: boolean;
   readonly #taken: Taken[] = [];
   readonly #then: (() => void)[] = [];
   #answered = false;
   #ended = false;
+  /** How many more clients can have been woken; not limited where the write does not tell it. */
+  #mayTake = Infinity;
 
   /**
    * @param keys what the write writes
-   * @param woken by `KeyOrder.wokenBy`
+   * @param woken by `KeyLocks.wokenBy`
+   * @param pushed elements that the write gives to its one key, a list; 0 for any other write
    */
   constructor(
     private readonly order: KeyLocks,
     private readonly server: Server,
     keys: Iterable<string>,
     woken: ReadonlySet<BlockedClient>,
+    private readonly pushed = 0,
   ) {
     // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it forever.
     this.#open = new Set([...woken].filter(({ waking }) => waking === null));
     this.#reservation = order.reserve([...keys, ...[...this.#open].flatMap((waiter) => waiter.keys)]);
+    this.#onOneKey = [...woken].every(({ keys, destination }) => keys.length === 1 && destination === null);
     for (const waiter of this.#open) waiter.waking = this;
   }
 
-  /** The write's effect has its place in the order. */
-  answered(): void {
+  /**
+   * The write's effect has its place in the order.
+   * @param buffer with the authority's reply at `start`; absent where the write was none
+   */
+  answered(buffer?: Buffer, start = 0): void {
     this.#answered = true;
+    const limited = buffer !== undefined && this.#wakesOneEach(buffer, start);
+    if (limited) this.#mayTake = this.pushed - this.#taken.length;
     this.#settle();
-    if (!this.#ended) void this.#ask();
+    if (!this.#ended) void this.#ask(limited ? REPLIES_MS : 0);
+  }
+
+  /**
+   * Whether the list was empty before the push, and each client that it may have woken takes from that list alone and
+   * gives nothing to another.
+   */
+  #wakesOneEach(buffer: Buffer, start: number): boolean {
+    if (this.pushed === 0 || !this.#onOneKey) return false;
+    return Number(text(decodeReply(buffer, start).reply)) === this.pushed;
   }
 
   /** The write's connection is lost: what came when, nobody can tell. */
   lost(): void {
-    for (const waiter of this.#open) waiter.waking = null;
-    this.#open.clear();
+    this.#letGo();
     this.#answered = true;
     this.#settle();
+  }
+
+  /** The clients that have not answered are not waited for. */
+  #letGo(): void {
+    for (const waiter of this.#open) waiter.waking = null;
+    this.#open.clear();
   }
 
   /** A client has answered; `taken` is null where it took nothing. */
   settled(waiter: BlockedClient, taken: Taken | null): void {
     waiter.waking = null;
     this.#open.delete(waiter);
-    if (taken !== null) this.#taken.push(taken);
+    if (taken !== null) {
+      this.#taken.push(taken);
+      this.#mayTake--;
+    }
     this.#settle();
   }
 
@@ -71,7 +106,9 @@ export class Wakeup implements PendingWakeup, Wakes {
   }
 
   #settle(): void {
-    if (this.#ended || !this.#answered || this.#open.size > 0) return;
+    if (this.#ended || !this.#answered) return;
+    if (this.#mayTake <= 0) this.#letGo();
+    if (this.#open.size > 0) return;
     this.#ended = true;
     for (const taken of this.#taken)
       taken.tell(
@@ -84,7 +121,8 @@ export class Wakeup implements PendingWakeup, Wakes {
   }
 
   /** What the server says after the write has been answered is the state after the write. */
-  async #ask(): Promise<void> {
+  async #ask(afterMs: number): Promise<void> {
+    if (afterMs > 0) await sleep(afterMs);
     for (let i = 0; !this.#ended; i++) {
       if (i > 0) await sleep(ASK_MS[Math.min(i, ASK_MS.length) - 1]);
       if (this.#ended) return;

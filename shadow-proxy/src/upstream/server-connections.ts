@@ -28,6 +28,12 @@ export interface ServerLease {
   again(): Promise<void>;
 }
 
+/** A question that is still to be sent: about whom, and the answer. */
+interface BlockedLook {
+  readonly clientIds: Set<number>;
+  readonly blocked: Promise<ReadonlySet<number>>;
+}
+
 export interface ConnectOptions {
   readonly db: number;
   readonly protocol: 2 | 3;
@@ -58,6 +64,9 @@ export class ServerConnections {
   #asking: Connection | undefined;
   /** A look on a connection of its own that has no answer yet. */
   #glancing: Promise<ReadonlyMap<number, string> | null> | undefined;
+  /** The last question about connections that may block, and the one that is asked after it. */
+  #look: Promise<unknown> = Promise.resolve();
+  #nextLook: BlockedLook | undefined;
   /** How often it was closed: what was being opened before is not wanted any more. */
   #closed = 0;
   #ended = false;
@@ -128,10 +137,25 @@ export class ServerConnections {
     if (clientId !== 0) await killClient((...args) => this.ask(...args), clientId, this.#dialer.label);
   }
 
-  /** Those of the connections that block in a command now. */
-  async blocked(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const clients = await listClients((...args) => this.ask(...args), 'ID', ...clientIds);
-    return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
+  /**
+   * Those of the connections that block in a command now. While the server answers, further questions are gathered, and
+   * go as one: KeyDB can end in a `CLIENT LIST` (docs/keydb.md).
+   */
+  blocked(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
+    const look = (this.#nextLook ??= this.#lookAfter(this.#look));
+    for (const id of clientIds) look.clientIds.add(id);
+    return look.blocked;
+  }
+
+  #lookAfter(before: Promise<unknown>): BlockedLook {
+    const clientIds = new Set<number>();
+    const blocked = before.then(async () => {
+      this.#nextLook = undefined;
+      const clients = await listClients((...args) => this.ask(...args), 'ID', ...clientIds);
+      return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
+    });
+    this.#look = blocked.catch(() => undefined);
+    return { clientIds, blocked };
   }
 
   /**

@@ -5,6 +5,7 @@ import { KeyLocks, type BlockedClient, type Taken } from '../../../src/pipeline/
 import type { Lane } from '../../../src/pipeline/lane.js';
 import { Wakeup } from '../../../src/pipeline/wakeup.js';
 import type { Server } from '../../../src/upstream/server.js';
+import { until } from '../../support/shard.js';
 
 /** A server that says which of its connections block; null where it cannot be asked. */
 function serverWith(blocked: () => readonly number[] | null) {
@@ -150,4 +151,67 @@ test('when the write’s connection is lost, its clients are free, and its keys,
   wakeup.answered();
   wakeup.after(() => over++);
   assert.equal(over, 2, 'once, and at once for who comes later');
+});
+
+const replyOf = (length: number): Buffer => Buffer.from(`:${length}\r\n`);
+
+/** A push of so many elements, to a list on which the clients block; the server is asked for `state`. */
+function push(elements: number, clients: readonly BlockedClient[]) {
+  const order = new KeyLocks();
+  clients.forEach((each) => order.block(each));
+  const { server, state } = serverWith(() => []);
+  const wakeup = new Wakeup(order, server, ['q'], order.wokenBy(['q']), elements);
+  return { wakeup, state, order };
+}
+
+test('once a push’s elements are taken, the other clients are let go, and the server is not asked', async () => {
+  for (const repliesFirst of [false, true]) {
+    const clients = [client('q'), client('q'), client('q')];
+    const { wakeup, state, order } = push(2, clients);
+    const told: string[] = [];
+    const take = (): void => clients.slice(0, 2).forEach((each) => wakeup.settled(each, took('q', told)));
+    if (repliesFirst) take();
+    wakeup.answered(replyOf(2));
+    assert.equal(clients[2].waking, repliesFirst ? null : wakeup);
+    if (!repliesFirst) take();
+    assert.deepEqual([clients[2].waking, order.reservedSince(), told.length, state.asked], [null, [], 2, []]);
+  }
+});
+
+test('what a client took nothing of is still to be taken', () => {
+  const clients = [client('q'), client('q')];
+  const { wakeup } = push(1, clients);
+  wakeup.answered(replyOf(1));
+  wakeup.settled(clients[0], null);
+  assert.equal(clients[1].waking, wakeup);
+  wakeup.settled(clients[1], null);
+});
+
+test('the server is asked where the list was not empty, a client has other keys, or writes one when it is woken', async () => {
+  const moves = { ...client('q'), keys: ['q', 'to'], destination: 'to' };
+  for (const [length, others] of [
+    [2, [client('q')]],
+    [1, [client('q', 'other')]],
+    [1, [moves]],
+  ] as const) {
+    const first = client('q');
+    const { wakeup, state } = push(1, [first, ...others]);
+    wakeup.answered(replyOf(length));
+    assert.deepEqual(
+      state.asked[0],
+      [first, ...others].map(({ lane }) => (lane as Lane).clientId),
+    );
+    wakeup.settled(first, took('q', []));
+    assert.equal(others[0].waking, wakeup);
+    wakeup.settled(others[0], null);
+  }
+});
+
+test('a push whose clients do not answer within a moment has the server asked', async () => {
+  const clients = [client('q')];
+  const { wakeup, state } = push(1, clients);
+  wakeup.answered(replyOf(1));
+  assert.deepEqual(state.asked, []);
+  await until(() => state.asked.length > 0);
+  wakeup.settled(clients[0], null);
 });
