@@ -206,8 +206,14 @@ test('while a lost connection may still write, no part is copied', async () => {
     Object.defineProperty(sequencer, 'buried', { get: () => buried });
     const reads = async (): Promise<number> =>
       Number(/cmdstat_hmget:calls=(\d+)/.exec(await before.info('commandstats'))?.[1] ?? 0);
-    const done = copy({ pace: after(6, async () => void (buried = false)) });
-    await sleep(100);
+    let done: ReturnType<typeof copy> | undefined;
+    await new Promise<void>((resolve) => {
+      const stop = async (): Promise<void> => {
+        buried = false;
+        resolve();
+      };
+      done = copy({ pace: after(6, stop) });
+    });
     const read = await reads();
     // What it writes comes between two parts.
     await before.hset(KEY, 'f2', 'late');
@@ -215,7 +221,7 @@ test('while a lost connection may still write, no part is copied', async () => {
     await sleep(100);
     assert.equal(await reads(), read);
     buried = true;
-    const copied = await done;
+    const copied = await done!;
     assert.deepEqual([copied.outcome, copied.restarts], ['copied', 1], copied.why ?? '');
     await assertCopied(scene);
   });

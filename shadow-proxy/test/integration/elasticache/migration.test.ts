@@ -54,6 +54,12 @@ test('the stand-in refuses what AWS documents, and shows no digests', { skip }, 
   }
 });
 
+/** Whether the flip is to be tried again: suspects are repaired meanwhile. */
+function onlyNotClean(problem: { readonly code?: string }): boolean {
+  if (problem.code === 'not-clean') return false;
+  throw problem;
+}
+
 test('docs/elasticache.md shows the access string of the tests', () => {
   const page = readFileSync(join(ROOT, 'docs/elasticache.md'), 'utf8');
   assert.ok(page.includes(`\n${MIGRATION.access}\n`), MIGRATION.access);
@@ -71,19 +77,20 @@ test(
       sourceTls: { ca: tls.ca },
       default: { stage: 'off' },
     });
+    const clients = work(shard.port, APP);
     try {
       const direct = new Redis({ port: cache.node.port, username: APP.username, password: APP.password });
       await Promise.all(Array.from({ length: 300 }, (_, i) => direct.hset(`old:${i}`, 'f', i)));
       direct.disconnect();
       const to = (stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown'): Promise<unknown> =>
         shard.shard.changeStage({ workload: 'default', stage });
-      const clients = work(shard.port, APP);
       await to('dualwrite');
       ask({ shard }, { kind: 'backfill' });
       await ended({ shard });
       assert.deepEqual([job({ shard }).state, job({ shard }).failed], ['done', 0]);
       for (const stage of ['shadow', 'live', 'shadow', 'live', 'rampdown'] as const) {
-        await to(stage);
+        // Where the mirror lags, TTLs come late: keys are suspects until they are repaired.
+        await until(() => to(stage).then(() => true, onlyNotClean));
         await sleep(150);
       }
       const added = await clients.stop();
@@ -99,6 +106,7 @@ test(
       assert.deepEqual(await differences(at(cache.node.port, MIGRATION), at(target.port, KIT)), []);
       assert.deepEqual(shard.snapshot().mismatches, {});
     } finally {
+      await clients.stop();
       await shard.stop();
       await Promise.all([cache.stop(), target.stop()]);
     }
