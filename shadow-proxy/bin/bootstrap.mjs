@@ -12,7 +12,7 @@
  *   node shadow-proxy/bin/run.mjs clean                       removes the servers that were brought
  *   node shadow-proxy/bin/run.mjs typecheck                   installs the packages of development, too, and checks types
  */
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -155,6 +155,30 @@ export function testFiles(parts) {
     .sort();
 }
 
+const UNIT = 'shadow-proxy/test/unit/';
+/** Folders of unit tests that change the clock of their process, or see what others have left in it. */
+const ALONE = ['health', 'lease', 'pipeline', 'session'];
+
+/**
+ * The compiled files that are run, each in a process. In a whole run the unit tests of a folder share one: to start a
+ * process takes longer than most of them.
+ */
+function processesOf(files, parts) {
+  const folderOf = (file) => (file.startsWith(UNIT) ? file.slice(UNIT.length).split('/')[0] : '');
+  const shares = (file) => parts.length === 0 && folderOf(file) !== '' && !ALONE.includes(folderOf(file));
+  const compiled = (file) => join(DIST, file.replace(/\.tsx?$/, '.js'));
+  const folders = [...new Set(files.filter(shares).map(folderOf))];
+  const directory = join(DIST, 'test-folders');
+  mkdirSync(directory, { recursive: true });
+  const together = folders.map((folder) => {
+    const members = files.filter((file) => shares(file) && folderOf(file) === folder);
+    const file = join(directory, `${folder}.test.js`);
+    writeFileSync(file, members.map((member) => `import '${pathToFileURL(compiled(member))}';\n`).join(''));
+    return file;
+  });
+  return [...together, ...files.filter((file) => !shares(file)).map(compiled)];
+}
+
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
@@ -168,10 +192,9 @@ async function runTests(parts) {
       controller.abort();
     });
   }
-  const compiled = files.map((file) => join(DIST, file.replace(/\.tsx?$/, '.js')));
   // Many tests wait most of the time.
   const concurrency = Math.min(4, availableParallelism() + 2);
-  run({ files: compiled, concurrency, signal: controller.signal })
+  run({ files: processesOf(files, parts), concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
     })
