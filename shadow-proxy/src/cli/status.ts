@@ -17,11 +17,10 @@ import {
   type ReservationsSnapshot,
 } from '../telemetry/snapshot.js';
 import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
-import { isDown } from '../page/attention.js';
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
-import { backfillOf, rollbackOf, type NextCommand, type Standing } from '../telemetry/advice.js';
+import { backfillOf, isDown, rollbackOf, type NextCommand, type Standing } from '../telemetry/advice.js';
 import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD, repeat } from './exit.js';
 import { renderJob } from './job-progress.js';

@@ -2,7 +2,15 @@
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
-import { ACCEPT, backfillOf, rollbackOf, verifyOf, type NextCommand, type Standing } from '../telemetry/advice.js';
+import {
+  ACCEPT,
+  backfillOf,
+  isDown,
+  rollbackOf,
+  verifyOf,
+  type NextCommand,
+  type Standing,
+} from '../telemetry/advice.js';
 import {
   ACCESS_ERRORS,
   NOT_COPIED,
@@ -144,9 +152,6 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
     .map(([, level, text, next]): Attention => ({ level, text, ...next }));
   return found.sort((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
 }
-
-/** Whether a server that is used does not answer. */
-export const isDown = (shard: ShardSnapshot): boolean => SIDES.some((side) => shard[side].up === false);
 
 /** Whether clients of a workload get this server's replies. */
 const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean =>

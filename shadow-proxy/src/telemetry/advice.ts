@@ -3,8 +3,8 @@
  * only where the proxy accepts it: a command that is refused leads nowhere. Pure, for browsers have it, too.
  */
 import type { StagePoint } from '../plan/plan.js';
-import { stageRule, type Stage } from '../route/stage.js';
-import type { OutageWorkload } from './snapshot.js';
+import { SIDES, stageRule, type Side, type Stage } from '../route/stage.js';
+import type { OutageWorkload, ShardSnapshot } from './snapshot.js';
 
 /** What decides whether a command about a workload is accepted. */
 export interface Standing {
@@ -21,6 +21,9 @@ export type NextCommand = string | undefined;
 
 /** Lists what the changed authority lacks: the first step out of a freeze. */
 export const ACCEPT = 'accept --dry-run';
+
+/** Whether a server that is used does not answer. */
+export const isDown = (shard: Pick<ShardSnapshot, Side>): boolean => SIDES.some((side) => shard[side].up === false);
 
 const isCopied = ({ stage, down }: Standing): boolean => stageRule(stage).mirrorsWrites && !down;
 

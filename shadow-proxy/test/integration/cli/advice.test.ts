@@ -1,6 +1,7 @@
 /**
- * Every command that gates, the status page, `status`, the log and refusals name as the next step is run in the state
- * in which it is named, by the real program against a real proxy: it is accepted, and answers or changes something.
+ * Every command that gates, the status page, `status`, the log, refusals and the pages of alerts name as the next step
+ * is run in the state in which it is named, by the real program against a real proxy: it is accepted, and answers or
+ * changes something.
  */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
@@ -14,6 +15,7 @@ import type { PlanObject } from '../../support/plans.js';
 import { redisSince, targetHas, withServers, type Pair } from '../../support/servers.js';
 import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
+import { textOf } from '../docs/documented.js';
 import { Program, runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
@@ -100,9 +102,10 @@ class Scene {
     return new Map([
       ...commandsIn(renderShard(snapshot, { plan: file })).map((command) => [command, 'status'] as const),
       ...[...logged.matchAll(/: shadow-compare ([^"]*)"/g)].map(([, command]) => [command, 'the log'] as const),
-      ...attentionOf(snapshot).flatMap(({ command, text }) =>
-        command === undefined ? [] : [[command, `page: ${text}`] as const],
-      ),
+      ...attentionOf(snapshot).flatMap(({ command, text, runbook }) => [
+        ...(command === undefined ? [] : [[command, `page: ${text}`] as const]),
+        ...diagnosisOf(runbook).map((each) => [each, `runbook ${runbook}`] as const),
+      ]),
       ...shards.flatMap(({ workloads }) =>
         workloads.flatMap(({ workload, gates }) =>
           gates.flatMap(({ command, name }) =>
@@ -153,6 +156,16 @@ const commandsIn = (text: string): string[] =>
   text
     .split('\n')
     .flatMap((line) => /^ {2}npx --no-install shadow-compare (.*?) --plan \S+$/.exec(line)?.slice(1, 2) ?? []);
+
+/** What the page of an alert has an operator run first. */
+const diagnosisOf = (runbook: string | undefined): string[] =>
+  runbook === undefined
+    ? []
+    : [
+        ...textOf(`runbooks/${runbook}.md`)
+          .split('## Mitigation')[0]
+          .matchAll(/^npx --no-install shadow-compare (.*) --plan migration\.yaml$/gm),
+      ].map(([, command]) => command.replace('NAME', 'sessions'));
 
 /** A proxy of its own for each, side by side: they wait for servers more than they compute. */
 function scene(
