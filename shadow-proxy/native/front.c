@@ -39,8 +39,11 @@ enum {
   KEEP_ALIVE_S = 300,
 };
 
-/* A client's number: its place, and how often that was taken before. */
-enum { PLACE_BITS = 20, PLACES = 1 << PLACE_BITS };
+/*
+ * Clients are numbered one after the other, modulo 2^32. A client's place is what the last bits of its number say; a
+ * number whose place is taken is left out. At most half of the places are taken.
+ */
+enum { FIRST_PLACES = 64, PLACES = 1 << 21 };
 
 struct client {
   int fd;
@@ -72,9 +75,7 @@ struct front {
   void *memory_in, *memory_out;
   int epoll, bell_in, bell_out, listener, spare;
   struct client **clients;
-  uint32_t *generations;
-  uint32_t *free_places;
-  uint32_t places, free_count, count, most;
+  uint32_t places, count, most, next_id;
   struct piece pieces[ORDERS];
   struct client *dirty[ORDERS];
   int piece_count, dirty_count;
@@ -159,6 +160,9 @@ static bool has_room(struct front *front) {
 
 /* ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
+static void close_client(struct front *front, struct client *client);
+
+/* Where the kernel refuses, nothing would ever be read: the client is closed, and is for the caller to free. */
 static void watch(struct front *front, struct client *client) {
   uint32_t reads = client->paused || client->ended ? 0 : EPOLLIN;
   uint32_t wanted = reads | (pending_is_empty(&client->pending) ? 0 : EPOLLOUT);
@@ -166,46 +170,51 @@ static void watch(struct front *front, struct client *client) {
   /* A socket that nothing is wanted of is taken out: an error of it would be reported all the time. */
   int what = client->watched == 0 ? EPOLL_CTL_ADD : wanted == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
   struct epoll_event event = {.events = wanted, .data.ptr = client};
-  epoll_ctl(front->epoll, what, client->fd, &event);
+  if (epoll_ctl(front->epoll, what, client->fd, &event) < 0) {
+    close_client(front, client);
+    return;
+  }
   client->watched = wanted;
 }
 
+/* A descriptor that another process or this one holds, too, would be reported for as long as that one is open. */
+static void close_watched(struct front *front, int fd) {
+  epoll_ctl(front->epoll, EPOLL_CTL_DEL, fd, NULL);
+  close(fd);
+}
+
+static struct client **place_of(struct front *front, uint32_t id) { return &front->clients[id & (front->places - 1)]; }
+
 static struct client *find(struct front *front, uint32_t id) {
-  uint32_t place = id & (PLACES - 1);
-  struct client *client = place < front->places ? front->clients[place] : NULL;
+  struct client *client = front->places == 0 ? NULL : *place_of(front, id);
   return client != NULL && client->id == id ? client : NULL;
 }
 
-/* Twice as many places, all of the new ones free; false where there is no memory. */
+/* Twice as many places; false where there is no memory. What had a place of its own has one again. */
 static bool add_places(struct front *front) {
-  uint32_t places = front->places == 0 ? 64 : front->places * 2;
-  if (places > PLACES) return false;
-  struct client **clients = realloc(front->clients, places * sizeof *clients);
-  if (clients != NULL) front->clients = clients;
-  uint32_t *generations = realloc(front->generations, places * sizeof *generations);
-  if (generations != NULL) front->generations = generations;
-  uint32_t *free_places = realloc(front->free_places, places * sizeof *free_places);
-  if (free_places != NULL) front->free_places = free_places;
-  if (clients == NULL || generations == NULL || free_places == NULL) return false;
-  for (uint32_t place = places; place-- > front->places;) {
-    clients[place] = NULL;
-    generations[place] = 0;
-    free_places[front->free_count++] = place;
-  }
+  uint32_t before = front->places;
+  uint32_t places = before == 0 ? FIRST_PLACES : before * 2;
+  struct client **clients = places > PLACES ? NULL : calloc(places, sizeof *clients);
+  if (clients == NULL) return false;
+  struct client **old = front->clients;
+  front->clients = clients;
   front->places = places;
+  for (uint32_t place = 0; place < before; place++)
+    if (old[place] != NULL) *place_of(front, old[place]->id) = old[place];
+  free(old);
   return true;
 }
 
 /* A client of its own number; NULL where there is no memory. */
 static struct client *new_client(struct front *front, int fd) {
-  if (front->free_count == 0 && !add_places(front)) return NULL;
+  if (front->count * 2 >= front->places && !add_places(front)) return NULL;
   struct client *client = calloc(1, sizeof *client);
   if (client == NULL) return NULL;
-  uint32_t place = front->free_places[--front->free_count];
+  while (*place_of(front, front->next_id) != NULL) front->next_id++;
   client->fd = fd;
-  client->id = front->generations[place]++ << PLACE_BITS | place;
+  client->id = front->next_id++;
   client->first = client->last = -1;
-  front->clients[place] = client;
+  *place_of(front, client->id) = client;
   front->count++;
   return client;
 }
@@ -217,11 +226,10 @@ static void say_over(struct front *front) {
 /* Closes its connection at once. It may still be among the dirty ones: `send_all` frees it then. */
 static void close_client(struct front *front, struct client *client) {
   if (client->fd < 0) return;
-  close(client->fd);
+  if (client->watched != 0) close_watched(front, client->fd);
+  else close(client->fd);
   client->fd = -1;
-  uint32_t place = client->id & (PLACES - 1);
-  front->clients[place] = NULL;
-  front->free_places[front->free_count++] = place;
+  *place_of(front, client->id) = NULL;
   front->count--;
   say(front, CLOSED, client->id, NULL, 0);
   say_over(front);
@@ -347,7 +355,7 @@ static void add_piece(struct front *front, struct client *client, const struct r
 
 static void stop_listening(struct front *front) {
   if (front->listener < 0) return;
-  close(front->listener);
+  close_watched(front, front->listener);
   front->listener = -1;
 }
 
@@ -378,6 +386,7 @@ static void order(struct front *front, const struct record *record) {
     case RESUME:
       client->paused = record->kind == PAUSE;
       watch(front, client);
+      if (client->fd < 0) free_client(client);
       break;
     case END:
     case DESTROY_SOON:
@@ -473,6 +482,7 @@ static void opened(struct front *front, int fd, const struct sockaddr_storage *r
   int length = snprintf(text, sizeof text, "{%s,%s}", remote_text, local_text);
   say(front, OPENED, client->id, text, (uint32_t)length);
   watch(front, client);
+  if (client->fd < 0) free_client(client);
 }
 
 /* Without a free descriptor, a client that cannot be accepted would be reported all the time: it is closed. */
@@ -642,11 +652,8 @@ void front_stop(struct front *front) {
     free_client(client);
   }
   free(front->clients);
-  free(front->generations);
-  free(front->free_places);
   front->clients = NULL;
-  front->generations = front->free_places = NULL;
-  front->places = front->free_count = front->count = 0;
+  front->places = front->count = 0;
   close_fd(&front->listener);
   close_fd(&front->epoll);
   close_fd(&front->bell_in);

@@ -197,10 +197,13 @@ for (const threaded of [false, true])
             await once((await client()).resume(), 'end');
             await until(() => counts.dropped === 1);
             front.renew({ maxConnections: 3 });
-            await sleep(20);
-            const third = await client();
-            third.write('x');
-            assert.equal((await received(third, 1)).toString(), 'x');
+            await until(async () => {
+              const third = await client();
+              third.write('x');
+              const echoed = received(third, 1).then((said) => said.toString() === 'x');
+              const closed = once(third, 'end').then(() => false);
+              return Promise.race([echoed, closed]).catch(() => false);
+            });
             assert.equal((await ask(second, 'y')).toString(), 'y');
           },
           echo,
@@ -223,6 +226,21 @@ for (const threaded of [false, true])
             socket.destroy();
           }
           assert.equal((await ask(last, 'y')).toString(), 'y');
+        }));
+
+      test('clients are numbered one after the other, without the places of those that are still there', () =>
+        serve(threaded, async ({ client, sockets, counts }) => {
+          const numbers = (): number[] => sockets.map((socket) => (socket as unknown as { readonly id: number }).id);
+          await ask(await client(), 'x');
+          for (let i = 0; i < 130; i++) {
+            const socket = await client();
+            await ask(socket, 'x');
+            socket.resetAndDestroy();
+            await until(() => counts.closed === i + 1);
+          }
+          // Of 64 places, the first one's client has number 0.
+          const expected = Array.from({ length: 200 }, (_, number) => number).filter((n) => n === 0 || n % 64 !== 0);
+          assert.deepEqual(numbers(), expected.slice(0, 131));
         }));
 
       test('addresses are those of the connection', () =>
