@@ -219,7 +219,7 @@ export function scripts({ sources }: Question): Finding[] {
         {
           about: 'scripts',
           weight: 'note',
-          what: `scripts ran ${number(calls)} times`,
+          what: `scripts ran ${count(calls, 'time')}`,
           means:
             "they run under KeyDB's global lock, as they do in Redis's one thread; where a script touches undeclared keys, the proxy copies the keys instead of replicating the script",
         },

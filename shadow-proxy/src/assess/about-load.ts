@@ -169,7 +169,7 @@ export function keyspaceScans({ sources }: Question): Finding[] {
         {
           about: 'keyspace-scans',
           weight: byClients ? 'first' : 'note',
-          what: `${used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', ')}${source}`,
+          what: `${used.map(([name, calls]) => `${name.toUpperCase()} was called ${count(calls, 'time')}`).join(', ')}${source}`,
           means:
             'before KeyDB is used without the proxy, limit SCAN to a COUNT under 100 and forbid KEYS: KeyDB loses TTLs, and can no longer save, when keys are set meanwhile (docs/keydb.md)',
         },
@@ -185,7 +185,7 @@ export function databaseSwaps({ sources }: Question): Finding[] {
         {
           about: 'database-swaps',
           weight: 'first',
-          what: `SWAPDB was called ${number(calls)} times`,
+          what: `SWAPDB was called ${count(calls, 'time')}`,
           means:
             'before KeyDB is used without the proxy, stop using SWAPDB: KeyDB crashes if a client blocks (BLPOP, XREAD BLOCK) in one of the two databases (docs/keydb.md)',
         },

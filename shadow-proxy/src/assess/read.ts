@@ -70,7 +70,8 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     opsPerSecond: Math.max(0, (now.commands - before.commands) / seconds - ping.count / seconds),
     cpu: before.cpu === null || now.cpu === null ? null : (now.cpu - before.cpu) / seconds,
     clients: {
-      connected: number('connected_clients'),
+      // Without the connection that asks.
+      connected: Math.max(0, number('connected_clients') - 1),
       max: Number(info.get('maxclients') ?? settings?.get('maxclients')) || null,
       rejected: number('rejected_connections'),
     },

@@ -5,7 +5,7 @@ import type { Finding, Weight } from '../../assess/finding.js';
 import type { Conclusion } from '../../assess/findings.js';
 import { TRUTHS } from '../../assess/keydb.js';
 import type { Sizing } from '../../assess/sizing.js';
-import { number } from '../../text/figures.js';
+import { count, number } from '../../text/figures.js';
 import { entry, fold } from '../fold.js';
 import { PLAIN, short } from '../table.js';
 
@@ -75,17 +75,19 @@ export function render({ sources, findings, sizing, conclusion, because, cluster
     ...truths,
     '',
     ...(cluster === null ? [] : [cluster, '']),
-    renderSizing(sizing, sources.length),
+    renderSizing(sizing, sources),
     '',
     fold(`${conclusion.toUpperCase()}: ${because}`),
   ].join('\n');
 }
 
 function renderSizing(
-  { opsPerSecond, memory, byMemory, byOps, nodes, costNow, costThen }: Sizing,
-  instances: number,
+  { memory, byMemory, byOps, nodes, costNow, costThen }: Sizing,
+  sources: readonly InstanceFacts[],
 ): string {
-  const load = `Sizing: ${number(Math.round(opsPerSecond))} commands per second, ${(memory / GIB).toFixed(1)} GiB including fragmentation and growth`;
+  // The sum of what the table shows.
+  const commands = sources.reduce((sum, { opsPerSecond }) => sum + Math.round(opsPerSecond), 0);
+  const load = `Sizing: ${count(commands, 'command')} per second, ${(memory / GIB).toFixed(1)} GiB including fragmentation and growth`;
   if (byMemory === null || byOps === null) {
     return fold(
       `${load}. For the number of nodes, give --node-memory and --node-ops. Measure --node-ops on your own KeyDB with your own commands (loadtest/): other people's figures do not apply.`,
@@ -96,6 +98,6 @@ function renderSizing(
       ? 'for the cost, give --source-price and --target-price'
       : `${number(Math.round(costThen))} per month instead of ${number(Math.round(costNow))}`;
   return fold(
-    `${load}: ${nodes} KeyDB ${nodes === 1 ? 'node' : 'nodes'} instead of ${instances} (${byMemory} for memory, ${byOps} for commands), without replicas; ${cost}.`,
+    `${load}: ${nodes} KeyDB ${nodes === 1 ? 'node' : 'nodes'} instead of ${sources.length} (${byMemory} for memory, ${byOps} for commands), without replicas; ${cost}.`,
   );
 }

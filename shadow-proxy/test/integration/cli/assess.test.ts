@@ -153,6 +153,42 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
   assert.match(stderr, /^redis:\/\/u:\*\*\*@127\.0\.0\.1:1: .*ECONNREFUSED/);
 });
 
+test('the counts of two servers add up, in 80 columns', async (t) => {
+  const servers = await Promise.all([startRedis(), startRedis()]);
+  t.after(() => Promise.all(servers.map((server) => server.stop())));
+  const clients = servers.map(({ port }) => new Redis(port, { connectionName: 'shop' }));
+  t.after(() => clients.forEach((client) => client.disconnect()));
+  for (const [i, client] of clients.entries()) {
+    for (let key = 0; key < 3 + i; key++) await client.set(`k:${key}`, 'v');
+    await client.select(2);
+    await client.set('other', 'v');
+    await client.swapdb(5, 6);
+  }
+  const timers = clients.map((client, i) => setInterval(() => void client.ping(), 90 + 40 * i));
+  const urls = servers.map(({ url }) => url);
+  const { stdout } = await runProgram(t, 'shadow-compare', ['assess', ...urls, '--for', '1s']);
+  timers.forEach((timer) => clearInterval(timer));
+  const rows = servers.map(({ port }) => stdout.split('\n').find((line) => line.startsWith(`127.0.0.1:${port} `))!);
+  // source, version, commands per s, CPU with its unit, clients, memory with its unit, keys
+  const columns = rows.map((row) => row.split(/\s+/));
+  assert.deepEqual(
+    columns.map((row) => [row[5], row[8]]),
+    [
+      ['1', '4'],
+      ['1', '5'],
+    ],
+    stdout,
+  );
+  const commands = columns.reduce((sum, row) => sum + Number(row[2]), 0);
+  assert.ok(commands > 5, stdout);
+  assert.match(stdout, new RegExp(`^Sizing: ${commands} commands per second, `, 'm'));
+  assert.match(stdout, /SWAPDB was called 2 times\b/);
+  assert.deepEqual(
+    stdout.split('\n').filter((line) => [...line].length > 80),
+    [],
+  );
+});
+
 test('reads at replicas are found', async (t) => {
   const master = await startRedis();
   const replica = await startRedis({ config: { replicaof: `127.0.0.1 ${master.port}` } });

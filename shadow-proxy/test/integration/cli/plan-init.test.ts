@@ -101,7 +101,7 @@ test('workloads are those of the keys, with their reasons; the plan is valid, an
   assert.match(flat, /Keys that no workload names: 1\.3 % of the sample: \* \(10\)\. .* they stay on Redis/);
   assert.match(written.stdout.replace(/\n/g, ' '), /keys that no workload names stay on Redis/);
   assert.match(flat, /Channels without a workload: news\.\*/);
-  assert.match(flat, /scripts ran 1 times/);
+  assert.match(flat, /scripts ran 1 time/);
   for (const shown of [text, written.stdout])
     assert.deepEqual(
       shown.split('\n').filter((line) => [...line].length > 80 && !line.includes(file)),
