@@ -39,6 +39,12 @@ export class Outbox implements Flushable {
     return this.#bytes + this.#unsent;
   }
 
+  /** The same, looked at now: a front in its own thread reports only later that a client does not read. */
+  weigh(): number {
+    this.#unsent = this.#socket.writableLength;
+    return this.bytes;
+  }
+
   add(buffer: Buffer, start: number, end: number): void {
     const last = this.#count - 1;
     if (last >= 0 && this.#buffers[last] === buffer && this.#ends[last] === start) {

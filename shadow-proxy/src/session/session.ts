@@ -116,7 +116,7 @@ export class Session implements CommandContext, ConnectedClient {
   /** Bytes of memory that it takes: what it does not read, what it has sent and is not run yet, what it has named. */
   get bytes(): number {
     const { client, lanes, parser } = this;
-    return this.#outbox.bytes + lanes.tailBytes + this.#backlogBytes + parser.held + client.bytes;
+    return this.#outbox.weigh() + lanes.tailBytes + this.#backlogBytes + parser.held + client.bytes;
   }
 
   /** Whether it waits for nothing: no command, no message. */

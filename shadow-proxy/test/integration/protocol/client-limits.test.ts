@@ -42,6 +42,28 @@ describe('limits of clients', () => {
       await rig.assertEqual();
     }));
 
+  for (const [kind, sockets, threads] of [
+    ["Node's sockets", 'node', 0],
+    ['native sockets', 'auto', 0],
+    ['native front threads', 'auto', 2],
+  ] as const)
+    test(`clients that do not read their one reply are closed before all of them take too much: ${kind}`, async (t) => {
+      if (sockets === 'auto' && !(await needs(t, 'native'))) return;
+      await withRig({ sockets, threads, limits: { totalClientBytes: 24 * MIB } }, async (rig) => {
+        const good = await rig.wire();
+        await good.ask('SET', 'big', Buffer.alloc(16 * MIB, 'v'));
+        for (let i = 0; i < 6; i++) {
+          const wire = await rig.wire();
+          wire.socket.pause();
+          wire.send('GET', 'big');
+        }
+        const { shard } = rig.shard;
+        await until(() => shard.snapshot().clientsClosed.memory >= 3);
+        assert.equal(await good.ask('STRLEN', 'big'), `:${16 * MIB}`);
+        await until(() => shard.snapshot().clientBytes <= 24 * MIB);
+      });
+    });
+
   test('what is sent and not run yet counts: transactions, unfinished commands, what stands behind a command that blocks', () =>
     withRig({ limits: { totalClientBytes: 4 * MIB } }, async (rig) => {
       const good = await rig.wire();
