@@ -55,9 +55,14 @@ export interface AcquireOptions {
   needed(): Promise<readonly Side[]>;
   /** Whether this process could serve as the holder's note says; the holder is shown so. Without it, it could. */
   knows?(note: string): Promise<boolean>;
+  /**
+   * Why this process could not serve clients now, or null. A standby that could not leaves the lease to a holder that
+   * is silent, and may wake.
+   */
+  cannotServe?(): Promise<Error | null>;
   /** Called when the shard is seen to be another's. */
   waiting?(holder: string): void;
-  /** Called, as a standby, at each attempt for which a needed server is missing. */
+  /** Called, as a standby, at each attempt for which a needed server is missing, or that could not serve. */
   hindered?(problem: Error): void;
 }
 
@@ -96,7 +101,20 @@ export class Ownership {
    * @throws {HandshakeRefused} where a server refuses to list its connections, unless as a standby
    * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
-  async acquire({ standby, takeOver = false, needed, knows, waiting, hindered }: AcquireOptions): Promise<void> {
+  async acquire({
+    standby,
+    takeOver = false,
+    needed,
+    knows,
+    cannotServe,
+    waiting,
+    hindered,
+  }: AcquireOptions): Promise<void> {
+    const maySeize = async (): Promise<boolean> => {
+      const problem = standby ? ((await cannotServe?.()) ?? null) : null;
+      if (problem !== null) hindered?.(problem);
+      return problem === null;
+    };
     /** Since when nobody holds the lease, in ms of the monotonic clock. */
     let vacantSince: number | null = null;
     /** How long it must have been so. */
@@ -145,6 +163,7 @@ export class Ownership {
           return this.#serve();
         }
         if (seen.every((view) => view.holder === null || view.silent)) {
+          if (!(await maySeize())) continue;
           await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(
             () => undefined,
           );
@@ -165,7 +184,7 @@ export class Ownership {
       const missing = (await needed()).find((side) => !this.leases[side].connected);
       if (missing !== undefined && !standby) throw this.leases[missing].problem;
       if (missing !== undefined) hindered?.(this.leases[missing].problem);
-      if (missing === undefined && (await this.#claimAll(reached))) return this.#serve();
+      if (missing === undefined && (await maySeize()) && (await this.#claimAll(reached))) return this.#serve();
     }
   }
 

@@ -32,6 +32,7 @@ import {
 } from '../storage/state.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
 import { StateFollower } from './follow.js';
+import { whyTaken } from './listener.js';
 import { inheritState, nowServed, writtenByAll } from './inherit.js';
 import { startShard } from './shard.js';
 
@@ -180,7 +181,7 @@ async function acquire(
     if (message !== problem)
       logger.error(
         { shard: name, problem: message },
-        'standing by: a server that the shard needs cannot be used; retrying',
+        'standing by: a server or the address that the shard needs cannot be used; retrying',
       );
     problem = message;
   };
@@ -194,7 +195,11 @@ async function acquire(
     return false;
   };
   try {
-    await ownership.acquire({ standby, needed, knows, waiting, hindered });
+    const cannotServe = async (): Promise<Error | null> => {
+      const { listen, replica } = shardPlan;
+      return (await whyTaken(listen)) ?? (replica && (await whyTaken(replica.listen)));
+    };
+    await ownership.acquire({ standby, needed, knows, cannotServe, waiting, hindered });
   } catch (error) {
     if (error instanceof LeaseError && error.code === 'one-server')
       throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);

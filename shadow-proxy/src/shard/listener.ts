@@ -1,6 +1,7 @@
 /**
  * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
  */
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newDoor, type Door } from '../front/door.js';
 import type { Native } from '../front/native.js';
@@ -14,6 +15,15 @@ const RETRY_MS = 50;
 /** How long a client that is one too many may take to read the error, and how many of them may read it at a time. */
 const REFUSED_MS = 1_000;
 const REFUSED_AT_A_TIME = 100;
+
+/** Why clients could not connect to the address now; null where it is free. */
+export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Error | null> {
+  const server = createServer((client) => client.destroy());
+  return new Promise((resolve) => {
+    server.once('error', ({ message }) => resolve(new Error(`${label} cannot be opened: ${message}`)));
+    server.listen({ host, port }, () => server.close(() => resolve(null)));
+  });
+}
 
 export class Listener {
   #door: Door | undefined;

@@ -241,6 +241,29 @@ test('a standby takes over within seconds when the first is killed in mid-traffi
   });
 });
 
+test('a standby leaves the shard to a process that is stopped and has its address, and takes over when that ends', async (t) => {
+  await withSetting(t, async ({ start, port, admin, plan, ...servers }) => {
+    const first = start();
+    await first.prints(/"listening"/);
+    const second = start(['--standby']);
+    await second.prints(/"standing by"/);
+    const traffic = new Traffic([port]);
+    await traffic.goesOn();
+    first.signal('SIGSTOP');
+    await second.prints(/cannot be opened: listen EADDRINUSE/);
+    first.signal('SIGCONT');
+    await traffic.goesOn();
+    first.signal('SIGSTOP');
+    first.signal('SIGKILL');
+    await second.prints(/"listening"/);
+    await traffic.goesOn();
+    await traffic.stop();
+    const { mismatches, workloads } = await settled(admin);
+    assert.deepEqual([mismatches, workloads.map(({ suspect }) => suspect)], [{}, [null]]);
+    await traffic.assertKept(servers);
+  });
+});
+
 for (const folder of ['the same', 'another'] as const) {
   test(`a standby with ${folder} state folder takes over from a process that is stopped, which ends when it wakes`, async (t) => {
     await withSetting(t, async ({ start, port, plan, ...servers }) => {
