@@ -276,15 +276,15 @@ export const MIRROR: readonly Fault[] = [
   {
     id: 'everything-appended-is-confirmed-at-once',
     file: `${PIPELINE}mirror.ts`,
-    from: 'if (this.isEmpty) then();',
-    to: 'if (this.queued >= 0) then();',
+    from: 'if (this.isEmpty) return then();',
+    to: 'if (this.queued >= 0) return then();',
     tests: [LINKS],
   },
   {
     id: 'the-next-confirmation-is-taken-for-the-last',
     file: `${PIPELINE}mirror.ts`,
-    from: 'this.#marks.push({ at: this.#appended, pushed: this.#pushed, then });',
-    to: 'this.#marks.push({ at: this.#confirmed, pushed: this.#pushed, then });',
+    from: '({ channel, at: channel.appended })',
+    to: '({ channel, at: channel.done })',
     tests: [LINKS],
   },
   {
@@ -297,7 +297,7 @@ export const MIRROR: readonly Fault[] = [
   {
     id: 'the-mirrors-lost-connection-is-not-ended',
     file: `${PIPELINE}mirror.ts`,
-    from: 'if (this.#lostRunId === this.server.runId) await this.server.connections.kill(this.#lostClientId);',
+    from: 'if (this.#lostRunId === this.server.runId) await this.#endLost();',
     to: '',
     tests: ['integration/rules/rule-05'],
   },
@@ -351,8 +351,8 @@ export const QUEUE: readonly Fault[] = [
   {
     id: 'a-confirmed-effect-keeps-its-room',
     file: `${PIPELINE}mirror.ts`,
-    from: 'this.#bytes -= operation.size;\n    this.#confirmed++;\n    if (this.#detached > 0) this.#detached--;\n    return operation;',
-    to: 'this.#confirmed++;\n    if (this.#detached > 0) this.#detached--;\n    return operation;',
+    from: 'release(operation: Operation): void {\n    this.#bytes -= operation.size;\n  }',
+    to: 'release(_operation: Operation): void {}',
     tests: UNIT,
   },
   {
@@ -400,7 +400,7 @@ export const QUEUE: readonly Fault[] = [
   {
     id: 'what-was-lost-with-the-mirror-is-not-told',
     file: `${PIPELINE}mirror.ts`,
-    from: 'if (operation.check !== FRAMING || operation.follow !== NOTHING) this.events.unconfirmed(operation);',
+    from: 'channel.done++;\n        this.events.unconfirmed(operation);',
     to: '',
     tests: UNIT,
   },
@@ -424,5 +424,40 @@ export const QUEUE: readonly Fault[] = [
     from: 'this.#passMarks();\n      this.#flush();\n    };',
     to: 'this.#passMarks();\n    };',
     tests: UNIT,
+  },
+  {
+    id: 'a-connection-from-before-a-swap-is-sent-effects',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'for (const channel of this.#channels.values()) channel.stale = true;',
+    to: '',
+    tests: UNIT,
+  },
+  {
+    id: 'what-reaches-beyond-its-database-waits-for-none',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (other !== channel && other.waits) return this.#later();',
+    to: '',
+    tests: UNIT,
+  },
+  {
+    id: 'a-database-overtakes-what-reaches-into-it',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (this.#alone.waits) return this.#later();',
+    to: '',
+    tests: UNIT,
+  },
+  {
+    id: 'a-connection-stays-in-database-0',
+    file: 'shadow-proxy/src/upstream/server-connections.ts',
+    from: 'if (isError(selected)) throw refusalOfDatabase(text(selected), db, this.by.side);',
+    to: '',
+    tests: ['integration/rules/databases.test'],
+  },
+  {
+    id: 'a-transaction-does-not-wait-for-multi',
+    file: `${PIPELINE}transaction.ts`,
+    from: 'if (asksFirst) lane.first(multi, isNoError, dependents);',
+    to: '',
+    tests: ['integration/protocol/multi'],
   },
 ];

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
+import { describeRefused } from '../telemetry/refused-databases.js';
 import { originsOf } from '../telemetry/error-origins.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number, unlessUp } from '../text/figures.js';
@@ -246,7 +247,7 @@ const secondWriterNotes = (name: string, strayWrites: number): string[] =>
     ? []
     : [`${name}: ${count(strayWrites, 'write')} arrived here, but another region is the only writer`];
 
-const server = ({ url, version, role, up, silentMs, problem }: ServerSnapshot): string =>
-  `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}`;
+const server = ({ url, version, role, up, silentMs, problem, refusedDatabases }: ServerSnapshot): string =>
+  `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}${refusedDatabases.length === 0 ? '' : `\nREFUSES ${describeRefused(refusedDatabases)}`}`;
 const times = ({ p50, p99, count }: LatencySnapshot): string =>
   count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`;

@@ -65,7 +65,8 @@ const INSIDE_MULTI = [
       [
         '`SELECT`',
         'each command runs in its database. When `EXEC` has run, the client is in the last one; after `DISCARD`, or an `EXEC` that did not run, in the one from before. ' +
-          'A database that the server does not have is an error in the reply of `EXEC`, as with Redis',
+          'A database that the server does not have is an error in the reply of `EXEC`, as with Redis. ' +
+          'One that only the other server lacks is refused by name from `dualwrite` on, also outside `MULTI`',
         'the client’s next commands wait for the reply of `EXEC`. A transaction with keys in one database takes the ' +
           'lane of that database; one with keys in several runs alone: all clients wait, about two round trips',
       ],

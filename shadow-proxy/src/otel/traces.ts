@@ -4,7 +4,7 @@
  */
 import type { Verdict } from '../compare/verdict.js';
 import type { LaneEvents } from '../pipeline/lane.js';
-import type { MirrorEvents } from '../pipeline/mirror.js';
+import type { MirrorEvents } from '../pipeline/mirror-events.js';
 import type { Observer } from '../pipeline/observer.js';
 import { NOTHING, type Carrier, type Operation } from '../pipeline/operation.js';
 import type { Side } from '../route/stage.js';
@@ -130,6 +130,11 @@ export class Traces implements Observer {
         this.#end(operation, 'dropped', performance.now());
         events.dropped(operation);
       },
+      refused: (operation, reason) => {
+        this.#end(operation, reason, performance.now());
+        events.refused(operation, reason);
+      },
+      database: (db, why) => events.database(db, why),
       connected: (up) => events.connected(up),
     };
   }

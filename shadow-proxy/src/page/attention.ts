@@ -1,5 +1,6 @@
 /** What an operator has to do or to watch, most urgent first: a pure decision over the snapshot of a shard. */
 import { evictionNote } from '../telemetry/evictions.js';
+import { describeRefused } from '../telemetry/refused-databases.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
 import {
@@ -160,7 +161,11 @@ const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean =>
     return side === 'target' ? target : !target || (stage === 'live' && percent < 100);
   });
 
-function ofServer(side: Side, { up, full, problem }: ServerSnapshot, authority: boolean): readonly Check[] {
+function ofServer(
+  side: Side,
+  { up, full, problem, refusedDatabases }: ServerSnapshot,
+  authority: boolean,
+): readonly Check[] {
   const effect = authority
     ? 'Clients get errors for the keys that it answers.'
     : 'Clients are not affected. Keys that are written now become suspect. Start the server again: the proxy reconnects by itself.';
@@ -172,6 +177,12 @@ function ofServer(side: Side, { up, full, problem }: ServerSnapshot, authority: 
       'act',
       `The proxy does not use the ${side}: ${problem ?? ''}.`,
       { command: 'status', runbook },
+    ],
+    [
+      refusedDatabases.length > 0,
+      'act',
+      `The ${side} refuses ${describeRefused(refusedDatabases)}. Keys that are written there are suspect, and cannot be repaired. Raise databases on the ${side}, or let the proxy's user call SELECT.`,
+      { command: 'status', runbook: 'SuspectsGrowing' },
     ],
     [
       full,

@@ -4,7 +4,8 @@
  */
 import { increment } from '../route/router.js';
 import type { Scripts } from '../script/catalog.js';
-import type { MirrorEvents, MirrorLane } from './mirror.js';
+import type { MirrorLane } from './mirror.js';
+import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
 import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
 
@@ -21,10 +22,14 @@ export interface ConfirmationsOrder {
 export class Confirmations implements MirrorEvents {
   #givenUp = 0;
 
-  /** @param connected is called when the mirror is connected again, or not any more */
+  /**
+   * @param connected is called when the mirror is connected again, or not any more
+   * @param database is called when it lets effects into a database no more (`why`), or again (null)
+   */
   constructor(
     private readonly order: ConfirmationsOrder,
     readonly connected: (up: boolean) => void,
+    readonly database: (db: number, why: string | null) => void,
   ) {}
 
   /** Effects dropped because the queue was full, since the start. */
@@ -63,6 +68,11 @@ export class Confirmations implements MirrorEvents {
     if (operation.follow === WRITE) this.#notApplied(operation, 'queue-full');
     else increment(operation.workload.counters.inconclusive, 'queue-full');
     operation.confirmed?.(null);
+  }
+
+  refused(operation: Operation, reason: RefusedFrame): void {
+    if (operation.follow === WRITE) this.#notApplied(operation, reason);
+    else increment(operation.workload.counters.inconclusive, reason);
   }
 
   /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */

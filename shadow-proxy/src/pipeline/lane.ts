@@ -7,7 +7,7 @@
 import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
-import type { Carrier, LaneIdentity, Operation } from './operation.js';
+import { FRAMING, type Carrier, type LaneIdentity, type Operation } from './operation.js';
 import { Ring } from '../io/ring.js';
 import type { Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
@@ -20,6 +20,11 @@ export interface LaneEvents {
 }
 
 const PUSH = '>'.charCodeAt(0);
+const MINUS = '-'.charCodeAt(0);
+
+/** Whether a reply confirms that the lane is as what follows needs it. */
+export type Confirms = (reply: Buffer) => boolean;
+export const isNoError: Confirms = (reply) => reply[0] !== MINUS;
 /** A chunk as large as this (a TLS record) may have more behind it. */
 const FULL_CHUNK = 16_384;
 
@@ -31,6 +36,8 @@ export class Lane implements ConnectionOwner, Carrier {
   home: Lane = this;
   /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
   mayProbe = true;
+  /** Whether its user may MULTI, as the server said last; null where it was not asked. */
+  mayMulti: boolean | null = null;
   /** When it last carried something, in ms of the monotonic clock. */
   usedAt: number;
   /** When the connection was last read to the end. */
@@ -38,6 +45,8 @@ export class Lane implements ConnectionOwner, Carrier {
   readonly #inFlight = new Ring<Operation>();
   #submitted = 0;
   #answered = 0;
+  /** What waits until the server has confirmed what it depends on; null where nothing has to be confirmed. */
+  #held: Operation[] | null = null;
   /** Who waits for the first `at` operations to be answered. */
   readonly #marks: { at: number; then: () => void }[] = [];
 
@@ -104,7 +113,63 @@ export class Lane implements ConnectionOwner, Carrier {
     const now = this.turn.now();
     operation.submittedAt = now | 0;
     this.latency.sent(now);
+    if (this.#held === null) this.#send(operation);
+    else this.#held.push(operation);
+  }
+
+  #send(operation: Operation): void {
     this.connection.outbox.add(operation.frame, operation.start, operation.end);
+    if (operation.check === FRAMING) this.#held = [];
+  }
+
+  /** Submits what everything after it depends on, as `first` does. */
+  submitFirst(operation: Operation): void {
+    this.first(operation);
+    this.submit(operation);
+  }
+
+  /**
+   * Everything after the operation, which is about to be submitted, depends on it, such as on a SELECT: nothing more is
+   * sent before the server has answered. Where the answer is no confirmation, the lane is closed, and what waited was
+   * never sent.
+   * @param confirms looks at the answer; absent: any but an error confirms
+   * @param dependents only these depend on it, which are submitted right behind it: without a confirmation they are
+   * not sent, and are answered as it was
+   */
+  first(operation: Operation, confirms: Confirms = isNoError, dependents: readonly Operation[] | null = null): void {
+    const { sink } = operation;
+    operation.check = FRAMING;
+    operation.sink = {
+      answered: (answered, buffer, start, end) => {
+        sink?.answered(answered, buffer, start, end);
+        if (confirms(buffer.subarray(start, end))) this.#sendHeld();
+        else if (dependents === null) this.close();
+        else this.#refuse(dependents, buffer, start, end);
+      },
+      lost: (lost, reason) => sink?.lost(lost, reason),
+    };
+  }
+
+  /** Answers for the server what was not sent: the oldest in flight, and of what waits. */
+  #refuse(dependents: readonly Operation[], buffer: Buffer, start: number, end: number): void {
+    const now = performance.now();
+    for (const operation of dependents) {
+      this.#inFlight.shift();
+      this.#held?.shift();
+      this.#answered++;
+      this.events.answered(operation, buffer, start, end, now);
+    }
+    this.#sendHeld();
+  }
+
+  /** Sends what waited, up to the next one that everything after it depends on. */
+  #sendHeld(): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    for (const operation of held) {
+      if (this.#held === null) this.#send(operation);
+      else (this.#held as Operation[]).push(operation);
+    }
   }
 
   /** Calls `then` once all that is in flight now is answered (or lost). */

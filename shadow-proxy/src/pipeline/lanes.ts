@@ -98,7 +98,7 @@ export class Lanes {
   #select(lane: Lane): void {
     const { db, protocol } = lane.identity;
     const frame = encodeCommand(['SELECT', db]);
-    lane.submit(new Operation(frame, 0, frame.length, IGNORED, undefined, this.framing, db, protocol, NOTHING));
+    lane.submitFirst(new Operation(frame, 0, frame.length, IGNORED, undefined, this.framing, db, protocol, NOTHING));
   }
 
   /** A lane on the connection, which was begun to be opened after so many selections. */

@@ -1,38 +1,26 @@
 /**
- * The one lane to a shard's mirror: effects in the order of the authority's replies, across all databases, users
- * and protocols, sent by the kit's own user; and the mirror's replies held against the authority's.
+ * What a shard's mirror is sent: effects in the order of the authority's replies, across all databases, users and
+ * protocols, by the kit's own user; and the mirror's replies held against the authority's.
  *
- *   append(operation) ──▶ unsent ──(batch)──▶ sent ──▶ reply ──▶ equal bytes? ── yes ─▶ confirmed
- *                                                                    └─ no ─▶ differs(operation, reply)
+ *   append(operation) ──▶ unsent ──(batch)──▶ channel of its database ──▶ reply ──▶ equal bytes? ── yes ─▶ confirmed
+ *                                                                                       └─ no ─▶ differs(operation, reply)
  *
- * Equal bytes are the rule, so the mirror's stream is compared before it is parsed: as many expected replies as lie
- * side by side are one comparison.
+ * A pipelined SELECT that is refused would leave what follows it in another database. So each database has a connection
+ * of its own, a channel, which the server has confirmed before an effect is sent. Effects in different databases are in
+ * no order with each other; one that reaches beyond its database waits until all channels are empty, and what follows
+ * it on another channel waits until it is confirmed.
  */
-import type { FrameReader } from '../resp/reader.js';
-import { encodeCommand } from '../resp/encode.js';
 import { shiftTtl, shortenTtl } from '../command/ttl.js';
 import type { Workload } from '../route/router.js';
-import type { Connection, ConnectionOwner } from '../upstream/connection.js';
-import type { LatencyRecorder } from '../io/latency.js';
-import { ACCEPT, COMPARE, FRAMING, NOTHING, Operation, WRITE } from './operation.js';
+import type { Connection } from '../upstream/connection.js';
+import type { Latencies } from '../io/latency.js';
+import { isEffect, MirrorChannel, type ChannelOwner } from './mirror-channel.js';
+import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
+import { ACCEPT, COMPARE, FRAMING, NOTHING, OWN, READ, SWAPS, WRITE, type Operation } from './operation.js';
 import { Ring } from '../io/ring.js';
+import { DatabaseRefused } from '../upstream/handshake.js';
 import type { Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
-
-export interface MirrorEvents {
-  /** The mirror answered as the authority did. */
-  matched(operation: Operation, now: number): void;
-  /** It did not, byte by byte: `buffer[start, end)` is its reply. */
-  differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
-  /** An effect whose own reply is not compared was accepted. */
-  accepted(operation: Operation, now: number): void;
-  /** It was sent and the connection lost: it may have run or not. */
-  unconfirmed(operation: Operation): void;
-  /** It was not sent, for there was no room. */
-  dropped(operation: Operation): void;
-  /** The mirror is connected again, or not any more. */
-  connected(up: boolean): void;
-}
 
 export interface MirrorLimits {
   /** Bytes of effects and expected replies that may wait. */
@@ -51,22 +39,38 @@ const TTL_LAG_MS = 4;
 const DETACH_MS = 50;
 const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1000;
+/** A database that was refused is asked for again when an effect comes for it after so long. */
+const REFUSED_MS = 1000;
+/** A channel that carried nothing for so long is closed; that of database 0 stays. */
+const IDLE_MS = 60_000;
 
-const PUSH = '>'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
-/** Of a connection whose database has to be selected before the next effect. */
-const UNSELECTED = -1;
 const [THREE, CR] = ['3'.charCodeAt(0), 13];
 
-export class MirrorLane implements ConnectionOwner {
+export class MirrorLane implements ChannelOwner {
   /** Called with each operation as it gets its place in the order; null without a listener. */
   #listeners: readonly ((operation: Operation) => void)[] | null = null;
   /** By how many whole ms the mirror's clock is ahead of the authority's; 0 where they agree. */
   clockAheadMs = 0;
   readonly #unsent = new Ring<Operation>();
-  readonly #sent = new Ring<Operation>();
-  #connection: Connection | undefined;
-  #lostClientId = 0;
+  readonly #main: MirrorChannel;
+  /** By database. */
+  readonly #channels = new Map<number, MirrorChannel>();
+  /** The channel that takes what is in its database and reaches no further; null where that has to be looked at. */
+  #current: MirrorChannel | null = null;
+  /** The channel that was sent what reaches beyond its database; another one waits until that is confirmed. */
+  #alone: MirrorChannel | null = null;
+  /** The channel that was sent a SWAPDB: all wait until that is confirmed. */
+  #swapping: MirrorChannel | null = null;
+  /** A SWAPDB was lost with its connection: it may run until that is seen to be closed. */
+  #mayHaveSwapped = false;
+  /** An effect waits for the replies to others. */
+  #waitingForReplies = false;
+  /** How often the mirror was connected. */
+  #times = 0;
+  #up = false;
+  /** Lost connections, by their numbers at the server, until they are seen to be closed there. */
+  #lostClientIds: number[] = [];
   #lostRunId = '';
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -75,17 +79,12 @@ export class MirrorLane implements ConnectionOwner {
   #opening = false;
   #closed = false;
   #waitingForDrain = false;
-  // What the connection is set to.
-  #db = 0;
-  #protocol: 2 | 3 = 2;
-  /** How often its database was to be selected again. */
+  /** How often databases were to be selected again. */
   #selections = 0;
-  #appended = 0;
-  #confirmed = 0;
-  /** So many of the oldest operations are detached. */
+  /** So many of the oldest operations in `unsent` are detached. */
   #detached = 0;
   #detaching: NodeJS.Timeout | undefined;
-  readonly #marks: { at: number; pushed: number; then: () => void }[] = [];
+  readonly #marks: Mark[] = [];
   /** Effects that came, and those of them that were sent or dropped. */
   #pushed = 0;
   #taken = 0;
@@ -94,34 +93,52 @@ export class MirrorLane implements ConnectionOwner {
 
   constructor(
     readonly server: Server,
-    private readonly framing: Workload,
+    readonly framing: Workload,
     private readonly limits: MirrorLimits,
-    private readonly latency: LatencyRecorder,
-    private readonly events: MirrorEvents,
+    private readonly latencies: Latencies,
+    readonly events: MirrorEvents,
     private readonly turn: Turn,
-  ) {}
-
-  get connected(): boolean {
-    return this.#connection !== undefined;
+  ) {
+    this.#main = this.#channelOf(0);
   }
-  get waits(): boolean {
-    return this.#sent.length > 0;
+
+  get label(): string {
+    return this.server.endpoint.label;
+  }
+  get connected(): boolean {
+    return this.#up;
   }
   get queuedBytes(): number {
     return this.#bytes;
   }
   get queued(): number {
-    return this.#unsent.length + this.#sent.length;
+    let queued = this.#unsent.length;
+    for (const channel of this.#channels.values()) queued += channel.sent.length;
+    return queued;
   }
   /** Age of the oldest effect that is not confirmed, in ms. */
   lagMs(now: number): number {
-    const oldest = this.#sent.at(0) ?? this.#unsent.at(0);
-    return oldest === undefined ? 0 : Math.max(0, now - oldest.answeredAt);
+    let since = this.#unsent.at(0)?.answeredAt ?? Infinity;
+    for (const { sent } of this.#channels.values()) since = Math.min(since, sent.at(0)?.answeredAt ?? Infinity);
+    return Math.max(0, now - Math.min(since, now));
+  }
+
+  /** Why effects in the database are not sent; null where they are, as far as is known. */
+  refusalOf(db: number): string | null {
+    const channel = this.#channels.get(db);
+    if (channel === undefined || channel.refusal === null) return null;
+    this.#tryAgain(channel);
+    return channel.refusal;
+  }
+
+  /** Databases whose effects are not sent, and why. */
+  get refused(): readonly { readonly db: number; readonly why: string }[] {
+    return [...this.#channels.values()].flatMap(({ db, refusal }) => (refusal === null ? [] : [{ db, why: refusal }]));
   }
 
   /** Connects, and keeps trying. */
   start(): void {
-    if (this.#closed || this.#connection || this.#opening) return;
+    if (this.#closed || this.#up || this.#opening) return;
     this.#detaching ??= setInterval(() => this.#detach(), DETACH_MS).unref();
     this.#opening = true;
     void this.#open();
@@ -137,10 +154,10 @@ export class MirrorLane implements ConnectionOwner {
   #push(operation: Operation): void {
     if (this.#listeners !== null) for (const listener of this.#listeners) listener(operation);
     this.#bytes += operation.size;
-    this.#appended++;
+    (operation.db === 0 ? this.#main : this.#channelOf(operation.db)).appended++;
     this.#pushed++;
     this.#unsent.push(operation);
-    if (this.#connection === undefined || this.#waitingForDrain) return;
+    if (!this.#up || this.#waitingForDrain) return;
     if (this.#unsent.length === BATCH_EFFECTS) setImmediate(this.#flush);
     else if (this.#timer === undefined) this.#timer = setTimeout(this.#flush, this.limits.batchMs);
   }
@@ -164,8 +181,10 @@ export class MirrorLane implements ConnectionOwner {
 
   /** Calls `then` once all effects appended so far are confirmed or dropped, and no gate among them is closed. */
   afterAppended(then: () => void): void {
-    if (this.isEmpty) then();
-    else this.#marks.push({ at: this.#appended, pushed: this.#pushed, then });
+    if (this.isEmpty) return then();
+    const unconfirmed = [...this.#channels.values()].filter(({ appended, done }) => done < appended);
+    const waits = unconfirmed.map((channel) => ({ channel, at: channel.appended }));
+    this.#marks.push({ waits, pushed: this.#pushed, then });
   }
 
   /** Holds back what comes from now on until it is opened: what came before is still being found out. */
@@ -190,20 +209,21 @@ export class MirrorLane implements ConnectionOwner {
     return this.queued === 0 && this.#gates.length === 0;
   }
 
-  /** Calls `visit` for what waits, oldest first, until it returns false. */
+  /** Calls `visit` for what waits, of each database oldest first, until it returns false. */
   eachQueued(visit: (operation: Operation) => boolean): void {
-    for (const ring of [this.#sent, this.#unsent]) {
+    for (const ring of [...[...this.#channels.values()].map(({ sent }) => sent), this.#unsent]) {
       for (let i = 0; i < ring.length; i++) if (!visit(ring.at(i)!)) return;
     }
   }
 
   /**
-   * Has the next effect select its database, whichever the connection is in: SWAPDB leaves KeyDB with what it held
-   * before.
+   * Has every channel select its database again, and wait for the answer, before it is sent anything: SWAPDB leaves
+   * KeyDB's connections with what their databases held before.
    */
   selectAgain(): void {
     this.#selections++;
-    this.#db = UNSELECTED;
+    this.#current = null;
+    for (const channel of this.#channels.values()) channel.stale = true;
   }
 
   /** Sends what waits now, without waiting for more. */
@@ -213,7 +233,7 @@ export class MirrorLane implements ConnectionOwner {
 
   /** Leaves the server at once, for the one that the endpoint names now. */
   reconnect(): void {
-    this.#connection?.destroy();
+    this.#main.connection?.destroy();
   }
 
   close(): void {
@@ -221,84 +241,190 @@ export class MirrorLane implements ConnectionOwner {
     clearTimeout(this.#timer);
     clearTimeout(this.#retry);
     clearInterval(this.#detaching);
-    this.#connection?.destroy();
+    for (const { connection } of this.#channels.values()) connection?.destroy();
   }
 
-  /** Detaches what has waited for long. */
+  /** Detaches what has waited for long, and closes channels that have carried nothing for long. */
   #detach(): void {
-    const sent = this.#sent.length;
-    const since = performance.now() - DETACH_MS;
-    for (; this.#detached < this.queued; this.#detached++) {
-      const operation =
-        this.#detached < sent ? this.#sent.at(this.#detached)! : this.#unsent.at(this.#detached - sent)!;
-      if (operation.answeredAt > since) return;
-      operation.detach();
+    const now = performance.now();
+    const since = now - DETACH_MS;
+    for (const channel of this.#channels.values()) {
+      channel.detached = detachIn(channel.sent, channel.detached, since);
+      if (channel === this.#main || channel.sent.length > 0 || now - channel.usedAt < IDLE_MS) continue;
+      const { connection } = channel;
+      if (connection === undefined) continue;
+      if (this.#current === channel) this.#current = null;
+      channel.end();
+      connection.destroy();
     }
+    this.#detached = detachIn(this.#unsent, this.#detached, since);
+  }
+
+  #channelOf(db: number): MirrorChannel {
+    let channel = this.#channels.get(db);
+    if (channel === undefined) this.#channels.set(db, (channel = new MirrorChannel(db, this.latencies, this)));
+    return channel;
   }
 
   readonly #flush = (): void => {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const connection = this.#connection;
-    if (connection === undefined || this.#unsent.length === 0) return;
-    const outbox = connection.outbox;
+    if (!this.#up) return;
     const now = this.turn.now();
     for (;;) {
-      if (outbox.bytes > WINDOW_BYTES) {
+      const operation = this.#unsent.at(0);
+      if (operation === undefined) return;
+      if (this.#gates.length > 0 && this.#gates[0].at <= this.#taken) return;
+      let channel = this.#current;
+      if (channel === null || operation.db !== channel.db || operation.reach !== OWN) {
+        channel = this.#channelFor(operation, now);
+        if (channel === null) return;
+        if (channel.refusal !== null) {
+          this.#refuse(operation, channel, 'database-refused');
+          continue;
+        }
+      }
+      const connection = channel.connection!;
+      if (connection.outbox.bytes > WINDOW_BYTES) {
         this.#waitForDrain(connection);
         return;
       }
-      if (this.#gates.length > 0 && this.#gates[0].at <= this.#taken) return;
-      const operation = this.#unsent.shift();
-      if (operation === undefined) return;
+      if (operation.protocol !== channel.protocol) {
+        const spoken = this.#speak(operation, channel, now);
+        if (spoken === 'later') return;
+        if (spoken === 'refused') continue;
+      }
+      this.#unsent.shift();
       this.#taken++;
-      if (operation.db !== this.#db || operation.protocol !== this.#protocol) this.#switch(operation, connection, now);
+      if (this.#detached > 0) {
+        this.#detached--;
+        if (channel.detached === channel.sent.length) channel.detached++;
+      }
       if (now - operation.answeredAt > TTL_LAG_MS || this.clockAheadMs !== 0) this.#correctTtl(operation, now);
-      this.#sent.push(operation);
-      this.latency.sent(now);
-      outbox.add(operation.frame, operation.start, operation.end);
+      channel.send(operation, now);
+      if (operation.reach === SWAPS) {
+        this.#swapping = channel;
+        this.#current = null;
+      }
     }
   };
+
+  /**
+   * The channel for the effect that is next, which may refuse it; null where the effect waits: for the server to
+   * confirm the database, or for what must be confirmed before.
+   */
+  #channelFor(operation: Operation, now: number): MirrorChannel | null {
+    if (this.#swapping !== null) {
+      if (this.#swapping.waits) return this.#later();
+      this.#swapping = null;
+      this.selectAgain();
+    }
+    const channel = this.#channelOf(operation.db);
+    if (channel.refusal !== null) {
+      this.#tryAgain(channel);
+      return channel;
+    }
+    if (channel.connection === undefined) {
+      if (!channel.opening) void this.#openChannel(channel);
+      return null;
+    }
+    if (channel.asking) return null;
+    if (channel.stale) {
+      channel.stale = false;
+      this.#ask(channel, ['SELECT', channel.db], now, (refusal) => {
+        // A new connection is in its database, or is refused it by name.
+        if (refusal !== null) throw new Error(`${this.label} refused to select database ${channel.db}: ${refusal}`);
+      });
+      return null;
+    }
+    if (this.#alone !== null && this.#alone !== channel) {
+      if (this.#alone.waits) return this.#later();
+      this.#alone = null;
+    }
+    if (operation.reach !== OWN) {
+      for (const other of this.#channels.values()) if (other !== channel && other.waits) return this.#later();
+      this.#alone = channel;
+    }
+    this.#current = channel;
+    return channel;
+  }
+
+  #later(): null {
+    this.#waitingForReplies = true;
+    return null;
+  }
+
+  /** Asks what everything after it depends on; nothing is sent on the channel until it is answered. */
+  #ask(
+    channel: MirrorChannel,
+    args: readonly (string | number)[],
+    now: number,
+    answered: (refusal: string | null) => void,
+  ): void {
+    channel.asking = true;
+    this.#current = null;
+    const question = channel.frame(args, now, (reply) => {
+      channel.asking = false;
+      if (reply === null) return;
+      answered(reply[0] === MINUS ? reply.toString('latin1', 1, reply.length - 2) : null);
+      this.#waitingForReplies = true;
+    });
+    this.#bytes += question.size;
+  }
+
+  /**
+   * Puts the channel into the protocol of the effect that is next. A refusal changes the form of replies only, so HELLO
+   * is confirmed once for each connection, and sent along after that. Where the server refuses it, the command is sent
+   * all the same, and reads, which are only compared, are not.
+   */
+  #speak(operation: Operation, channel: MirrorChannel, now: number): 'spoken' | 'later' | 'refused' {
+    const { protocol } = operation;
+    if (channel.speaks3 === null) {
+      this.#ask(channel, ['HELLO', 3], now, (refusal) => {
+        channel.speaks3 = refusal === null;
+        if (refusal === null) channel.protocol = 3;
+      });
+      return 'later';
+    }
+    if (!channel.speaks3) {
+      if (operation.follow === READ) {
+        this.#refuse(operation, channel, 'protocol-refused');
+        return 'refused';
+      }
+      if (operation.check === COMPARE && operation.batch === null) operation.check = ACCEPT;
+      return 'spoken';
+    }
+    channel.protocol = protocol;
+    const hello = channel.frame(['HELLO', protocol], now, (reply) => {
+      if (reply !== null && reply[0] === MINUS) throw new Error(`${this.label} refused HELLO ${protocol}`);
+    });
+    this.#bytes += hello.size;
+    return 'spoken';
+  }
+
+  /** The effect that is next is not sent. */
+  #refuse(operation: Operation, channel: MirrorChannel, reason: RefusedFrame): void {
+    this.#unsent.shift();
+    this.#taken++;
+    if (this.#detached > 0) this.#detached--;
+    channel.done++;
+    this.#bytes -= operation.size;
+    this.events.refused(operation, reason);
+    operation.confirmed?.(null);
+    this.#passMarks();
+  }
 
   #waitForDrain(connection: Connection): void {
     if (this.#waitingForDrain) return;
     this.#waitingForDrain = true;
+    const times = this.#times;
     const go = (): void => {
+      if (this.#times !== times) return;
       this.#waitingForDrain = false;
-      if (this.#connection === connection) this.#flush();
+      this.#flush();
     };
     // The outbox is written at the end of the turn; only then can the socket be congested.
     setImmediate(() => (connection.congested ? connection.onceDrained(go) : go()));
-  }
-
-  /** Puts the connection into the operation's database and protocol. */
-  #switch(operation: Operation, connection: Connection, now: number): void {
-    if (operation.protocol !== this.#protocol) this.#frame(['HELLO', operation.protocol], operation, connection, now);
-    if (operation.db !== this.#db) this.#frame(['SELECT', operation.db], operation, connection, now);
-    this.#protocol = operation.protocol;
-    this.#db = operation.db;
-  }
-
-  #frame(args: (string | number)[], operation: Operation, connection: Connection, now: number): void {
-    const frame = encodeCommand(args);
-    const framing = new Operation(
-      frame,
-      0,
-      frame.length,
-      null,
-      undefined,
-      this.framing,
-      operation.db,
-      operation.protocol,
-      NOTHING,
-    );
-    framing.check = FRAMING;
-    framing.answeredAt = now;
-    this.#appended++;
-    this.#bytes += framing.size;
-    this.#sent.push(framing);
-    this.latency.sent(now);
-    connection.outbox.add(frame, 0, frame.length);
   }
 
   /** A time to live as what is left of it, a moment of expiry by the mirror's clock. */
@@ -332,102 +458,53 @@ export class MirrorLane implements ConnectionOwner {
     return shiftTtl(operation.command.args, this.clockAheadMs);
   }
 
-  readable(reader: FrameReader): void {
-    // Not the turn's own time, which is that of its beginning: the mirror may have run the commands since.
-    const now = performance.now();
-    const before = this.#confirmed;
-    for (;;) {
-      const run = this.#equalRun(reader);
-      if (run > 0) {
-        for (let i = 0; i < run; i++) {
-          const operation = this.#take();
-          this.events.matched(operation, now);
-          if (operation.confirmed !== null)
-            operation.confirmed(operation.reply.subarray(operation.replyStart, operation.replyEnd));
-        }
-        continue;
-      }
-      if (!reader.next(this.#sent.at(0)?.bundle?.replies)) break;
-      if (reader.buffer[reader.start] === PUSH) continue;
-      this.#answered(reader, now);
-    }
-    this.latency.answered(this.#confirmed - before, now);
-    this.#passMarks();
-  }
+  // ── what the channels report ────────────────────────────────────────────────────────────────────────────────
 
-  /** How many of the oldest operations the unread bytes answer exactly as expected; consumes those bytes. */
-  #equalRun(reader: FrameReader): number {
-    const first = this.#sent.at(0);
-    if (first === undefined || first.check !== COMPARE) return 0;
-    const { buffer, at, limit } = reader;
-    const { reply, replyStart } = first;
-    let end = first.replyEnd;
-    if (at + end - replyStart > limit) return 0;
-    let run = 1;
-    for (; ; run++) {
-      const next = this.#sent.at(run);
-      if (next === undefined || next.reply !== reply || next.replyStart !== end || next.check !== COMPARE) break;
-      if (at + next.replyEnd - replyStart > limit) break;
-      end = next.replyEnd;
-    }
-    if (run > 1) {
-      if (buffer.compare(reply, replyStart, end, at, at + end - replyStart) === 0) {
-        reader.skip(end - replyStart);
-        return run;
-      }
-      end = first.replyEnd;
-    }
-    if (!equalBytes(buffer, at, reply, replyStart, end)) return 0;
-    reader.skip(end - replyStart);
-    return 1;
-  }
-
-  #answered(reader: FrameReader, now: number): void {
-    const operation = this.#take();
-    const { buffer, start, end } = reader;
-    if (operation.confirmed !== null) {
-      // A producer of the proxy's own judges by itself.
-      operation.confirmed(buffer.subarray(start, end));
-    } else if (operation.check === COMPARE || buffer[start] === MINUS) {
-      // SELECT or HELLO refused: everything after it would run in the wrong place.
-      if (operation.follow === NOTHING)
-        throw new Error(`the mirror refused ${buffer.toString('latin1', start, end - 2)}`);
-      this.events.differs(operation, buffer, start, end, now);
-    } else if (operation.check === ACCEPT) {
-      this.events.accepted(operation, now);
-    }
-  }
-
-  #take(): Operation {
-    const operation = this.#sent.shift();
-    if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply without a request`);
+  release(operation: Operation): void {
     this.#bytes -= operation.size;
-    this.#confirmed++;
-    if (this.#detached > 0) this.#detached--;
-    return operation;
+  }
+
+  progressed(): void {
+    this.#passMarks();
+    if (!this.#waitingForReplies) return;
+    this.#waitingForReplies = false;
+    this.#flush();
   }
 
   #passMarks(): void {
     const upTo = this.#gates.length === 0 ? Infinity : this.#gates[0].at - 1;
-    while (this.#marks.length > 0 && this.#marks[0].at <= this.#confirmed && this.#marks[0].pushed <= upTo)
+    while (this.#marks.length > 0 && this.#marks[0].pushed <= upTo && isConfirmed(this.#marks[0]))
       this.#marks.shift()!.then();
   }
 
+  /** One connection is lost: the others are closed with it, and all of them must be seen to end. */
   lost(): void {
-    const connection = this.#connection;
-    if (connection === undefined) return;
-    this.#lostClientId = connection.clientId;
+    if (!this.#up) return;
+    this.#up = false;
+    this.#times++;
     this.#lostRunId = this.server.runId;
-    this.#connection = undefined;
+    this.#current = null;
+    this.#alone = null;
+    this.#mayHaveSwapped = this.#swapping !== null;
+    this.#swapping = null;
     this.#waitingForDrain = false;
+    this.#waitingForReplies = false;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.latency.reset();
-    for (const operation of this.#drainSent()) {
+    const lost: { channel: MirrorChannel; operation: Operation }[] = [];
+    for (const channel of this.#channels.values()) {
+      const { connection } = channel;
+      for (const operation of this.#drain(channel)) lost.push({ channel, operation });
+      if (connection === undefined) continue;
+      this.#lostClientIds.push(connection.clientId);
+      connection.destroy();
+    }
+    for (const { channel, operation } of lost) {
       this.#bytes -= operation.size;
-      this.#confirmed++;
-      if (this.#detached > 0) this.#detached--;
-      if (operation.check !== FRAMING || operation.follow !== NOTHING) this.events.unconfirmed(operation);
+      if (isEffect(operation)) {
+        channel.done++;
+        this.events.unconfirmed(operation);
+      }
       operation.confirmed?.(null);
     }
     this.#passMarks();
@@ -435,33 +512,34 @@ export class MirrorLane implements ConnectionOwner {
     if (!this.#closed) this.start();
   }
 
-  /** All that was sent, with the rest of a transaction that was sent in part: it cannot continue. */
-  #drainSent(): Operation[] {
-    const sent = this.#sent.drain();
+  /** All that the channel has sent, with the rest of a transaction that was sent in part: it cannot continue. */
+  #drain(channel: MirrorChannel): Operation[] {
+    const sent = channel.end();
     for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING;) {
       last = this.#unsent.shift();
       if (last === undefined) break;
       this.#taken++;
+      if (this.#detached > 0) this.#detached--;
       sent.push(last);
     }
     return sent;
   }
 
+  // ── connections ─────────────────────────────────────────────────────────────────────────────────────────────
+
   async #open(): Promise<void> {
     let connection: Connection | undefined;
     const selections = this.#selections;
     try {
-      connection = await this.server.open({ db: 0, protocol: 2, credentials: this.server.endpoint.credentials });
-      // What the lost connection left in the server's receive buffer must not run after what comes now.
-      if (this.#lostRunId === this.server.runId) await this.server.connections.kill(this.#lostClientId);
+      connection = await this.#connect(0);
+      // What the lost connections left in the server's receive buffers must not run after what comes now.
+      if (this.#lostRunId === this.server.runId) await this.#endLost();
       if (this.#closed || connection.ended) throw new Error('the connection ended');
-      this.#lostClientId = 0;
-      this.#db = selections === this.#selections ? 0 : UNSELECTED;
-      this.#protocol = 2;
+      this.#lostClientIds = [];
       this.#retryMs = RETRY_MIN_MS;
-      this.#connection = connection;
       this.#opening = false;
-      connection.attach(this);
+      this.#up = true;
+      this.#main.begin(connection, selections !== this.#selections || this.#mayHaveSwapped);
       this.events.connected(true);
       this.#flush();
     } catch {
@@ -472,15 +550,64 @@ export class MirrorLane implements ConnectionOwner {
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
     }
   }
+
+  async #endLost(): Promise<void> {
+    for (const clientId of this.#lostClientIds) await this.server.connections.kill(clientId);
+  }
+
+  #connect(db: number): Promise<Connection> {
+    return this.server.open({ db, protocol: 2, credentials: this.server.endpoint.credentials });
+  }
+
+  /** Asks again, on a connection of its own, for a database that was refused some time ago. */
+  #tryAgain(channel: MirrorChannel): void {
+    if (this.#up && !channel.opening && performance.now() >= channel.retryAt) void this.#openChannel(channel);
+  }
+
+  /** Opens a connection in the channel's database; the effects wait for it, unless it was refused before. */
+  async #openChannel(channel: MirrorChannel): Promise<void> {
+    const times = this.#times;
+    const selections = this.#selections;
+    const refusedBefore = channel.refusal !== null;
+    channel.opening = true;
+    const opened = await this.#connect(channel.db).catch((problem: Error) => problem);
+    if (times !== this.#times || this.#closed || channel.connection !== undefined) {
+      if (!(opened instanceof Error)) opened.destroy();
+      return;
+    }
+    channel.opening = false;
+    const why = opened instanceof Error ? reasonOf(opened) : opened.ended ? 'the connection ended' : null;
+    if (why === null) channel.begin(opened as Connection, selections !== this.#selections);
+    else {
+      channel.refusal = why;
+      channel.retryAt = performance.now() + REFUSED_MS;
+    }
+    channel.usedAt = performance.now();
+    if (refusedBefore !== (why !== null)) this.events.database(channel.db, why);
+    this.#flush();
+  }
+}
+
+const reasonOf = (problem: Error): string => (problem instanceof DatabaseRefused ? problem.reply : problem.message);
+
+/** Waits for so many effects of each channel, and for `pushed` effects behind which gates are. */
+interface Mark {
+  readonly waits: readonly { readonly channel: MirrorChannel; readonly at: number }[];
+  readonly pushed: number;
+  readonly then: () => void;
+}
+
+const isConfirmed = ({ waits }: Mark): boolean => waits.every(({ channel, at }) => channel.done >= at);
+
+/** Detaches those of the oldest operations that have waited since then. @returns how many are detached */
+function detachIn(ring: Ring<Operation>, detached: number, since: number): number {
+  for (; detached < ring.length; detached++) {
+    const operation = ring.at(detached)!;
+    if (operation.answeredAt > since) break;
+    operation.detach();
+  }
+  return detached;
 }
 
 /** FLUSHALL and its like are small and rare, and no list of suspects says what they did. */
 const isIndispensable = ({ spec }: Operation): boolean => spec?.handling === 'exclusive';
-
-/** A loop beats a call for replies as short as most are. */
-function equalBytes(a: Buffer, at: number, b: Buffer, start: number, end: number): boolean {
-  const length = end - start;
-  if (length > 64) return a.compare(b, start, end, at, at + length) === 0;
-  for (let i = 0; i < length; i++) if (a[at + i] !== b[start + i]) return false;
-  return true;
-}

@@ -1,7 +1,7 @@
 /** Who looks at single commands on their way, and changes nothing: traces. */
 import type { Verdict } from '../compare/verdict.js';
 import type { LaneEvents } from './lane.js';
-import type { MirrorEvents } from './mirror.js';
+import type { MirrorEvents } from './mirror-events.js';
 import type { Carrier, Operation } from './operation.js';
 
 export interface Observer {

@@ -27,6 +27,14 @@ export const ACCEPT = 1;
 export const FRAMING = 2;
 export type Check = typeof COMPARE | typeof ACCEPT | typeof FRAMING;
 
+/** How far an effect reaches. */
+export const OWN = 0;
+/** Beyond its database: it is in one order with the effects in all of them. */
+export const BEYOND = 1;
+/** It swaps databases, too. */
+export const SWAPS = 2;
+export type Reach = typeof OWN | typeof BEYOND | typeof SWAPS;
+
 /** By how much a time to live may differ beyond the lag that was measured, in ms. */
 export const TTL_TOLERANCE_MS = 50;
 
@@ -124,6 +132,8 @@ export class Operation {
   replyStart = 0;
   replyEnd = 0;
   check: Check = COMPARE;
+  /** Of its effect. */
+  reach: Reach = OWN;
   /** When it was given to the lane, in whole ms of the monotonic clock: it ran on the authority after that. */
   submittedAt = 0;
   /** When the authority's reply came, in ms of the monotonic clock. */

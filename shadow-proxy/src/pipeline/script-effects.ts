@@ -12,7 +12,7 @@ import { Script, type Scripts } from '../script/catalog.js';
 import type { Changes, Span } from '../script/changed-keys.js';
 import type { Lanes } from './lanes.js';
 import type { MirrorLane } from './mirror.js';
-import { ACCEPT, Operation, WRITE, type Carrier } from './operation.js';
+import { ACCEPT, BEYOND, Operation, WRITE, type Carrier } from './operation.js';
 import type { SuspectKeys } from './suspicion.js';
 
 /** The parts of the order that scripts need. */
@@ -118,6 +118,8 @@ export class ScriptEffects {
     const known = this.order.scripts.knownTo(mirror.server, script);
     // Before it is appended: a load that finds no room is forgotten again.
     this.order.scripts.loadedOn(mirror.server, script);
+    // From then on the mirror knows the text in every database.
+    if (!known) operation.reach = BEYOND;
     if (byDigest && !known) {
       const frame = encodeCommand(['SCRIPT', 'LOAD', script.body]);
       const load = new Operation(
@@ -134,6 +136,7 @@ export class ScriptEffects {
       load.lane = operation.lane;
       load.answeredAt = operation.answeredAt;
       load.check = ACCEPT;
+      load.reach = BEYOND;
       load.asked = new Command(encodeCommand(args));
       mirror.append(load);
       return this.order.scripts.knownTo(mirror.server, script);

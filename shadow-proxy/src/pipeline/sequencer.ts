@@ -17,7 +17,7 @@ import type { Router } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Journal } from '../storage/journal.js';
 import { FrameKeys } from '../script/frame-keys.js';
-import { Latencies, LatencyRecorder } from '../io/latency.js';
+import { Latencies } from '../io/latency.js';
 import { Confirmations } from './confirmations.js';
 import { Effects } from './effects.js';
 import type { Lane, LaneEvents } from './lane.js';
@@ -52,6 +52,8 @@ export interface SequencerOptions {
   readonly turn: Turn;
   /** Called when the mirror of one side is connected, or disconnected. */
   readonly mirrorChanged: (side: Side, up: boolean) => void;
+  /** Called when the mirror of one side lets effects into a database no more (`why`), or again (null). */
+  readonly mirrorDatabase: (side: Side, db: number, why: string | null) => void;
   /** Null where nobody looks at single commands. */
   readonly observer: Observer | null;
 }
@@ -99,18 +101,22 @@ export class Sequencer implements LaneEvents {
     this.scriptEffects = new ScriptEffects(this);
     this.effects = new Effects(this);
     const confirmations = (side: Side): Confirmations =>
-      new Confirmations(this, (up) => {
-        // A SWAPDB that was lost with the connection may have run until it was seen to be closed.
-        if (up) this.lanes[side].selectAgain();
-        options.mirrorChanged(side, up);
-      });
+      new Confirmations(
+        this,
+        (up) => {
+          // A SWAPDB that was lost with the connection may have run until it was seen to be closed.
+          if (up) this.lanes[side].selectAgain();
+          options.mirrorChanged(side, up);
+        },
+        (db, why) => options.mirrorDatabase(side, db, why),
+      );
     this.#confirmations = { source: confirmations('source'), target: confirmations('target') };
     const mirror = (side: Side): MirrorLane =>
       new MirrorLane(
         servers[side],
         router.default,
         options.limits,
-        new LatencyRecorder(this.latencies[side]),
+        this.latencies[side],
         observer?.ofMirror(this.#confirmations[side]) ?? this.#confirmations[side],
         turn,
       );

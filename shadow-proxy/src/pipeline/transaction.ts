@@ -20,11 +20,13 @@ import { isRefusal } from '../compare/wording.js';
 import { argumentsOf, decodeReply } from '../resp/decode.js';
 import { array, encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from './suspicion.js';
+import { otherDatabase } from '../script/frame-keys.js';
 import { FrameScanner } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
 import { removeExpired } from './expired.js';
-import type { Lane } from './lane.js';
+import { isNoError, type Confirms, type Lane } from './lane.js';
 import {
+  BEYOND,
   COMPARE,
   FRAMING,
   NOTHING,
@@ -95,8 +97,13 @@ export function submitTransaction(
   const { db, protocol } = lane.identity;
   const moves = transaction.db !== db || commands.some(isSelect);
   const writes = commands.some((command) => command.follow === WRITE || command.spec.write);
-  const send = (frame: Buffer, sink: Sink, follow: Follow, spec?: CommandSpec): Operation => {
+  // Without MULTI each command would run by itself, and a refused SELECT would leave the rest in another database.
+  const asksFirst = moves || lane.mayMulti !== true;
+  const dependents: Operation[] = [];
+  const send = (frame: Buffer, sink: Sink, follow: Follow, spec?: CommandSpec, confirms?: Confirms): Operation => {
     const operation = new Operation(frame, 0, frame.length, sink, spec, workload, db, protocol, follow);
+    if (confirms !== undefined) lane.first(operation, confirms);
+    if (asksFirst) dependents.push(operation);
     sequencer.submit(operation, lane);
     return operation;
   };
@@ -116,22 +123,22 @@ export function submitTransaction(
   };
   const begun: Sink = {
     answered: (_operation, buffer, start, end) => {
-      if (buffer[start] === MINUS) refusal = buffer.subarray(start, end);
+      lane.mayMulti = buffer[start] !== MINUS;
+      if (!lane.mayMulti) refusal = buffer.subarray(start, end);
     },
     lost: () => undefined,
   };
   const doubt = (command: QueuedCommand, reason: string): void =>
     sequencer.suspects.frame(command.db, command.frame, 0, reason);
-  const back: Sink = {
-    answered: (operation, buffer, start, end) => {
-      noted.answered(operation, buffer, start, end);
-      // Without MULTI the client's SELECT has run: the lane is in its database.
-      if (buffer[start] === MINUS && refusal !== null) lane.close();
-    },
-    lost: () => undefined,
+  // The lane is in its own database again: nothing has run, or the last SELECT has.
+  const returned: Confirms = (reply) => {
+    const replies = splitReplies(reply, 0, reply.length);
+    return replies === null || replies.at(-1)![0] !== MINUS;
   };
   for (const each of commands) if (each.db === db) removeExpired(sequencer, lane, each.spec, workload, each.frame, 0);
-  send(MULTI, begun, NOTHING);
+  const multi = new Operation(MULTI, 0, MULTI.length, begun, undefined, workload, db, protocol, NOTHING);
+  if (asksFirst) lane.first(multi, isNoError, dependents);
+  sequencer.submit(multi, lane);
   let sent = 0;
   if (moves) {
     send(selecting(transaction.db), noted, NOTHING);
@@ -146,17 +153,17 @@ export function submitTransaction(
     if (probe !== null) send(probe, probing(lane), NOTHING);
     sent += probe === null ? 1 : 2;
   }
-  if (moves) send(selecting(db), back, NOTHING);
+  if (moves) send(selecting(db), noted, NOTHING);
   const exec = send(
     EXEC,
     {
       answered: (operation, buffer, start, end) => {
         const replies = splitReplies(buffer, start, end);
         if (replies === null) {
-          // Without MULTI (a user who may not) each command has run by itself.
-          const alone =
-            refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
-          const told = operation.span === null || refusal === null ? [] : hidden;
+          // Without MULTI (a user who may no more) each command has run by itself.
+          const ranAlone = refusal !== null && !asksFirst;
+          const alone = ranAlone ? elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : [])) : [];
+          const told = ranAlone && operation.span !== null ? hidden : [];
           for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
           if (told.length === 0) sequencer.scriptEffects.dropSpan(operation);
           else
@@ -164,6 +171,8 @@ export function submitTransaction(
               told.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
+          // What came behind it is queued, and not run.
+          if (refusal === null && isStillOpen(buffer, start)) throw new Error('the server refused EXEC');
           return;
         }
         const begins = moves && replies[0][0] !== MINUS ? transaction.db : db;
@@ -180,6 +189,8 @@ export function submitTransaction(
       },
     },
     NOTHING,
+    undefined,
+    moves ? returned : undefined,
   );
   exec.span = span;
   sequencer.hold(exec, lane, keys, writes);
@@ -206,6 +217,10 @@ const probing = (lane: Lane): Sink => ({
   },
   lost: () => undefined,
 });
+
+/** Whether the reply to EXEC or DISCARD, behind a MULTI that was accepted, leaves the connection inside MULTI. */
+export const isStillOpen = (reply: Buffer, start: number): boolean =>
+  reply[start] === MINUS && reply.toString('latin1', start, start + ABORTED.length) !== ABORTED;
 
 /** The elements of EXEC's reply as frames; null when it did not run (an error or nil). */
 function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | null {
@@ -351,6 +366,7 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
     operation(MULTI, first),
     ...effects.map(({ frame, command }) => operation(frame, command)),
   ];
+  if (effects.some(({ command: { spec, frame } }) => reachesBeyond(spec, frame))) batch[0].reach = BEYOND;
   const last = operation(EXEC, effects.find(({ command }) => command.follow === WRITE)?.command ?? first);
   const expected = array(effects.map(({ reply, raw }) => (reply === 'same' ? raw : (reply ?? ANYTHING))));
   last.check = COMPARE;
@@ -360,6 +376,10 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
   last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
   mirror.appendAll([...batch, last]);
 }
+
+/** Whether the command touches more than its database, or gives the mirror the text of a script. */
+const reachesBeyond = (spec: CommandSpec, frame: Buffer): boolean =>
+  spec.handling !== 'keyed' || (spec.name === 'copy' && otherDatabase(new Command(frame)) !== null);
 
 function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[]): Batch {
   const commands = effects.map(({ frame }) => new Command(frame));

@@ -66,9 +66,9 @@ export class Regional {
       );
   }
 
-  /** Databases were swapped at the target: its connection selects its own again. */
-  selectAgain(): void {
-    this.#store.send(['SELECT', '0']).catch(() => undefined);
+  /** Databases were swapped at the target: a connection from before may hold what its own held then. */
+  renew(): void {
+    this.#store.renew();
   }
 
   /** Writes everything a last time, and announces to the other regions that it leaves. */

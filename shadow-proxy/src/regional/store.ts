@@ -21,6 +21,16 @@ export class ServerStore implements Store {
     return valueOf(await connection.ask(...command.map((each) => Buffer.from(each, 'latin1'))));
   }
 
+  /** What comes from now on goes on a new connection; the old one is closed when it is answered. */
+  renew(): void {
+    const old = this.#connection;
+    this.#connection = null;
+    void old
+      ?.ask('PING')
+      .catch(() => undefined)
+      .then(() => old.destroy());
+  }
+
   /** What is on its way is lost, and nothing is sent any more. */
   close(): void {
     this.#closed = true;

@@ -40,7 +40,7 @@ export interface Watching {
   exec(transaction: PlacedTransaction, db: number, done: Done): boolean;
   /** The lane, for a transaction that runs alone. */
   take(shared: Lane): Lane;
-  giveBack(): void;
+  giveBack(reply: Buffer): void;
   end(): void;
 }
 

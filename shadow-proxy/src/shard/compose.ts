@@ -168,7 +168,10 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
   { events }: Ground,
-  by: Omit<SequencerOptions, 'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'journal' | 'observer'> &
+  by: Omit<
+    SequencerOptions,
+    'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer'
+  > &
     Pick<Order, 'journal' | 'suspects'>,
 ): Pick<Order, 'adjudicator' | 'sequencer' | 'fieldTtls'> {
   const { router, suspects, journal } = by;
@@ -194,6 +197,7 @@ function sequencerOf(
       };
     },
     mirrorChanged: (side, up) => void events.emit('mirror', side, up),
+    mirrorDatabase: (side, db, why) => void events.emit('database', side, db, why),
     observer,
   });
   return { adjudicator, sequencer, fieldTtls };
@@ -399,6 +403,9 @@ function connect(parts: Parts): void {
   events.on('reaped', () => repairer.wake());
   events.on('thawed', () => repairer.wake());
   events.on('mirror', (_side, up) => up && repairer.wake());
+  events.on('database', (_side, _db, why) => why === null && repairer.wake());
+  // Clients are refused what the server would refuse the mirror now.
+  events.on('database', (side) => void parts.servers[side].findDatabaseLimit().catch(() => undefined));
   events.on('moved', () => startMirrors(parts.sequencer));
   events.on('moved', () => trust.moved());
   events.on('moved', () => void collector.rememberUsers());
@@ -422,6 +429,14 @@ function logServers({ events, logger }: Parts): void {
   events.on('mirror', (mirror, up) =>
     logger.info({ mirror, up }, up ? 'the mirror is connected' : 'the mirror is disconnected'),
   );
+  events.on('database', (side, db, why) => {
+    if (why === null) logger.info({ server: side, db }, 'the server lets the proxy select the database again');
+    else
+      logger.error(
+        { server: side, db, why },
+        'the server does not let the proxy select the database: keys that are written there are suspects',
+      );
+  });
   events.on('usable', ({ side, problem }) => {
     if (problem === null) logger.info({ server: side }, 'the server is usable again');
     else logger.error({ server: side, problem }, 'the server cannot be used');

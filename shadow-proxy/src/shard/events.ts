@@ -14,6 +14,8 @@ export interface ShardEvents {
   reaped: [];
   /** The mirror of that side is connected, or disconnected. */
   mirror: [side: Side, up: boolean];
+  /** The mirror of that side does not let effects into a database (`why`), or does again (null). */
+  database: [side: Side, db: number, why: string | null];
   /** Repairs are allowed again. */
   thawed: [];
   /** A workload is in another stage. */

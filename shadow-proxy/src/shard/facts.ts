@@ -101,6 +101,7 @@ function serverFacts({ sequencer, monitor, silenced }: Observed, side: Side, isU
     up,
     isUsed,
     problem,
+    refusedDatabases: sequencer.mirrors[side].refused,
     full,
     evicted: losses.evicted,
     expired: losses.expired,

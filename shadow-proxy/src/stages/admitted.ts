@@ -204,10 +204,8 @@ export class Admitted {
     let [there, onSource] = [0, 0];
     try {
       for (const db of (await target.databases()).keys()) {
-        const [, ...replies] = await connection.askAll([
-          ['SELECT', db],
-          ...Array.from({ length: SAMPLE }, () => ['RANDOMKEY']),
-        ]);
+        if (isError(await connection.ask('SELECT', db))) continue;
+        const replies = await connection.askAll(Array.from({ length: SAMPLE }, () => ['RANDOMKEY']));
         const keys = replies.flatMap((reply) =>
           reply.data && !isError(reply) ? [{ key: Buffer.from(reply.data) }] : [],
         );

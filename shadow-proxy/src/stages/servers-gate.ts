@@ -23,6 +23,8 @@ export interface ServerFacts {
   readonly refusal: string | null;
   /** Commands that the kit needs, and the server has renamed or disabled. */
   readonly lacks: readonly string[];
+  /** Its refusal of a SELECT that says nothing of the number of databases; null where the proxy's user may SELECT. */
+  readonly selectRefusal: string | null;
   /** Shards of the proxies that are connected to it. */
   readonly shards: readonly string[];
 }
@@ -58,6 +60,7 @@ export async function lookAt(server: Server, probe: string | null): Promise<Serv
       address: address === undefined ? null : `${address.host}:${address.port}`,
       refusal: refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? text(refusal) : null,
       lacks: notNamed(NEEDED, needed),
+      selectRefusal: selectRefusalOf(server),
       shards: [...new Set(names.filter((name) => name !== undefined))],
     };
   };
@@ -70,9 +73,16 @@ export async function lookAt(server: Server, probe: string | null): Promise<Serv
       address: null,
       refusal: null,
       lacks: [],
+      selectRefusal: null,
       shards: [],
     };
   }
+}
+
+/** A user who may not SELECT; the number of databases is a setting, which is compared with the others. */
+function selectRefusalOf({ databaseLimit }: Server): string | null {
+  const refusal = databaseLimit?.count === 1 ? databaseLimit.refusal : null;
+  return refusal === null || /index|cluster mode/.test(refusal) ? null : refusal;
 }
 
 /**
@@ -89,7 +99,7 @@ export function serverProblems(
 ): string[] {
   const problems: string[] = [];
   const [from, to] = [source.identity, target.identity];
-  for (const [side, { identity, unreachable, lacks }] of [
+  for (const [side, { identity, unreachable, lacks, selectRefusal }] of [
     ['source', source],
     ['target', target],
   ] as const) {
@@ -103,6 +113,10 @@ export function serverProblems(
     if (lacks.length > 0)
       problems.push(
         `the ${side} has no ${lacks.join(', ')} (renamed or disabled), which the proxy needs: give these commands back their names (rename-command; rename-commands on ElastiCache)`,
+      );
+    if (selectRefusal !== null && !lacks.includes('SELECT'))
+      problems.push(
+        `the ${side} lets the proxy's user into database 0 only (${selectRefusal}): allow SELECT to this user (ACL SETUSER … +select)`,
       );
   }
   if (from !== null && to !== null && from.runId !== '' && from.runId === to.runId)

@@ -28,6 +28,8 @@ export interface ServerSnapshot {
   readonly up: boolean | null;
   /** Why it is not used although it answers; null where it may be. */
   readonly problem: string | null;
+  /** Databases that it does not let the proxy write to as a mirror, with its own error: their keys are suspect. */
+  readonly refusedDatabases: readonly { readonly db: number; readonly why: string }[];
   /** It has refused a write because its memory is full, just now. */
   readonly full: boolean;
   /** Keys that it has evicted, and expired, since the proxy started, while keys were written twice. */

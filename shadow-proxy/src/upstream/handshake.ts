@@ -18,6 +18,18 @@ export class HandshakeRefused extends Error {
   }
 }
 
+/** The server let the connection in, and not into its database; `reply` is its own error. */
+export class DatabaseRefused extends HandshakeRefused {
+  constructor(
+    reply: string,
+    readonly db: number,
+    side?: Side,
+  ) {
+    super(reply, side);
+    this.message = `the ${side ?? 'server'} refuses database ${db}: ${reply}`;
+  }
+}
+
 /** What a server's refusal means, for people: a password that the plan does not give is named. */
 export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: string): string =>
   credentials === undefined && refusal.startsWith('NOAUTH')

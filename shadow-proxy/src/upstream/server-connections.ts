@@ -11,7 +11,8 @@ import type { Intake } from '../io/intake.js';
 import type { Turn } from '../io/turn.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
-import { greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
+import { refusesDatabase } from './database-limit.js';
+import { DatabaseRefused, greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
 
 /** How long a look at the server's connections may take: on the connection of questions, and on a new one. */
 const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
@@ -225,13 +226,13 @@ export class ServerConnections {
       if (credentials === undefined) this.by.knocked(wantsPassword);
       if (db !== 0) {
         const selected = await connection.ask('SELECT', db);
-        if (isError(selected)) throw new HandshakeRefused(text(selected));
+        if (isError(selected)) throw refusalOfDatabase(text(selected), db, this.by.side);
       }
       if (dialer.followsMaster) await requireMaster(connection, dialer.label);
       return connection;
     } catch (error) {
       connection.destroy();
-      if (!(error instanceof HandshakeRefused)) throw error;
+      if (!(error instanceof HandshakeRefused) || error instanceof DatabaseRefused) throw error;
       const ours = credentials !== undefined && credentials === dialer.credentials;
       if (ours && /^(NOAUTH|WRONGPASS|NOPERM)/.test(error.reply)) this.by.refused(error.reply);
       throw new HandshakeRefused(error.reply, this.by.side);
@@ -240,6 +241,9 @@ export class ServerConnections {
     }
   }
 }
+
+const refusalOfDatabase = (refusal: string, db: number, side: Side): HandshakeRefused =>
+  refusesDatabase(refusal) ? new DatabaseRefused(refusal, db, side) : new HandshakeRefused(refusal);
 
 /** The lines of the server's CLIENT LIST about connections; null where it does not even list the one that asks. */
 async function linesOf(asking: Connection, about: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {

@@ -22,6 +22,7 @@ import { changeOf, identityOf, isReplica, isSince, tooOld, type Identity, type K
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
 import { KeyLosses } from './losses.js';
+import { findDatabaseLimit, type DatabaseLimit } from './database-limit.js';
 import { parseInfo } from './info.js';
 import { Privileges } from './privileges.js';
 import { ServerClock } from './server-clock.js';
@@ -75,6 +76,8 @@ export class Server {
   software: Software | undefined;
   readonly supported = new ServerCommands();
   up = false;
+  /** Which databases it lets the kit into; null before the first look. */
+  databaseLimit: DatabaseLimit | null = null;
   #refusal: string | null = null;
   readonly connections: ServerConnections;
   readonly clock = new ServerClock();
@@ -339,6 +342,7 @@ export class Server {
       this.ask('INFO', 'cpu'),
       this.ask('CONFIG', 'GET', 'lua-time-limit'),
       this.#knock(),
+      this.findDatabaseLimit(),
     ]);
     if (isError(reply)) throw new HandshakeRefused(text(reply));
     // A user who may not CONFIG, or a server that does not know it: the default. What is not positive is never.
@@ -349,6 +353,22 @@ export class Server {
     this.missing = await missingOf((...args) => this.ask(...args));
     this.#learnt = runId;
     await this.losses.begin();
+  }
+
+  /** Asks again which databases can be selected: a change of its user's rules changes that at any time. */
+  async findDatabaseLimit(): Promise<void> {
+    const configured = await this.ask('CONFIG', 'GET', 'databases');
+    const count = configured.items?.length === 2 ? Number(text(configured.items[1])) : null;
+    const connection = await this.connections.connect({
+      db: 0,
+      protocol: 2,
+      credentials: this.endpoint.credentials,
+    });
+    try {
+      this.databaseLimit = await findDatabaseLimit((...args) => connection.ask(...args), count);
+    } finally {
+      connection.destroy();
+    }
   }
 
   /** What an earlier process of ours saw at that time (ms since 1970): a difference is reported at the next look. */

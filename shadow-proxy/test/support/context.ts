@@ -94,6 +94,8 @@ export class FakeServer {
   opening: Promise<unknown> = Promise.resolve();
   #clientId = 0;
 
+  readonly databaseLimit = null;
+
   constructor(readonly side: Side) {
     this.isKeydb = side === 'target';
     const knows = ({ inSource, inTarget }: CommandSpec): boolean => (side === 'source' ? inSource : inTarget);
@@ -363,6 +365,7 @@ export class FakeProxy {
       limits: { queueBytes: 1 << 20, batchMs: 0 },
       turn: new Turn(),
       mirrorChanged: () => undefined,
+      mirrorDatabase: () => undefined,
       observer: null,
     });
     const submit = this.sequencer.submit.bind(this.sequencer);
@@ -446,7 +449,8 @@ export class FakeProxy {
   async answerAll(replyTo: (command: string) => string): Promise<void> {
     for (await settled(); this.#unanswered.length > 0; await settled()) {
       const { lane, operation } = this.#unanswered.shift()!;
-      if (!lane.closed) lane.readable(readerOf(replyTo(words(operation.frame, operation.start))));
+      // What depended on a command that was refused is not sent.
+      if (!lane.closed && lane.inFlight > 0) lane.readable(readerOf(replyTo(words(operation.frame, operation.start))));
     }
   }
 

@@ -47,6 +47,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
     evicting: false,
     silentMs: 0,
     silentConnections: 0,
+    refusedDatabases: [],
   },
   target: {
     url: 'redis://127.0.0.1:6390',
@@ -63,6 +64,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
     evicting: false,
     silentMs: 0,
     silentConnections: 0,
+    refusedDatabases: [],
   },
   clients: 3,
   operations: 1000,

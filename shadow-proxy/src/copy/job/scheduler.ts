@@ -11,7 +11,8 @@ import type { JobCounts, JobRequest } from '../../storage/job-file.js';
 import type { Suspects } from '../../suspects/suspects.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide, type Side } from '../../route/stage.js';
-import { Copy, CopyError } from '../key/copier.js';
+import { DatabaseRefused } from '../../upstream/handshake.js';
+import { Copy, CopyError, refusalOfMirror } from '../key/copier.js';
 import type { CopiedKey } from '../key/held.js';
 import { copyLarge } from '../large/large.js';
 import { verifyLarge, type LargeDifference } from '../large/verify.js';
@@ -208,7 +209,10 @@ export class CopyScheduler {
     const lanes = this.context.sequencer.lanes[authority];
     lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).then(
       (lane) => this.#inTurn(tasks, (this.#lane = lane), copies),
-      () => this.#again(tasks, copies),
+      (problem: Error) => {
+        if (!(problem instanceof DatabaseRefused)) return this.#again(tasks, copies);
+        for (const task of tasks) this.#problem(task, new CopyError('authority', problem.message), copies);
+      },
     );
   }
 
@@ -226,6 +230,11 @@ export class CopyScheduler {
       return this.#again(tasks, copies);
     const stays = ({ key, workload }: Task): boolean => workload.rule(key, 0, key.length).authority === side;
     if (!tasks.every(stays)) return this.#again(tasks, copies);
+    const refused = refusalOfMirror(sequencer, side, lane.identity.db);
+    if (refused !== null) {
+      for (const task of tasks) this.#problem(task, refused, copies);
+      return;
+    }
     this.pace.spent(performance.now(), tasks.length, 0);
     this.#asked++;
     if (copies) this.#copy(tasks, lane);

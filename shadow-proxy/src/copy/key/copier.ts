@@ -27,7 +27,7 @@ import {
   type Sink,
 } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { otherSide } from '../../route/stage.js';
+import { otherSide, type Side } from '../../route/stage.js';
 import { withoutFieldTtls } from './field-ttl.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
 import { COMMAND_BYTES } from './put.js';
@@ -149,7 +149,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     effect.confirmed = (answer) => {
       taken = answer !== null;
       if (answer !== null) this.#confirmed(effect, puts, answer);
-      else for (const key of keys) this.#fail(key, 'lost', 'the connection to the mirror was lost');
+      else for (const key of keys) this.#lost(key);
     };
     this.sequencer.mirrorOf(effect).append(effect);
     if (taken) this.events.ordered(frame.length);
@@ -166,9 +166,23 @@ export class Copy<K extends CopiedKey> implements Sink {
     });
   }
 
+  /** The mirror was not sent it, or not heard of it. */
+  #lost(key: K): void {
+    const refused = refusalOfMirror(this.sequencer, this.lane.server.side, key.db);
+    if (refused !== null) this.events.failed(key, refused);
+    else this.#fail(key, 'lost', 'the connection to the mirror was lost');
+  }
+
   #fail(key: K, code: CopyErrorCode, why: string): void {
     this.events.failed(key, new CopyError(code, why));
   }
+}
+
+/** Why nothing can be copied into the database: the mirror of that authority refuses it; null where it does not. */
+export function refusalOfMirror({ mirrors }: Sequencer, authority: Side, db: number): CopyError | null {
+  const side = otherSide(authority);
+  const refusal = mirrors[side].refusalOf(db);
+  return refusal === null ? null : new CopyError('mirror', `the ${side} refuses database ${db}: ${refusal}`);
 }
 
 /**

@@ -7,7 +7,7 @@ import { ScanError } from '../../upstream/scan-page.js';
 import type { Turn } from '../../io/turn.js';
 import { isError, isNull, text, type Reply } from '../../resp/decode.js';
 import type { Argument } from '../../resp/encode.js';
-import { ABSENT, heldAs, type Held } from './held.js';
+import { heldAs, type Held } from './held.js';
 
 /** So many keys are one question while none is missing. */
 const TOGETHER = 64;
@@ -51,10 +51,10 @@ export class KeyReader {
         ['PTTL', key],
       ]),
     );
+    // What a server cannot hold says nothing about what the other should.
+    if (replies === null) throw new Error(`${this.name} has no database ${db}`);
     return keys.map((_, i) =>
-      replies === null
-        ? ABSENT
-        : heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, lifeFromPttl(Number(text(replies[2 * i + 1])))),
+      heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, lifeFromPttl(Number(text(replies[2 * i + 1])))),
     );
   }
 

@@ -15,6 +15,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../upstream/connection.js';
+import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
 import { text } from '../../resp/decode.js';
@@ -100,7 +101,7 @@ export async function meet<T>(
     return await work(lane, scout);
   } catch (problem) {
     if (problem instanceof CopyError) throw problem;
-    throw new CopyError('lost', (problem as Error).message);
+    throw new CopyError(problem instanceof DatabaseRefused ? 'authority' : 'lost', (problem as Error).message);
   } finally {
     scout?.destroy();
     unlisten();

@@ -24,7 +24,7 @@ import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/de
 import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide } from '../../route/stage.js';
-import { CopyError } from '../key/copier.js';
+import { CopyError, refusalOfMirror } from '../key/copier.js';
 import { Disturbed, EXPIRY_MARGIN_MS, type Meanwhile } from './meanwhile.js';
 import { temporaryKey } from './temporary.js';
 
@@ -245,6 +245,8 @@ export class Parts {
     if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side)
       throw new CopyError('declined', 'its authority has changed');
     if (this.lane.closed) throw new CopyError('lost', 'the connection to the authority was lost');
+    const refused = refusalOfMirror(this.options.sequencer, this.lane.server.side, this.options.db);
+    if (refused !== null) throw refused;
     if (!this.mirror.connected || this.mirror.server.runId !== this.#runId)
       throw new CopyError('lost', 'the connection to the mirror was lost');
   }

@@ -7,7 +7,7 @@
  *
  * Room: copy/repair: copy suspects again; restore what a restarted authority lost.
  * Called by: copy/job, health, shard.
- * Calls: io, resp, route, script, pipeline, suspects, copy/key, copy/large, copy/verify.
+ * Calls: io, resp, route, upstream, script, pipeline, suspects, copy/key, copy/large, copy/verify.
  */
 import type { Logger } from 'pino';
 import type { Suspect, Suspects } from '../../suspects/suspects.js';
@@ -17,7 +17,7 @@ import { otherSide } from '../../route/stage.js';
 import { Ring } from '../../io/ring.js';
 import type { Authorities } from '../../pipeline/authorities.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { copyKey, CopyError } from '../key/copier.js';
+import { copyKey, CopyError, refusalOfMirror } from '../key/copier.js';
 import { copyLarge } from '../large/large.js';
 import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type KeySize, type Thresholds } from '../large/size.js';
 
@@ -225,6 +225,8 @@ export class Repairer {
         this.by.suspects.clear(suspect, suspect.generation);
         return true;
       }
+      const refused = refusalOfMirror(this.by.sequencer, rule.authority, db);
+      if (refused !== null) throw refused;
       if (this.by.isContested !== null && (await this.by.isContested(db, key)))
         throw new Error('another source holds it, too: set `owns` so that the key has one shard');
       const lanes = this.by.sequencer.lanes[rule.authority];

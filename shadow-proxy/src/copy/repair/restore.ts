@@ -10,6 +10,7 @@
 import { isOver } from '../../resp/key-life.js';
 import { NOTHING, Operation, questions } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
+import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
@@ -45,7 +46,7 @@ export async function restoreKey(
     const lane = await lanes
       .open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials })
       .catch((problem: Error) => {
-        throw new CopyError('lost', problem.message);
+        throw new CopyError(problem instanceof DatabaseRefused ? 'authority' : 'lost', problem.message);
       });
     await lanes.emptied(db);
     if (!untouched()) return 'written';

@@ -14,7 +14,7 @@ import { Scalars } from '../../resp/scalars.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { ask, CopyError } from '../key/copier.js';
+import { ask, CopyError, refusalOfMirror } from '../key/copier.js';
 import { withoutFieldTtls } from '../key/field-ttl.js';
 import { equalStrings, equalValues } from './equal.js';
 import { readHeld, type CopiedKey, type Held } from '../key/held.js';
@@ -71,7 +71,8 @@ export class Verification<K extends CopiedKey> implements Sink {
     question.answeredAt = answeredAt;
     question.check = ACCEPT;
     question.confirmed = (answer) => {
-      if (answer === null) this.#lost('the connection to the mirror was lost');
+      if (answer === null)
+        this.#lost('the connection to the mirror was lost', refusalOfMirror(this.sequencer, this.lane.server.side, db));
       // What may have passed between the two servers' answers, in ms.
       else this.#compare(new Scalars(buffer, start), new Scalars(answer), performance.now() - answeredAt + stalledMs);
     };
@@ -83,8 +84,9 @@ export class Verification<K extends CopiedKey> implements Sink {
     this.#lost('the connection to the authority was lost');
   }
 
-  #lost(why: string): void {
-    for (const key of this.keys) this.events.failed(key, new CopyError('lost', why));
+  /** @param refused why the mirror was not asked; null where a connection was lost */
+  #lost(why: string, refused: CopyError | null = null): void {
+    for (const key of this.keys) this.events.failed(key, refused ?? new CopyError('lost', why));
   }
 
   #compare(authority: Scalars, mirror: Scalars, lagMs: number): void {

@@ -12,7 +12,7 @@ import { answerCluster, ANSWERED_BY_FACE } from './cluster.js';
 import type { CommandContext } from '../context.js';
 import { refuseNested } from './nested.js';
 import { plain } from './plain.js';
-import { databaseOf } from './exec.js';
+import { databaseOf, refusalOfDatabases } from './databases.js';
 import { Transaction } from './transaction.js';
 import { unwatch, watch } from './watch.js';
 
@@ -176,7 +176,10 @@ const select: Handler = (context) => {
   const { client, clients } = context;
   if (clients.face !== null && databaseOf(wanted) !== 0 && databaseOf(wanted) !== null)
     return context.refuse('ERR SELECT is not allowed in cluster mode');
-  if (client.transaction !== null) return client.transaction.queue(clients.sequencer.table.byName('select')!);
+  const spec = clients.sequencer.table.byName('select')!;
+  if (client.transaction !== null) return client.transaction.queue(spec);
+  const refused = refusalOfDatabases(context, spec);
+  if (refused !== null) return context.refuse(refused);
   const db = databaseOf(wanted);
   // The authority's answer changes nothing: it refuses, or is there already.
   if (db === null || db === context.client.db) return plain(context);

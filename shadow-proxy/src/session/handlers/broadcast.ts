@@ -3,7 +3,7 @@
  * SET.
  */
 import type { CommandSpec } from '../../command/table.js';
-import { Operation, NOTHING, WRITE } from '../../pipeline/operation.js';
+import { BEYOND, Operation, NOTHING, WRITE } from '../../pipeline/operation.js';
 import { noting } from './noting.js';
 import type { CommandContext } from '../context.js';
 
@@ -22,10 +22,12 @@ export function broadcast(context: CommandContext, spec: CommandSpec): void {
     context,
     spec,
     router.default,
-    context.client.db,
+    // It does the same in every database.
+    0,
     context.client.protocol,
     router.mirrors ? WRITE : NOTHING,
   );
+  operation.reach = BEYOND;
   if (spec.name === 'script|load') operation.sink = noting(context);
   // A mirror that knows fewer events refuses the setting: that is its own affair.
   if (spec.name === 'config|set') operation.confirmed = () => undefined;

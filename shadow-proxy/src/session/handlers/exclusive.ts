@@ -6,16 +6,16 @@ import type { CommandSpec } from '../../command/table.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
-import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../../pipeline/operation.js';
+import { BEYOND, NOTHING, Operation, SWAPS, WRITE, type Sink } from '../../pipeline/operation.js';
 import type { Lanes } from '../../pipeline/lanes.js';
 import type { KeyLocks } from '../../pipeline/key-locks.js';
 import { inTime } from '../../io/in-time.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
 import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf } from '../../resp/decode.js';
-import { encodeCommand } from '../../resp/encode.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { routeKeys } from '../routing.js';
+import { refusalOfDatabases } from './databases.js';
 import { crossing } from './split.js';
 import type { Clients } from '../clients.js';
 import type { CommandContext } from '../context.js';
@@ -31,7 +31,7 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
   const keyed = spec.name === 'move' || spec.name === 'copy';
   // Scripts were looked at before.
   const everyKey = !keyed && isAboutEveryKey(spec);
-  const refused = everyKey ? refusalOfEveryKey(clients, spec) : null;
+  const refused = refusalOfDatabases(context, spec) ?? (everyKey ? refusalOfEveryKey(clients, spec) : null);
   if (refused !== null) return context.refuse(refused);
   const tooWide = everyKey && router.mayHoldForeignKeys;
   const route = keyed ? routeKeys(router, spec, context.parser) : null;
@@ -82,6 +82,10 @@ export function mayBegin(context: CommandContext): boolean {
   else return true;
   return false;
 }
+
+/** Whether it does the same in every database: the mirror gets it, whatever database of the client it refuses. */
+const isOfNoDatabase = ({ name, aboutCode }: CommandSpec): boolean =>
+  aboutCode || name === 'flushall' || name === 'swapdb';
 
 /** What an exclusive command does: it answers the client. */
 type Work = (lane: Lane) => Promise<void>;
@@ -156,11 +160,12 @@ async function run(
       sink,
       spec,
       workload,
-      context.client.db,
+      isOfNoDatabase(spec) ? 0 : context.client.db,
       context.client.protocol,
       mirrored ? WRITE : NOTHING,
     );
     operation.mustCopy = mustCopy;
+    operation.reach = spec.name === 'swapdb' ? SWAPS : BEYOND;
     if (mirrored && spec.handling === 'script' && sequencer.scriptEffects.hidesChanges(frame, start))
       sequencer.scriptEffects.beginSpan(operation, lane);
     removeExpired(sequencer, lane, spec, workload, frame, start);
@@ -196,36 +201,16 @@ export async function unblockAll({ blocked, sequencer }: Clients, side: Side): P
  * The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it again, at
  * both servers.
  */
-export async function databasesSwapped(
-  { clients, client: { db, protocol } }: CommandContext,
-  side: Side,
-  mirrored: boolean,
-): Promise<void> {
+export async function databasesSwapped({ clients }: CommandContext, side: Side, mirrored: boolean): Promise<void> {
   const { sequencer } = clients;
   const selectAgain = (at: Side): void => {
     sequencer.selectAgain(at);
-    if (at === 'target') clients.regional?.selectAgain();
+    if (at === 'target') clients.regional?.renew();
   };
   selectAgain(side);
   if (mirrored) {
     const other = otherSide(side);
     const mirror = sequencer.mirrors[other];
-    // Its lane is in the database of the SWAPDB that it just got.
-    const frame = encodeCommand(['SELECT', db]);
-    const again = new Operation(
-      frame,
-      0,
-      frame.length,
-      null,
-      undefined,
-      sequencer.router.default,
-      db,
-      protocol,
-      NOTHING,
-    );
-    again.check = ACCEPT;
-    again.answeredAt = performance.now();
-    mirror.append(again);
     mirror.afterAppended(() => selectAgain(other));
   }
 }

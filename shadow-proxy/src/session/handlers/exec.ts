@@ -7,12 +7,13 @@ import { argumentsOf, decodeReply, wordOf } from '../../resp/decode.js';
 import { array, error } from '../../resp/encode.js';
 import type { Side } from '../../route/stage.js';
 import { ConnectionLost } from '../../upstream/connection.js';
-import { HandshakeRefused } from '../../upstream/server.js';
+import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Watching } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { isKeyed, leavesDatabase, planOf, type ExecPlan, type Queued } from './exec-plan.js';
 import { alone, databasesSwapped, isAboutEveryKey, mayBegin, unblockAll } from './exclusive.js';
 import { hiddenBy, prepared } from './script.js';
+import { databaseOf } from './databases.js';
 import { crossing } from './split.js';
 
 /** A reply of the proxy's own, and before which of the queued commands it stands. */
@@ -20,9 +21,6 @@ export interface OwnReply {
   readonly before: number;
   readonly reply: Buffer;
 }
-
-/** The database that SELECT takes the text for; null where it takes none. */
-export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null);
 
 export class Exec {
   /** Databases that a server does not let the client select. */
@@ -116,7 +114,7 @@ export class Exec {
     const lane = lanes.get(identity);
     if (lane !== undefined && !lane.closed) return true;
     const noted = (problem: unknown): void => {
-      if (!(problem instanceof HandshakeRefused && ABOUT_DATABASE.test(problem.reply))) throw problem;
+      if (!(problem instanceof DatabaseRefused)) throw problem;
       this.#barred[side].add(db);
     };
     context.lanes.retryOn(lanes.open(identity).then(() => undefined, noted));
@@ -204,7 +202,7 @@ export class Exec {
         const placed = this.#placed(plan, shared.identity.db, lanes);
         submitTransaction(sequencer, lane, placed, done, (_exec, reason) => reject(reason));
       });
-      watch?.giveBack();
+      watch?.giveBack(reply);
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       if (swaps) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
@@ -249,8 +247,6 @@ export class Exec {
   }
 }
 
-/** A server's answer to a SELECT that leaves the client where it is. */
-const ABOUT_DATABASE = /DB index|SELECT is not allowed|'select' command/i;
 const [STAR, MINUS] = [42, 45];
 const NULL_ARRAY = Buffer.from('*-1\r\n');
 const NULL3 = Buffer.from('_\r\n');

@@ -8,8 +8,9 @@
 import { CounterError, type PlainCounters } from '../../../../counters/src/index.js';
 import { KeyList, keysOf } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
-import type { Lane } from '../../pipeline/lane.js';
+import { isNoError, type Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, questions, type Sink } from '../../pipeline/operation.js';
+import { isStillOpen } from '../../pipeline/transaction.js';
 import { argumentsOf, decodeReply, isError } from '../../resp/decode.js';
 import { encodeCommand, error } from '../../resp/encode.js';
 import { isRewritten, Refusal, REWRITTEN, rewrite, type Answer, type Rewritten } from '../../regional/commands.js';
@@ -146,6 +147,15 @@ function errorOf(problem: Error): Buffer | null {
 
 const [MULTI, DISCARD] = [encodeCommand(['MULTI']), encodeCommand(['DISCARD'])];
 
+/** Where the last of the replies begins. */
+function lastOf(replies: Buffer, start: number, end: number): number {
+  let last = start;
+  for (let at = start; at < end; at = decodeReply(replies, at).end) last = at;
+  return last;
+}
+
+const MINUS = '-'.charCodeAt(0);
+
 /** What the server says to the commands in the client's name without running them: an error, or null. */
 async function refusalOf(
   context: CommandContext,
@@ -153,25 +163,28 @@ async function refusalOf(
   commands: readonly Buffer[],
   workload: Workload,
 ): Promise<Buffer | null> {
-  const frame = Buffer.concat([MULTI, ...commands, DISCARD]);
+  const { sequencer } = context.clients;
+  const { db, protocol } = context.client;
   const replies = await new Promise<Buffer>((resolve, reject) => {
-    const sink: Sink = {
-      answered: (_operation, buffer, start, end) => resolve(buffer.subarray(start, end)),
+    const operation = (frame: Buffer, sink: Sink): Operation =>
+      new Operation(frame, 0, frame.length, sink, undefined, workload, db, protocol, NOTHING);
+    const inside = operation(Buffer.concat([...commands, DISCARD]), {
+      answered: (_operation, buffer, start, end) => {
+        resolve(buffer.subarray(start, end));
+        const last = lastOf(buffer, start, end);
+        if (lane.mayMulti === true && isStillOpen(buffer, last)) throw new Error('the server refused DISCARD');
+      },
       lost: (_operation, reason) => reject(reason),
-    };
-    const operation = new Operation(
-      frame,
-      0,
-      frame.length,
-      sink,
-      undefined,
-      workload,
-      context.client.db,
-      context.client.protocol,
-      NOTHING,
-    );
-    operation.bundle = questions(commands.length + 2);
-    context.clients.sequencer.submit(operation, lane);
+    });
+    inside.bundle = questions(commands.length + 1);
+    const multi = operation(MULTI, {
+      answered: (_operation, buffer, start) => void (lane.mayMulti = buffer[start] !== MINUS),
+      lost: () => undefined,
+    });
+    // Without MULTI the commands would run.
+    if (lane.mayMulti !== true) lane.first(multi, isNoError, [inside]);
+    sequencer.submit(multi, lane);
+    sequencer.submit(inside, lane);
   });
   for (let at = 0; at < replies.length;) {
     const { reply, end } = decodeReply(replies, at);

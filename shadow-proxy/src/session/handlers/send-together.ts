@@ -2,6 +2,7 @@
 import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
 import { REPLY_LOST } from '../../pipeline/suspicion.js';
+import { isStillOpen } from '../../pipeline/transaction.js';
 import { decodeReply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 import type { CommandContext } from '../context.js';
@@ -68,6 +69,7 @@ export function sendInside(
       const inner =
         buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
       context.deliver(each, refusal ?? shape?.(inner) ?? inner);
+      if (refusal === null && isStillOpen(buffer, from)) throw new Error('the server refused EXEC');
     },
     lost: (each, reason) => context.lost(each, reason),
   };

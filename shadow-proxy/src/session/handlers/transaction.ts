@@ -8,6 +8,7 @@ import type { Side } from '../../route/stage.js';
 import type { OpenTransaction } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { hiddenKeys, routeKeys } from '../routing.js';
+import { refusalOfDatabases } from './databases.js';
 import { isAboutEveryKey, refusalOfEveryKey } from './exclusive.js';
 import { isKeyed, type Queued } from './exec-plan.js';
 import { Exec, type OwnReply } from './exec.js';
@@ -93,7 +94,7 @@ export class Transaction implements OpenTransaction {
       context.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
-    const refused = everyKey ? refusalOfEveryKey(context.clients, spec) : null;
+    const refused = refusalOfDatabases(context, spec) ?? (everyKey ? refusalOfEveryKey(context.clients, spec) : null);
     if (refused !== null) return context.refuse(refused);
     if (isKeyed(spec)) {
       const route = routeKeys(context.clients.sequencer.router, spec, parser);

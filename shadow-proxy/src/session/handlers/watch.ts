@@ -36,7 +36,8 @@ export class Watch implements Watching {
   end(): void {
     if (this.context.client.watch === this) this.context.client.watches(null);
     if (this.lane.closed) return;
-    this.#send(UNWATCH, IGNORED);
+    // Its next client must not watch what this one did.
+    this.#send(UNWATCH, IGNORED, true);
     this.giveBack();
   }
 
@@ -88,9 +89,9 @@ export class Watch implements Watching {
       await lanes.emptied(db);
     };
     const run = (): void => {
-      const over = (): void => {
+      const over = (reply?: Buffer): void => {
         order.giveUp(reservation);
-        this.giveBack();
+        this.giveBack(reply);
       };
       if (lane.closed) {
         over();
@@ -103,7 +104,7 @@ export class Watch implements Watching {
         lane,
         transaction,
         (operation, reply, arrived) => {
-          over();
+          over(reply);
           done(operation, reply, arrived);
         },
         (operation, reason) => {
@@ -135,30 +136,22 @@ export class Watch implements Watching {
   #select(db = this.context.client.db): void {
     const { lane } = this;
     if (lane.identity.db === db) return;
-    this.#send(encodeCommand(['SELECT', db]), IGNORED);
+    this.#send(encodeCommand(['SELECT', db]), IGNORED, true);
     lane.identity = { ...lane.identity, db };
   }
 
-  #send(frame: Buffer, sink: Sink): void {
+  /** @param first everything after it depends on it */
+  #send(frame: Buffer, sink: Sink, first = false): void {
     const { context, lane, workload } = this;
-    context.clients.sequencer.submit(
-      new Operation(
-        frame,
-        0,
-        frame.length,
-        sink,
-        undefined,
-        workload,
-        lane.identity.db,
-        lane.identity.protocol,
-        NOTHING,
-      ),
-      lane,
-    );
+    const { db, protocol } = lane.identity;
+    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, protocol, NOTHING);
+    if (first) lane.first(operation);
+    context.clients.sequencer.submit(operation, lane);
   }
 
-  /** The lane is for the next client. */
-  giveBack(): void {
+  /** The lane is for the next client. @param reply EXEC's: an error may have left what was watched */
+  giveBack(reply?: Buffer): void {
+    if (reply?.[0] === MINUS && !this.lane.closed) this.#send(UNWATCH, IGNORED, true);
     this.context.clients.sequencer.lanes[this.lane.server.side].giveBack(this.lane);
   }
 }

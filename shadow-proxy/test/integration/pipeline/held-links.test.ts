@@ -516,9 +516,11 @@ test('a command that runs alone waits for what a woken client has taken', () =>
 
 test('a transaction holds its keys until EXEC is answered', () =>
   withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
+    // The first MULTI of a lane is confirmed before the rest is sent.
+    await two.pipeline([['MULTI'], ['GET', 'j'], ['EXEC']]);
     lane2.link.hold('down');
     const replies = two.pipeline([['MULTI'], ['APPEND', 'k', 1], ['GET', 'j'], ['EXEC']]);
-    await lane2.saw('EXEC');
+    await lane2.saw('APPEND k 1');
     three.send('APPEND', 'k', 2);
     await until(() => order.waitsSince() !== null);
     await chance();

@@ -11,6 +11,7 @@ const USERS = {
   user: [
     'narrow on >pw ~n:* &* +multi +exec +discard +set +xadd',
     'single on >pw ~n:* &* +set +incr +xadd +exec',
+    'losing on >pw ~n:* &* +set +incr +multi +exec',
     'selecting on >pw ~n:* &* +set +incr +exec +select',
   ],
 };
@@ -290,24 +291,24 @@ describe('transactions', () => {
       await wire.pipeline(trim);
       assert.match((await wire.pipeline(trim))[151], /^\*150\r\n/);
       assert.match(await wire.ask('XADD', 'n:x', 'MAXLEN', '~', '10', '*', 'f', 'v'), /^\$/);
-      // Without MULTI each command runs by itself, as it does when Redis refuses MULTI.
+      // Without MULTI nothing runs.
       const single = await beside.rig.wire();
       await single.ask('AUTH', 'single', 'pw');
       const replies = await single.pipeline([['MULTI'], ['INCR', 'n:2'], ['SET', 'n:3', 3], ['EXEC']]);
       assert.match(replies[3], /^-NOPERM (this )?user .*has no permissions to run the 'multi' command$/i);
-      assert.equal(await single.ask('INCR', 'n:2'), ':2');
+      assert.equal(await single.ask('INCR', 'n:2'), ':1');
       // Nor may it SELECT: the lane that it has stays where it was.
       assert.match(
         (await single.pipeline([['MULTI'], ['SELECT', 1], ['SET', 'n:4', 4], ['EXEC']]))[3],
         /^-NOPERM .*'multi'/,
       );
-      assert.equal(await single.ask('INCR', 'n:4'), ':5');
+      assert.equal(await single.ask('INCR', 'n:4'), ':1');
       assert.match(
         (await wire.pipeline([['MULTI'], ['SELECT', 1], ['SET', 'n:5', 5], ['EXEC']]))[3],
         /^-EXECABORT Transaction discarded because of: NOPERM .*'select'/,
       );
       assert.equal(await wire.ask('SET', 'n:5', 5), '+OK');
-      // One that may SELECT has run it by itself.
+      // One that may SELECT stays where it was.
       const selecting = await beside.rig.wire();
       await selecting.ask('AUTH', 'selecting', 'pw');
       assert.match(
@@ -315,9 +316,24 @@ describe('transactions', () => {
         /^-NOPERM .*'multi'/,
       );
       assert.equal(await selecting.ask('INCR', 'n:6'), ':1');
+      assert.equal(await beside.rig.client({ of: beside.rig.source, db: 1 }).get('n:6'), null);
+      assert.equal(await beside.rig.client({ of: beside.rig.source }).get('n:3'), null);
+      // A user who loses MULTI is found out by the next transaction, whose commands run by themselves; then by MULTI.
+      const losing = await beside.rig.wire();
+      await losing.ask('AUTH', 'losing', 'pw');
+      const count = [['MULTI'], ['INCR', 'n:7'], ['EXEC']];
+      assert.deepEqual((await losing.pipeline(count))[2], '*1\r\n:1');
+      await beside.rig.client({ of: beside.rig.source }).call('ACL', 'SETUSER', 'losing', '-multi');
+      for (let i = 0; i < 2; i++) assert.match((await losing.pipeline(count))[2], /^-NOPERM .*'multi'/);
+      assert.equal(await losing.ask('INCR', 'n:7'), ':3');
+      await beside.rig.client({ of: beside.rig.source }).call('ACL', 'SETUSER', 'losing', '+multi', '-exec');
+      // A lane that stays inside MULTI would queue what comes next: it is closed.
+      await losing.pipeline([['MULTI'], ['INCR', 'n:7'], ['EXEC']]).catch(() => undefined);
+      await beside.rig.client({ of: beside.rig.source }).call('ACL', 'SETUSER', 'losing', '+exec');
+      const back = await beside.rig.wire();
+      await back.ask('AUTH', 'losing', 'pw');
+      assert.equal(await back.ask('INCR', 'n:7'), ':4');
       await beside.rig.assertEqual();
-      assert.equal(await beside.rig.client({ of: beside.rig.source, db: 1 }).get('n:6'), '6');
-      assert.equal(await beside.rig.client({ of: beside.rig.source }).get('n:3'), '3');
     },
   );
 

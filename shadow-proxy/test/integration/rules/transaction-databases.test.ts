@@ -208,7 +208,9 @@ test('a transaction whose reply is lost leaves suspects in the databases that it
       const wire = await scene.wire();
       await wire.pipeline([['SELECT', 3], ['SET', 'm', 1], ['SELECT', 2], ['PING'], ['SELECT', 0], ['PING']]);
       await scene.shard.settled();
-      scene.toSource.hold('down');
+      // The answer to MULTI comes: the rest of a transaction with SELECT waits for it.
+      scene.toSource.holdLater('down');
+      for (const link of scene.toSource.links) void link.holdAfter('down', '+OK\r\n'.length);
       const source = scene.client({ of: scene.source });
       const execs = async (): Promise<number> =>
         Number(/cmdstat_exec:calls=(\d+)/.exec(await source.info('commandstats'))?.[1] ?? 0);

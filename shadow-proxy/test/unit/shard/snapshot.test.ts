@@ -27,6 +27,7 @@ const server = (change: Partial<ServerFacts> = {}): ServerFacts => ({
   evictedAt: null,
   silentMs: 0,
   silentConnections: 0,
+  refusedDatabases: [],
   ...change,
 });
 

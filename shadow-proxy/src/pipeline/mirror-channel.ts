@@ -1,0 +1,202 @@
+/**
+ * One connection to the mirror, which stays in one database: nothing is sent on it before the server has confirmed that
+ * database, so no effect can run in another one.
+ *
+ * Equal bytes are the rule, so the mirror's stream is compared before it is parsed: as many expected replies as lie
+ * side by side are one comparison.
+ */
+import type { FrameReader } from '../resp/reader.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { Workload } from '../route/router.js';
+import { LatencyRecorder, type Latencies } from '../io/latency.js';
+import { Ring } from '../io/ring.js';
+import type { Connection, ConnectionOwner } from '../upstream/connection.js';
+import type { MirrorEvents } from './mirror-events.js';
+import { ACCEPT, COMPARE, FRAMING, NOTHING, Operation } from './operation.js';
+
+const PUSH = '>'.charCodeAt(0);
+const MINUS = '-'.charCodeAt(0);
+
+/** What a channel needs of its lane. */
+export interface ChannelOwner {
+  /** The server, for messages. */
+  readonly label: string;
+  readonly events: MirrorEvents;
+  readonly framing: Workload;
+  /** An operation is answered or lost: its bytes have room again. */
+  release(operation: Operation): void;
+  /** Some replies were read. */
+  progressed(): void;
+  lost(channel: MirrorChannel): void;
+}
+
+export class MirrorChannel implements ConnectionOwner {
+  readonly sent = new Ring<Operation>();
+  connection: Connection | undefined;
+  /** The connection is being made. */
+  opening = false;
+  /** Why the server does not let effects into the database; null where it does, or has not been asked. */
+  refusal: string | null = null;
+  /** When a refused database is asked for again, in ms of the monotonic clock. */
+  retryAt = 0;
+  /** The database must be selected again, and confirmed, before anything else is sent. */
+  stale = false;
+  /** A reply is awaited before anything else is sent. */
+  asking = false;
+  protocol: 2 | 3 = 2;
+  /** Whether the server takes HELLO 3; null where it was not asked. */
+  speaks3: boolean | null = null;
+  /** Effects for the database that were appended to the lane, and those of them that are confirmed or dropped. */
+  appended = 0;
+  done = 0;
+  /** So many of the oldest operations in `sent` are detached. */
+  detached = 0;
+  /** When it last carried something, in ms of the monotonic clock. */
+  usedAt = 0;
+  readonly #latency: LatencyRecorder;
+
+  constructor(
+    readonly db: number,
+    latencies: Latencies,
+    private readonly owner: ChannelOwner,
+  ) {
+    this.#latency = new LatencyRecorder(latencies);
+  }
+
+  get waits(): boolean {
+    return this.sent.length > 0;
+  }
+
+  /** Begins on a connection that is in its database. */
+  begin(connection: Connection, stale: boolean): void {
+    this.connection = connection;
+    this.opening = false;
+    this.refusal = null;
+    this.stale = stale;
+    this.asking = false;
+    this.protocol = 2;
+    this.speaks3 = null;
+    connection.attach(this);
+  }
+
+  /** Has no connection any more. @returns what was sent and not answered */
+  end(): Operation[] {
+    this.connection = undefined;
+    this.opening = false;
+    this.refusal = null;
+    this.asking = false;
+    this.detached = 0;
+    this.#latency.reset();
+    return this.sent.drain();
+  }
+
+  send(operation: Operation, now: number): void {
+    this.sent.push(operation);
+    this.#latency.sent(now);
+    this.connection!.outbox.add(operation.frame, operation.start, operation.end);
+  }
+
+  /** Sends what only prepares the connection; `answered` is given the reply, or null where the connection is lost. */
+  frame(args: readonly (string | number)[], now: number, answered: (reply: Buffer | null) => void): Operation {
+    const frame = encodeCommand(args);
+    const { framing } = this.owner;
+    const operation = new Operation(frame, 0, frame.length, null, undefined, framing, this.db, 2, NOTHING);
+    operation.check = FRAMING;
+    operation.answeredAt = now;
+    operation.confirmed = answered;
+    this.send(operation, now);
+    return operation;
+  }
+
+  readable(reader: FrameReader): void {
+    const { events } = this.owner;
+    // Not the turn's own time, which is that of its beginning: the mirror may have run the commands since.
+    const now = performance.now();
+    this.usedAt = now;
+    let answered = 0;
+    for (;;) {
+      const run = this.#equalRun(reader);
+      if (run > 0) {
+        answered += run;
+        for (let i = 0; i < run; i++) {
+          const operation = this.#take();
+          events.matched(operation, now);
+          if (operation.confirmed !== null)
+            operation.confirmed(operation.reply.subarray(operation.replyStart, operation.replyEnd));
+        }
+        continue;
+      }
+      if (!reader.next(this.sent.at(0)?.bundle?.replies)) break;
+      if (reader.buffer[reader.start] === PUSH) continue;
+      answered++;
+      this.#answered(reader, now);
+    }
+    this.#latency.answered(answered, now);
+    this.owner.progressed();
+  }
+
+  lost(): void {
+    if (this.connection !== undefined) this.owner.lost(this);
+  }
+
+  /** How many of the oldest operations the unread bytes answer exactly as expected; consumes those bytes. */
+  #equalRun(reader: FrameReader): number {
+    const first = this.sent.at(0);
+    if (first === undefined || first.check !== COMPARE) return 0;
+    const { buffer, at, limit } = reader;
+    const { reply, replyStart } = first;
+    let end = first.replyEnd;
+    if (at + end - replyStart > limit) return 0;
+    let run = 1;
+    for (; ; run++) {
+      const next = this.sent.at(run);
+      if (next === undefined || next.reply !== reply || next.replyStart !== end || next.check !== COMPARE) break;
+      if (at + next.replyEnd - replyStart > limit) break;
+      end = next.replyEnd;
+    }
+    if (run > 1) {
+      if (buffer.compare(reply, replyStart, end, at, at + end - replyStart) === 0) {
+        reader.skip(end - replyStart);
+        return run;
+      }
+      end = first.replyEnd;
+    }
+    if (!equalBytes(buffer, at, reply, replyStart, end)) return 0;
+    reader.skip(end - replyStart);
+    return 1;
+  }
+
+  #answered(reader: FrameReader, now: number): void {
+    const { events } = this.owner;
+    const operation = this.#take();
+    const { buffer, start, end } = reader;
+    if (operation.confirmed !== null) {
+      // A producer of the proxy's own judges by itself.
+      operation.confirmed(buffer.subarray(start, end));
+    } else if (operation.check === COMPARE || buffer[start] === MINUS) {
+      events.differs(operation, buffer, start, end, now);
+    } else if (operation.check === ACCEPT) {
+      events.accepted(operation, now);
+    }
+  }
+
+  #take(): Operation {
+    const operation = this.sent.shift();
+    if (operation === undefined) throw new Error(`${this.owner.label} sent a reply without a request`);
+    if (isEffect(operation)) this.done++;
+    if (this.detached > 0) this.detached--;
+    this.owner.release(operation);
+    return operation;
+  }
+}
+
+/** Whether the operation is what was appended, and not what only prepares the connection for it. */
+export const isEffect = ({ check, follow }: Operation): boolean => check !== FRAMING || follow !== NOTHING;
+
+/** A loop beats a call for replies as short as most are. */
+function equalBytes(a: Buffer, at: number, b: Buffer, start: number, end: number): boolean {
+  const length = end - start;
+  if (length > 64) return a.compare(b, start, end, at, at + length) === 0;
+  for (let i = 0; i < length; i++) if (a[at + i] !== b[start + i]) return false;
+  return true;
+}

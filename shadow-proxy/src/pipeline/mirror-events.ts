@@ -1,0 +1,24 @@
+/** What becomes of the effects that a mirror is sent, and of its connections. */
+import type { Operation } from './operation.js';
+
+export interface MirrorEvents {
+  /** The mirror answered as the authority did. */
+  matched(operation: Operation, now: number): void;
+  /** It did not, byte by byte: `buffer[start, end)` is its reply. */
+  differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
+  /** An effect whose own reply is not compared was accepted. */
+  accepted(operation: Operation, now: number): void;
+  /** It was sent and the connection lost: it may have run or not. */
+  unconfirmed(operation: Operation): void;
+  /** It was not sent, for there was no room. */
+  dropped(operation: Operation): void;
+  /** It was not sent, for the mirror does not take it; `reason` names what it refuses. */
+  refused(operation: Operation, reason: RefusedFrame): void;
+  /** The mirror lets effects into the database, or not; `why` is null where it does. */
+  database(db: number, why: string | null): void;
+  /** The mirror is connected again, or not any more. */
+  connected(up: boolean): void;
+}
+
+/** What the mirror refuses: the database of an effect, or the protocol of a read whose reply is compared. */
+export type RefusedFrame = 'database-refused' | 'protocol-refused';
