@@ -11,6 +11,7 @@ import { createLogger } from './telemetry/log.js';
 import { exitCode, parseArguments, usage } from './cli/exit.js';
 import { proxyProgram, type ProxyOptions } from './cli/proxy-program.js';
 import { describeShards } from './plan/cluster.js';
+import { descriptorLimit, descriptorProblem } from './plan/descriptors.js';
 import { PlanError } from './plan/errors.js';
 import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
@@ -21,17 +22,19 @@ const program = proxyProgram().action(async (options: ProxyOptions) => {
   const plan = await openPlan(options.plan, !options.check);
   const shards = options.shard === undefined ? plan.shards.length : 1;
   const problem = memoryProblem(plan, shards, memoryLimit());
-  if (!options.check) return serve(plan, options, problem);
+  const few = descriptorProblem(plan, shards, descriptorLimit());
+  if (!options.check) return serve(plan, options, [problem, few]);
   if (problem !== null) throw new PlanError(options.plan, [{ path: ['limits'], message: problem }]);
   console(describe(plan));
+  if (few !== null) console(`On this machine the limits of the plan ${few}.\n`);
 });
 
-/** @param problem what is wrong with its limits on this machine */
-async function serve(plan: Plan, options: ProxyOptions, problem: string | null): Promise<void> {
+/** @param problems what is wrong with its limits on this machine; null where nothing is */
+async function serve(plan: Plan, options: ProxyOptions, problems: readonly (string | null)[]): Promise<void> {
   if (options.peer !== undefined && !options.standby)
     throw new PlanError('--peer', [{ path: [], message: 'needs --standby: stages are copied while the proxy waits' }]);
   const logger = createLogger(options.logLevel);
-  if (problem !== null) logger.warn(`limits of the plan ${problem}`);
+  for (const problem of problems) if (problem !== null) logger.warn(`limits of the plan ${problem}`);
   let daemon: Daemon | undefined;
   process.on('SIGHUP', () => {
     if (daemon === undefined) return logger.warn('not serving yet: the plan is not reloaded');

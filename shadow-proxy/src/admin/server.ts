@@ -15,6 +15,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { z } from 'zod';
 import type { PageFile } from '../page/files.js';
+import { ADMIN_CONNECTIONS } from '../plan/descriptors.js';
 import { formatAddress, isLoopback } from '../plan/endpoint.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { refusalOf } from './admission.js';
@@ -76,6 +77,8 @@ export class Admin {
     this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });
+    // The descriptors are those of the clients, too.
+    this.#server.maxConnections = ADMIN_CONNECTIONS;
   }
 
   /** @throws {AdminError} code `listen` */

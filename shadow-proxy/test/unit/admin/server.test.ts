@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { Admin, type AdminOptions } from '../../../src/admin/server.js';
 import type { PromoteRequest } from '../../../src/stages/promotion.js';
@@ -441,4 +443,31 @@ describe('a change of stage', () => {
     }
     assert.deepEqual(shard.asked, []);
   });
+});
+
+test('one connection more than 256 is closed, and the next is served when another has left', async () => {
+  const admin = await Admin.start({ host: '127.0.0.1', port: 0, token: () => null, shards: () => [] });
+  const open = async (): Promise<Socket> => {
+    const socket = connect(admin.port, '127.0.0.1').on('error', () => undefined);
+    await once(socket, 'connect');
+    return socket;
+  };
+  const ask = async (socket: Socket): Promise<string> => {
+    socket.write('GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+    let said = '';
+    for await (const chunk of socket.setEncoding('utf8')) if ((said += chunk as string).includes('\r\n\r\n')) break;
+    return said.split('\r\n', 1)[0]!;
+  };
+  const idle: Socket[] = [];
+  try {
+    for (let i = 0; i < 256; i++) idle.push(await open());
+    assert.equal(await ask(await open()), '', 'one too many');
+    idle.pop()!.destroy();
+    let said = '';
+    while (said === '') said = await ask(await open());
+    assert.equal(said, 'HTTP/1.1 200 OK');
+  } finally {
+    for (const socket of idle) socket.destroy();
+    await admin.stop();
+  }
 });
