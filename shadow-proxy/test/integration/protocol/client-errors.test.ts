@@ -5,9 +5,13 @@ import { originsOf } from '../../../src/telemetry/error-origins.js';
 import { withRig } from '../../support/rig.js';
 
 test('errors are counted by server and code, whoever refuses: the server, its login, the proxy', async () => {
-  const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'live' as const }];
+  const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'shadow' as const }];
   const user = ['reader on >pw ~r:* &* +get +ping'];
   await withRig({ workloads, servers: { source: { config: { user } } } }, async ({ wire, shard }) => {
+    await shard.shard.promote({
+      ...{ workload: 'moved', to: 'live', percent: 100 },
+      ...{ force: true, forceUsers: true, reason: 'the test' },
+    });
     const client = await wire();
     await client.ask('SET', 's', 'x');
     await client.ask('LPUSH', 's', 'x');
