@@ -87,7 +87,8 @@ test('given servers are measured in turns, every increment is found, and afterwa
   });
 });
 
-test('a server that is not loopback is loaded only if its host is confirmed by name', async () => {
+test('a server that is not loopback is loaded only if its host is confirmed by name', async (t) => {
+  if (!(await needs(t, 'memtier_benchmark'))) return;
   const at = (host: string) => ({ host, port: 1, db: 0, username: null, password: null, tls: null });
   assert.throws(
     () => refuseUnconfirmed([at('127.0.0.1'), at('10.0.0.1')], ['10.0.0.2']),
@@ -128,7 +129,8 @@ test('a missing memtier_benchmark is told with how to get it, and with what can 
   assert.doesNotMatch(mixed.stderr, /--driver redis-benchmark/);
 });
 
-test('wrong usage is named with what is allowed, and ends with 2; a server that does not answer with 3', async () => {
+test('wrong usage is named with what is allowed, and ends with 2; a server that does not answer with 3', async (t) => {
+  if (!(await needs(t, 'memtier_benchmark'))) return;
   const wrong: [string[], RegExp][] = [
     [['--profile', 'flags', '--against', 'both'], /"both" is none of source, target, proxy/],
     [['--profile', 'flags', '--rounds', '-1'], /--rounds/],

@@ -243,7 +243,8 @@ async function buildNative() {
     }
     rmSync(made, { force: true });
     rmSync(MODULE, { force: true });
-    if (failure.includes('ENOENT'))
+    // EACCES: a folder of the PATH is not for this user.
+    if (/ENOENT|EACCES/.test(failure))
       return `No C compiler (${compiler}): Node's own sockets do the native module's work, more slowly`;
     return `${output}\nThe native module was not built (${compiler}: ${failure}): Node's own sockets do its work, more slowly`;
   });

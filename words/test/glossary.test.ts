@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { needs } from '../../shadow-proxy/test/support/needs.js';
 import { type Finding } from '../finding.js';
 import { errorsOf, findAll, GLOSSARY, readTodo, shrunk } from '../findings.js';
 import { lintNpx, programsOf } from '../npx.js';
@@ -28,7 +29,8 @@ test('docs/glossary.md is made from docs/glossary.yaml', () => {
   assert.equal(page, renderGlossary(readGlossary(join(ROOT, GLOSSARY))), 'run: npm run docs:glossary');
 });
 
-test('no text has an npx that may install, and no page and no message an unlisted word that the glossary refuses', async () => {
+test('no text has an npx that may install, and no page and no message an unlisted word that the glossary refuses', async (t) => {
+  if (!(await needs(t, 'git'))) return;
   const findings = (await findAll(ROOT)).filter(({ check }) => check !== 'sentences');
   assert.deepEqual(errorsOf(findings, { terms: readTodo(ROOT).terms, sentences: [] }), []);
 });

@@ -60,6 +60,10 @@ const PARTS = {
     isThere: async () => speaksTls(await findTarget({ tls: true })),
     get: 'KeyDB, or a server in its place that was built with TLS, by KEYDB_SERVER',
   },
+  git: {
+    isThere: () => toolAt('git') !== null && existsSync('.git'),
+    get: 'git, and a clone of the repository',
+  },
   native: { isThere: () => loadNative().problem === null, get: 'a C compiler that makes the native module' },
   linux: { isThere: () => process.platform === 'linux', get: 'Linux' },
   root: { isThere: () => process.getuid?.() === 0, get: 'to run as root' },

@@ -9,6 +9,7 @@ import { Redis } from 'ioredis';
 import { scratch } from '../../support/plans.js';
 import { withServers, type Pair } from '../../support/servers.js';
 import { startTestShard } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 import { Program, runProgram } from './process.js';
 
 const toServers = ({ source, target }: Pair): string[] => [
@@ -95,6 +96,7 @@ describe('shadow-compare run', () => {
   });
 
   test('prints one JSON object and nothing else with --json, in full with --no-redact', async (t) => {
+    if (!(await needs(t, 'native'))) return;
     await withServers(async (servers) => {
       const listen = await getPort();
       const program = new Program(t, 'shadow-compare', [

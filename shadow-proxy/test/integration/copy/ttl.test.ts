@@ -7,6 +7,7 @@ import { livesDiffer } from '../../../src/copy/verify/verifier.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
+import { needs } from '../../support/needs.js';
 
 test('times to live differ where no delay of the look explains it, and are looked at again where one might', () => {
   const SURE = { kind: 'ttl', sure: true };
@@ -40,7 +41,8 @@ test('times to live differ where no delay of the look explains it, and are looke
   }
 });
 
-test('a time to live does not begin anew when KeyDB reads its append-only file', async () => {
+test('a time to live does not begin anew when KeyDB reads its append-only file', async (t) => {
+  if (!(await needs(t, 'target<7.0'))) return;
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
     await target.config('SET', 'appendonly', 'yes');

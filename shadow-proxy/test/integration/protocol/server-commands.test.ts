@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { redisSince } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
+import { needs } from '../../support/needs.js';
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`CONFIG SET is for the authority, and of it only notify-keyspace-events for the mirror, in ${stage}`, async () => {
+  test(`CONFIG SET is for the authority, and of it only notify-keyspace-events for the mirror, in ${stage}`, async (t) => {
+    if (!(await needs(t, 'target<7.0'))) return;
     await withRig({ default: { stage } }, async ({ wire, client, source, target, shard, assertEqual }) => {
       const proxy = await wire();
       const setting = async (name: string): Promise<string[]> =>
@@ -111,7 +113,8 @@ for (const stage of ['shadow', 'live'] as const) {
     });
   });
 
-  test(`DEBUG, PFDEBUG and the saving of data, in ${stage}`, async () => {
+  test(`DEBUG, PFDEBUG and the saving of data, in ${stage}`, async (t) => {
+    if (!(await needs(t, 'target<7.0'))) return;
     const config = (await redisSince(7, 0)) ? { 'enable-debug-command': 'yes' } : undefined;
     await withRig({ default: { stage }, servers: { source: { config } } }, async ({ wire, assertEqual }) => {
       const proxy = await wire();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { startRedis, startTarget } from '../../../src/local/servers.js';
+import { needs } from '../../support/needs.js';
 import { compareKeyspaces, type Comparison } from './comparer.js';
 
 type Command = readonly (string | number | Buffer)[];
@@ -106,7 +107,9 @@ test('the comparer', async (t) => {
       assert.deepEqual(Object.keys(byType).sort(), ['hash', 'list', 'set', 'stream', 'string', 'zset']);
     });
     for (const [name, change, key, what] of PLANTED) {
-      await t.test(`finds ${name}`, async () => {
+      await t.test(`finds ${name}`, async (t) => {
+        // Redis 7.0 shows what was deleted, too.
+        if (name === 'a value of a stream' && !(await needs(t, 'target<7.0'))) return;
         const { differences } = await compared(BASE, change);
         assert.deepEqual(
           differences.map((found) => [found.db, found.key, found.what]),

@@ -40,7 +40,7 @@ const HASHES: Readonly<Record<string, Record<string, string>>> = {
 };
 
 test('KeyDB takes a small hash of Redis 7 as a ziplist, and finds and changes its fields', async (t) => {
-  if (!(await needs(t, 'redis>=7.0'))) return;
+  if (!(await needs(t, 'redis>=7.0', 'target<7.0'))) return;
   await withServers(({ source, target }) =>
     connected(source, (redis) =>
       connected(target, async (keydb) => {

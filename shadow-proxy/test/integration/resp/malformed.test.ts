@@ -7,6 +7,7 @@ import { startTarget, startRedis, type LocalServer } from '../../../src/local/se
 import { RequestParser } from '../../../src/resp/request.js';
 import { ProtocolError } from '../../../src/resp/scan.js';
 import { redisSince, sourceHas } from '../../support/servers.js';
+import { needs } from '../../support/needs.js';
 import { cut, cuts } from '../../unit/resp/streams.js';
 
 let redis: LocalServer;
@@ -221,7 +222,8 @@ test("a client that has yet to authenticate has Redis's smaller limits", async (
   }
 });
 
-test('with its limit lowered, a command of more arguments than KeyDB takes is refused as KeyDB refuses it', async () => {
+test('with its limit lowered, a command of more arguments than KeyDB takes is refused as KeyDB refuses it', async (t) => {
+  if (!(await needs(t, 'target<7.0'))) return;
   const keydb = await startTarget();
   try {
     for (const count of [1_048_576, 1_048_577]) {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
+import { needs } from '../../support/needs.js';
 
 const SCRIPT = "return redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL')";
 const GIVEN = "return redis.call('SET', KEYS[1], ARGV[1], ARGV[2])";
@@ -38,7 +39,8 @@ const FORMS: Readonly<Record<string, (key: string) => Argument[][]>> = {
 };
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`what SET with KEEPTTL writes to an expired key stays, in ${stage}`, async () => {
+  test(`what SET with KEEPTTL writes to an expired key stays, in ${stage}`, async (t) => {
+    if (!(await needs(t, 'target<7.0'))) return;
     await withRig({ default: { stage } }, async ({ wire, client, target, assertEqual }) => {
       const proxy = await wire();
       await proxy.ask('SCRIPT', 'LOAD', SCRIPT);
