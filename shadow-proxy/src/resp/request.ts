@@ -26,9 +26,13 @@ const MAX_DIGITS = 20;
 const BELIEVED = 256 * 1024;
 /** Redis's default `proto-max-bulk-len`. */
 const MAX_BULK = 512 * 1024 * 1024;
-export const MAX_ARGUMENTS = 2 ** 31 - 1;
+const MAX_ARGUMENTS = 2 ** 31 - 1;
 /** A count below zero, which is skipped, is a number of 64 bits too. A double does not hold its limits exactly. */
 const MOST_NEGATIVE = 2n ** 63n;
+/** Beyond so many arguments their offsets are counted, and let go of after the command. */
+const MANY_ARGUMENTS = 4096;
+/** Two numbers an argument. */
+const OFFSETS_BYTES = 16;
 /** `$0\r\n\r\n`: the least an argument takes. */
 const MIN_ARGUMENT = 6;
 /** What an unauthenticated client may send where a password is required. */
@@ -54,7 +58,7 @@ export class RequestParser {
   readonly argEnd: number[] = [];
   /** Set while the client has yet to authenticate: Redis's smaller limits hold. */
   unauthenticated = false;
-  /** To be lowered where a server takes less (KeyDB 6.3: 1,048,576 arguments); the errors stay the same. */
+  /** As Redis 7 has them; a command that a server does not take whole is refused in `session/argument-limit.ts`. */
   maxArguments = MAX_ARGUMENTS;
   maxBulk = MAX_BULK;
 
@@ -74,6 +78,7 @@ export class RequestParser {
   /** Lets go of the chunks that came, before a wait that may be long; the last command is lost with them. */
   release(): void {
     this.frame = NONE;
+    if (this.#count === 0 && this.argStart.length > MANY_ARGUMENTS) this.argStart.length = this.argEnd.length = 0;
     this.#in.release();
   }
 
@@ -84,7 +89,8 @@ export class RequestParser {
 
   /** Bytes of memory that are kept for them. */
   get held(): number {
-    return this.#in.held;
+    const { length } = this.argStart;
+    return this.#in.held + (length > MANY_ARGUMENTS ? length * OFFSETS_BYTES : 0);
   }
 
   /**

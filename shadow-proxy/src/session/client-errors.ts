@@ -20,7 +20,7 @@ const OTHER = '(other)';
 const MAX_ORIGINS = 50;
 /** An error's code, and how the proxy's own errors begin. */
 const CODE = /^-([A-Z][A-Z0-9_]{0,31})(?:[ \r])/;
-const OWN = /^-[A-Z]+ shadow-proxy: |^-EXECABORT shadow-proxy: /;
+const OWN = /^-[A-Z]+ shadow-proxy: |^-ERR Protocol error: /;
 /** Of a reply, as much as shows its kind. */
 const HEAD = 64;
 

@@ -7,7 +7,6 @@ import type { Regional } from '../regional/regional.js';
 import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
-import { MAX_ARGUMENTS } from '../resp/request.js';
 import { ClientErrors } from './client-errors.js';
 import { ClientLimits, type ClientBounds, type Weighed } from './client-limits.js';
 import type { BlockedCommand, ClientState } from './client-state.js';
@@ -23,9 +22,6 @@ import { Subscribers } from './subscribers.js';
 import { TEXT_LIMITS, type TextLimits } from './text-limit.js';
 import { WaitingRoom } from './waiting-room.js';
 import type { Lane } from '../pipeline/lane.js';
-
-/** `processMultibulkBuffer` of KeyDB 6.3.4. */
-const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
 
 /** One client, for those that look at all of them. */
 export interface ConnectedClient extends Weighed, Taker {
@@ -136,12 +132,6 @@ export class Clients {
       )
         session.destroy();
     }
-  }
-
-  /** More than this, KeyDB ends the connection, which many clients share. */
-  get maxArguments(): number {
-    const { source, target } = this.sequencer.servers;
-    return source.isKeydb || target.isKeydb ? KEYDB_MAX_ARGUMENTS : MAX_ARGUMENTS;
   }
 
   nextId(): number {

@@ -6,6 +6,7 @@
  */
 import { refusal, type Handling } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
+import { LEAST_MAX_ARGUMENTS, refusesArguments } from './argument-limit.js';
 import type { CommandContext, Handler } from './context.js';
 import { answerLocally } from './handlers/answered-here.js';
 import { asksToBlock, block } from './handlers/blocking.js';
@@ -96,6 +97,7 @@ export function dispatch(context: CommandContext, again: boolean): void {
   const { sequencer } = clients;
   const spec = sequencer.table.find(frame, argStart, argEnd, argc);
   if (parser.end - parser.start > clients.textLimits.argument && refusesLength(context, spec)) return;
+  if (argc > LEAST_MAX_ARGUMENTS && refusesArguments(context, spec, again)) return;
   if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
   if (sequencer.barred) return context.flow.retryWhen('open');
   // Before the subscriber: its server would name another server.

@@ -74,7 +74,6 @@ export class Session implements CommandContext, ConnectedClient {
     this.lanes = new ClientLanes(this);
     this.flow = new Flow(this.#flowing());
     this.admit();
-    this.parser.maxArguments = clients.maxArguments;
     socket.on('end', () => this.#endOfInput());
     socket.on('close', () => this.#left());
   }

@@ -52,6 +52,11 @@ export class Support {
     }
   }
 
+  /** The command at hand has more arguments than the server `lacks` takes; `most`: how many that is. */
+  tooLong(spec: CommandSpec, parser: RequestParser, lacks: Side, most: number): void {
+    if (!parser.unauthenticated) this.#count(`${spec.name} of over ${most} arguments`, lacks, true, spec, parser);
+  }
+
   /** The EVAL, EVALSHA or FCALL in `frame` does what the server `lacks` does not support. */
   inScript(spec: CommandSpec, frame: Buffer, name: string, lacks: Side): void {
     this.#count(name, lacks, true, spec, located(frame));
