@@ -18,6 +18,7 @@ import {
   type ReservationsSnapshot,
 } from '../telemetry/snapshot.js';
 import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
+import type { CountingKind } from '../command/counting-kind.js';
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
@@ -113,10 +114,20 @@ function renderFact([name, value, next]: Fact): string {
   return next === undefined ? table.toString() : `${table.toString()}\n${next}`;
 }
 
-/** Keys that are counted in although the plan does not say so. */
-function unplanned({ counting, workloads }: ShardSnapshot): string {
+/** Kinds whose value is a number that is counted up or cut, or a limiter's window. */
+const COUNTERS: ReadonlySet<CountingKind> = new Set(['increment', 'float', 'window', 'rewrite']);
+
+/**
+ * Commands on keys that the plan does not class as counters: those that count, or the others that two active nodes
+ * would order differently.
+ */
+function unplanned({ counting, workloads }: ShardSnapshot, isCounter: boolean): string {
   const classOf = new Map(workloads.map((workload) => [workload.name, workload.class]));
-  return tell(counting.filter(({ workload }) => !countsByClass(classOf.get(workload) ?? 'general')));
+  return tell(
+    counting.filter(
+      ({ workload, kind }) => COUNTERS.has(kind) === isCounter && !countsByClass(classOf.get(workload) ?? 'general'),
+    ),
+  );
 }
 
 function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
@@ -139,6 +150,9 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
     frozen,
     outage,
   } = shard;
+  const [counters, ordered] = [true, false].map((isCounter) => unplanned(shard, isCounter));
+  const plan = options.plan === undefined ? 'PLAN' : quoted(options.plan);
+  const guard = `To check them:\n  ${typed(`shadow-compare guard --plan ${plan}`)}`;
   const facts: Fact[] = [
     ['source', server(source)],
     ['target', server(target)],
@@ -173,11 +187,12 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
     [elsewhere > 0, 'other shards', `${count(elsewhere, 'command')} on keys of other shards`],
     [clockAheadMs !== 0, 'clocks', `the clock of the target is ${number(clockAheadMs)} ms ahead`],
+    [counters !== '', 'counters', `${counters}\nthe plan does not class these as counters`, guard],
     [
-      unplanned(shard) !== '',
-      'counters',
-      `${unplanned(shard)}\nthe plan does not class these as counters`,
-      `To check them:\n  ${typed(`shadow-compare guard --plan ${options.plan === undefined ? 'PLAN' : quoted(options.plan)}`)}`,
+      ordered !== '',
+      'one writer',
+      `${ordered}\nlists, streams, locks, APPEND and scripts, no counters: correct while one node of the target accepts writes`,
+      counters === '' ? guard : undefined,
     ],
     ...SIDES.map((side): [boolean, ...Fact] => [
       shard[side].evicted > 0,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { CountingKind } from '../../../src/command/counting-kind.js';
 import { NOT_COPIED } from '../../../src/telemetry/snapshot.js';
 import { renderShard } from '../../../src/cli/status.js';
 import { rate, renderLine, renderMismatch, renderTable, renderVerdict } from '../../../src/cli/view.js';
@@ -148,4 +149,29 @@ test('a command in the status has a line of its own, whole, however long it is',
     assert.ok(lines.includes(`  ${program} ${command} --plan ${options.plan}`), text);
   assert.ok(lines.includes('next, sessions: start the source again'), text);
   assert.ok(lines.includes('or continue on the target:'), text);
+});
+
+test('status lists as counters what counts, and says what lists, streams and locks need', () => {
+  const seen = (kind: CountingKind, prefix: string, command: string, calls: number) =>
+    ({ workload: 'sessions', kind, prefix, commands: { [command]: calls }, perSecond: 0 }) as const;
+  const counting = [
+    seen('increment', 'hits:*', 'incr', 7),
+    seen('stream', 'events:*', 'xadd', 5),
+    seen('list', 'queue:*', 'lpush', 4),
+    seen('list', 'queue:*', 'rpop', 3),
+    seen('lock', 'lock:*', 'set nx', 2),
+  ];
+  const text = plain(renderShard(shardSnapshot({ counting }), { plan: 'plan.yaml' })).replace(/\s+/g, ' ');
+  assert.match(
+    text,
+    /counters hits:\* incr 7 the plan does not class these as counters To check them: .* guard --plan plan\.yaml one writer/,
+  );
+  assert.match(
+    text,
+    /one writer events:\* xadd 5, queue:\* lpush 4, queue:\* rpop 3, lock:\* set nx 2 lists, streams, locks, APPEND and scripts, no counters: correct while one node of the target accepts writes/,
+  );
+  assert.equal(text.match(/guard --plan/g)?.length, 1);
+  const lists = plain(renderShard(shardSnapshot({ counting: counting.slice(1) }), { plan: 'plan.yaml' }));
+  assert.doesNotMatch(lists, /^counters/m);
+  assert.match(lists, /guard --plan plan\.yaml/);
 });
