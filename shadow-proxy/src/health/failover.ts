@@ -174,7 +174,11 @@ export class Failover {
     }
     const outage = this.#outage;
     try {
-      for (const workload of this.#concerned(side)) {
+      // Where nothing fails over by itself, clients need not wait for what the operator is shown.
+      const concerned = this.#concerned(side);
+      const isManual = concerned.every((workload) => this.context.policy(workload) === 'manual');
+      if (isManual && concerned.length > 0 && !this.context.servers[side].up) this.#refuse(side, how);
+      for (const workload of concerned) {
         const told = await this.#failOver(workload, side, how);
         if (told.why !== null && told.why !== outage.workloads.get(workload.name)?.why)
           logger.error(
