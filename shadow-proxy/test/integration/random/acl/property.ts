@@ -95,10 +95,14 @@ class Generator {
     return `${this.random.pick(['a', 'b', 'c'])}:${this.random.between(0, 3)}`;
   }
 
-  /** A command or a transaction. @param blocks whether it may be a blocking pop */
-  next(blocks: boolean): Sent[] {
+  /**
+   * A command or a transaction.
+   * @param blocks whether it may be a blocking pop
+   * @param transacts whether the user may MULTI: else a server runs the commands one by one, and the proxy none of them
+   */
+  next(blocks: boolean, transacts: boolean): Sent[] {
     const { random } = this;
-    if (!random.chance(0.08)) return [this.one(blocks)];
+    if (!random.chance(0.08) || !transacts) return [this.one(blocks)];
     // Whoever is told of clients is told of the proxy's.
     const inside = [
       { command: ['GET', this.key()], check: 'same' as const },
@@ -184,6 +188,9 @@ class Generator {
   }
 }
 
+const mayMulti = (rules: readonly string[]): boolean =>
+  !rules.includes('-multi') && ['+@all', '+@transaction', '+multi'].some((rule) => rules.includes(rule));
+
 /** @throws {AssertionError} for the first reply, or the first key, that is not as it has to be */
 export async function checkPrivileges({ stage, seed, commands, ms }: PropertyOptions): Promise<Outcome> {
   const live = stage === 'live';
@@ -195,8 +202,11 @@ export async function checkPrivileges({ stage, seed, commands, ms }: PropertyOpt
     await withRig({ default: { stage } }, async (rig) => {
       const servers = [rig.source, rig.target, twin];
       const roots = servers.map((of) => rig.client({ of }));
+      const withoutMulti = new Set<string>();
       const change = async (name: string, ...rules: readonly string[]): Promise<void> => {
         for (const root of roots) await root.acl('SETUSER', name, ...rules);
+        if (mayMulti(rules)) withoutMulti.delete(name);
+        else withoutMulti.add(name);
         outcome.changes++;
       };
       for (const user of USERS) await change(user, 'reset', 'on', `>${PASSWORD}`, ...generator.rules());
@@ -218,7 +228,9 @@ export async function checkPrivileges({ stage, seed, commands, ms }: PropertyOpt
         const { user, both } = random.pick(clients);
         const sent: Sent[] = [];
         while (sent.length < BATCH)
-          sent.push(...generator.next(!live && now - changedAt > FOLLOWED_MS && random.chance(0.1)));
+          sent.push(
+            ...generator.next(!live && now - changedAt > FOLLOWED_MS && random.chance(0.1), !withoutMulti.has(user)),
+          );
         const asked = both.map((wire) => wire.pipeline(sent.map(({ command }) => command)));
         const [got, wanted] = await Promise.all(asked).catch((problem: Error) => {
           throw new Error(
