@@ -95,7 +95,7 @@ describe('the wire', () => {
     wire.destroy();
   });
 
-  test('more arguments than KeyDB takes on a connection, which many share, are refused', async (t) => {
+  test('as many arguments as KeyDB takes reach the mirror', async (t) => {
     if (!(await needs(t, 'keydb'))) return;
     const keys = 1024 * 1024 - 1;
     const most = await beside.rig.wire();
@@ -105,11 +105,6 @@ describe('the wire', () => {
     await beside.rig.shard.settled();
     assert.equal(beside.rig.shard.snapshot().suspects.total, 0);
     most.destroy();
-    await withWire(beside.rig.shard.port, async (wire) => {
-      wire.sendBytes(raw(`*${keys + 2}\r\n`));
-      assert.deepEqual(await wire.frames(1), ['-ERR Protocol error: invalid multibulk length']);
-      await wire.closed;
-    });
   });
 
   test('a command in pieces of every size', async () => {
