@@ -21,7 +21,7 @@ const MAX_ORIGINS = 50;
 /** An error's code, and how the proxy's own errors begin. */
 const CODE = /^-([A-Z][A-Z0-9_]{0,31})(?:[ \r])/;
 const OWN = /^-[A-Z]+ shadow-proxy: |^-ERR Protocol error: /;
-/** Of a reply, as much as shows its kind. */
+/** Of a reply or an argument, as much as shows its kind, in bytes. */
 const HEAD = 64;
 
 /** A subcommand that is a word: an argument that could be a secret is never shown. */
@@ -32,7 +32,8 @@ const WORD = /^[a-z][a-z_-]{0,31}$/;
  * a subcommand.
  */
 export function unknownIn(table: CommandTable, [first, second]: readonly Buffer[]): string {
-  const [name, word] = [first, second].map((each) => each?.toString('latin1').toLowerCase() ?? '');
+  // Their heads show it: an argument may be longer than any string.
+  const [name, word] = [first, second].map((each) => each?.toString('latin1', 0, HEAD).toLowerCase() ?? '');
   const isContainer = (table.byName(name)?.subcommands ?? null) !== null;
   return isContainer && WORD.test(word) ? `${name}|${word}` : 'unknown command';
 }
