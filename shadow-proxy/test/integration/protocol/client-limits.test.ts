@@ -49,13 +49,15 @@ describe('limits of clients', () => {
   ] as const)
     test(`clients that do not read their last reply are closed before all of them take too much: ${kind}`, async (t) => {
       if (sockets === 'auto' && !(await needs(t, 'native'))) return;
-      await withRig({ sockets, threads, limits: { totalClientBytes: 24 * MIB } }, async (rig) => {
+      const limit = 8 * MIB;
+      await withRig({ sockets, threads, limits: { totalClientBytes: limit } }, async (rig) => {
         const good = await rig.wire();
         // It fits into the ring of a front.
         await good.ask('SET', 'big', Buffer.alloc(900 * 1024, 'v'));
         const { shard } = rig.shard;
         const { sessions } = partsOf(shard).clients;
-        for (let i = 0; i < 60 && shard.snapshot().clientsClosed.memory === 0; i++) {
+        // How much of a reply the kernel leaves here differs from machine to machine.
+        for (let kept = 0; kept <= limit && shard.snapshot().clientsClosed.memory === 0; ) {
           const known = new Set(sessions.keys());
           const wire = await rig.wire();
           await wire.ask('PING');
@@ -67,9 +69,10 @@ describe('limits of clients', () => {
             await good.ask('GET', 'big');
             await sleep(5);
           }
+          kept += session.client.socket.writableLength;
         }
         await until(() => shard.snapshot().clientsClosed.memory > 0, 5_000);
-        await until(() => shard.snapshot().clientBytes <= 24 * MIB);
+        await until(() => shard.snapshot().clientBytes <= limit);
       });
     });
 
