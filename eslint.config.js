@@ -51,6 +51,21 @@ export default tseslint.config(
       ],
     },
   },
+  {
+    files: ['shadow-proxy/src/cli/**/*.ts', 'shadow-proxy/src/main.ts'],
+    ignores: ['shadow-proxy/src/cli/output.ts'],
+    rules: {
+      // What a server or a file says may hold control characters.
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "CallExpression[callee.property.name='write'][callee.object.object.name='process'], CallExpression[callee.name='logUpdate']",
+          message: 'Print with cli/output.ts, which escapes control characters.',
+        },
+      ],
+    },
+  },
   { files: ['**/*.generated.ts'], rules: { 'max-len': 'off' } },
   {
     files: ['**/*.{js,mjs,cjs}'],

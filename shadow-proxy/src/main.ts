@@ -17,6 +17,7 @@ import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
 import { openPlan } from './upstream/cluster.js';
 import { onStop } from './io/signals.js';
+import { stderr, stdout } from './cli/output.js';
 
 const program = proxyProgram().action(async (options: ProxyOptions) => {
   const plan = await openPlan(options.plan, !options.check);
@@ -64,7 +65,7 @@ async function serve(plan: Plan, options: ProxyOptions, problems: readonly (stri
   }));
   void serving.lost.then((reason) => {
     logger.fatal({ problem: reason.message }, 'exiting: the lease is lost');
-    process.stderr.write(`${reason.message}\n`);
+    stderr.write(`${reason.message}\n`);
     process.exit(exitCode.fails);
   });
   onStop(
@@ -82,7 +83,7 @@ async function serve(plan: Plan, options: ProxyOptions, problems: readonly (stri
 const pick = (shard: ShardPlan | undefined): Partial<ShardPlan> =>
   shard === undefined ? {} : { source: shard.source, target: shard.target };
 
-const console = (text: string): void => void process.stdout.write(`${text}\n`);
+const console = (text: string): void => void stdout.write(`${text}\n`);
 
 const describe = ({ name, cluster, shards, workloads }: Plan): string =>
   [

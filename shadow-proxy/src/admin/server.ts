@@ -8,7 +8,7 @@
  *
  * Room: admin: the admin HTTP: who may ask, its routes.
  * Called by: shard, cli.
- * Calls: route, plan, telemetry, storage, copy, stages, health, page.
+ * Calls: text, route, plan, telemetry, storage, copy, stages, health, page.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,6 +23,7 @@ import { AdminError, asAdminError } from './errors.js';
 import type { NotStarted, ReceiverSnapshot } from '../telemetry/snapshot.js';
 import { PROBES, routeAt, ROUTES, type AdminContext, type Answer, type SharedState } from './routes.js';
 import type { ShardControl } from './shard-control.js';
+import { printable, printableLines } from '../text/printable.js';
 
 export { AdminError };
 
@@ -194,7 +195,7 @@ function send(response: ServerResponse, { status = 200, body, contentType }: Ans
     return;
   }
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-  response.end(JSON.stringify(body) + '\n');
+  response.end(printableLines(JSON.stringify(body)) + '\n');
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -223,7 +224,7 @@ async function readBody(request: IncomingMessage, schema: z.ZodType): Promise<un
   try {
     body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch (error) {
-    throw new AdminError('bad-request', `the body is no JSON: ${(error as Error).message}`, 400);
+    throw new AdminError('bad-request', `the body is no JSON: ${printable((error as Error).message)}`, 400);
   }
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;

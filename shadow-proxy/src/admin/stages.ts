@@ -127,7 +127,7 @@ export async function rollbackAll(
   const rolledBack = done.map(({ shard, workload: each }) => `${shard}: ${each} was rolled back`);
   throw new AdminError(
     refused[0].code,
-    [...refused.map(({ message }) => message), ...rolledBack].join('\n'),
+    [...refused.map(({ message }) => message), ...rolledBack].join('; '),
     refused[0].status,
     {
       rollbacks: done,

@@ -10,6 +10,7 @@ import { confirmKeys, confirmYes, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
+import { print } from './output.js';
 
 interface AcceptOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -146,5 +147,3 @@ async function confirm(found: readonly EndedJob[], { fromMirror, yes, json }: Ac
     await confirmYes({ what }, 'Accept the authority?', '--yes 0');
   }
 }
-
-const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -18,6 +18,7 @@ import { exchange } from './exchange.js';
 import { CliError, exitCode } from './exit.js';
 import { renderRefused, type Refused } from './gates.js';
 import { waitingFor } from './silence.js';
+import { printable, printableAll } from '../text/printable.js';
 
 export interface AdminClientOptions {
   readonly admin?: string;
@@ -221,7 +222,7 @@ export class AdminClient {
     });
     const answer = parsed(text);
     if (answer === null)
-      throw this.#noProxy(path, `answers HTTP ${status} ${type ?? 'without a type'}, not as a proxy does`);
+      throw this.#noProxy(path, `answers HTTP ${status} ${printable(type ?? 'without a type')}, not as a proxy does`);
     if (status >= 200 && status < 300) return answer as T;
     const refusal = refusalIn(answer);
     if (refusal === null) throw this.#noProxy(path, `answers HTTP ${status} without a reason`);
@@ -262,7 +263,7 @@ function refusalIn(answer: object): Refusal | null {
 function parsed(text: string): object | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && !Array.isArray(value) ? value : null;
+    return typeof value === 'object' && !Array.isArray(value) ? printableAll(value) : null;
   } catch {
     return null;
   }

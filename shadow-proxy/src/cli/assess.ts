@@ -12,6 +12,7 @@ import { CliError, duration, exitCode, positive } from './exit.js';
 import { withManual } from './manual.js';
 import { monitorTime } from './monitor-option.js';
 import { seedsIn, seedsOf } from './sources.js';
+import { stdout } from './output.js';
 
 interface AssessOptions {
   readonly plan?: string;
@@ -119,11 +120,11 @@ async function assess(urls: readonly string[], options: AssessOptions): Promise<
   });
   const ends: Ends = { source: read.cluster?.endpoints ?? [], target: read.targets?.endpoints ?? [] };
   if (options.json)
-    process.stdout.write(
+    stdout.write(
       `${JSON.stringify({ conclusion, because, findings, sizing, truths: TRUTHS, cluster: cluster && clusterJson(cluster, ends), sources, target }, plain, 2)}\n`,
     );
   else
-    process.stdout.write(
+    stdout.write(
       `${render({ sources, findings, sizing, conclusion, because, cluster: cluster && renderCluster(cluster, ends) })}\n`,
     );
   return { go: exitCode.holds, 'no-go': exitCode.fails, unknown: exitCode.inconclusive }[conclusion];

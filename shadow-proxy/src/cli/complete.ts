@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import { shelved } from '../runbook/shelf.js';
 import { AdminClient } from './admin-client.js';
 import { COMPLETED, type Completed } from './completion.js';
+import { stdout } from './output.js';
 
 /** A user waits for the proxy no longer than this. */
 const PATIENCE_MS = 300;
@@ -22,7 +23,7 @@ export function addComplete(program: Command): void {
     .argument('[words...]', 'the words of the command line')
     .action(async (kind: Completed, words: readonly string[]) => {
       const found = await (kind === 'pages' ? pages() : workloads(words)).catch(() => []);
-      process.stdout.write(found.map((each) => `${each}\n`).join(''));
+      stdout.write(found.map((each) => `${each}\n`).join(''));
     });
 }
 

@@ -5,6 +5,7 @@
  */
 import { Argument, type Command, type Option } from 'commander';
 import { withManual } from './manual.js';
+import { stdout } from './output.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -27,7 +28,7 @@ export function addCompletion(program: Command): void {
     .command('completion')
     .description('Print a script that completes commands, options and their values in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
-    .action((shell: Shell) => void process.stdout.write(completionOf(program, shell)));
+    .action((shell: Shell) => void stdout.write(completionOf(program, shell)));
   withManual(command, 'shadow-compare completion bash', { 0: 'printed' });
 }
 

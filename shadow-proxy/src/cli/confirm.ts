@@ -9,6 +9,8 @@ import { createInterface } from 'node:readline';
 import { InvalidArgumentError } from 'commander';
 import { count } from '../text/figures.js';
 import { CliError, exitCode } from './exit.js';
+import { stderr } from './output.js';
+import { printable } from '../text/printable.js';
 
 /** For `--yes <number>`. */
 export function keysConfirmed(text: string): number {
@@ -111,18 +113,18 @@ async function ask(
     terminal.close();
   });
   try {
-    if (question.shown !== true) process.stderr.write(`${question.what}.\n`);
+    if (question.shown !== true) stderr.write(`${question.what}.\n`);
     for (;;) {
-      terminal.setPrompt(prompt);
+      terminal.setPrompt(printable(prompt));
       terminal.prompt();
       const { value: answer, done = false } = (await lines.next()) as IteratorResult<string, undefined>;
       const yes = done ? false : understood(answer!.trim());
       if (yes === true) return;
       if (yes === null) {
-        process.stderr.write(`${hint}\n`);
+        stderr.write(`${hint}\n`);
         continue;
       }
-      if (done) process.stderr.write('\n');
+      if (done) stderr.write('\n');
       throw new CliError(
         question.code ?? 'not-confirmed',
         `Not confirmed: ${question.otherwise ?? UNCHANGED}`,

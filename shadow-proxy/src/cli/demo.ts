@@ -29,6 +29,7 @@ import { connectApps, drive, WORKLOADS, type App } from './demo/traffic.js';
 import { duration, exitCode, outputClosed } from './exit.js';
 import { withManual } from './manual.js';
 import { LiveView, renderMismatch } from './view.js';
+import { stdout } from './output.js';
 
 interface DemoOptions {
   readonly for: number;
@@ -69,7 +70,7 @@ interface Finding {
 }
 
 async function demo(options: DemoOptions): Promise<number> {
-  const say = options.json ? (): void => undefined : (text: string): void => void process.stdout.write(`${text}\n`);
+  const say = options.json ? (): void => undefined : (text: string): void => void stdout.write(`${text}\n`);
   const stop = new AbortController();
   const forget = onStop(
     () => stop.abort(),
@@ -86,9 +87,7 @@ async function demo(options: DemoOptions): Promise<number> {
     if (stop.signal.aborted || finding === null) return exitCode.interrupted;
     const fine = isFine(finding);
     if (options.json)
-      process.stdout.write(
-        `${JSON.stringify({ holds: fine, standIn: target.standIn ?? null, ...finding }, null, 2)}\n`,
-      );
+      stdout.write(`${JSON.stringify({ holds: fine, standIn: target.standIn ?? null, ...finding }, null, 2)}\n`);
     else say(`\n${summary(finding, fine)}`);
     if (target.standIn) say(standInLimits(target));
     return fine ? exitCode.holds : exitCode.fails;

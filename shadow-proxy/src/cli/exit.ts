@@ -2,6 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { redactUrl } from '../plan/endpoint.js';
+import { stderr } from './output.js';
+import { printableLines } from '../text/printable.js';
 
 /**
  * 0: it holds. 1: it does not hold, or was refused. 2: wrong option, argument or plan. 3: inconclusive. 130: Ctrl-C, as
@@ -72,7 +74,7 @@ export function usage(program: Command): Command {
   program
     .exitOverride()
     .showHelpAfterError(`See ${path(program)} --help`)
-    .configureOutput({ outputError: (text, write) => write(redactUrl(text)) });
+    .configureOutput({ outputError: (text, write) => write(printableLines(redactUrl(text))) });
   for (const command of program.commands) usage(command);
   return program;
 }
@@ -91,7 +93,7 @@ export const outputClosed: AbortSignal = output.signal;
 function watchOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (!output.signal.aborted && error.code !== 'EPIPE') {
-      process.stderr.write(`the output cannot be written (${error.code})\n`);
+      stderr.write(`the output cannot be written (${error.code})\n`);
       process.once('exit', () => (process.exitCode ||= exitCode.inconclusive));
     }
     output.abort();
@@ -109,7 +111,7 @@ export async function repeat(everyMs: number, once: () => Promise<void>): Promis
 
 function fail(thrown: unknown): void {
   const { message, exit } = failureOf(thrown);
-  process.stderr.write(`${message}\n`);
+  stderr.write(`${message}\n`);
   process.exitCode = exit;
 }
 

@@ -17,6 +17,7 @@ import { number } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, duration, exitCode, repeat } from './exit.js';
 import { withManual } from './manual.js';
+import { stdout } from './output.js';
 
 interface GuardOptions extends AdminClientOptions {
   /** False with `--no-proxy`. */
@@ -67,7 +68,7 @@ export function addGuard(program: Command): void {
     const plan = await openPlan(planFile(options));
     if (options.watch) return watch(plan, options);
     const guard = await look(plan, options);
-    process.stdout.write(`${options.json ? JSON.stringify(guard, plain, 2) : render(guard)}\n`);
+    stdout.write(`${options.json ? JSON.stringify(guard, plain, 2) : render(guard)}\n`);
     process.exitCode = exitOf(guard);
   });
 }
@@ -132,9 +133,9 @@ async function watch(plan: Plan, options: GuardOptions): Promise<void> {
     const now = await look(plan, options);
     const lines = before === null ? [] : changes(before, now);
     if (options.json)
-      process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), alerts: lines, ...now }, plain)}\n`);
-    else if (before === null) process.stdout.write(`${render(now)}\n`);
-    else for (const line of lines) process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+      stdout.write(`${JSON.stringify({ at: new Date().toISOString(), alerts: lines, ...now }, plain)}\n`);
+    else if (before === null) stdout.write(`${render(now)}\n`);
+    else for (const line of lines) stdout.write(`${new Date().toISOString()} ${line}\n`);
     before = now;
     process.exitCode = exitOf(now);
   });

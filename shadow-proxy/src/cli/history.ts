@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { describeEvent } from '../storage/history.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { NO_PROXY, withManual } from './manual.js';
+import { stdout } from './output.js';
 
 export function addHistory(program: Command): void {
   const command = program.command('history').description('List the changes made through a running proxy, oldest first');
@@ -18,8 +19,6 @@ export function addHistory(program: Command): void {
         })),
       );
       lines.sort((a, b) => (a.time < b.time ? -1 : 1));
-      process.stdout.write(
-        `${options.json ? JSON.stringify(shards, null, 2) : lines.map(({ line }) => line).join('\n')}\n`,
-      );
+      stdout.write(`${options.json ? JSON.stringify(shards, null, 2) : lines.map(({ line }) => line).join('\n')}\n`);
     });
 }

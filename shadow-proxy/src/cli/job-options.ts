@@ -8,6 +8,7 @@ import { evictionNote } from '../telemetry/evictions.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
 import { CliError, exitCode, positive } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
+import { stderr, stdout } from './output.js';
 
 export interface JobOptions extends AdminClientOptions {
   readonly workload?: readonly string[];
@@ -72,9 +73,7 @@ export async function runJob(
 }
 
 export const printJobs = (ended: readonly EndedJob[], { json = false }: JobOptions): void =>
-  void process.stdout.write(
-    json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''),
-  );
+  void stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
 
 /** Of each shard that kept any: how many keys that only the mirror has. */
 export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> =>
@@ -102,7 +101,7 @@ async function begin(client: AdminClient, order: JobOrder): Promise<readonly str
     const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === order.kind);
     // It has ended in between.
     if (running.length === 0) return shardsOf(await client.startJob(order));
-    process.stderr.write(`A ${order.kind} job is running already: following it.\n`);
+    stderr.write(`A ${order.kind} job is running already: following it.\n`);
     return shardsOf(running);
   }
 }

@@ -8,6 +8,7 @@ import { onStop } from '../io/signals.js';
 import { commandLine, type AdminClient, type AdminClientOptions, type ShardJob } from './admin-client.js';
 import { exitCode, type CliError } from './exit.js';
 import { occasionally, Silence } from './silence.js';
+import { stderr } from './output.js';
 
 const POLL_MS = 250;
 const LINE_MS = 2_000;
@@ -35,7 +36,7 @@ export async function follow(
   let disconnectedSince: number | null = null;
   const leave = (): never => {
     show.end();
-    process.stderr.write(`${renderLeft(kind, { admin, plan, tokenFile, json })}\n`);
+    stderr.write(`${renderLeft(kind, { admin, plan, tokenFile, json })}\n`);
     process.exit(exitCode.interrupted);
   };
   const forget = onStop(leave, leave);
@@ -163,11 +164,11 @@ function lines(json: boolean): Display {
       const ended = jobs.every(({ job }) => job.state !== 'running');
       if (!ended && performance.now() - at < LINE_MS) return;
       at = performance.now();
-      if (json) for (const { shard, job } of jobs) process.stderr.write(`${JSON.stringify({ shard, ...job })}\n`);
+      if (json) for (const { shard, job } of jobs) stderr.write(`${JSON.stringify({ shard, ...job })}\n`);
       // The result follows on standard output.
-      else if (!ended) for (const each of jobs) process.stderr.write(`${renderProgress(each)}\n`);
+      else if (!ended) for (const each of jobs) stderr.write(`${renderProgress(each)}\n`);
     },
-    note: occasionally((text) => process.stderr.write(`${json ? JSON.stringify({ waiting: text }) : text}\n`)),
+    note: occasionally((text) => stderr.write(`${json ? JSON.stringify({ waiting: text }) : text}\n`)),
     end: () => undefined,
   };
 }

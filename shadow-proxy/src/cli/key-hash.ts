@@ -7,6 +7,7 @@ import { readHashKey } from '../storage/hash-key.js';
 import { Router } from '../route/router.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
+import { stdout } from './output.js';
 
 interface KeyHashOptions {
   readonly plan: string;
@@ -37,7 +38,7 @@ export function addKeyHash(program: Command): void {
         ({ shard, hash, workload, pattern }) =>
           `${shard}  ${hash}  ${workload}${pattern === null ? '' : ` (${pattern})`}`,
       );
-      process.stdout.write(`${options.json ? JSON.stringify(hashes, null, 2) : lines.join('\n')}\n`);
+      stdout.write(`${options.json ? JSON.stringify(hashes, null, 2) : lines.join('\n')}\n`);
     });
   withManual(command, 'shadow-compare key-hash session:42 --plan migration.yaml', {
     0: 'shown',

@@ -35,6 +35,8 @@ import { CliError, duration, exitCode, positive } from './exit.js';
 import { Folder, type Running, type Server } from './local/folder.js';
 import { withManual } from './manual.js';
 import { Silence, SILENCE_MS, StatusLine, waitingFor } from './silence.js';
+import { stderr, stdout } from './output.js';
+import { printable } from '../text/printable.js';
 
 interface UpOptions {
   readonly directory: string;
@@ -112,7 +114,7 @@ async function up(options: UpOptions): Promise<void> {
       if (running === null) continue;
       child.unref();
       silence.end();
-      process.stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running, folder));
+      stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running, folder));
       return;
     }
   } finally {
@@ -210,9 +212,7 @@ async function serve(options: UpOptions): Promise<void> {
     const lost = await Promise.race([stopped, daemon.lost]);
     if (lost instanceof Error) {
       // Fenced, by rollback --offline or another proxy. The servers stay, as they would: the next proxy needs them.
-      process.stderr.write(
-        `${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`,
-      );
+      stderr.write(`${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`);
       await stopped;
     } else await daemon.stop();
   } finally {
@@ -226,7 +226,7 @@ async function serve(options: UpOptions): Promise<void> {
 async function down({ directory }: { readonly directory: string }): Promise<void> {
   const folder = new Folder(directory);
   const ran = await folder.end();
-  process.stdout.write(
+  stdout.write(
     ran
       ? `Stopped the migration in ${folder.path}, and removed the directory.\n`
       : `No migration runs in ${folder.path}.\n`,
@@ -264,10 +264,10 @@ async function traffic({
   try {
     const { errors, first } = await drive(apps, () => Date.now() >= until, rate, tally);
     line.end();
-    process.stdout.write(
+    stdout.write(
       errors === 0
         ? `Every read and write of the traffic succeeded. ${ON_CONNECT}\n`
-        : `${count(errors, 'command')} failed, the first with: ${first}\n`,
+        : `${count(errors, 'command')} failed, the first with: ${printable(String(first))}\n`,
     );
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;
   } finally {

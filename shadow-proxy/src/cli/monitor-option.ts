@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { count } from '../text/figures.js';
 import { duration } from './exit.js';
+import { stderr } from './output.js';
 
 const MAX_MONITOR_MS = 60_000;
 
@@ -14,6 +15,6 @@ export function monitorTime(text: string): number {
 
 /** Says before it runs what it does. */
 export const announceMonitor = (sources: number, ms: number): void =>
-  void process.stderr.write(
+  void stderr.write(
     `Running MONITOR on ${count(sources, 'source')} for ${ms / 1000} s. It lowers throughput and shows this tool every command with its arguments; only counts are kept.\n`,
   );

@@ -9,6 +9,7 @@ import { loadPlan } from '../plan/load.js';
 import type { Plan, ReceiverPlan } from '../plan/plan.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
+import { stdout } from './output.js';
 
 interface NotifyOptions {
   readonly plan?: string;
@@ -39,7 +40,7 @@ export function addNotify(program: Command): void {
     .action(async (options: NotifyOptions) => {
       const plan = loadPlan(planFile(options));
       const rows = await Promise.all(plan.notify.map((receiver) => rowOf(plan, receiver, options.test === true)));
-      process.stdout.write(`${options.json ? JSON.stringify(rows, null, 2) : render(rows)}\n`);
+      stdout.write(`${options.json ? JSON.stringify(rows, null, 2) : render(rows)}\n`);
       if (options.test && (rows.length === 0 || rows.some(({ accepted }) => accepted === false)))
         process.exitCode = exitCode.fails;
     });

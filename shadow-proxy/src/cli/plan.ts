@@ -14,6 +14,7 @@ import { draftOf } from './plan/draft.js';
 import { observe } from './plan/observe.js';
 import { summaryOf } from './plan/summary.js';
 import { findSources, seedsOf } from './sources.js';
+import { stdout } from './output.js';
 
 interface InitOptions {
   readonly from: string;
@@ -81,7 +82,7 @@ async function writePlan(options: InitOptions): Promise<void> {
   // It is a fault of this program if its draft is no plan: better no file than that one.
   planFrom(parse(text), out, { directory: dirname(resolve(out)), env: { ...process.env, ...env } });
   write(out, text, force);
-  process.stdout.write(`${summaryOf(seen, out)}\n`);
+  stdout.write(`${summaryOf(seen, out)}\n`);
 }
 
 function write(out: string, text: string, force: boolean): void {

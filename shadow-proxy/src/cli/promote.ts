@@ -20,6 +20,7 @@ import { exitCode, percentage } from './exit.js';
 import { nextOf, renderGates } from './gates.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
+import { stdout } from './output.js';
 
 interface PromoteOptions extends AdminClientOptions, WaitOptions {
   readonly shard?: string;
@@ -94,7 +95,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   const closed = closedOf(judged);
   if (dryRun || closed.length > 0) {
     const told = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, (each) => commandLine(each, options))}`}`;
-    process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : told}\n`);
+    stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : told}\n`);
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
   }
@@ -104,7 +105,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
     await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
   }
   const done = await client.promote({ ...asked, consent, pointOfNoReturn });
-  process.stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
+  stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
   return exitCode.holds;
 }
 

@@ -2,6 +2,7 @@
  * `shadow-compare report`: the evidence for an approval, in one file; from the durable state where no
  * proxy answers.
  */
+import { printableAll } from '../text/printable.js';
 import { writeFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { openPlan } from '../upstream/cluster.js';
@@ -15,6 +16,7 @@ import { notCovered } from '../report/uncovered.js';
 import { AdminClient, addAdminOptions, adminsOf, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
+import { stderr, stdout } from './output.js';
 
 const FORMATS = ['html', 'md', 'json'] as const;
 type Format = (typeof FORMATS)[number];
@@ -48,12 +50,12 @@ async function report(options: ReportOptions): Promise<number> {
   const { out } = options;
   const format = options.format ?? FORMATS.find((each) => out?.endsWith(`.${each}`)) ?? 'html';
   const made = await gather(options);
-  const text = WRITERS[format](made, (command) => commandLine(command, options));
-  if (out === undefined) process.stdout.write(text);
+  const text = WRITERS[format](printableAll(made), (command) => commandLine(command, options));
+  if (out === undefined) stdout.write(text);
   else write(out, text);
   const offline = made.shards.filter(({ from }) => from === 'state');
   for (const { shard, problem } of offline)
-    process.stderr.write(`${shard}: from the durable state, not from a running proxy: ${problem}\n`);
+    stderr.write(`${shard}: from the durable state, not from a running proxy: ${problem}\n`);
   return offline.length > 0 ? exitCode.inconclusive : exitCode.holds;
 }
 
@@ -73,7 +75,7 @@ function write(out: string, text: string): void {
       exitCode.usage,
     );
   }
-  process.stderr.write(`Written to ${out}\n`);
+  stderr.write(`Written to ${out}\n`);
 }
 
 async function gather(options: ReportOptions): Promise<Report> {

@@ -14,6 +14,7 @@ import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
+import { stderr, stdout } from './output.js';
 
 interface RollbackOptions extends AdminClientOptions, WaitOptions {
   readonly shard?: string;
@@ -76,7 +77,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
         `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (${dryRun ? 'dry run: nothing was changed' : `commands held for ${heldMs.toFixed(1)} ms`})`,
     ),
   );
-  process.stdout.write(
+  stdout.write(
     `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'The target answers no workload: there is nothing to roll back.' : lines.join('\n')}\n`,
   );
   return exitCode.holds;
@@ -127,9 +128,9 @@ async function rollBackWithoutProxy(
       }),
     );
   }
-  process.stdout.write(`${json ? JSON.stringify(done, null, 2) : done.map(render).join('\n')}\n`);
+  stdout.write(`${json ? JSON.stringify(done, null, 2) : done.map(render).join('\n')}\n`);
   const stuck = done.flatMap((each) => each.stuck.map((name) => `${each.shard}: ${noReturn(name)}\n`));
-  process.stderr.write(stuck.join(''));
+  stderr.write(stuck.join(''));
   return stuck.length > 0 ? exitCode.fails : exitCode.holds;
 }
 

@@ -17,6 +17,7 @@ import { duration, exitCode, listenAddress, outputClosed } from './exit.js';
 import { withManual } from './manual.js';
 import { judge, type RunVerdict } from './verdict.js';
 import { LiveView, renderMismatch, renderVerdict } from './view.js';
+import { print } from './output.js';
 
 export interface RunOptions {
   readonly source: string;
@@ -180,5 +181,3 @@ export function runPlan(options: RunOptions, state: string): Plan {
     throw new PlanError('shadow-compare run', problems);
   }
 }
-
-const print = (text: string): void => void process.stdout.write(`${text}\n`);

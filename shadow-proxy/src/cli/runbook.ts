@@ -34,6 +34,7 @@ import { confirmEnd, confirmYes } from './confirm.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
 import { addWaitOptions, WAIT_VARIABLE, waitOf, type WaitOptions } from './wait.js';
+import { print, stderr, stdout } from './output.js';
 
 interface RunbookOptions extends WaitOptions {
   readonly plan?: string;
@@ -437,12 +438,7 @@ class Place {
       ...(step.irreversible !== undefined && { MIGRATION: this.plan.name }),
       ...(waitMs > 0 && { [WAIT_VARIABLE]: `${waitMs}ms` }),
     };
-    return runCommand(
-      command,
-      environment,
-      ROOT,
-      (text) => void (this.options.json ? process.stderr : process.stdout).write(text),
-    );
+    return runCommand(command, environment, ROOT, (text) => void (this.options.json ? stderr : stdout).write(text));
   }
 
   /** What the commands and the expectations of a page may name. */
@@ -485,9 +481,7 @@ class Place {
         })
         .catch((error: unknown) => {
           if (!(error instanceof CliError)) throw error;
-          process.stderr.write(
-            `Recorded in ${this.file} only, not in the history of the migration: ${error.message}\n`,
-          );
+          stderr.write(`Recorded in ${this.file} only, not in the history of the migration: ${error.message}\n`);
         });
     }
   }
@@ -505,7 +499,7 @@ class Place {
 
   private say(text: string): void {
     if (text === '') return;
-    (this.options.json ? process.stderr : process.stdout).write(`${text}\n`);
+    (this.options.json ? stderr : stdout).write(`${text}\n`);
   }
 }
 
@@ -524,5 +518,3 @@ function opened(name: string): Runbook {
     throw error instanceof RunbookError ? new CliError('runbook', error.message, exitCode.usage) : error;
   }
 }
-
-const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -1,5 +1,6 @@
 /** A command that waits says for what: silence over 5 s has a line, in place on a terminal, else one every 5 s. */
 import { duration } from '../text/figures.js';
+import { clearLine, stderr } from './output.js';
 
 export const SILENCE_MS = 5_000;
 const TICK_MS = 1_000;
@@ -18,17 +19,18 @@ export function occasionally(write: (text: string) => void): (text: string) => v
 /** A line on standard error that is drawn again. Without a terminal it is written every 5 s at most. */
 export class StatusLine {
   #shown = false;
-  readonly #write = occasionally((text) => process.stderr.write(`${text}\n`));
+  readonly #write = occasionally((text) => stderr.write(`${text}\n`));
 
   show(text: string): void {
     this.#shown = true;
     if (!process.stderr.isTTY) return this.#write(text);
-    process.stderr.write(`\r\u001B[2K${text.slice(0, (process.stderr.columns || 80) - 1)}`);
+    clearLine();
+    stderr.write(text.slice(0, (process.stderr.columns || 80) - 1));
   }
 
   /** Removes it from the terminal. */
   end(): void {
-    if (this.#shown && process.stderr.isTTY) process.stderr.write('\r\u001B[2K');
+    if (this.#shown && process.stderr.isTTY) clearLine();
     this.#shown = false;
   }
 }

@@ -1,7 +1,6 @@
 /** `shadow-compare status`: the shards and workloads of a running proxy, in 80 columns. */
 import Table from 'cli-table3';
 import type { Command } from 'commander';
-import logUpdate from 'log-update';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { describeRefused } from '../telemetry/refused-databases.js';
@@ -29,6 +28,7 @@ import { renderJob } from './job-progress.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { PLAIN, short } from './table.js';
 import { unfreeze } from './view.js';
+import { redraw, stdout } from './output.js';
 
 interface StatusOptions extends AdminClientOptions {
   readonly watch?: boolean;
@@ -46,7 +46,7 @@ export function addStatus(program: Command): void {
     .action(async (options: StatusOptions) => {
       const client = new AdminClient(options);
       if (options.watch) return watch(client, options);
-      process.stdout.write(`${(await look(client, options)) || NO_SHARD}
+      stdout.write(`${(await look(client, options)) || NO_SHARD}
 `);
       // Nothing was shown of any shard: it starts, or the proxy stands by.
       if ((await client.status()).length === 0) process.exitCode = exitCode.inconclusive;
@@ -62,8 +62,8 @@ const watch = (client: AdminClient, options: StatusOptions): Promise<void> =>
       process.exitCode = error.exit;
       return error.message;
     });
-    if (process.stdout.isTTY && !options.json) logUpdate(drawn);
-    else process.stdout.write(`${drawn}\n`);
+    if (process.stdout.isTTY && !options.json) redraw(drawn);
+    else stdout.write(`${drawn}\n`);
   });
 
 async function look(client: AdminClient, options: StatusOptions): Promise<string> {

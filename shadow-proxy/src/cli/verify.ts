@@ -6,6 +6,7 @@ import { CliError, exitCode, share } from './exit.js';
 import { addJobOptions, evictionNotes, keptBy, printJobs, runJob, type JobOptions } from './job-options.js';
 import type { EndedJob } from './job-progress.js';
 import { NO_PROXY, withManual } from './manual.js';
+import { stdout } from './output.js';
 
 interface VerifyOptions extends JobOptions {
   readonly sample?: number;
@@ -31,7 +32,7 @@ export function addVerify(program: Command): void {
   addJobOptions(command).action(async (options: VerifyOptions) => {
     const ended = await verify(options);
     printJobs(ended, options);
-    if (options.json !== true) process.stdout.write(await evictionNotes(ended, options));
+    if (options.json !== true) stdout.write(await evictionNotes(ended, options));
     process.exitCode = ended.reduce((worst, { job }) => Math.max(worst, exitOf(job)), exitCode.holds as number);
   });
 }

@@ -2,13 +2,13 @@
  * A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal.
  */
 import Table from 'cli-table3';
-import logUpdate from 'log-update';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { ACCEPT } from '../telemetry/advice.js';
 import { commandLine, type AdminClientOptions } from './admin-client.js';
 import type { RunVerdict } from './verdict.js';
+import { drawn, redraw, stdout } from './output.js';
 
 const TABLE_MS = 500;
 const LINE_MS = 5_000;
@@ -131,13 +131,13 @@ export class LiveView {
     clearInterval(this.#timer);
     if (!this.#isTerminal) return;
     this.#draw();
-    logUpdate.done();
+    drawn();
   }
 
   #draw(): void {
     const frame = { now: this.snapshot(), before: this.#before, leftMs: this.leftMs() };
     this.#before = frame.now;
-    if (this.#isTerminal) logUpdate(renderTable(frame));
-    else process.stdout.write(`${renderLine(frame)}\n`);
+    if (this.#isTerminal) redraw(renderTable(frame));
+    else stdout.write(`${renderLine(frame)}\n`);
   }
 }

@@ -13,7 +13,7 @@
  *
  * Room: lease: exactly one proxy serves a shard.
  * Called by: stages, shard.
- * Calls: io, resp, route, plan, upstream.
+ * Calls: text, io, resp, route, plan, upstream.
  */
 import { isError, text } from '../resp/decode.js';
 import { commonSlots } from '../plan/cluster.js';

@@ -5,6 +5,7 @@
  * A holder that lost its connection, and only that, takes the lease again: those who wait give it two seconds before
  * they take over. Whether another process held it meanwhile is decided by `#unbroken`.
  */
+import { printableBytes } from '../text/printable.js';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { otherSide, type Side } from '../route/stage.js';
@@ -383,6 +384,6 @@ const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string =>
 /** Without these nobody knows whether another proxy serves the shard. */
 const withoutClient = ({ side, dialer }: Lease, refused: HandshakeRefused): HandshakeRefused =>
   new HandshakeRefused(
-    `the ${side} ${dialer.label} refuses ${refused instanceof ClientRefused ? refused.command : 'CLIENT LIST'} (${refused.reply.trim()}): without it the proxy cannot know that it alone serves the shard. Allow CLIENT LIST, CLIENT SETNAME and CLIENT KILL to the kit's user; where CLIENT is renamed, give it back its name`,
+    `the ${side} ${dialer.label} refuses ${refused instanceof ClientRefused ? refused.command : 'CLIENT LIST'} (${printableBytes(refused.reply.trim())}): without it the proxy cannot know that it alone serves the shard. Allow CLIENT LIST, CLIENT SETNAME and CLIENT KILL to the kit's user; where CLIENT is renamed, give it back its name`,
     side,
   );

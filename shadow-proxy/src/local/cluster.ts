@@ -1,7 +1,7 @@
 /** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and who has which slots. */
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
+import { decodeReply, isError, text, type Reply, errorText } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { SLOTS } from '../route/slot.js';
@@ -124,7 +124,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 export async function askNode(node: Endpoint, ...args: Argument[]): Promise<Reply> {
   const reply = await askRaw(node, ...args);
   if (isError(reply))
-    throw new Error(`${node.host}:${node.port} refuses ${args.slice(0, 2).join(' ')}: ${text(reply)}`);
+    throw new Error(`${node.host}:${node.port} refuses ${args.slice(0, 2).join(' ')}: ${errorText(reply)}`);
   return reply;
 }
 

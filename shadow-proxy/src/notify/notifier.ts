@@ -14,6 +14,7 @@ import type { Logger } from 'pino';
 import type { Plan } from '../plan/plan.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { ReceiverSnapshot, ScrapedShard } from '../telemetry/snapshot.js';
+import { printableAll } from '../text/printable.js';
 import { Conditions } from './conditions.js';
 import type { Happening, Notice } from './notice.js';
 import { Outbox } from './outbox.js';
@@ -110,7 +111,7 @@ export class Notifier {
 }
 
 export const noticeOf = (migration: string, happening: Happening): Notice => ({
-  ...happening,
+  ...printableAll(happening),
   id: randomUUID(),
   migration,
   at: Date.now(),

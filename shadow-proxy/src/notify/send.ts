@@ -1,5 +1,6 @@
 /** One notice to one receiver: what it answered, in words without secrets. */
 import type { ReceiverPlan } from '../plan/plan.js';
+import { printable } from '../text/printable.js';
 import type { Notice } from './notice.js';
 import { requestOf } from './receivers.js';
 
@@ -28,7 +29,7 @@ export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answ
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    const said = (await beginningOf(response)).replaceAll(/\s+/g, ' ').trim();
+    const said = printable((await beginningOf(response)).replaceAll(/\s+/g, ' ').trim());
     const later = response.status >= 500 || LATER.includes(response.status);
     return {
       outcome: response.ok ? 'accepted' : later ? 'later' : 'refused',
@@ -39,7 +40,7 @@ export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answ
     const { message, cause } = error as Error;
     return {
       outcome: 'later',
-      text: hidden((cause as Error | undefined)?.message || message, receiver),
+      text: hidden(printable((cause as Error | undefined)?.message || message), receiver),
       afterMs: null,
     };
   }

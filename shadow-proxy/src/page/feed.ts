@@ -5,6 +5,7 @@ import { COLUMNS, type Column, type SeriesSnapshot } from '../telemetry/series.j
 import type { NotStarted, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { ShardView } from './shard.js';
+import { printableAll } from '../text/printable.js';
 import { attentionOf } from './attention.js';
 
 const STATUS_MS = 2_000;
@@ -178,7 +179,7 @@ async function get<T>(path: string): Promise<T> {
     },
   );
   if (response.status === 401) throw new Refused();
-  const answer = (await response.json()) as T & { error?: { message: string } };
+  const answer = printableAll(await response.json()) as T & { error?: { message: string } };
   if (response.ok) return answer;
   throw new Error(answer.error?.message ?? `HTTP ${response.status}`);
 }

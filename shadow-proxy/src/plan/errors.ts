@@ -1,4 +1,5 @@
 /** What is wrong with a plan: where, what was found, what is allowed. */
+import { printable } from '../text/printable.js';
 
 export type PlanPath = readonly (string | number)[];
 
@@ -23,7 +24,9 @@ export class PlanError extends Error {
     readonly problems: readonly PlanProblem[],
   ) {
     super(
-      problems.map((problem) => `${position(origin, problem)}: ${subject(problem.path)}${problem.message}`).join('\n'),
+      problems
+        .map((problem) => printable(`${position(origin, problem)}: ${subject(problem.path)}${problem.message}`))
+        .join('\n'),
     );
   }
 }

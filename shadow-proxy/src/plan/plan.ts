@@ -4,7 +4,7 @@
  *
  * Room: plan: the plan file: schema, checks, defaults, reload.
  * Called by: every room after it.
- * Calls: route.
+ * Calls: text, route.
  */
 import type { Owns, SlotRange } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';

@@ -1,7 +1,7 @@
 /** A server as the counters package needs it: one connection of the kit's own, opened when it is needed. */
 import type { Command, Store } from '../../../counters/src/index.js';
 import type { Connection } from '../upstream/connection.js';
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text, type Reply, errorText } from '../resp/decode.js';
 
 /** The server answered with an error. */
 export class ErrorReply extends Error {}
@@ -52,7 +52,7 @@ export class ServerStore implements Store {
 
 /** @throws {ErrorReply} */
 function valueOf(reply: Reply): unknown {
-  if (isError(reply)) throw new ErrorReply(text(reply));
+  if (isError(reply)) throw new ErrorReply(errorText(reply));
   if (reply.items !== null) return reply.items.map(valueOf);
   if (reply.data === null) return null;
   return reply.type === ':' ? Number(text(reply)) : reply.data.toString('latin1');

@@ -1,4 +1,5 @@
 /** Frames in, decoded: used where a reply's content matters (effects, comparison), never on the plain path. */
+import { printableBytes } from '../text/printable.js';
 
 const CR = 13;
 
@@ -92,6 +93,9 @@ export const wordOf = (arg: Buffer): string => arg.toString('latin1', 0, Math.mi
 
 /** The reply's bytes as text (latin1, so that nothing is lost), `''` for nulls and aggregates. */
 export const text = (reply: Reply): string => reply.data?.toString('latin1') ?? '';
+
+/** What an error says, for people: never for a client, who gets the server's own bytes. */
+export const errorText = (reply: Reply): string => printableBytes(text(reply));
 
 /** An error's code: its first word, such as `WRONGTYPE`. */
 export const errorCode = (reply: Reply): string => text(reply).split(' ', 1)[0];

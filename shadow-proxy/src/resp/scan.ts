@@ -4,7 +4,7 @@
  *
  * Room: resp: the wire format: where a frame ends, requests, values, encoding.
  * Called by: every room after it.
- * Calls: io.
+ * Calls: text, io.
  */
 
 /** Input that is not RESP. The connection it came from cannot be used any more. */

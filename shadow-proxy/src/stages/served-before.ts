@@ -9,7 +9,7 @@ import type { Connection } from '../upstream/connection.js';
 import { Dialer } from '../upstream/dialer.js';
 import { inTime } from '../io/in-time.js';
 import { Turn } from '../io/turn.js';
-import { isError, text } from '../resp/decode.js';
+import { isError, text, errorText } from '../resp/decode.js';
 import type { Matcher } from '../route/glob.js';
 import { Owners } from '../route/owner.js';
 
@@ -70,7 +70,7 @@ async function findOwned(connection: Connection, databases: readonly number[], m
     let cursor = '';
     while (cursor !== '0') {
       const reply = await connection.ask('SCAN', cursor || '0', 'COUNT', PAGE_KEYS);
-      if (isError(reply)) throw new Error(`SCAN is refused: ${text(reply)}`);
+      if (isError(reply)) throw new Error(`SCAN is refused: ${errorText(reply)}`);
       const [next, keys] = reply.items!;
       if (keys.items!.some(({ data }) => mine(data!, 0, data!.length))) return 'holds keys that this shard owns';
       seen += keys.items!.length;
@@ -84,6 +84,6 @@ async function findOwned(connection: Connection, databases: readonly number[], m
 
 async function ask(connection: Connection, ...command: (string | number)[]): Promise<string> {
   const reply = await connection.ask(...command);
-  if (isError(reply)) throw new Error(`${command[0]} is refused: ${text(reply)}`);
+  if (isError(reply)) throw new Error(`${command[0]} is refused: ${errorText(reply)}`);
   return text(reply);
 }

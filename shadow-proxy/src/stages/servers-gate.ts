@@ -7,7 +7,7 @@ import { isReplica, oneServer, type Identity } from '../upstream/identity.js';
 import { inTime } from '../io/in-time.js';
 import type { Server } from '../upstream/server.js';
 import { NEEDED, notNamed } from '../upstream/server-commands.js';
-import { isError, text } from '../resp/decode.js';
+import { isError, text, errorText } from '../resp/decode.js';
 import { tagOf } from '../route/slot.js';
 import type { Side } from '../route/stage.js';
 
@@ -58,7 +58,8 @@ export async function lookAt(server: Server, probe: string | null): Promise<Serv
       identity: server.identity,
       unreachable: '',
       address: address === undefined ? null : `${address.host}:${address.port}`,
-      refusal: refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? text(refusal) : null,
+      refusal:
+        refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? errorText(refusal) : null,
       lacks: notNamed(NEEDED, needed),
       selectRefusal: selectRefusalOf(server),
       shards: [...new Set(names.filter((name) => name !== undefined))],

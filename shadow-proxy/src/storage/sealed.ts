@@ -3,6 +3,7 @@
  * and, where a process wrote them for the one after it, with the names of both (against an older copy that was put
  * back).
  */
+import { printable } from '../text/printable.js';
 import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
@@ -24,7 +25,7 @@ export function unseal(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error(`it is not JSON: ${(error as Error).message}`, { cause: error });
+    throw new Error(`it is not JSON: ${printable((error as Error).message)}`, { cause: error });
   }
   const { checksum, ...rest } = (value ?? {}) as { checksum?: unknown };
   if (checksum === undefined) throw new Error('it has no checksum');

@@ -10,7 +10,7 @@
  *
  * Room: storage: what outlives the process: state, history, journal, job file.
  * Called by: every room after it.
- * Calls: io, route, plan, telemetry.
+ * Calls: text, io, route, plan, telemetry.
  */
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

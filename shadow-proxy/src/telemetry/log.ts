@@ -1,6 +1,7 @@
 /** Structured logs: JSON lines, without secrets. */
 import { destination, pino, type Logger } from 'pino';
 import { redactUrl } from '../plan/endpoint.js';
+import { printableLines } from '../text/printable.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -16,7 +17,7 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): Logger {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '***' },
-      hooks: { streamWrite: redactUrl },
+      hooks: { streamWrite: (line) => printableLines(redactUrl(line)) },
     },
     destination({ fd, sync: true }),
   );

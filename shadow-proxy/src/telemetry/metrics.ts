@@ -3,6 +3,7 @@
  *
  *   GET /metrics → scrape() of each shard → METRICS → text
  */
+import { printableAll } from '../text/printable.js';
 import {
   collectDefaultMetrics,
   Counter,
@@ -526,5 +527,5 @@ function refill(
   put: (labels: Labels, value: number) => void,
 ): void {
   metric.reset();
-  for (const [labels, value] of samples) put(labels, value);
+  for (const [labels, value] of samples) put(printableAll(labels), value);
 }

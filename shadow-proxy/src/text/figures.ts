@@ -1,7 +1,7 @@
 /**
  * Figures as people read them, the same in every table, page and report. Pure, for browsers have it, too.
  *
- * Room: text: the format of numbers, counts, lists and commands for people.
+ * Room: text: the format of numbers, counts, lists and commands for people; foreign text as it may be printed.
  * Called by: every room after it.
  * Calls: no room.
  */

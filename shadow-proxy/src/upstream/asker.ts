@@ -9,7 +9,7 @@ import { Dialer } from './dialer.js';
 import { inTime } from '../io/in-time.js';
 import { Turn } from '../io/turn.js';
 import type { Address, Endpoint } from '../plan/endpoint.js';
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
 const CONNECT_MS = 5_000;
@@ -93,7 +93,7 @@ export class Asker {
   async must(...command: Argument[]): Promise<Reply> {
     const [reply] = await this.all([command]);
     if (!isError(reply)) return reply;
-    const refusal = text(reply);
+    const refusal = errorText(reply);
     const hint = refusal.startsWith('NOAUTH') ? ' Add the password to the URL.' : '';
     throw new AskError(`${this.endpoint.label} refuses ${String(command[0])}: ${refusal}${hint}`);
   }
@@ -102,7 +102,7 @@ export class Asker {
   async may(...command: Argument[]): Promise<Reply | null> {
     const [reply] = await this.all([command]);
     if (!isError(reply)) return reply;
-    this.refusals.push(`${command.slice(0, 2).join(' ')}: ${text(reply)}`);
+    this.refusals.push(`${command.slice(0, 2).join(' ')}: ${errorText(reply)}`);
     return null;
   }
 

@@ -2,6 +2,7 @@
  * The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. A side that does
  * not answer has its map of the last start, `<state>/slots.json`: a retired source keeps no proxy from starting.
  */
+import { printable } from '../text/printable.js';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countSlots, formatSlots, refine, unserved, withShards, type SlotMaster } from '../plan/cluster.js';
@@ -88,7 +89,9 @@ async function read(
   const refuse = refusing(file);
   const masters = await ask(cluster[side]).catch((error: Error) => {
     if (kept === null) return refuse(['cluster', side], `cannot be read: ${error.message}`);
-    process.stderr.write(`cluster.${side} cannot be read (${error.message}): the slots of the last start are used\n`);
+    process.stderr.write(
+      `cluster.${side} cannot be read (${printable(error.message)}): the slots of the last start are used\n`,
+    );
     return kept[side];
   });
   if (masters === null) return null;

@@ -1,5 +1,5 @@
 /** Which databases a server lets the kit's user select: its own SELECT says so, whatever its settings are. */
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
 export interface DatabaseLimit {
@@ -39,8 +39,8 @@ export async function findDatabaseLimit(
     const db = Math.min(Math.max(next, low), high - 1);
     const reply = await ask('SELECT', db);
     if (!isError(reply)) low = db + 1;
-    else if (refusesDatabase(text(reply))) [high, refusal] = [db, text(reply)];
-    else throw new Error(text(reply));
+    else if (refusesDatabase(text(reply))) [high, refusal] = [db, errorText(reply)];
+    else throw new Error(errorText(reply));
   }
   return { count: low, refusal };
 }

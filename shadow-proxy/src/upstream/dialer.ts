@@ -1,7 +1,7 @@
 /** Where a server is: a fixed address, or a master that Sentinel, or its cluster, names. */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { isNull, text } from '../resp/decode.js';
+import { isNull, text, errorText } from '../resp/decode.js';
 import {
   addressesOf,
   formatAddress,
@@ -147,7 +147,7 @@ async function askSentinel(sentinel: Address, endpoint: SentinelEndpoint): Promi
   const credentials = password ? { username: username ?? undefined, password } : undefined;
   const reply = await askOnce(sentinel, tls, credentials, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', endpoint.master);
   if (isNull(reply)) throw new Error('does not know this master name');
-  if (!reply.items) throw new Error(text(reply));
+  if (!reply.items) throw new Error(errorText(reply));
   return { host: text(reply.items[0]), port: Number(text(reply.items[1])) };
 }
 

@@ -1,6 +1,7 @@
 /** How a connection introduces itself to a server, and how the server's list of connections is read and shortened. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text, type Reply, errorText } from '../resp/decode.js';
+import { printableBytes } from '../text/printable.js';
 import type { Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import type { Connection } from './connection.js';
@@ -14,7 +15,7 @@ export class HandshakeRefused extends Error {
     /** Which server, where that is known. */
     readonly side?: Side,
   ) {
-    super(reply);
+    super(printableBytes(reply));
   }
 }
 
@@ -26,15 +27,15 @@ export class DatabaseRefused extends HandshakeRefused {
     side?: Side,
   ) {
     super(reply, side);
-    this.message = `the ${side ?? 'server'} refuses database ${db}: ${reply}`;
+    this.message = `the ${side ?? 'server'} refuses database ${db}: ${printableBytes(reply)}`;
   }
 }
 
 /** What a server's refusal means, for people: a password that the plan does not give is named. */
 export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: string): string =>
   credentials === undefined && refusal.startsWith('NOAUTH')
-    ? `the ${side} ${label} requires a password, and the plan has none (${refusal}): add it to the URL, or set passwordFile`
-    : `the ${side} ${label} refuses: ${refusal}`;
+    ? `the ${side} ${label} requires a password, and the plan has none (${printableBytes(refusal)}): add it to the URL, or set passwordFile`
+    : `the ${side} ${label} refuses: ${printableBytes(refusal)}`;
 
 export type Ask = (...args: Argument[]) => Promise<Reply>;
 
@@ -80,7 +81,7 @@ export async function greet(
 export async function requireMaster(connection: Connection, label: string): Promise<void> {
   const role = await connection.ask('ROLE');
   if (role.items && text(role.items[0]) !== 'master')
-    throw new Error(`${label} is a ${text(role.items[0])}, not a master: waiting until the failover ends`);
+    throw new Error(`${label} is a ${errorText(role.items[0])}, not a master: waiting until the failover ends`);
 }
 
 /** The highest ID: of no client. */

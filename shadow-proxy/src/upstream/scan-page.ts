@@ -3,6 +3,7 @@ import type { Server } from './server.js';
 import type { Connection } from './connection.js';
 import { encodeCommand } from '../resp/encode.js';
 import { Scalars } from '../resp/scalars.js';
+import { printableBytes } from '../text/printable.js';
 
 /** A server does not let its keys be scanned. */
 export class ScanError extends Error {
@@ -47,7 +48,7 @@ export async function scanPage(
     await (server.isKeydb ? connection.askBytes(Buffer.concat([MULTI, scan, EXEC]), 3) : connection.askBytes(scan)),
   );
   const orRefused = (): void => {
-    if (replies.isError) throw new ScanError(`${server.endpoint.label} refuses SCAN`, replies.text());
+    if (replies.isError) throw new ScanError(`${server.endpoint.label} refuses SCAN`, printableBytes(replies.text()));
   };
   if (server.isKeydb) {
     for (let queued = 0; queued < 2; queued++) {

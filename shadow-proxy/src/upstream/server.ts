@@ -10,7 +10,7 @@
  * Called by: every room after it.
  * Calls: io, resp, route, plan, command, text.
  */
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import { type Connection, ConnectionLost } from './connection.js';
@@ -380,7 +380,7 @@ export class Server {
   /** Tries a client's password; resolves to the server's refusal, or null. */
   async authenticate(args: readonly string[]): Promise<string | null> {
     const reply = await this.askAs(undefined, 'AUTH', ...args);
-    return isError(reply) ? text(reply) : null;
+    return isError(reply) ? errorText(reply) : null;
   }
 
   /**

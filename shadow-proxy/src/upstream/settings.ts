@@ -1,6 +1,6 @@
 /** The settings of two servers (`CONFIG GET`): which differ, which of those clients can see, and which are unknown. */
 import { VISIBLE_SETTINGS, type VisibleSetting } from '../plan/plan.js';
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { count } from '../text/figures.js';
 import { parseInfo } from './info.js';
@@ -58,7 +58,7 @@ export async function readSettings(server: Server): Promise<ServerSettings> {
   // INFO shows the policy to users who may not CONFIG.
   const info = parseInfo(text(await server.ask('INFO', 'memory')));
   const policy = info.get('maxmemory_policy');
-  return { values: new Map(policy === undefined ? [] : [['maxmemory-policy', policy]]), refusal: text(reply) };
+  return { values: new Map(policy === undefined ? [] : [['maxmemory-policy', policy]]), refusal: errorText(reply) };
 }
 
 /** @param reply of `CONFIG GET`, which is a list of names and values */

@@ -4,7 +4,7 @@
  */
 import type { Address, ClientTls } from '../plan/endpoint.js';
 import { masterOf, type SlotMaster } from '../plan/cluster.js';
-import { isError, isNull, text, type Reply } from '../resp/decode.js';
+import { isError, isNull, text, type Reply, errorText } from '../resp/decode.js';
 import type { SlotRange } from '../route/owner.js';
 import { askOnce, type Credentials } from './ask-once.js';
 
@@ -45,7 +45,7 @@ async function askSlots(
   const reply = await askOnce(node, tls, credentials, 'CLUSTER', 'SLOTS');
   if (!isError(reply)) return reply;
   if (/cluster support disabled/i.test(text(reply))) return null;
-  throw new Error(text(reply));
+  throw new Error(errorText(reply));
 }
 
 /** @param asked host of the node that answered: it may not know its own */

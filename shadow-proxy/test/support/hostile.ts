@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { HOSTILE } from './raw-text.js';
 import { FrameReader } from '../../src/resp/reader.js';
 
 /** What a peer does with a connection. */
@@ -47,7 +48,7 @@ const answering =
   (socket) =>
     socket.on('data', (chunk) => {
       if (isHttp(chunk)) socket.write(body);
-      else for (let left = commandsIn(chunk); left > 0; left--) socket.write(resp);
+      else for (let left = commandsIn(chunk); left > 0; left--) socket.write(resp, 'latin1');
       then(socket);
     });
 
@@ -81,6 +82,11 @@ export const SLOW: Readonly<Record<string, Behaviour>> = {
   },
 };
 
+/** An error has no line break. */
+const inLine = Buffer.from(HOSTILE.replaceAll(/[\r\n]/g, ' ')).toString('latin1');
+const bulk = `$${Buffer.byteLength(HOSTILE)}\r\n${Buffer.from(HOSTILE).toString('latin1')}\r\n`;
+const LISTS = ['shards', 'jobs', 'history', 'changes', 'accepted', 'promotions', 'rollbacks'];
+
 /** Peers that answer at once. */
 export const QUICK: Readonly<Record<string, Behaviour>> = {
   'refuses every command': answering(
@@ -109,9 +115,21 @@ export const QUICK: Readonly<Record<string, Behaviour>> = {
   'answers with other entries': answering('*2\r\n*0\r\n*0\r\n', json('{"shards":[null],"jobs":[7],"history":[{}]}')),
   'answers with entries that have only their names': answering(
     '*1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n',
+    json(`{${LISTS.map((part) => `"${part}":[{"name":"a","shard":"a"}]`).join()}}`),
+  ),
+  'answers with control characters': answering(
+    `*2\r\n*4\r\n${bulk}${bulk}${bulk}${bulk}-ERR ${inLine}\r\n`,
     json(
-      `{${['shards', 'jobs', 'history', 'changes', 'accepted', 'promotions', 'rollbacks'].map((part) => `"${part}":[{"name":"a","shard":"a"}]`).join()}}`,
+      JSON.stringify({
+        ...Object.fromEntries(LISTS.map((part) => [part, [{ name: HOSTILE, shard: HOSTILE }]])),
+        error: { code: HOSTILE, message: HOSTILE, next: [HOSTILE] },
+      }),
+      '400 Bad Request',
     ),
+  ),
+  'refuses with control characters': answering(
+    `-ERR ${inLine}\r\n`,
+    http('503 Service Unavailable', 'text/\u001b[2J', HOSTILE),
   ),
   'refuses without a reason': answering('-\r\n', json('{"error":7}', '500 Internal Server Error')),
   'sends the caller elsewhere': answering(

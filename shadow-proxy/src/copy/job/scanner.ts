@@ -5,7 +5,7 @@
  * A cursor means something to the process that gave it, and to no other: where another one answers, the database that
  * was being scanned starts over.
  */
-import { isError, text } from '../../resp/decode.js';
+import { errorText, isError } from '../../resp/decode.js';
 import { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { Connection } from '../../upstream/connection.js';
@@ -131,7 +131,7 @@ export class Scanner {
 
   async #select(connection: Connection, db: number): Promise<void> {
     const reply = await connection.ask('SELECT', db);
-    if (isError(reply)) throw new ScanError(`${this.server.endpoint.label} refuses SELECT`, text(reply));
+    if (isError(reply)) throw new ScanError(`${this.server.endpoint.label} refuses SELECT`, errorText(reply));
     this.#db = db;
   }
 }

@@ -11,7 +11,7 @@
  *
  * Room: copy/key: copy one key at one place in the order.
  * Called by: copy/job, copy/large, copy/verify, copy/repair, copy/foreign, stages, shard.
- * Calls: io, resp, route, upstream, pipeline, copy/rdb.
+ * Calls: text, io, resp, route, upstream, pipeline, copy/rdb.
  */
 import { isOver } from '../../resp/key-life.js';
 import { Scalars } from '../../resp/scalars.js';

@@ -4,6 +4,7 @@ import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { Workload } from '../../route/router.js';
 import { isEmptyHash } from '../rdb/empty.js';
+import { printableBytes } from '../../text/printable.js';
 
 /** A key that is copied or verified. */
 export interface CopiedKey {
@@ -42,9 +43,9 @@ export const heldAs = (payload: Buffer | null, life: KeyLife): Held =>
 
 /** The answers about one key; the server's refusal, where it refused. */
 export function readHeld(replies: Scalars): Held | string {
-  const refusal = replies.isError ? replies.text() : null;
+  const refusal = replies.isError ? printableBytes(replies.text()) : null;
   const payload = refusal === null ? replies.bytes() : null;
-  if (replies.isError) return replies.text();
+  if (replies.isError) return printableBytes(replies.text());
   const life = lifeFromPttl(replies.integer());
   return refusal ?? heldAs(payload, life);
 }

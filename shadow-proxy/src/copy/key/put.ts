@@ -11,6 +11,7 @@ import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { Span } from '../rdb/span.js';
 import { openString, transcode } from '../rdb/transcode.js';
 import { SINCE, WRITTEN } from '../rdb/types.js';
+import { printableBytes } from '../../text/printable.js';
 
 /** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
 const RDB_VERSION = 9;
@@ -163,7 +164,7 @@ export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: numb
 export function refusalOf({ commands }: Put<unknown>, replies: Scalars): string | null {
   let refusal: string | null = null;
   for (let i = 0; i < commands; i++) {
-    const said = replies.isError ? replies.text() : null;
+    const said = replies.isError ? printableBytes(replies.text()) : null;
     if (said === null) replies.skipLine();
     refusal ??= said;
   }

@@ -19,6 +19,7 @@ import {
   type Put,
   type Taker,
 } from './put.js';
+import { printableBytes } from '../../text/printable.js';
 
 const MSET = Buffer.from('$4\r\nMSET\r\n');
 /** What the head of an MSET takes at most, in bytes. */
@@ -94,7 +95,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
   /** Passes the mirror's replies, from the first one on. */
   each(replies: Scalars, outcome: (key: K, outcome: Outcome) => void): void {
     if (this.#strings.length > 0) {
-      const refusal = replies.isError ? replies.text() : null;
+      const refusal = replies.isError ? printableBytes(replies.text()) : null;
       if (refusal === null) replies.skipLine();
       const all = refusal === null ? SET : { ...SET, refusal };
       for (const key of this.#strings) outcome(key, all);

@@ -5,7 +5,7 @@ import type { Dialer } from '../../upstream/dialer.js';
 import { greet, requireMaster } from '../../upstream/handshake.js';
 import { ScanError } from '../../upstream/scan-page.js';
 import type { Turn } from '../../io/turn.js';
-import { isError, isNull, text, type Reply } from '../../resp/decode.js';
+import { isError, isNull, text, type Reply, errorText } from '../../resp/decode.js';
 import type { Argument } from '../../resp/encode.js';
 import { heldAs, type Held } from './held.js';
 
@@ -76,8 +76,8 @@ export class KeyReader {
       const refused = replies.find(isError);
       if (refused === undefined) return replies.slice(1);
       // Whatever else it is, such as LOADING, may pass.
-      if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses`, text(refused));
-      throw new Error(text(refused));
+      if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses`, errorText(refused));
+      throw new Error(errorText(refused));
     } catch (error) {
       if (error instanceof ScanError) throw error;
       throw new Error(`${this.name} cannot be read: ${(error as Error).message}`, { cause: error });

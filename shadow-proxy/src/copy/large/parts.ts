@@ -20,7 +20,7 @@ import {
   WRITE,
 } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/decode.js';
+import { decodeReply, errorCode, isError, text, type Reply, errorText } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide } from '../../route/stage.js';
@@ -318,7 +318,7 @@ export class Parts {
         if (isError(reply))
           return reject(
             UNEQUAL.test(text(reply))
-              ? new Disturbed(`the mirror has another value (${text(reply)})`)
+              ? new Disturbed(`the mirror has another value (${errorText(reply)})`)
               : refusedByMirror(reply),
           );
         answers.push(reply);
@@ -360,7 +360,7 @@ export class Parts {
 const TIMES = new Set(['PEXPIRE', 'PERSIST']);
 
 export const refusedByMirror = (reply: Reply): CopyError =>
-  new CopyError(errorCode(reply) === 'OOM' ? 'memory' : 'mirror', `the mirror refused: ${text(reply)}`);
+  new CopyError(errorCode(reply) === 'OOM' ? 'memory' : 'mirror', `the mirror refused: ${errorText(reply)}`);
 
 function lostAuthority(): never {
   throw new CopyError('lost', 'the connection to the authority was lost');
@@ -368,7 +368,7 @@ function lostAuthority(): never {
 
 function refused(reply: Reply): never {
   if (errorCode(reply) === 'WRONGTYPE') throw new Disturbed('it has another type now');
-  throw new CopyError('authority', `the authority refused: ${text(reply)}`);
+  throw new CopyError('authority', `the authority refused: ${errorText(reply)}`);
 }
 
 function repliesIn(buffer: Buffer, start: number, count: number): Reply[] {

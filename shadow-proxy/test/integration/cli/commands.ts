@@ -9,6 +9,7 @@ import { manualOf } from '../../../src/cli/manual.js';
 import { operatorProgram } from '../../../src/cli/program.js';
 import { proxyProgram } from '../../../src/cli/proxy-program.js';
 import { HostilePeer, SLOW as SLOW_PEERS, type Behaviour } from '../../support/hostile.js';
+import { assertPrintable } from '../../support/raw-text.js';
 import { scratch } from '../../support/plans.js';
 import { Program } from './process.js';
 
@@ -166,6 +167,7 @@ export async function endsWell(t: TestContext, each: Case, port: number): Promis
   assert.ok(codes.includes(code!), `${told}\n${codes.join()} are documented`);
   assert.doesNotMatch(program.stdout + program.stderr, RAW, told);
   assert.doesNotMatch(program.stdout + program.stderr, /secret|unexpected error/, told);
+  assertPrintable(program.stdout + program.stderr, told);
   if (code !== 0) assert.notEqual(program.stdout + program.stderr, '', told);
   assert.deepEqual(readdirSync(temporary), [], told);
   return told;

@@ -57,7 +57,7 @@ describe('limits of clients', () => {
         const { shard } = rig.shard;
         const { sessions } = partsOf(shard).clients;
         // How much of a reply the kernel leaves here differs from machine to machine.
-        for (let kept = 0; kept <= limit && shard.snapshot().clientsClosed.memory === 0; ) {
+        for (let kept = 0; kept <= limit && shard.snapshot().clientsClosed.memory === 0;) {
           const known = new Set(sessions.keys());
           const wire = await rig.wire();
           await wire.ask('PING');

@@ -1,0 +1,44 @@
+/**
+ * Foreign text (from servers, clients, receivers, files) as it may be printed. A character that moves the cursor,
+ * hides or reorders text, or begins a line becomes a visible escape, such as `\u001b`. Inside JSON these escapes stand
+ * for the same character. Pure, for browsers have it, too.
+ */
+
+/** Control and format characters, halves of surrogate pairs, separators of lines and paragraphs. */
+const RAW = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/** The same without the breaks and tabs of a text of several lines. */
+const RAW_IN_LINES = /[^\P{Cc}\n\t]|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+const escaped = (character: string): string =>
+  Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+    .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+    .join('');
+
+/** One line. */
+export const printable = (text: string): string => text.replace(RAW, escaped);
+
+/** A text of several lines, or JSON: line breaks and tabs stay. */
+export const printableLines = (text: string): string => text.replace(RAW_IN_LINES, escaped);
+
+/** More of a server's text is no help. */
+const MAX_TEXT = 1_000;
+
+/** A server's bytes, each a character of latin1: read as UTF-8, and a byte that is none becomes `\xNN`. */
+export function printableBytes(latin1: string): string {
+  const shown = latin1
+    .slice(0, MAX_TEXT)
+    .replace(/[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g, (bytes) =>
+      bytes.length === 1
+        ? `\\x${bytes.charCodeAt(0).toString(16)}`
+        : new TextDecoder().decode(Uint8Array.from(bytes, (byte) => byte.charCodeAt(0))),
+    );
+  return printable(latin1.length > MAX_TEXT ? `${shown}…` : shown);
+}
+
+/** A value as JSON has it, with each text and each name in it on one line. */
+export function printableAll<T>(value: T): T {
+  if (typeof value === 'string') return printable(value) as T;
+  if (Array.isArray(value)) return value.map(printableAll) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [printable(name), printableAll(each)])) as T;
+}

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { test, type TestContext } from 'node:test';
+import { Redis } from 'ioredis';
+import { stringify } from 'yaml';
+import { startRedis, stopServers } from '../../../src/local/servers.js';
+import { startReceiver } from '../../support/notices.js';
+import { scratch, smallPlan } from '../../support/plans.js';
+import { assertPrintable, HOSTILE } from '../../support/raw-text.js';
+import { withServers } from '../../support/servers.js';
+import { runProgram } from './process.js';
+import { planFor, start } from './running.js';
+
+/** Of a value of JSON: each text in it, and each name that is no field of ours, with what puts another in its place. */
+type Place = readonly (string | number)[];
+
+function textsIn(value: unknown, at: Place = []): Place[] {
+  if (typeof value === 'string') return [at];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) => textsIn(each, [...at, Array.isArray(value) ? +name : name]));
+}
+
+function withHostile(value: unknown, [name, ...below]: Place): unknown {
+  if (name === undefined) return `${String(value)}${HOSTILE}`;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<string | number, unknown>;
+  copy[name] = withHostile(copy[name], below);
+  return copy;
+}
+
+/** Commands in one process, one after the other. */
+async function commands(t: TestContext): Promise<(args: readonly string[]) => Promise<string>> {
+  const child = fork(new URL('printed.js', import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  t.after(() => child.kill());
+  await once(child, 'message');
+  return async (args) => {
+    const answer = once(child, 'message');
+    child.send(args);
+    const late = sleep(20_000, null, { ref: false });
+    const found = await Promise.race([answer, late]);
+    assert.ok(found !== null, `${args.join(' ')} did not end`);
+    return (found as [string])[0];
+  };
+}
+
+test('no text of the admin API reaches the terminal with control characters, or forges a line', async (t) => {
+  await withServers(async (servers) => {
+    const plan = await planFor(servers, (changed) => (changed.ledger = { redact: false }));
+    const running = await start(t, plan);
+    const client = running.connect();
+    await client.set('session:1', 'a');
+    await client.set('session:2', 'a');
+    await client.call('WHATEVER').catch(() => undefined);
+    const proxy = async (...args: string[]): Promise<void> => {
+      const { code, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
+      assert.equal(code, 0, stderr);
+    };
+    await proxy('promote', 'sessions', '--to', 'dualwrite');
+    await proxy('backfill');
+    await proxy('promote', 'sessions', '--to', 'shadow', '--force', '--force-suspects', '--reason', HOSTILE);
+    await client.get('session:1');
+    await runProgram(t, 'shadow-compare', ['verify', '--admin', running.admin]);
+
+    // The answers of a real proxy, one text at a time changed.
+    const answers = new Map<string, unknown>();
+    let changed: { readonly path: string; readonly place: Place } | null = null;
+    const mirror = createServer((request, response) => {
+      void (async () => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of request) chunks.push(chunk as Buffer);
+        const path = `${request.method} ${request.url}`;
+        const known = answers.get(path);
+        const answer =
+          known ??
+          (await (
+            await fetch(`${running.admin}${request.url}`, {
+              method: request.method,
+              ...(chunks.length > 0 && {
+                body: Buffer.concat(chunks),
+                headers: { 'content-type': 'application/json' },
+              }),
+            })
+          ).json());
+        // A job that runs is followed until it ends.
+        for (const { job } of (answer as { jobs?: { job: { state: string } }[] }).jobs ?? []) job.state = 'done';
+        answers.set(path, answer);
+        response.end(JSON.stringify(changed?.path === path ? withHostile(answer, changed.place) : answer));
+      })();
+    });
+    await once(mirror.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => mirror.close());
+    const admin = ['--admin', `127.0.0.1:${(mirror.address() as AddressInfo).port}`];
+    const run = await commands(t);
+    let tried = 0;
+    for (const args of [
+      ['status'],
+      ['status', '--json'],
+      ['history'],
+      ['promote', 'sessions', '--dry-run'],
+      ['rollback', 'sessions', '--dry-run'],
+      ['verify'],
+      ['accept', '--dry-run'],
+      ['report', '--format', 'md'],
+      ['report', '--format', 'html'],
+    ]) {
+      const before = new Set(answers.keys());
+      changed = null;
+      const plain = await run([...args, ...admin]);
+      assertPrintable(plain, `${args.join(' ')}, unchanged`);
+      const asked = [...answers.keys()].filter((path) => !before.has(path) || args[0] === 'status');
+      for (const path of asked)
+        for (const place of textsIn(answers.get(path))) {
+          changed = { path, place };
+          const what = `${args.join(' ')} with another ${path} ${place.join('.')}`;
+          assertPrintable(await run([...args, ...admin]), what);
+          tried++;
+        }
+    }
+    assert.ok(tried > 100, `${tried} texts were tried`);
+    const metrics = await (await fetch(`${running.admin}/metrics`)).text();
+    assertPrintable(metrics, 'metrics');
+    assertPrintable(running.daemon.stdout, 'the log');
+    assertPrintable(await (await fetch(`${running.admin}/api/history`)).text(), '/api/history');
+  });
+});
+
+test('names and errors of a server, and answers of a receiver, are printed without control characters', async (t) => {
+  t.after(() => stopServers());
+  const server = await startRedis();
+  const client = new Redis(server.port);
+  t.after(() => client.disconnect());
+  for (let i = 0; i < 20; i++) {
+    await client.set(`session:${i}`, 'x');
+    await client.set(`session${HOSTILE}:${i}`, 'x');
+    await client.set(`${HOSTILE}${i}:a`, 'x');
+  }
+  for (const args of [
+    ['assess', server.url, '--for', '300ms'],
+    ['assess', server.url, '--for', '300ms', '--json'],
+    ['plan', 'init', '--from', server.url, '--out', join(scratch(t), 'plan.yaml')],
+  ]) {
+    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', args);
+    assert.ok(stdout.length > 100, stderr);
+    assertPrintable(stdout + stderr, `${args.join(' ')} ended with ${code}`);
+  }
+
+  // What an operator typed, or pasted: here nothing but the writer itself escapes it.
+  const pasted = HOSTILE.replaceAll('\n', '');
+  for (const args of [['status', '--admin', pasted], [`status${pasted}`], ['runbook', pasted]]) {
+    const { stdout, stderr } = await runProgram(t, 'shadow-compare', args);
+    assert.match(stdout + stderr, /\\u001b/);
+    assertPrintable(stdout + stderr, args[0]);
+  }
+
+  const hook = await startReceiver(t);
+  hook.answer = { status: 404, text: HOSTILE };
+  const plan = join(
+    scratch(t, { 'plan.yaml': stringify({ ...smallPlan(), notify: [{ kind: 'slack', url: `${hook.url}/x` }] }) }),
+    'plan.yaml',
+  );
+  for (const more of [[], ['--json']]) {
+    const { stdout, stderr } = await runProgram(t, 'shadow-compare', ['notify', '--plan', plan, '--test', ...more]);
+    assert.match(stdout, /404/);
+    assertPrintable(stdout + stderr, 'notify');
+  }
+});
