@@ -10,6 +10,20 @@ export const SUSPECTS: readonly Fault[] = [
     tests: ['rules/rule-08-edge'],
   },
   {
+    id: 'a-key-of-which-nothing-is-known-has-no-ttl',
+    file: 'shadow-proxy/src/suspects/expiry.ts',
+    from: '(touches !== 0 && mayCreate(spec) ? CREATES : 0) |',
+    to: '',
+    tests: ['rules/rule-08-restart'],
+  },
+  {
+    id: 'a-key-about-which-nobody-answered-has-no-ttl',
+    file: 'shadow-proxy/src/suspects/expiry.ts',
+    from: 'if (!lane.mayAskLife) return this.#failed(hash);',
+    to: 'if (!lane.mayAskLife) return;',
+    tests: ['rules/rule-08-restart'],
+  },
+  {
     id: 'an-old-repair-ends-a-new-suspicion',
     file: 'shadow-proxy/src/suspects/suspects.ts',
     from: 'if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;',

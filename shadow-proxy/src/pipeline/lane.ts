@@ -36,6 +36,7 @@ export class Lane implements ConnectionOwner, Carrier {
   home: Lane = this;
   /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
   mayProbe = true;
+  mayAskLife = true;
   /** Whether its user may MULTI, as the server said last; null where it was not asked. */
   mayMulti: boolean | null = null;
   /** When it last carried something, in ms of the monotonic clock. */

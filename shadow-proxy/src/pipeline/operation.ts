@@ -53,6 +53,8 @@ export interface Carrier {
   /** The number of its connection at the server. */
   readonly clientId: number;
   readonly closed: boolean;
+  /** Whether its user may ask how long a key lives, as far as is known. */
+  mayAskLife: boolean;
   /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
   readonly home: Carrier;
   submit(operation: Operation): void;

@@ -6,6 +6,7 @@ import { lifeFromReply, type KeyLife } from '../resp/key-life.js';
 import { ACCEPT, NOTHING, Operation, type Carrier } from './operation.js';
 import type { Sequencer } from './sequencer.js';
 
+const DENIED = '-NOPERM';
 /** How often it is looked whether a command still runs alone, in ms. */
 const PASSING_MS = 1;
 
@@ -42,6 +43,8 @@ export function askLife(
     lost,
     answered: (asked, buffer, start) => {
       const authority = lifeIn(buffer, start);
+      if (authority === null && buffer.toString('latin1', start, start + DENIED.length) === DENIED)
+        lane.mayAskLife = false;
       const echo = operation(null);
       echo.lane = lane;
       echo.answeredAt = asked.answeredAt;

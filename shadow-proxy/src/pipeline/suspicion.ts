@@ -1,5 +1,6 @@
 /** What the order reports of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
 import type { Command } from '../command/command.js';
+import type { CommandSpec } from '../command/table.js';
 import type { KeyLife } from '../resp/key-life.js';
 import type { Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
@@ -56,6 +57,19 @@ export interface Verdicts {
 
 /** Keys that expire between the two servers. */
 export interface ExpiryEdges {
+  /**
+   * A write that is sent to both servers, the command frame at `start`, is about to be sent on the lane. Both are asked
+   * first, in the order, how long those of its keys live of which that is not known, where the write depends on it.
+   */
+  sending(
+    lane: Carrier,
+    about: Pick<Operation, 'workload' | 'db' | 'protocol'>,
+    spec: CommandSpec,
+    frame: Buffer,
+    start: number,
+  ): void;
+  /** The same for an operation whose only key is `frame[keyStart, keyEnd)`. */
+  sendingOne(lane: Carrier, operation: Operation, keyStart: number, keyEnd: number): void;
   /** The mirror has answered a write. */
   confirmed(operation: Operation): void;
   /**

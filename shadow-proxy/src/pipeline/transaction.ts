@@ -135,7 +135,11 @@ export function submitTransaction(
     const replies = splitReplies(reply, 0, reply.length);
     return replies === null || replies.at(-1)![0] !== MINUS;
   };
-  for (const each of commands) if (each.db === db) removeExpired(sequencer, lane, each.spec, workload, each.frame, 0);
+  for (const { spec, follow, frame, db: runsIn } of commands) {
+    if (runsIn !== db) continue;
+    if (follow === WRITE) sequencer.expiry.sending(lane, { workload, db, protocol }, spec, frame, 0);
+    removeExpired(sequencer, lane, spec, workload, frame, 0);
+  }
   const multi = new Operation(MULTI, 0, MULTI.length, begun, undefined, workload, db, protocol, NOTHING);
   if (asksFirst) lane.first(multi, isNoError, dependents);
   sequencer.submit(multi, lane);

@@ -59,6 +59,11 @@ export class Deadlines {
     else this.note(hash, Math.min(known, earliest), Math.max(known + this.#spans[slot], latest));
   }
 
+  /** Whether anything is known of the key: a span, or that it has no time to live. */
+  has(hash: number): boolean {
+    return this.#hashes[this.#slotOf(hash)] !== 0;
+  }
+
   /** The key has no time to live. */
   forget(hash: number): void {
     const slot = this.#slotOf(hash);

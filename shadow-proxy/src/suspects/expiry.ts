@@ -6,15 +6,20 @@
  *   a time to live passes through ──▶ Deadlines            a span in which the key ends on both servers
  *   a write is confirmed          ──▶ did the key's span meet the time from its sending to its confirmation?
  *                                      └─ yes ─▶ which server found the key is not known: it is copied
+ *
+ * A key of which nothing is known may have a time to live: another process may have sent the write that gave it, or
+ * there were too many to remember. Both servers are asked right before a write that depends on it, in the order. Where
+ * they do not answer, the write's keys are copied.
  */
 import { absoluteTtl, relativeTtl } from '../command/ttl.js';
 import { WRITES } from '../command/keys.js';
-import type { Command } from '../command/command.js';
+import { Command } from '../command/command.js';
 import type { CommandSpec } from '../command/table.js';
 import { locateArguments } from '../resp/decode.js';
-import type { KeyLife } from '../resp/key-life.js';
+import { expiresWithin, type KeyLife } from '../resp/key-life.js';
 import { Script } from '../script/catalog.js';
 import { Deadlines, hashOfKey } from './deadlines.js';
+import { KnownKeys } from './known-keys.js';
 import { TTL_TOLERANCE_MS, type Carrier, type Operation } from '../pipeline/operation.js';
 import { askLife, type BothLives } from '../pipeline/question.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -25,6 +30,8 @@ const MARGIN_MS = 15;
 /** By how much the clocks of three machines may run apart, and by how much two of them may be set apart, in ms. */
 const DRIFT = 50e-6;
 const CLOCK_MARGIN_MS = 25;
+/** Keys that are listed one by one about which the servers were asked in vain. */
+const MAX_UNLEARNED = 10_000;
 /** What expired so long before the oldest effect that waits is forgotten. */
 const KEPT_MS = 10_000;
 
@@ -35,9 +42,18 @@ const TIMES = 2;
 const MOVES = 4;
 const RUNS = 8;
 const SWAPS = 16;
+/** Leaves different data behind where one server has the key and the other has not; its reply need not show that. */
+const CREATES = 32;
 
 export class Expiry implements ExpiryEdges {
   readonly #deadlines: Deadlines;
+  /** Keys without a time to live. */
+  readonly #persistent = new KnownKeys();
+  /** Keys of which nothing is known, about which both servers are being asked. */
+  readonly #learning = new Set<number>();
+  /** Keys about which they were asked in vain, and whether there were more than are listed. */
+  readonly #unlearned = new Set<number>();
+  #looksAtAll = false;
   /** By command id. */
   readonly #roles: Uint8Array;
   readonly #set: CommandSpec;
@@ -62,16 +78,12 @@ export class Expiry implements ExpiryEdges {
       return (
         touches |
         times |
+        (touches !== 0 && mayCreate(spec) ? CREATES : 0) |
         (spec.movesTtl ? MOVES : 0) |
         (handling === 'script' ? RUNS : 0) |
         (name === 'swapdb' ? SWAPS : 0)
       );
     });
-  }
-
-  /** Deadlines far ahead that were forgotten because the list was full: writes at those edges are not seen. */
-  get forgotten(): number {
-    return this.#deadlines.forgotten;
   }
 
   /** Whether a script has just run on the key, and both servers are being asked what time it has left. */
@@ -94,14 +106,102 @@ export class Expiry implements ExpiryEdges {
     const { frame, start } = operation;
     // SET key value, the most frequent of all, replaces the key.
     if (spec === this.#set && frame[start + 1] === THREE && frame[start + 2] === CR) return;
-    if (this.#roles[spec.id] === TOUCHES && !this.#deadlines.any(operation.submittedAt - MARGIN_MS)) return;
+    if (
+      (this.#roles[spec.id] | CREATES) === (TOUCHES | CREATES) &&
+      !this.#deadlines.any(operation.submittedAt - MARGIN_MS) &&
+      !this.#mayBeUnknown(operation)
+    )
+      return;
     this.#look(operation, spec, operation.original, operation.command, performance.now());
   }
 
   /** A key was copied: `life` is what the authority said, between `from` and now. */
   copied(db: number, key: Buffer, life: KeyLife, from: number, now: number): void {
     if (life.state === 'expires') this.#note(this.#hash(db, key), from, now, life.ms, false);
-    else if (!this.#deadlines.isEmpty) this.#deadlines.forget(this.#hash(db, key));
+    else this.#persists(this.#hash(db, key));
+  }
+
+  /** Nothing was found out about the key: writes that depend on it are copied, once they are confirmed. */
+  #failed(hash: number): void {
+    if (this.#unlearned.size < MAX_UNLEARNED) this.#unlearned.add(hash);
+    else this.#looksAtAll = true;
+  }
+
+  /** Whether a write may be confirmed of whose keys nothing is known. */
+  #mayBeUnknown({ submittedAt, answeredAt }: Operation): boolean {
+    return (
+      this.#looksAtAll ||
+      this.#unlearned.size > 0 ||
+      this.#deadlines.forgotten > 0 ||
+      // It has blocked, and what was found out before may be forgotten.
+      answeredAt - submittedAt > KEPT_MS
+    );
+  }
+
+  #persists(hash: number): void {
+    if (this.#unlearned.size > 0) this.#unlearned.delete(hash);
+    if (!this.#deadlines.isEmpty) this.#deadlines.forget(hash);
+    this.#persistent.add(hash);
+  }
+
+  #knows(hash: number): boolean {
+    return this.#deadlines.has(hash) || this.#persistent.has(hash);
+  }
+
+  sendingOne(lane: Carrier, operation: Operation, keyStart: number, keyEnd: number): void {
+    const { spec, frame, start } = operation;
+    if ((this.#roles[spec!.id] & CREATES) === 0) return;
+    if (spec === this.#set) this.sending(lane, operation, spec, frame, start);
+    else this.#learn(lane, operation, frame, keyStart, keyEnd);
+  }
+
+  sending(lane: Carrier, about: About, spec: CommandSpec, frame: Buffer, start: number): void {
+    // SET key value, the most frequent of all, replaces the key.
+    if ((this.#roles[spec.id] & CREATES) === 0) return;
+    if (spec === this.#set && frame[start + 1] === THREE && frame[start + 2] === CR) return;
+    const at = spec.singleKey;
+    if (at > 0) {
+      const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
+      if (at < argc && (spec !== this.#set || this.#keepsTtl(frame, start, argc)))
+        this.#learn(lane, about, frame, this.#argStart[at], this.#argEnd[at]);
+      return;
+    }
+    const command = new Command(frame, start);
+    if ((this.#roles[spec.id] & RUNS) !== 0 && this.#writesNothing(command)) return;
+    this.sequencer.keys.eachOf(command, (key) => this.#learn(lane, about, key, 0, key.length));
+  }
+
+  #writesNothing(command: Command): boolean {
+    const { scripts, table } = this.sequencer;
+    return scripts.find(command.args)?.writesNothing(table) === true;
+  }
+
+  /** Whether SET, whose arguments are located, keeps a time to live. */
+  #keepsTtl(frame: Buffer, start: number, argc: number): boolean {
+    for (let i = 3; i < argc; i++)
+      if (this.#argEnd[i] - this.#argStart[i] === KEEPTTL_LENGTH && (frame[this.#argStart[i]] | 0x20) === K)
+        return this.#set.keepsTtl!(new Command(frame, start).args);
+    return false;
+  }
+
+  /** Asks both servers about the key `buffer[start, end)`, unless something is known of it. */
+  #learn(lane: Carrier, about: About, buffer: Buffer, start: number, end: number): void {
+    const { db } = about;
+    const hash = this.#hash(db, buffer, start, end);
+    if (this.#knows(hash) || this.#learning.has(hash)) return;
+    if (!lane.mayAskLife) return this.#failed(hash);
+    const key = Buffer.from(buffer.subarray(start, end));
+    this.#learning.add(hash);
+    const answered = (both: BothLives | null): void => {
+      this.#learning.delete(hash);
+      if (both === null || both.authority === null || both.mirror === null) return this.#failed(hash);
+      const { authority, mirror, from, to } = both;
+      // What is still to be copied is missing, and has not expired.
+      if (this.sequencer.router.match(key, 0, key.length).suspect !== null && isMissing(authority, mirror, to - from))
+        this.copied(db, key, authority, from, to);
+      else this.#judge(db, key, hash, authority, mirror, from, to);
+    };
+    askLife(this.sequencer, lane, about, key, answered, () => undefined, true);
   }
 
   /** The command `asked` was carried out on the mirror as `told`. */
@@ -112,8 +212,13 @@ export class Expiry implements ExpiryEdges {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
       const keepsTtl = spec.keepsTtl !== null && spec.keepsTtl(asked.args);
       const from = keepsTtl ? 0 : operation.submittedAt - MARGIN_MS;
-      if (this.#meets(spec, db, asked, from, now + MARGIN_MS))
-        this.sequencer.suspects.command(db, asked, 'expiry-edge');
+      const creates =
+        (role & CREATES) !== 0 &&
+        this.#mayBeUnknown(operation) &&
+        (keepsTtl || spec !== this.#set) &&
+        !((role & RUNS) !== 0 && this.#writesNothing(asked));
+      const why = this.#edgeOf(spec, db, asked, from, now + MARGIN_MS, creates);
+      if (why !== null) this.sequencer.suspects.command(db, asked, why);
     }
     if ((role & MOVES) !== 0) this.#move(db, asked.args);
     if ((role & TIMES) !== 0) this.#time(operation, told, now);
@@ -121,20 +226,32 @@ export class Expiry implements ExpiryEdges {
     if ((role & SWAPS) !== 0) this.#swap(asked.args);
   }
 
-  /** Whether a key of the command may have expired between the two moments. */
-  #meets(spec: CommandSpec, db: number, command: Command, from: number, to: number): boolean {
+  /**
+   * Whether a key of the command may have expired between the two moments, or that is not known.
+   * @param creates whether the command leaves something behind in that case
+   */
+  #edgeOf(
+    spec: CommandSpec,
+    db: number,
+    command: Command,
+    from: number,
+    to: number,
+    creates: boolean,
+  ): 'expiry-edge' | 'ttl-unknown' | null {
     const { frame, start } = command;
-    if (!this.#deadlines.any(from)) return false;
+    const any = this.#deadlines.any(from);
+    if (!any && !creates) return null;
+    let why: 'expiry-edge' | 'ttl-unknown' | null = null;
+    const look = (hash: number): void => {
+      if (any && this.#deadlines.within(hash, from, to)) why = 'expiry-edge';
+      else if (creates && !this.#knows(hash)) why ??= 'ttl-unknown';
+    };
     const at = spec.singleKey;
     if (at > 0) {
       const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
-      return at < argc && this.#deadlines.within(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]), from, to);
-    }
-    let meets = false;
-    this.sequencer.keys.eachOf(command, (key) => {
-      meets ||= this.#deadlines.within(this.#hash(db, key), from, to);
-    });
-    return meets;
+      if (at < argc) look(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]));
+    } else this.sequencer.keys.eachOf(command, (key) => look(this.#hash(db, key)));
+    return why;
   }
 
   /** Notes the time to live that the command gave, if it did. */
@@ -182,6 +299,7 @@ export class Expiry implements ExpiryEdges {
   /** @param also what was known of the key may hold as well */
   #note(hash: number, from: number, to: number, ms: number, also: boolean): void {
     const drift = ms * DRIFT;
+    if (this.#unlearned.size > 0) this.#unlearned.delete(hash);
     if (also) this.#deadlines.widen(hash, from + ms - drift, to + ms + drift);
     else this.#deadlines.note(hash, from + ms - drift, to + ms + drift);
   }
@@ -195,6 +313,7 @@ export class Expiry implements ExpiryEdges {
       ? this.#hash(Number(args[2].toString()), args[1])
       : this.#hash(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
     this.#deadlines.copy(from, to);
+    if (this.#persistent.has(from)) this.#persistent.add(to);
     const { fieldTtls } = this.sequencer;
     if (moves) fieldTtls?.moved(db, args[1], Number(args[2].toString()), args[1]);
     else fieldTtls?.moved(db, args[1], option === -1 ? db : Number(args[option + 1].toString()), args[2]);
@@ -264,17 +383,36 @@ export class Expiry implements ExpiryEdges {
   /** Both servers have said, between the two moments, how long the key lives. */
   #judge(db: number, key: Buffer, hash: number, authority: KeyLife, mirror: KeyLife, from: number, to: number): void {
     if (authority.state !== mirror.state) return this.sequencer.suspects.key(db, key, 'expiry-edge');
-    if (authority.state !== 'expires' || mirror.state !== 'expires') return this.#deadlines.forget(hash);
+    if (authority.state !== 'expires' || mirror.state !== 'expires') return this.#persists(hash);
     const [left, behind] = [authority.ms, mirror.ms];
     this.#note(hash, from + Math.min(left, behind) - left, to + Math.max(left, behind) - left, left, false);
     if (Math.abs(left - behind) > TTL_TOLERANCE_MS + to - from) this.sequencer.suspects.key(db, key, 'ttl-lag');
   }
 }
 
+/** What a question about a key is asked for. */
+type About = Pick<Operation, 'workload' | 'db' | 'protocol'>;
+
+/** Whether the command may create a key, or gives one the time to live of another. */
+const mayCreate = ({ name, flags, movesTtl, handling }: CommandSpec): boolean =>
+  handling === 'script' ||
+  movesTtl ||
+  name === 'smove' ||
+  // The server refuses it when its memory is full.
+  flags.includes('denyoom');
+
+/** Whether one server lacks what does not expire soon on the other. */
+function isMissing(authority: KeyLife, mirror: KeyLife, elapsedMs: number): boolean {
+  if (authority.state !== 'gone' && mirror.state !== 'gone') return false;
+  const there = authority.state === 'gone' ? mirror : authority;
+  return there.state !== 'gone' && !expiresWithin(there, elapsedMs + TTL_TOLERANCE_MS + 2 * MARGIN_MS);
+}
+
 /** What takes a hash with its fields' times to live to another key. */
 const MOVING: ReadonlySet<string> = new Set(['rename', 'renamenx', 'copy', 'move', 'restore']);
+const KEEPTTL_LENGTH = 'KEEPTTL'.length;
 const [ZERO, THREE, CR] = ['0'.charCodeAt(0), '3'.charCodeAt(0), 13];
-const [E, G, P, T, X] = ['e', 'g', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
+const [E, G, K, P, T, X] = ['e', 'g', 'k', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
 
 /** Whether the authority has accepted the script, and the mirror is sent it and no copy of its keys; of EXEC true. */
 const isRepeated = ({ spec, mustCopy, replyEnd }: Operation): boolean =>

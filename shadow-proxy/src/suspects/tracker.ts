@@ -25,6 +25,8 @@ interface Asking {
   keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }>;
 }
 
+const ABOUT_TTL: ReadonlySet<string> = new Set(['ttl-lag', 'ttl-unknown', 'expiry-edge']);
+
 export interface SuspectTrackerOptions {
   readonly sequencer: Pick<Sequencer, 'router' | 'table' | 'scripts' | 'keys'>;
   readonly suspects: Suspects;
@@ -89,7 +91,7 @@ export class SuspectTracker implements SuspectKeys {
     const { frame, start } = command;
     const isScript = keys.specOf(frame, start)?.handling === 'script';
     // A time to live that is off is so on keys that both servers have.
-    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, command, reason);
+    if (isScript && !ABOUT_TTL.has(reason)) return this.script(db, command, reason);
     if (!keys.eachWritten(db, command, (db, key) => this.key(db, key, reason))) this.hidden(reason);
   }
 

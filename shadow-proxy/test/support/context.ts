@@ -410,6 +410,8 @@ export class FakeProxy {
       verdicts: { differs: () => undefined, late: () => undefined, bury: () => undefined, buried: () => true },
       fieldTtls: null,
       expiry: {
+        sending: () => undefined,
+        sendingOne: () => undefined,
         confirmed: () => undefined,
         ranOn: () => undefined,
         copied: () => undefined,

@@ -204,6 +204,7 @@ export class Blocked implements BlockedCommand {
       context.client.protocol,
       follow,
     );
+    if (follow === WRITE) sequencer.expiry.sending(lane, operation, spec, attempt.frame, 0);
     operation.mustCopy = mixed;
     sequencer.hold(operation, lane, this.#keys, spec.write);
     sequencer.submit(operation, lane);
@@ -366,6 +367,7 @@ export class Blocked implements BlockedCommand {
         new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, context.client.protocol, NOTHING),
         lane,
       );
+    if (follow === WRITE) sequencer.expiry.sending(lane, followUp, spec, this.#frame, 0);
     sequencer.submit(operation, lane);
     waking?.answered();
   }

@@ -168,6 +168,7 @@ async function run(
     operation.reach = spec.name === 'swapdb' ? SWAPS : BEYOND;
     if (mirrored && spec.handling === 'script' && sequencer.scriptEffects.hidesChanges(frame, start))
       sequencer.scriptEffects.beginSpan(operation, lane);
+    if (mirrored) sequencer.expiry.sending(lane, operation, spec, frame, start);
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
     if (mirrored && spec.handling === 'script') sequencer.expiry.ranOn(lane, operation, operation.command);

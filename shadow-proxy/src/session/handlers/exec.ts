@@ -221,9 +221,12 @@ export class Exec {
     for (const db of keys.keys())
       found.set(db, await sequencer.lanes[authority].open({ ...context.client.identity, db }));
     if (found.size < 2) return found;
-    for (const { db, spec, workload, frame } of commands) {
+    const { protocol } = context.client;
+    for (const { db, spec, workload, frame, follow } of commands) {
       const lane = found.get(db);
-      if (lane !== undefined) removeExpired(sequencer, lane, spec, workload, frame, 0);
+      if (lane === undefined) continue;
+      if (follow === WRITE) sequencer.expiry.sending(lane, { workload, db, protocol }, spec, frame, 0);
+      removeExpired(sequencer, lane, spec, workload, frame, 0);
     }
     await sequencer.lanes[authority].emptied();
     return found;

@@ -77,6 +77,8 @@ function send(
   if (follow === WRITE) {
     if (key > 0) sequencer.journal.noteKey(db, frame, argStart[key], argEnd[key]);
     else sequencer.suspects.note(db, frame, start);
+    if (key > 0) sequencer.expiry.sendingOne(lane, operation, argStart[key], argEnd[key]);
+    else sequencer.expiry.sending(lane, operation, spec, frame, start);
   }
   if (spec.handling === 'script') {
     operation.sink = noting(context);

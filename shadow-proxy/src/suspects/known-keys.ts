@@ -1,0 +1,53 @@
+/**
+ * Keys of which it is known that they have no time to live, by their hashes: both servers have said so, or a copy has.
+ * The newest ones of many: a table that is full becomes the older one of two, and what only the one before it held is
+ * not known any more.
+ */
+
+/** Each of the two tables holds three quarters of this at most: 4 MiB. */
+const MAX_SLOTS = 1 << 19;
+const FIRST_SLOTS = 1 << 10;
+
+export class KnownKeys {
+  #newer = new Float64Array(FIRST_SLOTS);
+  #older = new Float64Array(0);
+  #used = 0;
+
+  has(hash: number): boolean {
+    return contains(this.#newer, hash) || contains(this.#older, hash);
+  }
+
+  add(hash: number): void {
+    if (!insert(this.#newer, hash)) return;
+    this.#used++;
+    if (this.#used * 4 < this.#newer.length * 3) return;
+    if (this.#newer.length < MAX_SLOTS) {
+      const grown = new Float64Array(this.#newer.length * 2);
+      for (const each of this.#newer) if (each !== 0) insert(grown, each);
+      this.#newer = grown;
+      return;
+    }
+    this.#older = this.#newer;
+    this.#newer = new Float64Array(MAX_SLOTS);
+    this.#used = 0;
+  }
+}
+
+/** The slot of the hash, or the empty one where it belongs. */
+function slotOf(slots: Float64Array, hash: number): number {
+  const mask = slots.length - 1;
+  let slot = ((hash | 0) ^ ((hash | 0) >>> 15)) & mask;
+  while (slots[slot] !== 0 && slots[slot] !== hash) slot = (slot + 1) & mask;
+  return slot;
+}
+
+const contains = (slots: Float64Array, hash: number): boolean =>
+  slots.length > 0 && slots[slotOf(slots, hash)] === hash;
+
+/** @returns whether it was not there yet */
+function insert(slots: Float64Array, hash: number): boolean {
+  const slot = slotOf(slots, hash);
+  if (slots[slot] === hash) return false;
+  slots[slot] = hash;
+  return true;
+}
