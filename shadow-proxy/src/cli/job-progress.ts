@@ -194,7 +194,12 @@ export function renderJob({ shard, job }: EndedJob): string {
     kind === 'verify'
       ? `, ${number(sum(job.differences))} differ${found}`
       : found && `, ${number(sum(job.differences))} not copied${found}`;
-  const listed = sum(job.listed) > 0 ? `, listed: ${list(job.listed)}` : '';
+  const { miscounted = 0, ...others } = job.listed;
+  const served =
+    miscounted > 0
+      ? `\n  ${count(miscounted, 'stream')} whose XLEN is not the number of entries: copied as XRANGE serves them, so XLEN differs (differences.jsonl has the keys)`
+      : '';
+  const listed = sum(others) > 0 ? `, listed: ${list(others)}` : '';
   const restored = kind === 'restore' ? `, ${number(job.repaired)} restored` : '';
   const deleted =
     job.deleted + job.keptForeign > 0
@@ -212,7 +217,7 @@ export function renderJob({ shard, job }: EndedJob): string {
       : '';
   const examples = job.examples.map(({ db, key, kind: how }) => `\n  db ${db} ${key}: ${DIFFERENCES[how] ?? how}`);
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
-  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${listed}${nothing}${examples.join('')}${failures.join('')}`;
+  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${listed}${served}${nothing}${examples.join('')}${failures.join('')}`;
 }
 
 /** What a difference is, for people. */

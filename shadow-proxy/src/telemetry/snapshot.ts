@@ -181,7 +181,10 @@ export interface JobSnapshot {
    * shards share a target.
    */
   readonly differences: Readonly<Record<string, number>>;
-  /** Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. */
+  /**
+   * Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. `miscounted`: streams that
+   * count their own entries wrongly, copied as they are served.
+   */
   readonly listed: Readonly<Record<string, number>>;
   readonly keysPerSecond: number;
   /** Null where it is unknown. */

@@ -23,7 +23,7 @@ export interface ChooserContext extends StraysContext {
  * - `other-shard`: this source has it, and by the plan it is another shard's.
  * - `no-workload`: it falls to `default`.
  */
-export type ToldKind = StrayKind | 'other-shard' | 'no-workload';
+export type ToldKind = StrayKind | 'other-shard' | 'no-workload' | 'miscounted';
 
 export interface Told {
   readonly kind: ToldKind;

@@ -32,7 +32,8 @@ import { MemoryGuard, RoomError } from './memory-guard.js';
 import { WrittenKeys } from '../repair/written-keys.js';
 import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
-export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete'>, ChooserContext {
+export interface JobContext
+  extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete' | 'recounted'>, ChooserContext {
   /** Why nothing may be copied, or compared, now; null where it may. */
   readonly hindrance: (copies: boolean) => string | null;
   /** From which size on a key is copied in chunks. */
@@ -65,6 +66,8 @@ const RETRY_MS = 250;
 const TOLD = 20;
 /** So many keys of a kind that is no difference are listed in the report. */
 const LISTED = 1_000;
+
+const NO_DIFFERENCES: ReadonlySet<string> = new Set(['other-shard', 'no-workload', 'miscounted']);
 
 /** A page on its way: the scan has passed it when nothing of it is left. */
 interface Page {
@@ -238,6 +241,7 @@ export class Job {
         report,
         mayDelete: (workload, key) => this.#mayDelete(workload, key),
         hindrance: () => this.context.hindrance(writes),
+        recounted: ({ workload, db, key }) => this.#told({ kind: 'miscounted', workload, db, key, holders: {} }),
         failed: ({ db, key }, { message }) => this.#failed(db, key, message),
       },
       this.request,
@@ -405,7 +409,7 @@ export class Job {
 
   #told(told: Told): void {
     const { differences, listed } = this.#counts;
-    const isDifference = told.kind !== 'other-shard' && told.kind !== 'no-workload';
+    const isDifference = !NO_DIFFERENCES.has(told.kind);
     const counts = isDifference ? differences : listed;
     const count = (counts[told.kind] = (counts[told.kind] ?? 0) + 1);
     if (isDifference || count <= LISTED) this.context.told(told);

@@ -35,6 +35,8 @@ export interface FlowContext {
   readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
   /** A difference that stays. */
   readonly report: (key: CopiedKey, difference: Difference | LargeDifference) => void;
+  /** A stream that counts its entries wrongly: the copy has those that the authority serves. */
+  readonly recounted: (key: CopiedKey) => void;
   /** A key that was not copied, or not verified. */
   readonly failed: (key: CopiedKey, error: CopyError) => void;
 }
@@ -251,6 +253,7 @@ export class CopyScheduler {
         this.counts().keptForeign++;
         this.#end(task);
       },
+      recounted: (task) => this.context.recounted(task),
       failed: (task, error) => this.#problem(task, error, true),
     }).start();
   }
@@ -311,7 +314,8 @@ export class CopyScheduler {
           pace: (size: number) => this.#paced(size),
         };
         if (!copies) return this.#compared(task, await verifyLarge(options));
-        const { outcome, bytes, why } = await copyLarge(options);
+        const { outcome, bytes, why, miscounted } = await copyLarge(options);
+        if (miscounted) this.context.recounted(task);
         this.counts().bytes += bytes;
         if (outcome !== 'moving') this.#count();
         else

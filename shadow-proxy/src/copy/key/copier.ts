@@ -33,21 +33,23 @@ import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from '
 import { COMMAND_BYTES } from './put.js';
 import { Puts } from './puts.js';
 
-export type CopyErrorCode =
+export const COPY_ERRORS = [
   /** It is written to in a way that lets no chunked copy end. */
-  | 'moving'
+  'moving',
   /** A connection was lost: it may go when it is back. */
-  | 'lost'
+  'lost',
   /** The authority refused to read it. */
-  | 'authority'
+  'authority',
   /** The mirror refused to take it. */
-  | 'mirror'
+  'mirror',
   /** The mirror has no memory left. */
-  | 'memory'
+  'memory',
   /** What the authority gave cannot be translated for the mirror. */
-  | 'payload'
+  'payload',
   /** It is not to be copied (now): called off, or another one does it. */
-  | 'declined';
+  'declined',
+] as const;
+export type CopyErrorCode = (typeof COPY_ERRORS)[number];
 
 /** A key could not be copied; the message says why. */
 export class CopyError extends Error {
@@ -77,6 +79,8 @@ export interface CopyEvents<K extends CopiedKey> {
    */
   keeps?(key: K): boolean;
   kept?(key: K): void;
+  /** A stream counts its entries wrongly on the authority: the mirror has those that the authority serves. */
+  recounted?(key: K): void;
   /** It is not copied. */
   failed(key: K, error: CopyError): void;
 }
@@ -158,9 +162,10 @@ export class Copy<K extends CopiedKey> implements Sink {
   #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
     const now = performance.now();
     const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
-    puts.each(new Scalars(answer), (key, { refusal, gone, life }) => {
+    puts.each(new Scalars(answer), (key, { refusal, gone, life, miscounted }) => {
       if (refusal !== null)
         return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
+      if (miscounted) this.events.recounted?.(key);
       this.sequencer.expiry.copied(key.db, key.key, life, this.#askedAt, now);
       this.events.confirmed(key, (late && gone === null && life.state === 'expires') || this.#unsettled.has(key), gone);
     });
@@ -212,7 +217,12 @@ export function copyKey(
   sequencer: Sequencer,
   lane: Lane,
   key: CopiedKey,
-  events: { ordered(bytes: number): void; confirmed(late: boolean): void; keeps?(): boolean },
+  events: {
+    ordered(bytes: number): void;
+    confirmed(late: boolean): void;
+    keeps?(): boolean;
+    recounted?(): void;
+  },
 ): Promise<boolean> {
   return new Promise((resolve, reject) => {
     new Copy(sequencer, lane, [key], {
@@ -223,6 +233,7 @@ export function copyKey(
         resolve(true);
       },
       keeps: () => events.keeps?.() === true,
+      recounted: () => events.recounted?.(),
       kept: () => resolve(false),
       failed: (_key, error) => reject(error),
     }).start();

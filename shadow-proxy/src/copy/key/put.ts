@@ -9,7 +9,7 @@ import type { FieldTtlForm } from '../rdb/encode.js';
 import { mayExpireFields, withFieldTtls } from '../rdb/field-ttl.js';
 import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { Span } from '../rdb/span.js';
-import { openString, transcode } from '../rdb/transcode.js';
+import { openString, transcode, type Found } from '../rdb/transcode.js';
 import { SINCE, WRITTEN } from '../rdb/types.js';
 import { printableBytes } from '../../text/printable.js';
 
@@ -51,6 +51,8 @@ export interface Put<K> {
   readonly life: KeyLife;
   readonly ttlStart: number;
   readonly ttlEnd: number;
+  /** A stream that counts its entries wrongly on the authority. */
+  readonly miscounted: boolean;
 }
 
 /**
@@ -70,17 +72,18 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   // It may have ended between the two questions. With less than 1 ms left it is still there for the next command.
   if (payload === null || isOver(life)) {
     to.raw(UNLINK).argument(name);
-    return { key, commands: 1, life: payload === null ? GONE : life, ttlStart: 0, ttlEnd: 0 };
+    return { key, commands: 1, life: payload === null ? GONE : life, ttlStart: 0, ttlEnd: 0, miscounted: false };
   }
   const isString = payload[0] === WRITTEN.string;
+  let miscounted = false;
   if (isString) putString(name, payload, life.state === 'expires' ? 5 : 3, to);
-  else putOther(name, payload, to, taker);
-  if (life.state !== 'expires') return { key, commands: 1, life, ttlStart: 0, ttlEnd: 0 };
+  else miscounted = putOther(name, payload, to, taker);
+  if (life.state !== 'expires') return { key, commands: 1, life, ttlStart: 0, ttlEnd: 0, miscounted };
   if (isString) to.raw(PX);
   else to.raw(PEXPIRE).argument(name);
   const ttlStart = to.length;
   to.integer(life.ms);
-  return { key, commands: isString ? 1 : 2, life, ttlStart, ttlEnd: to.length };
+  return { key, commands: isString ? 1 : 2, life, ttlStart, ttlEnd: to.length, miscounted };
 }
 
 /** Whether it is a string that stays until it is deleted. */
@@ -116,7 +119,9 @@ function putValue(taken: Buffer | null, to: CommandWriter): void {
 
 const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
-function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker): void {
+/** Whether it is a stream that counts its entries wrongly. */
+function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker): boolean {
+  const found: Found = { miscounted: false };
   const version = checkFooter(payload);
   const form = taker.fieldTtlForm;
   const size = repackHash(payload, version, RDB_VERSION, repacked);
@@ -126,11 +131,12 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker
     ? withFieldTtls(payload, form)
     : size > 0
       ? null
-      : transcode(payload, target, version, taker.fullBacklengths);
+      : transcode(payload, target, version, taker.fullBacklengths, found);
   to.raw(RESTORE).argument(name).raw(FOR_EVER);
   if (restored === null) to.argument(repacked, 0, size);
   else to.argument(restored);
   to.raw(REPLACE);
+  return found.miscounted;
 }
 
 function streamVersionOf({ version, countsEntries }: Taker): number {

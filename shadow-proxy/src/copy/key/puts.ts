@@ -33,9 +33,10 @@ interface Outcome {
   readonly gone: 'deleted' | 'neither' | null;
   /** As the authority reported it. */
   readonly life: KeyLife;
+  readonly miscounted: boolean;
 }
 
-const SET: Outcome = { refusal: null, gone: null, life: PERSISTENT };
+const SET: Outcome = { refusal: null, gone: null, life: PERSISTENT, miscounted: false };
 
 export class Puts<K extends Pick<CopiedKey, 'key'>> {
   /** What the MSET sets. */
@@ -102,7 +103,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
     }
     for (const one of this.#others) {
       const gone = !isRemoval(one) ? null : replies.isOne ? 'deleted' : 'neither';
-      outcome(one.key, { refusal: refusalOf(one, replies), gone, life: one.life });
+      outcome(one.key, { refusal: refusalOf(one, replies), gone, life: one.life, miscounted: one.miscounted });
     }
   }
 }

@@ -23,6 +23,7 @@ import { otherSide } from '../../route/stage.js';
 import { CopyError, copyKey } from '../key/copier.js';
 import { copyElements } from './elements.js';
 import { copyList } from './list.js';
+import { equalStreams } from './equal.js';
 import { Disturbed, EXPIRY_MARGIN_MS, Meanwhile } from './meanwhile.js';
 import { Parts, type ChunkLimits, type PartsOptions } from './parts.js';
 import { LENGTH, sizeOf, type KeySize } from './size.js';
@@ -47,6 +48,8 @@ export interface LargeCopy {
   readonly restarts: number;
   /** Why, the last time. */
   readonly why: string | null;
+  /** A stream that counts its entries wrongly on the authority: the mirror has those that the authority serves. */
+  readonly miscounted: boolean;
   /** Elements, and bytes, of all attempts. */
   readonly elements: number;
   readonly bytes: number;
@@ -111,6 +114,9 @@ export async function meet<T>(
 class Large {
   readonly #parts: Parts;
   readonly #suspect: Suspect;
+  /** By how much a stream's own count of its entries is above their number. */
+  #surplus = 0;
+  #miscounted = false;
 
   constructor(
     private readonly options: PartsOptions & Pick<LargeOptions, 'suspects'>,
@@ -156,13 +162,15 @@ class Large {
 
   #outcome(outcome: LargeCopy['outcome'], restarts: number, why: string | null): LargeCopy {
     const { elements, bytes } = this.#parts;
-    return { outcome, restarts, why, elements, bytes };
+    return { outcome, restarts, why, miscounted: this.#miscounted, elements, bytes };
   }
 
   async #attempt(): Promise<'copied' | 'small'> {
     const parts = this.#parts;
     const { key, limits } = parts;
     this.meanwhile.begin();
+    this.#surplus = 0;
+    this.#miscounted = false;
     // SWAPDB leaves a connection to KeyDB with what its database held before.
     await parts.look('SELECT', this.options.db);
     const size = await sizeOf(this.scout, key);
@@ -214,6 +222,7 @@ class Large {
     for (let late = 1; ; late++) {
       let wanted = '';
       let again = false;
+      let surplus = this.#surplus;
       // As it is asked: what is sent until the answer comes may have happened after it.
       const { generation } = this.#suspect;
       await parts.at(
@@ -225,12 +234,25 @@ class Large {
         },
         // At once: what the mirror answers next was written after the end.
         ([, here], isLate) => {
-          if (text(here) !== wanted) this.meanwhile.disturb(`the mirror has ${text(here)} of ${wanted}`);
+          surplus = Number(wanted) - Number(text(here));
+          if (surplus !== this.#surplus) {
+            if (length !== LENGTH.stream || this.#surplus !== 0)
+              this.meanwhile.disturb(`the mirror has ${text(here)} of ${wanted}`);
+            return;
+          }
           again = late < LATE_ENDS && (isLate || this.#suspect.generation !== generation);
           if (!again && this.meanwhile.disturbed === null) this.#settled(generation);
         },
       );
       this.meanwhile.assertUndisturbed();
+      if (surplus !== this.#surplus) {
+        // The stream may count its entries wrongly: what it serves is what counts.
+        if (!(await equalStreams(parts, parts.limits.chunkElements)))
+          throw new Disturbed(`the mirror lacks ${surplus} of ${wanted} entries`);
+        this.#surplus = surplus;
+        this.#miscounted = true;
+        continue;
+      }
       if (!again) return 'copied';
     }
   }
@@ -254,6 +276,8 @@ class Large {
           if (late) suspects.mark(db, key, workload, 'ttl-lag');
           this.#settled(generation);
         },
+        // The mirror counts them itself.
+        recounted: () => (this.#miscounted = true),
       });
     });
     return 'small';

@@ -4,7 +4,8 @@
  * TYPE – a type of value it does not know; MODULE – a value that only its module can read;
  * TARGET – the value is sound, but the target version has no form for it.
  */
-export type TranscodeErrorCode = 'TRUNCATED' | 'CORRUPT' | 'CHECKSUM' | 'VERSION' | 'TYPE' | 'MODULE' | 'TARGET';
+export const TRANSCODE_ERRORS = ['TRUNCATED', 'CORRUPT', 'CHECKSUM', 'VERSION', 'TYPE', 'MODULE', 'TARGET'] as const;
+export type TranscodeErrorCode = (typeof TRANSCODE_ERRORS)[number];
 
 /** A payload that cannot be translated. It does not know its key: the one who asked for the payload names it. */
 export class TranscodeError extends Error {
@@ -18,6 +19,7 @@ export class TranscodeError extends Error {
     /** The kind of value and its encoding, such as `hash (listpack)`, as soon as it is known. */
     readonly type?: string,
   ) {
-    super(`${type ? `${type}: ` : ''}${message}, at byte ${offset} of the DUMP payload`);
+    // The code is what troubleshooting.md lists.
+    super(`${type ? `${type}: ` : ''}${message}, at byte ${offset} of the DUMP payload (${code})`);
   }
 }

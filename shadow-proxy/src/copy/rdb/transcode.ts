@@ -14,6 +14,11 @@ export { encodeDump } from './encode.js';
 export { TranscodeError, type TranscodeErrorCode } from './error.js';
 export type * from './value.js';
 
+export interface Found {
+  /** A stream counted its entries wrongly; the result has those that the server served, and their number. */
+  miscounted: boolean;
+}
+
 /**
  * A DUMP payload of Redis 2.8 to 8.x, KeyDB (RDB 6 to 12) or Valkey as one that servers reading RDB `targetVersion`
  * restore. The whole value is checked even where its bytes can stay as they are, because a server that restores a
@@ -21,6 +26,7 @@ export type * from './value.js';
  * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10
  * @param version of the payload, where the footer was checked already
  * @param fullBacklengths of `encodeDump`
+ * @param found gets what the payload had that the result has not
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the target cannot hold the value
  */
 export function transcode(
@@ -28,13 +34,16 @@ export function transcode(
   targetVersion = 9,
   version = checkFooter(payload),
   fullBacklengths = false,
+  found: Found = { miscounted: false },
 ): Buffer {
   checkTarget(targetVersion);
   const repacked = repackHash(payload, version, targetVersion, packed);
   if (repacked > 0) return Buffer.from(packed.subarray(0, repacked));
   const { type, value, valueEnd } = openDump(payload, version);
   // Its listpacks may have the form of Redis, or of Valkey, that the target refuses.
-  if (value.type === 'stream' && (fullBacklengths || VALKEY_VERSIONS.includes(version)))
+  const recounts = value.type === 'stream' && value.miscounted === true;
+  if (recounts) found.miscounted = true;
+  if (recounts || (value.type === 'stream' && (fullBacklengths || VALKEY_VERSIONS.includes(version))))
     return encodeDump(value, targetVersion, fullBacklengths);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
 }

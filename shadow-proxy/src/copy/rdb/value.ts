@@ -59,6 +59,11 @@ export interface StreamValue {
   /** What Redis counts since 7.0; null where the server that wrote the payload does not. */
   readonly counters: StreamCounters | null;
   readonly groups: readonly StreamGroup[];
+  /**
+   * The payload counts its entries wrongly; servers restore and serve such a stream, with that XLEN. `entries` are
+   * those that XRANGE serves.
+   */
+  readonly miscounted?: true;
 }
 
 export interface StreamEntry {
