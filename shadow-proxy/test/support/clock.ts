@@ -3,13 +3,10 @@
  * for the time of day by the real clock plus what a file says. Steady clocks go on as they are. (libfaketime does not
  * get on with jemalloc.)
  */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { promisify } from 'node:util';
-import { needs } from './needs.js';
+import { preload } from './preload.js';
 
 const SOURCE = `
 #define _GNU_SOURCE
@@ -56,12 +53,9 @@ export interface SettableClock {
 
 /** Null, with the test skipped, where there is no C compiler. */
 export async function settableClock(t: TestContext): Promise<SettableClock | null> {
-  if (!(await needs(t, 'cc'))) return null;
-  const directory = mkdtempSync(join(tmpdir(), 'clock-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
-  const [source, library, file] = ['clock.c', 'clock.so', 'offset'].map((name) => join(directory, name));
-  writeFileSync(source, SOURCE);
-  await promisify(execFile)('cc', ['-shared', '-fPIC', '-O1', '-o', library, source]);
+  const loaded = await preload(t, SOURCE);
+  if (loaded === null) return null;
+  const file = join(loaded.directory, 'offset');
   const set = (seconds: number): void => {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(seconds));
@@ -69,5 +63,5 @@ export async function settableClock(t: TestContext): Promise<SettableClock | nul
     writeFileSync(file, bytes, { flag: 'r+' });
   };
   writeFileSync(file, Buffer.alloc(8));
-  return { set, env: { LD_PRELOAD: library, CLOCK_OFFSET_FILE: file } };
+  return { set, env: { ...loaded.env, CLOCK_OFFSET_FILE: file } };
 }
