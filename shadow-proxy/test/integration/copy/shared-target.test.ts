@@ -142,6 +142,8 @@ test('what only the target has is a difference of the shard that owns it, and is
   }
 });
 
+const WALKS = 8;
+
 test('under load no key is told that is not so', async () => {
   for (const owns of [
     [undefined, undefined],
@@ -165,16 +167,14 @@ test('under load no key is told that is not so', async () => {
         }
       });
       const found: unknown[] = [];
-      let walks = 0;
-      for (const until = performance.now() + 5_000; performance.now() < until; walks++) {
-        const job = await shared.job(walks % 2, { kind: 'verify' });
+      for (let walk = 0; walk < WALKS; walk++) {
+        const job = await shared.job(walk % 2, { kind: 'verify' });
         if (job.state !== 'done' || Object.keys(job.differences).length > 0 || job.failed > 0)
-          found.push(job, shared.report(walks % 2));
+          found.push(job, shared.report(walk % 2));
       }
       over = true;
       await Promise.all(writers);
       assert.deepEqual(found, []);
-      assert.ok(walks > 3, String(walks));
     });
   }
 });
