@@ -155,28 +155,32 @@ export function testFiles(parts) {
     .sort();
 }
 
-const UNIT = 'shadow-proxy/test/unit/';
+const PROXY = 'shadow-proxy/test/';
+const UNIT = `${PROXY}unit/`;
 /** Folders of unit tests that change the clock of their process, or see what others have left in it. */
 const ALONE = ['health', 'lease', 'pipeline', 'session'];
 
 /**
- * The compiled files that are run, each in a process. In a whole run the unit tests of a folder share one: to start a
- * process takes longer than most of them.
+ * The compiled files that are run, each in a process. In a whole run the unit tests of a folder share one, and the tests
+ * of the proxy are bundled: to start a process takes longer than most of them.
  */
-function processesOf(files, parts) {
-  const folderOf = (file) => (file.startsWith(UNIT) ? file.slice(UNIT.length).split('/')[0] : '');
-  const shares = (file) => parts.length === 0 && folderOf(file) !== '' && !ALONE.includes(folderOf(file));
+async function processesOf(files, parts) {
   const compiled = (file) => join(DIST, file.replace(/\.tsx?$/, '.js'));
-  const folders = [...new Set(files.filter(shares).map(folderOf))];
+  if (parts.length > 0) return files.map(compiled);
+  const folderOf = (file) => (file.startsWith(UNIT) ? file.slice(UNIT.length).split('/')[0] : '');
+  const shares = (file) => folderOf(file) !== '' && !ALONE.includes(folderOf(file));
   const directory = join(DIST, 'test-folders');
   mkdirSync(directory, { recursive: true });
-  const together = folders.map((folder) => {
+  const together = [...new Set(files.filter(shares).map(folderOf))].map((folder) => {
     const members = files.filter((file) => shares(file) && folderOf(file) === folder);
     const file = join(directory, `${folder}.test.js`);
     writeFileSync(file, members.map((member) => `import '${pathToFileURL(compiled(member))}';\n`).join(''));
     return file;
   });
-  return [...together, ...files.filter((file) => !shares(file)).map(compiled)];
+  const { bundle } = await import('../build/bundle.mjs');
+  const alone = files.filter((file) => !shares(file));
+  const bundled = await bundle([...together, ...alone.filter((file) => file.startsWith(PROXY)).map(compiled)]);
+  return [...bundled, ...alone.filter((file) => !file.startsWith(PROXY)).map(compiled)];
 }
 
 async function runTests(parts) {
@@ -194,7 +198,7 @@ async function runTests(parts) {
   }
   // Many tests wait most of the time.
   const concurrency = Math.min(4, availableParallelism() + 2);
-  run({ files: processesOf(files, parts), concurrency, signal: controller.signal })
+  run({ files: await processesOf(files, parts), concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
     })
