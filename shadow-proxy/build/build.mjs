@@ -183,13 +183,16 @@ function isInstalled(folder, development) {
 const packagesOf = (folder) =>
   Object.keys(readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages ?? {}).length;
 
+export const loadEsbuild = () =>
+  import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
+
 /** Every source becomes a module of its own; a module whose source is gone is removed. */
 async function compile() {
   const folders = readJson(join(ROOT, 'tsconfig.json')).include;
   const sources = folders.flatMap((folder) =>
     filesBelow(folder).filter((file) => /\.(tsx?|js)$/.test(file) && !file.endsWith('.d.ts')),
   );
-  const esbuild = await import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
+  const esbuild = await loadEsbuild();
   try {
     await esbuild.build({
       absWorkingDir: ROOT,

@@ -5,10 +5,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { loadEsbuild } from './build.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-const ESBUILD = new URL('./node_modules/esbuild/lib/main.js', import.meta.url).href;
 /** The packages of many small files. Each of the others stays where it is. */
 const PACKAGES = /^(hdr-histogram-js|ioredis|pino|yaml|zod)$/;
 
@@ -17,7 +17,7 @@ const PACKAGES = /^(hdr-histogram-js|ioredis|pino|yaml|zod)$/;
  * @returns the bundled files, in the same order
  */
 export async function bundle(files) {
-  const { build, stop } = await import(ESBUILD);
+  const { build, stop } = await loadEsbuild();
   const folder = join(DIST, 'bundles');
   const own = {
     name: 'own',
