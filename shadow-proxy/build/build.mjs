@@ -183,8 +183,7 @@ function isInstalled(folder, development) {
 const packagesOf = (folder) =>
   Object.keys(readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages ?? {}).length;
 
-export const loadEsbuild = () =>
-  import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
+export const loadEsbuild = () => import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
 
 /** Every source becomes a module of its own; a module whose source is gone is removed. */
 async function compile() {
