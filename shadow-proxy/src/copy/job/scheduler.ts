@@ -52,8 +52,11 @@ const HINDERED_MS = 20;
 /** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be repaired already. */
 const AGAIN_MS = 200;
 const LOOKS = 3;
-/** How often a verification waits for the repair of a suspect: 5 s. */
-const WAITS = 25;
+/** How often a verification waits for the repair of a suspect, each time twice as long: 6.2 s. */
+const WAITS = 5;
+const PATIENCE_MS = AGAIN_MS * (2 ** WAITS - 1);
+/** Where no repair came in that time, the job waits for none until so long after it, in ms. */
+const HOPELESS_MS = 60_000;
 
 /** So many keys are one operation: their commands run side by side, and clients wait for that. */
 const TOGETHER_KEYS = 64;
@@ -86,6 +89,8 @@ export class CopyScheduler {
   #wakeAt = 0;
   /** The large keys that are being copied, one after the other. */
   #largeOnes: Promise<void> = Promise.resolve();
+  /** When the job began to wait for repairs, or one last succeeded that a key had waited for. */
+  #waitsSince = -Infinity;
   readonly #halting = new AbortController();
   /** The lane that was used last. */
   #lane: Lane | undefined;
@@ -343,8 +348,8 @@ export class CopyScheduler {
     if (ms > 0) await sleep(ms);
   }
 
-  #again(tasks: readonly Task[], copies: boolean): void {
-    void sleep(AGAIN_MS).then(() => {
+  #again(tasks: readonly Task[], copies: boolean, ms = AGAIN_MS): void {
+    void sleep(ms).then(() => {
       if (this.#halted === null) this.#start(tasks, copies);
       else for (const task of tasks) this.#end(task);
     });
@@ -380,13 +385,14 @@ export class CopyScheduler {
   #verified(task: Task, difference: Difference | LargeDifference | null): void {
     const counts = this.counts();
     if (difference === null) {
+      if (task.waits > 0) this.#waitsSince = performance.now();
       this.#looked(task);
       return this.#end(task);
     }
     const isSuspect = this.context.repairs() && this.context.suspects.has(task.db, task.key);
-    if (isSuspect && ++task.waits < WAITS) {
+    if (isSuspect && this.#waits(task)) {
       task.looks = 0;
-      return this.#again([task], false);
+      return this.#again([task], false, AGAIN_MS * 2 ** (task.waits - 1));
     }
     if (++task.looks < LOOKS && !isSuspect) return this.#again([task], false);
     this.#looked(task);
@@ -400,6 +406,14 @@ export class CopyScheduler {
       if (this.request.repair) return this.#repair(task);
     }
     this.#end(task);
+  }
+
+  /** Whether the repair of a suspect is waited for: by each key a while, and by all of them while repairs succeed. */
+  #waits(task: Task): boolean {
+    if (++task.waits > WAITS) return false;
+    const waited = performance.now() - this.#waitsSince;
+    if (waited > HOPELESS_MS) this.#waitsSince = performance.now();
+    return waited > HOPELESS_MS || waited < PATIENCE_MS;
   }
 
   /** It differs; the authority is looked at first: one that is another server by now is not copied from. */

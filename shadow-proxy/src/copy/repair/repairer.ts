@@ -17,14 +17,13 @@ import { otherSide } from '../../route/stage.js';
 import { Ring } from '../../io/ring.js';
 import type { Authorities } from '../../pipeline/authorities.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
+import { BackOff } from './back-off.js';
 import { copyKey, CopyError, refusalOfMirror } from '../key/copier.js';
 import { copyLarge } from '../large/large.js';
 import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type KeySize, type Thresholds } from '../large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
-/** What fails again and again is tried less and less often, at least this often. */
-const MAX_RETRY_MS = 5_000;
 /** A copy that came late is made again after a while that doubles, in ms. */
 const LATE_MS = 50;
 const MAX_LATE_MS = 2_000;
@@ -52,14 +51,9 @@ const DIFFERED: ReadonlySet<string> = new Set(['mismatch', 'evicted']);
 /** So many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
-/** Why a key could not be copied, and how often in a row. */
-interface Failure {
-  readonly why: string;
-  readonly times: number;
-}
-
 /** The copy has to wait for a flip, an exclusive command or the mirror. */
 class NotNow extends Error {}
+const NOT_NOW = 'not now';
 
 export interface RepairerContext {
   readonly sequencer: Sequencer;
@@ -89,7 +83,7 @@ export class Repairer {
   readonly #resting = new Set<Suspect>();
   /** Large keys, by their ids, that moved during their chunked copy. */
   readonly #moved = new Set<string>();
-  readonly #failing = new Map<string, Failure>();
+  readonly #backOff = new BackOff((suspect) => this.#enqueue(suspect));
   /** Until when nothing is copied, in ms of the monotonic clock: the mirror has no memory left. */
   #fullUntil = 0;
   #scheduled = false;
@@ -101,6 +95,10 @@ export class Repairer {
   /** A key is suspect (again). */
   marked(suspect: Suspect): void {
     if (this.#queued.has(suspect) || this.#repairing.has(suspect) || this.#resting.has(suspect)) return;
+    if (!this.#backOff.hurries(suspect)) this.#enqueue(suspect);
+  }
+
+  #enqueue(suspect: Suspect): void {
     this.#queued.add(suspect);
     this.#queue.push(suspect);
     this.#schedule();
@@ -108,14 +106,15 @@ export class Repairer {
 
   /** Tries again what could not be done: a server is connected again, or repairs are allowed again. */
   wake(): void {
-    this.#failing.clear();
-    for (const suspect of this.by.suspects.all()) this.marked(suspect);
+    this.#backOff.wake();
+    for (const suspect of this.by.suspects.all()) if (!this.#backOff.has(suspect)) this.marked(suspect);
     this.#schedule();
   }
 
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#backOff.close();
   }
 
   #schedule(): void {
@@ -141,11 +140,15 @@ export class Repairer {
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
-      if (this.by.suspects.get(id) !== suspect) continue;
+      if (this.by.suspects.get(id) !== suspect) {
+        this.#backOff.done(suspect);
+        continue;
+      }
       const rest = this.by.sequencer.suspects.chunked.has(id)
         ? RETRY_MS
         : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
+        this.#backOff.done(suspect);
         this.#resting.add(suspect);
         setTimeout(() => {
           this.#resting.delete(suspect);
@@ -155,17 +158,25 @@ export class Repairer {
       }
       this.#restUntil.delete(id);
       this.#repairing.add(suspect);
-      void this.#repair(suspect).then((done) => {
+      void this.#repair(suspect).then((why) => {
         this.#repairing.delete(suspect);
-        // It became suspect again, or could not be copied.
-        const again = (): void => this.marked(suspect);
-        if (this.by.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
-          if (done) again();
-          else setTimeout(again, Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (this.#failing.get(id)?.times ?? 0))).unref();
+        const isSuspect = this.by.suspects.get(id) === suspect;
+        if (why !== null && isSuspect) this.#failed(suspect, why);
+        else {
+          this.#backOff.done(suspect);
+          // It became suspect again.
+          if (isSuspect) this.marked(suspect);
         }
         this.#schedule();
       });
     }
+  }
+
+  /** Said once for all keys that fail for one reason. */
+  #failed(suspect: Suspect, why: string): void {
+    if (this.#closed || !this.#backOff.failed(suspect, why) || why === NOT_NOW) return;
+    const { workload, db, reason } = suspect;
+    this.by.logger.warn({ workload: workload.name, db, reason, why }, 'a suspect could not be repaired yet');
   }
 
   /** What is changed all the time, and is large, is not copied all the time. */
@@ -203,7 +214,6 @@ export class Repairer {
     }
     this.#moved.delete(id);
     if (this.by.suspects.get(id) === undefined) this.repaired++;
-    this.#failing.delete(id);
     return true;
   }
 
@@ -215,15 +225,15 @@ export class Repairer {
     );
   }
 
-  /** Whether it was copied. */
-  async #repair(suspect: Suspect): Promise<boolean> {
+  /** Null where it was copied, or is no suspect any more; else why it was not. */
+  async #repair(suspect: Suspect): Promise<string | null> {
     const { db, key, workload } = suspect;
     const id = keyId(db, key);
     try {
       const rule = workload.rule(key, 0, key.length);
       if (!rule.mirrorsWrites) {
         this.by.suspects.clear(suspect, suspect.generation);
-        return true;
+        return null;
       }
       const refused = refusalOfMirror(this.by.sequencer, rule.authority, db);
       if (refused !== null) throw refused;
@@ -238,7 +248,7 @@ export class Repairer {
       if (!used || DIFFERED.has(suspect.reason)) await lanes.server.look();
       if (mayBeLarge(used, this.by.large)) {
         const size = await sizeOf(asker, key);
-        if (isLarge(size, this.by.large) && (await this.#repairInChunks(suspect, size))) return true;
+        if (isLarge(size, this.by.large) && (await this.#repairInChunks(suspect, size))) return null;
       }
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
@@ -272,25 +282,17 @@ export class Repairer {
         });
         if (!copied && this.by.suspects.clear(suspect, generation)) this.#keep(suspect);
       });
-      this.#failing.delete(id);
-      return true;
+      return null;
     } catch (error) {
       suspect.copied = 0;
       const why = (error as Error).message;
-      if (error instanceof NotNow) return false;
+      if (error instanceof NotNow) return NOT_NOW;
       if (error instanceof CopyError && error.code === 'memory') {
         this.by.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
         this.#fullUntil = performance.now() + FULL_MS;
-        return false;
+        return NOT_NOW;
       }
-      const before = this.#failing.get(id);
-      if (before?.why !== why)
-        this.by.logger.warn(
-          { workload: workload.name, db, reason: suspect.reason, why },
-          'a suspect could not be repaired yet',
-        );
-      this.#failing.set(id, { why, times: before?.why === why ? before.times + 1 : 0 });
-      return false;
+      return why;
     }
   }
 }
