@@ -26,6 +26,10 @@ export interface ClocksContext {
   /** A server that clients are sent to is looked for while it is disconnected: nothing else may look for it. */
   readonly authorities: Pick<Authorities, 'isNeeded'>;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
+  /** By how many ms the target's clock was ahead when the last process looked; null where none did. */
+  readonly knownAheadMs: number | null;
+  /** Notes, durably, by how much it is ahead now. */
+  changed(): void;
   readonly logger: Logger;
 }
 
@@ -33,8 +37,12 @@ export class Clocks {
   #stopped = false;
   /** Since when looks contradict what is believed; null where the last one did not. */
   #offSince: number | null = null;
+  /** Whether both were looked at. */
+  #compared = false;
 
-  constructor(private readonly context: ClocksContext) {}
+  constructor(private readonly context: ClocksContext) {
+    this.#believe(context.knownAheadMs ?? 0);
+  }
 
   watch(): void {
     for (const server of Object.values(this.context.servers)) void this.#watch(server);
@@ -56,20 +64,41 @@ export class Clocks {
    * contradicts it.
    */
   compare(): void {
-    const { servers, mirrors, logger } = this.context;
+    const { servers, mirrors, logger, changed } = this.context;
     const { source, target } = servers;
     const errorMs = source.clock.errorMs + target.clock.errorMs;
+    if (errorMs === Infinity) return;
     const aheadMs = target.clock.unixTimeAtZero - source.clock.unixTimeAtZero;
+    if (!this.#compared) this.#setMeanwhile(aheadMs, errorMs);
+    this.#compared = true;
     const offMs = Math.abs(aheadMs - mirrors.target.clockAheadMs);
     const now = performance.now();
     this.#offSince = offMs > errorMs + TOLERANCE_MS ? (this.#offSince ?? now) : null;
     if (this.#offSince === null || (offMs < SURE_MS && now - this.#offSince < LASTING_MS)) return;
     this.#offSince = null;
-    mirrors.target.clockAheadMs = Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0;
-    mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;
+    this.#believe(Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0);
+    changed();
     logger.warn(
       { targetAheadMs: mirrors.target.clockAheadMs },
       'the clocks of the two servers differ: absolute expiries are converted for each server',
+    );
+  }
+
+  #believe(aheadMs: number): void {
+    const { mirrors } = this.context;
+    mirrors.target.clockAheadMs = aheadMs;
+    mirrors.source.clockAheadMs = -aheadMs;
+  }
+
+  /** While no process looked, a clock may have been set: then the two differ by something else than before. */
+  #setMeanwhile(aheadMs: number, errorMs: number): void {
+    const { knownAheadMs, logger, suspectWorkloads } = this.context;
+    if (knownAheadMs === null) return;
+    const byMs = Math.round(aheadMs - knownAheadMs);
+    if (Math.abs(byMs) <= errorMs + SURE_MS) return;
+    logger.warn({ byMs }, 'the clock of a server was set while no proxy was running');
+    suspectWorkloads.markAll(
+      `the clock of a server was set by ${byMs} ms while no proxy was running: TTLs of its keys changed`,
     );
   }
 

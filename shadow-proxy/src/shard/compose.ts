@@ -280,7 +280,12 @@ function composeHealth(parts: Ground & Order & Users): Health {
     ),
     logins: new Logins(parts),
     slotWatch: new SlotWatch({ ...parts, face: parts.clients.face }),
-    clocks: new Clocks({ ...parts, mirrors: sequencer.mirrors }),
+    clocks: new Clocks({
+      ...parts,
+      mirrors: sequencer.mirrors,
+      knownAheadMs: keeper.current.targetAheadMs,
+      changed: () => keeper.rememberSoon(),
+    }),
     monitor: new HealthMonitor({
       ...parts,
       mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(performance.now()),
@@ -394,7 +399,7 @@ function connect(parts: Parts): void {
     failover,
     collector,
   } = parts;
-  events.on('suspect', ({ db, key }) => journal.noteKey(db, key, 0, key.length));
+  events.on('suspect', (suspect) => journal.noteSuspect(suspect));
   events.on('suspect', (suspect) => trust.since?.marked(suspect));
   events.on('suspect', (suspect) => repairer.marked(suspect));
   events.on('carry', () => keeper.carry());

@@ -4,7 +4,7 @@ import { unanswered } from '../health/failover.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { StagePoint } from '../plan/plan.js';
 import type { Workload } from '../route/router.js';
-import type { Side } from '../route/stage.js';
+import { SIDES, type Side } from '../route/stage.js';
 import type { Admitted } from '../stages/admitted.js';
 import type { FlipContext } from '../stages/flip.js';
 import { readJob, writeJob, type JobRecord } from '../storage/job-file.js';
@@ -82,7 +82,9 @@ export class StateKeeper implements Persistence {
           ? current[side]
           : { runId, replId, version, seenAt: new Date().toISOString() };
       };
-      return { ...patch, source: seen('source'), target: seen('target') };
+      const read = SIDES.every((side) => Number.isFinite(sequencer.servers[side].clock.errorMs));
+      const targetAheadMs = read ? sequencer.mirrors.target.clockAheadMs : current.targetAheadMs;
+      return { ...patch, source: seen('source'), target: seen('target'), targetAheadMs };
     }, event);
   }
 
@@ -127,7 +129,8 @@ export class StateKeeper implements Persistence {
   takeOver(reason: string | null): boolean {
     const { logger, journal, sequencer, suspectWorkloads } = this.by;
     const { keys, workloads, everything } = journal.left;
-    for (const { db, key } of keys) sequencer.suspects.key(db, key, 'process-ended');
+    for (const { db, key, touched } of keys)
+      sequencer.suspects.key(db, key, touched ? 'process-ended' : 'process-ended-unwritten');
     for (const [name, why] of workloads) {
       const workload = sequencer.router.named(name);
       if (workload?.keylessRule.mirrorsWrites) workload.markSuspect(why);
@@ -157,7 +160,7 @@ export class StateKeeper implements Persistence {
   /** Notes again, in the journal's next file, what is suspect now. */
   carry(): void {
     const { journal, suspects, sequencer } = this.by;
-    for (const { db, key } of suspects.all()) journal.noteKey(db, key, 0, key.length);
+    for (const suspect of suspects.all()) journal.noteSuspect(suspect);
     for (const workload of sequencer.router.workloads)
       if (workload.suspect !== null) journal.noteWorkload(workload.name, workload.suspect);
   }

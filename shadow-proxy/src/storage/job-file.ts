@@ -66,6 +66,13 @@ const jobRecord = z.object({
     })
     .nullable(),
   counts,
+  /**
+   * Keys that may have been deleted from the mirror so far, of those that an operator confirmed: for this job, and of
+   * each workload before its dual write. After a crash it may be more than were.
+   */
+  deleting: z
+    .object({ confirmed: z.number(), workloads: z.record(z.string(), z.number()) })
+    .default({ confirmed: 0, workloads: {} }),
 });
 export type JobRecord = z.infer<typeof jobRecord>;
 

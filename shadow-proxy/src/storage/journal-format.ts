@@ -29,6 +29,8 @@ export const HEAD = 9;
 export const KEY = 1;
 export const WORKLOAD = 2;
 export const EVERYTHING = 3;
+/** A key that is suspect, and that nothing has written, as far as is known: it may be a foreign key. */
+export const UNWRITTEN = 4;
 
 /** @param before of which process the journal is that this one repeats */
 export function headerOf(id: string, before: string): Buffer {

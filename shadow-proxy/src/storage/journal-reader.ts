@@ -18,12 +18,21 @@ import {
   NO,
   SEGMENT_BYTES,
   SERVES_AT,
+  UNWRITTEN,
   WORKLOAD,
   bootId,
 } from './journal-format.js';
 
+/** A key that was written, or suspect. */
+export interface LeftKey {
+  readonly db: number;
+  readonly key: Buffer;
+  /** Whether a client's write, or a copy, may have touched it. */
+  readonly touched: boolean;
+}
+
 export interface JournalRecords {
-  readonly keys: readonly { readonly db: number; readonly key: Buffer }[];
+  readonly keys: readonly LeftKey[];
   /** Workloads that are suspect as a whole, and why. */
   readonly workloads: ReadonlyMap<string, string>;
   /**
@@ -46,12 +55,14 @@ export interface JournalMark {
  * @param mark of the state; null where there is none
  */
 export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
-  const keys = new Map<string, { db: number; key: Buffer }>();
+  const keys = new Map<string, LeftKey>();
   const workloads = new Map<string, string>();
   const reasons: string[] = [];
   const note: Note = (kind, db, body) => {
-    if (kind === KEY) keys.set(`${db}:${body.toString('latin1')}`, { db, key: body });
-    else if (kind === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
+    if (kind === KEY || kind === UNWRITTEN) {
+      const id = `${db}:${body.toString('latin1')}`;
+      keys.set(id, { db, key: body, touched: kind === KEY || keys.get(id)?.touched === true });
+    } else if (kind === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
     else reasons.push(body.toString());
   };
   // Without a state no process has ever served the shard.

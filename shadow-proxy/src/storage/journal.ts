@@ -23,12 +23,13 @@ import {
   NO,
   SEGMENT_BYTES,
   SERVES_AT,
+  UNWRITTEN,
   WORKLOAD,
   YES,
   headerOf,
   pathsIn,
 } from './journal-format.js';
-import { readJournal, type JournalMark, type JournalRecords } from './journal-reader.js';
+import { readJournal, type JournalMark, type JournalRecords, type LeftKey } from './journal-reader.js';
 
 /** What both files may hold; beyond that, one record says that everything is suspect. */
 const MAX_BYTES = 256 << 20;
@@ -111,6 +112,13 @@ export class Journal {
     this.#record(KEY, db, end - start);
     copyBytes(frame, start, end, this.#buffer, this.#used);
     this.#used += end - start;
+  }
+
+  /** Notes a suspect. */
+  noteSuspect({ db, key, touched }: LeftKey): void {
+    if (touched) return this.noteKey(db, key, 0, key.length);
+    this.#record(UNWRITTEN, db, key.length);
+    this.#used += key.copy(this.#buffer, this.#used);
   }
 
   noteWorkload(name: string, why: string): void {
@@ -203,7 +211,7 @@ export class Journal {
 
   #noteLeft(): void {
     const { keys, workloads, everything } = this.left;
-    for (const { db, key } of keys) this.noteKey(db, key, 0, key.length);
+    for (const key of keys) this.noteSuspect(key);
     for (const [name, why] of workloads) this.noteWorkload(name, why);
     if (everything !== null) this.noteEverything(everything);
     if (this.#used > FRAME) this.#write();

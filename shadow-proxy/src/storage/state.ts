@@ -68,6 +68,8 @@ const shardState = z.strictObject({
   admitted: z.record(z.string(), admission).default({}),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
+  /** By how many ms the target's clock was ahead of the source's; null where both were never read. */
+  targetAheadMs: z.int().nullable().default(null),
   cleanShutdown: z.boolean(),
   /** Which process writes the journal; null before the first one serves. */
   journal: z.string().nullable(),
@@ -243,6 +245,7 @@ const emptyState = (shard: string): ShardState => ({
   admitted: {},
   source: null,
   target: null,
+  targetAheadMs: null,
   cleanShutdown: true,
   journal: null,
   owner: null,

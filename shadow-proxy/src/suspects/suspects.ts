@@ -28,7 +28,7 @@ const UNTOUCHED: ReadonlySet<string> = new Set([
   'evicted',
   'not-copied',
   'swapped',
-  'process-ended',
+  'process-ended-unwritten',
 ]);
 
 /** More keys than this are not listed one by one: their workload as a whole becomes suspect. */

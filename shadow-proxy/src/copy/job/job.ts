@@ -62,6 +62,8 @@ class Again extends Error {}
 const WALKS = 10;
 const SAVE_MS = 500;
 const RETRY_MS = 250;
+/** So many deletions of keys that only the mirror has are noted at once, before the first of them. */
+const DELETES_NOTED = 100;
 /** So many keys that failed, and so many that differ, are listed one by one. */
 const TOLD = 20;
 /** So many keys of a kind that is no difference are listed in the report. */
@@ -101,6 +103,8 @@ export class Job {
   readonly #deleted = new Map<Workload, number>();
   /** Likewise, of those that were confirmed for this job. */
   #confirmedDeletes = 0;
+  /** So many keys may be deleted before the record says so: it is written ahead of them. */
+  #deletesNoted = 0;
   #total = 0;
   /** Keys that were scanned before this process. */
   #scannedBefore: number;
@@ -124,6 +128,9 @@ export class Job {
     this.#counts = resumed?.counts ?? noCounts();
     this.#before = this.#counts.seen;
     this.#scannedBefore = this.#counts.scanned;
+    this.#confirmedDeletes = resumed?.deleting.confirmed ?? 0;
+    for (const workload of this.#workloads)
+      this.#deleted.set(workload, resumed?.deleting.workloads[workload.name] ?? 0);
     this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
     this.#pace = new RateLimiter(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
@@ -158,7 +165,10 @@ export class Job {
   /** Where a job that asks for the same goes on, if this one has stopped short; else null. */
   get unfinished(): JobRecord | null {
     const stopped = this.#state === 'stopped' || this.#state === 'failed';
-    return stopped && this.#isCurrent && this.#at !== null ? this.#record : null;
+    if (!stopped || !this.#isCurrent || this.#at === null) return null;
+    const record = this.#record;
+    // The operator has confirmed deletions once more.
+    return { ...record, deleting: { ...record.deleting, confirmed: 0 } };
   }
 
   /** Resolves when it has ended, however. */
@@ -200,6 +210,7 @@ export class Job {
   /** Ends it with this process: the next one goes on. */
   suspend(): void {
     if (!this.running) return;
+    this.#deletesNoted = 0;
     this.#save();
     this.#suspended = true;
     this.stop('the proxy is stopping');
@@ -253,9 +264,12 @@ export class Job {
   #startAgain(): void {
     this.#at = null;
     this.#counts = noCounts();
-    this.#deleted.clear();
+    // What was confirmed was confirmed for all of its scans; a dry run only counts.
+    if (this.request.dryRun) {
+      this.#deleted.clear();
+      this.#confirmedDeletes = 0;
+    }
     this.#largeOnes.clear();
-    this.#confirmedDeletes = 0;
     this.#before = 0;
     this.#scannedBefore = 0;
     this.#failures.length = 0;
@@ -330,11 +344,17 @@ export class Job {
    */
   #mayDelete(workload: Workload, key: Buffer): boolean {
     if (isTemporary(key)) return true;
+    if (this.#suspended) return false;
     const { kind, automatic, deletes } = this.request;
     const deleted = this.#deleted.get(workload) ?? 0;
     if (deleted < (kind === 'verify' && !automatic ? 0 : workload.deletable)) this.#deleted.set(workload, deleted + 1);
     else if (this.#confirmedDeletes < deletes) this.#confirmedDeletes++;
     else return false;
+    // A process that goes on after a crash must not delete more than was confirmed.
+    if (!this.request.dryRun && workload.deletable !== Infinity && this.#deletesNoted-- === 0) {
+      this.#deletesNoted = DELETES_NOTED - 1;
+      this.#save();
+    }
     return true;
   }
 
@@ -450,6 +470,7 @@ export class Job {
   }
 
   get #record(): JobRecord {
+    const { running } = this;
     return {
       version: 1,
       request: this.request,
@@ -459,6 +480,12 @@ export class Job {
       endedAt: this.#endedAt,
       at: this.#at,
       counts: this.#counts,
+      deleting: {
+        confirmed: this.#confirmedDeletes + (running ? this.#deletesNoted : 0),
+        workloads: Object.fromEntries(
+          [...this.#deleted].map(([{ name }, count]) => [name, count + (running ? this.#deletesNoted : 0)]),
+        ),
+      },
     };
   }
 

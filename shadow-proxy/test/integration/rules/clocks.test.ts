@@ -9,6 +9,7 @@ import { settableClock } from '../../support/clock.js';
 import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withRig, type Rig } from '../../support/rig.js';
+import { withScene } from './scene.js';
 
 const OFF_S = 60;
 const LEFT_MS = 100_000;
@@ -124,3 +125,30 @@ test('a clock that is put right is followed', async (t) => {
     assert.ok(Math.abs(here - there) <= TOLERANCE_MS, `${here} ≠ ${there}`);
   });
 });
+
+for (const how of ['drained', 'at once'] as const) {
+  test(`a clock that is set while no proxy runs, which has ended ${how}, makes every key suspect`, async (t) => {
+    const fake = await settableClock(t);
+    if (fake === null) return;
+    fake.set(0);
+    await withScene(
+      {},
+      async (scene) => {
+        await scene.client().set('key', 'v', 'PX', LEFT_MS);
+        await scene.shard.settled();
+        // Both clocks were looked at, and the state says so.
+        await until(async () => (await scene.shard.state()).targetAheadMs !== null);
+        await scene.stopShard(how);
+        fake.set(OFF_S);
+        await scene.startShard();
+        await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean));
+        await scene.shard.settled();
+        const [here, there] = await Promise.all(
+          [scene.source, scene.target].map((of) => scene.client({ of }).pttl('key')),
+        );
+        assert.ok(Math.abs(here - there) <= TOLERANCE_MS, `${here} ≠ ${there}`);
+      },
+      { target: { env: fake.env } },
+    );
+  });
+}

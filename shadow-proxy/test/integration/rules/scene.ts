@@ -13,6 +13,7 @@ import { withServers } from '../../support/servers.js';
 import { startTestShard, type TestShard, type TestShardOptions } from '../../support/shard.js';
 
 export type SceneOptions = Omit<TestShardOptions, 'source' | 'target' | 'stateDir'>;
+type ServersOptions = Parameters<typeof withServers>[1];
 
 export interface Scene extends Clients {
   /** Redis. */
@@ -33,7 +34,11 @@ export interface Scene extends Clients {
 }
 
 /** Sets the scene, and clears it after `body`, however that ends. */
-export async function withScene<T>(options: SceneOptions, body: (scene: Scene) => Promise<T>): Promise<T> {
+export async function withScene<T>(
+  options: SceneOptions,
+  body: (scene: Scene) => Promise<T>,
+  servers: ServersOptions = {},
+): Promise<T> {
   return withServers(async ({ source, target }) => {
     const stateDir = await mkdtemp(join(tmpdir(), 'scene-'));
     const [toSource, toTarget] = [await Relay.start(source), await Relay.start(target)];
@@ -65,5 +70,5 @@ export async function withScene<T>(options: SceneOptions, body: (scene: Scene) =
       await Promise.all([toSource.close(), toTarget.close()]);
       await rm(stateDir, { recursive: true, force: true });
     }
-  });
+  }, servers);
 }

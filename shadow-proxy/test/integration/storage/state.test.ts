@@ -54,6 +54,7 @@ describe('the durable state', () => {
       admitted: {},
       source: SEEN,
       target: null,
+      targetAheadMs: null,
       cleanShutdown: false,
       journal: null,
       owner: null,
@@ -330,6 +331,7 @@ describe('state beats plan:', () => {
   });
   const state = (change: Partial<ShardState>): ShardState => ({
     version: 2,
+    targetAheadMs: null,
     revision: 1,
     shard: 'a',
     workloads: {

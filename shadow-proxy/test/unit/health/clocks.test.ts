@@ -12,21 +12,34 @@ interface Pair {
   look(aheadMs: number): number;
   /** How often a difference was logged. */
   readonly warnings: number;
+  /** How often a new difference was to be remembered. */
+  readonly notes: number;
+  readonly suspicions: readonly string[];
 }
 
-function pair(): Pair {
+/** @param knownAheadMs by how much the target was ahead when the last process looked */
+function pair(knownAheadMs: number | null = null): Pair {
   const at = { source: { unixTimeAtZero: 1e12, errorMs: 1 }, target: { unixTimeAtZero: 1e12, errorMs: 1 } };
   const mirrors = { source: { clockAheadMs: 0 }, target: { clockAheadMs: 0 } };
   let warnings = 0;
+  let notes = 0;
+  const suspicions: string[] = [];
   const clocks = new Clocks({
     servers: { source: { clock: at.source }, target: { clock: at.target } },
     mirrors,
     logger: { warn: () => warnings++ },
+    knownAheadMs,
+    changed: () => notes++,
+    suspectWorkloads: { markAll: (why: string) => suspicions.push(why) },
   } as unknown as ClocksContext);
   return {
     get warnings() {
       return warnings;
     },
+    get notes() {
+      return notes;
+    },
+    suspicions,
     look(aheadMs) {
       at.target.unixTimeAtZero = 1e12 + aheadMs;
       clocks.compare();
@@ -59,6 +72,29 @@ test('22 ms are the error of both looks and what is tolerated; 23 are a differen
     // Nor is anything left of a larger difference.
     servers.look(10_000);
     assert.equal(servers.look(ms), ahead);
+  }
+});
+
+test('what the last process knew is believed from the start, and what contradicts it by more than 500 ms is a clock that was set', () => {
+  const servers = pair(300);
+  assert.deepEqual([servers.look(300), servers.notes, servers.suspicions], [300, 0, []]);
+  assert.deepEqual([pair(300).look(802), pair(-300).look(202), pair(0).look(502)], [802, 202, 502]);
+  for (const [known, ahead, set] of [
+    [300, 802, 0],
+    [300, 803, 503],
+    [0, -503, -503],
+    [null, 60_000, 0],
+  ] as const) {
+    const each = pair(known);
+    each.look(ahead);
+    assert.deepEqual(
+      each.suspicions.map((why) => Number(/by (-?\d+) ms/.exec(why)![1])),
+      set === 0 ? [] : [set],
+    );
+    // A later look is judged by what is believed now.
+    each.look(ahead + 1_000);
+    assert.equal(each.suspicions.length, set === 0 ? 0 : 1);
+    assert.equal(each.notes, 2);
   }
 });
 

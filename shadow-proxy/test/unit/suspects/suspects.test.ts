@@ -47,10 +47,11 @@ test('an effect that may be missing stays so, whatever is suspected later', () =
 
 test('a key counts as written only where a write or a copy is the reason', () => {
   const { mark } = made();
-  for (const reason of ['mismatch', 'inconclusive', 'evicted', 'not-copied', 'swapped', 'process-ended'])
+  for (const reason of ['mismatch', 'inconclusive', 'evicted', 'not-copied', 'swapped', 'process-ended-unwritten'])
     assert.equal(mark(reason, reason).touched, false, reason);
   assert.equal(mark('mismatch', 'evicted').touched, false, 'for two such reasons');
   assert.equal(mark('mismatch', 'derived').touched, true);
+  assert.equal(mark('in flight', 'process-ended').touched, true);
   assert.equal(mark('mismatch', 'mismatch').touched, true);
 });
 
