@@ -24,6 +24,27 @@ export const SUSPECTS: readonly Fault[] = [
     tests: ['rules/rule-08-restart'],
   },
   {
+    id: 'a-key-that-was-deleted-is-foreign-after-a-crash',
+    file: 'shadow-proxy/src/shard/state-keeper.ts',
+    from: "touched ? 'process-ended' : 'process-ended-unwritten'",
+    to: "'process-ended-unwritten'",
+    tests: ['rules/rule-25-restart'],
+  },
+  {
+    id: 'a-job-that-goes-on-deletes-as-many-again',
+    file: 'shadow-proxy/src/copy/job/job.ts',
+    from: 'this.#confirmedDeletes = resumed?.deleting.confirmed ?? 0;',
+    to: '',
+    tests: ['rules/rule-25-restart'],
+  },
+  {
+    id: 'a-clock-that-was-set-meanwhile-is-not-noticed',
+    file: 'shadow-proxy/src/health/clocks.ts',
+    from: 'if (!this.#compared) this.#setMeanwhile(aheadMs, errorMs);',
+    to: '',
+    tests: ['unit/health/clocks'],
+  },
+  {
     id: 'an-old-repair-ends-a-new-suspicion',
     file: 'shadow-proxy/src/suspects/suspects.ts',
     from: 'if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;',

@@ -24,11 +24,17 @@ export class BypassCounter {
   #counts: CallCounts[] = [];
   /** Since when its counts were compared at each look; null where the last could not be. */
   #countedSince: Date | null = null;
-  /** The last writes that were seen to pass the proxy by. */
-  #passed: PassedWrites['last'] = null;
   #total = 0;
 
-  constructor(private readonly by: BypassContext) {}
+  /**
+   * @param passed the last writes that an earlier process saw to bypass it; null where none did
+   * @param found is called with those that are seen
+   */
+  constructor(
+    private readonly by: BypassContext,
+    private passed: PassedWrites['last'],
+    private readonly found: (last: PassedWrites['last']) => void,
+  ) {}
 
   /** Writes since the start. */
   get total(): number {
@@ -43,7 +49,7 @@ export class BypassCounter {
 
   /** What the looks have shown so far. */
   soFar(): PassedWrites {
-    return { since: this.#countedSince?.toISOString() ?? null, last: this.#passed };
+    return { since: this.#countedSince?.toISOString() ?? null, last: this.passed };
   }
 
   /** Holds the source's counts against ours; only while it gets nothing but clients' commands from us. */
@@ -83,7 +89,8 @@ export class BypassCounter {
     const found = foreignWrites(last, now);
     this.#countedSince = found === null ? null : (this.#countedSince ?? new Date());
     if (found === null || sum(found) === 0) return;
-    this.#passed = { at: new Date().toISOString(), writes: found };
+    this.passed = { at: new Date().toISOString(), writes: found };
+    this.found(this.passed);
     this.#total += sum(found);
   }
 

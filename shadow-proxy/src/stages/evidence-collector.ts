@@ -101,7 +101,10 @@ export class EvidenceCollector {
       sampled: context.sampled,
       minute: (now, source, target) => this.#book.timed(now, source, target),
     });
-    this.#bypass = new BypassCounter(context);
+    this.#bypass = new BypassCounter(context, this.#book.passed, (last) => {
+      this.#book.bypassed(last);
+      this.#save();
+    });
   }
 
   start(): void {

@@ -3,8 +3,8 @@
  *
  *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
  *
- * What a sudden end loses makes the evidence less, never more. A file that cannot be trusted is started again, for the
- * same reason.
+ * What a sudden end loses makes the evidence less, never more: what closes a gate is written as soon as it is seen. A
+ * file that cannot be trusted is started again, for the same reason.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -56,12 +56,15 @@ const file = z.strictObject({
   workloads: z.record(z.string(), workload),
   /** Of each minute in which both servers answered, in µs. */
   latencies: z.array(z.strictObject({ at: z.string(), source: latency, target: latency })),
+  /** The last writes that were seen to bypass the proxy, by command, and when (ISO 8601). */
+  passed: z.strictObject({ at: z.string(), writes: counts }).nullable().default(null),
 });
 
 export type WorkloadEvidence = Readonly<z.infer<typeof workload>>;
 export type Verified = Readonly<z.infer<typeof verification>>;
 export type UnsupportedForm = Readonly<z.infer<typeof unsupported>>;
 export type Drill = Readonly<z.infer<typeof drill>>;
+export type LastPassed = Readonly<z.infer<typeof file>['passed']>;
 export type LatencyWindow = z.infer<typeof file>['latencies'][number];
 
 /** Totals since the start of the process. */
@@ -93,6 +96,7 @@ export class EvidenceBook {
   readonly #unsupported = new Map<string, Map<string, number>>();
   #isNew = false;
   #latencies: LatencyWindow[] = [];
+  #passed: LastPassed = null;
   readonly #drilling = new Set<string>();
 
   constructor(
@@ -105,11 +109,13 @@ export class EvidenceBook {
     if (value === null) return;
     for (const [name, evidence] of Object.entries(value.workloads)) this.#workloads.set(name, evidence);
     this.#latencies = value.latencies;
+    this.#passed = value.passed;
   }
 
   /**
    * Adds what was seen since the last look.
-   * @returns whether a form that is not supported was seen for the first time: a sudden end must not lose that
+   * @returns whether a sudden end must not lose what was seen: a mismatch, or a form that is not supported for the first
+   * time
    */
   look(now: Date, seen: readonly Seen[]): boolean {
     this.#isNew = false;
@@ -150,12 +156,22 @@ export class EvidenceBook {
     if (evidence !== undefined) evidence.drill = drilled;
   }
 
+  /** The last writes that were seen to bypass the proxy; null where none were. */
+  get passed(): LastPassed {
+    return this.#passed;
+  }
+
+  bypassed(last: LastPassed): void {
+    this.#passed = last;
+  }
+
   /** @throws {Error} when the disk does not take it */
   save(): void {
     writeSealed(this.#path, this.author, {
       version: 1,
       workloads: Object.fromEntries(this.#workloads),
       latencies: this.#latencies,
+      passed: this.#passed,
     });
   }
 
@@ -168,7 +184,7 @@ export class EvidenceBook {
     evidence.compared += compared;
     evidence.inconclusive += seen.inconclusive - (before?.inconclusive ?? 0);
     addEach(evidence.allowed, seen.allowed, before?.allowed);
-    addEach(evidence.mismatches, seen.mismatches, before?.mismatches);
+    if (addEach(evidence.mismatches, seen.mismatches, before?.mismatches)) this.#isNew = true;
     const minute = Math.floor(now.getTime() / MINUTE_MS);
     if (compared === 0 || this.#minute.get(seen.name) === minute) return;
     this.#minute.set(seen.name, minute);
@@ -224,15 +240,20 @@ export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadE
   unsupported: {},
 });
 
+/** @returns whether there was anything to add */
 function addEach(
   to: Record<string, number>,
   now: ReadonlyMap<string, number>,
   before: ReadonlyMap<string, number> | undefined,
-): void {
+): boolean {
+  let any = false;
   for (const [name, count] of now) {
     const more = count - (before?.get(name) ?? 0);
-    if (more > 0) to[name] = (to[name] ?? 0) + more;
+    if (more <= 0) continue;
+    to[name] = (to[name] ?? 0) + more;
+    any = true;
   }
+  return any;
 }
 
 /** What the process that served last wrote of it: `served`, as the state names it. */

@@ -128,3 +128,17 @@ test('a file that cannot be used makes less of it, says so, and stops nothing', 
   // One that an operator put back from a copy, while another process had served.
   assert.deepEqual(open(good, 'p2'), [5, 'it is an older copy, not that of the process that served last']);
 });
+
+test('what closes a gate outlives a sudden end: a mismatch is to be written at once, and writes that bypass the proxy are kept', (t) => {
+  const directory = scratch(t);
+  const mismatches = (count: number) => ({ mismatches: new Map([['value', count]]) });
+  const book = new EvidenceBook(directory, AUTHOR);
+  assert.equal(book.passed, null);
+  assert.deepEqual(
+    [mismatches(0), mismatches(1), mismatches(1), mismatches(2)].map((more) => book.look(at(0), [seen(1, more)])),
+    [false, true, false, true],
+  );
+  book.bypassed({ at: 'then', writes: { set: 2 } });
+  book.save();
+  assert.deepEqual(new EvidenceBook(directory, AUTHOR).passed, { at: 'then', writes: { set: 2 } });
+});
