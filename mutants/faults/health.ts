@@ -111,8 +111,8 @@ export const TIMES: readonly Fault[] = [
   {
     id: 'something-is-left-of-a-larger-difference',
     file: `${HEALTH}clocks.ts`,
-    from: 'Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0;',
-    to: 'Math.round(aheadMs);',
+    from: 'Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0',
+    to: 'Math.round(aheadMs)',
     tests: clocks,
   },
   {
@@ -125,7 +125,7 @@ export const TIMES: readonly Fault[] = [
   {
     id: 'the-source-is-not-told-of-the-targets-clock',
     file: `${HEALTH}clocks.ts`,
-    from: 'mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;',
+    from: 'mirrors.source.clockAheadMs = -aheadMs;',
     to: '',
     tests: clocks,
   },
