@@ -114,8 +114,8 @@ export class EvidenceBook {
 
   /**
    * Adds what was seen since the last look.
-   * @returns whether a sudden end must not lose what was seen: a mismatch, or a form that is not supported for the first
-   * time
+   * @returns whether a sudden end must not lose what was seen: a mismatch, or a form that is not supported and was not
+   * seen before
    */
   look(now: Date, seen: readonly Seen[]): boolean {
     this.#isNew = false;
