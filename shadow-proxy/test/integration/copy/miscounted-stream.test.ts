@@ -8,7 +8,6 @@ import { renderJob } from '../../../src/cli/job-progress.js';
 import { tampered } from '../rdb/seal.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
-import { until } from '../../support/shard.js';
 
 const KEY = 'stream';
 const SURPLUS = 2;
@@ -61,7 +60,7 @@ for (const [size, count] of [
       await client.xack(KEY, 'g', '1-0');
       // The number differs, which clients see: the key is suspect, and copied again.
       await client.xlen(KEY);
-      await until(() => rig.shard.snapshot().suspects.total === 0);
+      await rig.shard.settled();
       assert.deepEqual(await held(rig, rig.target), await held(rig, rig.source));
       ask(rig, { kind: 'verify' });
       await ended(rig, 60_000);
