@@ -763,4 +763,11 @@ export const ROUTING: readonly Fault[] = [
     to: 'if (true)',
     tests: ['unit/session/handlers/noting'],
   },
+  {
+    id: 'a-transaction-is-not-looked-at-for-what-keydb-does-not-check',
+    file: `${SESSION}handlers/exec.ts`,
+    from: 'if (this.#refusesRight(plan)) return;',
+    to: '',
+    tests: ['rules/wider-rights'],
+  },
 ];

@@ -26,22 +26,22 @@ export const UPSTREAM: readonly Fault[] = [
   {
     id: 'a-user-that-was-not-looked-up-may-do-everything',
     file: 'shadow-proxy/src/upstream/privileges.ts',
-    from: 'if (user === undefined) return false;\n    const now',
-    to: 'if (user === undefined) return true;\n    const now',
+    from: 'if (user === undefined) return NO_RIGHTS;',
+    to: 'if (user === undefined) return { unrestricted: true, allKeys: true };',
     tests: ['unit/upstream/privileges'],
   },
   {
     id: 'a-user-whose-rights-are-stale-may-do-everything',
     file: 'shadow-proxy/src/upstream/privileges.ts',
-    from: 'return user.unrestricted && now - user.answeredAt < STALE_MS;',
-    to: 'return user.unrestricted;',
+    from: 'return now - user.answeredAt < STALE_MS ? user.rights : NO_RIGHTS;',
+    to: 'return user.rights;',
     tests: ['unit/upstream/privileges'],
   },
   {
     id: 'a-server-that-does-not-answer-grants-everything',
     file: 'shadow-proxy/src/upstream/privileges.ts',
-    from: '() => answered(false));',
-    to: '() => answered(true));',
+    from: '() => answered(NO_RIGHTS));',
+    to: '() => answered({ unrestricted: true, allKeys: true }));',
     tests: ['unit/upstream/privileges'],
   },
 ];

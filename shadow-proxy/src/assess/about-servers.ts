@@ -1,5 +1,5 @@
 /** The servers themselves: versions, clocks, settings, replicas, users, clients. */
-import { compareUsers } from '../command/users.js';
+import { compareUsers, describeWider } from '../command/users.js';
 import { count, number } from '../text/figures.js';
 import { tooOld } from '../upstream/identity.js';
 import { compareSettings, describeDifference, type SettingDifference } from '../upstream/settings.js';
@@ -210,7 +210,7 @@ export function users({ sources, target }: Question): Finding[] {
   }
   const known = new Set([...sources, target].map(({ askedAs }) => askedAs).filter((name) => name !== 'default'));
   return sources.flatMap(({ label, acl }): Finding[] => {
-    const { differences, unknown, unproven } = compareUsers(acl, target.acl, known);
+    const { differences, unknown, unproven, wider } = compareUsers(acl, target.acl, known);
     if (unknown !== null)
       return [
         {
@@ -232,9 +232,16 @@ export function users({ sources, target }: Question): Finding[] {
                 'give each the same password on the target; the gate users tries the logins of clients there before a promotion',
             },
           ];
-    if (differences.length === 0) return hidden;
+    const rights = wider.map((each): Finding => ({
+      about: 'users',
+      weight: 'first',
+      what: `${label}: on KeyDB, ${describeWider(each)}`,
+      means: 'take the command from the user on both servers, or list it in gates.acceptRights of the plan',
+    }));
+    if (differences.length === 0) return [...hidden, ...rights];
     return [
       ...hidden,
+      ...rights,
       {
         about: 'users',
         weight: 'first',

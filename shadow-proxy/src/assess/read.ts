@@ -101,6 +101,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
       ...(users === null ? { lines: null } : usersSeenBy(users, login)),
       commands: supportedCommands(listed),
       categories: commandCategories(listed),
+      release: { version: info.get('redis_version') ?? '', isKeydb: isKeydb(info) },
     },
     askedAs: endpoint.username ?? 'default',
     replicas: await replicasOf(info, endpoint),

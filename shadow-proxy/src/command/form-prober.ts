@@ -81,7 +81,7 @@ export class Prober {
     } else {
       for (const call of calls) {
         replies.push((await this.ask(call)).at(-1)!);
-        this.#reopen();
+        this.reopen();
       }
     }
     return probes.map((_, i) => [replies[2 * i], replies[2 * i + 1]]);
@@ -100,7 +100,8 @@ export class Prober {
     return args.map((arg) => (arg === DUMP ? (dumped.data ?? '') : arg));
   }
 
-  #reopen(): void {
+  /** Goes on over a new connection. */
+  reopen(): void {
     const old = this.#socket;
     this.#socket = this.#open();
     this.#bytes = Buffer.alloc(0);

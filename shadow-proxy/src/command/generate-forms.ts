@@ -31,7 +31,7 @@ export interface Probed {
  * Not probed: they end or reconfigure a server, take over a connection, or need a cluster or a second server. The proxy
  * refuses them or answers them itself (policy.ts).
  */
-const NOT_PROBED = new RegExp(
+export const NOT_PROBED = new RegExp(
   `^(${[
     'cluster\\|.*|module\\|.*|shutdown|debug|monitor|sync|psync|replconf|replicaof|slaveof|failover|migrate|quit|reset',
     'save|bgsave|bgrewriteaof|pfselftest|readonly|readwrite|asking|restore-asking|client\\|(kill|pause|unpause|reply)|acl\\|(load|save)|config\\|rewrite|.*\\|help',
@@ -93,7 +93,7 @@ async function namesOf(server: Prober): Promise<Set<string>> {
   return new Set(reply.items!.map(({ items }) => text(items![0]).toLowerCase()));
 }
 
-async function versionOf(server: Prober): Promise<string> {
+export async function versionOf(server: Prober): Promise<string> {
   const [reply] = await server.ask([['INFO', 'server']]);
   return /^redis_version:(\S+)/m.exec(text(reply))![1];
 }
@@ -108,7 +108,7 @@ interface Seen {
 }
 
 /** Of one call, as far as one side is concerned. */
-interface Outcome {
+export interface Outcome {
   readonly probe: Probe;
   /** Null where there is none, or nothing can be said. */
   readonly problem: string | null;
@@ -165,7 +165,9 @@ function shapeOf({ items, data, type }: Reply): string {
 }
 
 /** The fewest words that make the difference: no call that has them all is without a problem. */
-function smallest(outcomes: readonly Outcome[]): { words: readonly string[]; probe: Probe; problem: string | null }[] {
+export function smallest(
+  outcomes: readonly Outcome[],
+): { words: readonly string[]; probe: Probe; problem: string | null }[] {
   const fine = outcomes.filter(({ isFine }) => isFine).map(({ probe }) => new Set(probe.words));
   const makes = (words: readonly string[]): boolean => !fine.some((has) => words.every((word) => has.has(word)));
   const found: { words: readonly string[]; probe: Probe; problem: string | null }[] = [];

@@ -4,7 +4,7 @@
  *
  * Room: command: what is known about each Redis command: keys, handling, effect on the mirror.
  * Called by: every room after it.
- * Calls: resp, route.
+ * Calls: resp, route, plan.
  */
 import { text, type Reply } from '../resp/decode.js';
 import { watchedAs } from './counting.js';
@@ -12,6 +12,7 @@ import { formsOf, newerForm, type Form } from './forms.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
 import { handlingOf, mayRefuse, namesInRules, type Blocking, type Handling } from './policy.js';
 import { copied, effect as effectOf, type CommandEffect } from './effect.js';
+import { rightsCheckOf, type RightsCheck } from './rights.js';
 import { newerCommands, widestArity } from './releases.js';
 import { namesInRows, rowOf } from './rows.js';
 import type { TtlReader } from './ttl-argument.js';
@@ -41,6 +42,8 @@ export interface CommandSpec {
   readonly handling: Handling;
   /** Whether `refusal` must be asked. */
   readonly refusable: boolean;
+  /** What KeyDB does not check of it, as Redis 7 does; null where both check the same. */
+  readonly rightsCheck: RightsCheck | null;
   // What its row says (row.ts): null or false where that says nothing.
   readonly blocking: Blocking | null;
   readonly effect: CommandEffect | null;
@@ -235,6 +238,7 @@ function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcomm
     singleKey,
     handling,
     refusable: mayRefuse(name, handling),
+    rightsCheck: rightsCheckOf(name, handling),
     blocking: row.blocking ?? null,
     effect: row.effect ?? (newer && handling === 'keyed' && flags.includes('write') ? COPIED : null),
     relativeTtl: row.relativeTtl ?? null,

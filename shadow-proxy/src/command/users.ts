@@ -5,6 +5,8 @@
  * without digests.
  */
 import { createHash } from 'node:crypto';
+import { WIDER_COMMANDS, type WiderRight } from '../plan/plan.js';
+import { allowsMore, WIDER_RIGHTS } from './rights.js';
 
 /** What a server says of its users. */
 export interface UserFacts {
@@ -16,7 +18,21 @@ export interface UserFacts {
   readonly commands: ReadonlySet<string>;
   /** Of those that it lists by themselves, their categories, such as `read`. */
   readonly categories: ReadonlyMap<string, ReadonlySet<string>>;
+  /** What it is. */
+  readonly release: { readonly version: string; readonly isKeydb: boolean };
 }
+
+/** Users who may do more on the target than on the source, by the same rules. */
+export interface WiderUsers {
+  readonly right: WiderRight;
+  readonly users: readonly string[];
+}
+
+/** Users that a sentence names. */
+const NAMED = 5;
+
+export const describeWider = ({ right, users }: WiderUsers): string =>
+  `${right.toUpperCase()} ${WIDER_RIGHTS[right]} (${users.slice(0, NAMED).join(', ')}${users.length > NAMED ? ` and ${users.length - NAMED} more` : ''})`;
 
 export interface UserComparison {
   /** How they differ, one user each; `default` is a client that does not log in. */
@@ -27,6 +43,8 @@ export interface UserComparison {
   readonly same: number;
   /** Of those, users whose passwords a server does not show: only a login proves that they are the same. */
   readonly unproven: readonly string[];
+  /** What the servers enforce differently, for users with key patterns. */
+  readonly wider: readonly WiderUsers[];
   /** Users that only the target has, all with a password. */
   readonly onlyTarget: readonly string[];
 }
@@ -58,6 +76,12 @@ export function mayDoEverything(line: string, name: string): boolean {
   return user.name === name && user.keys === '~*' && channels === '&*' && user.commands.join(' ') === '+@all';
 }
 
+/** Whether a line of `ACL LIST` is that user's, without key patterns. */
+export function mayUseAllKeys(line: string, name: string): boolean {
+  const user = parseUser(line);
+  return user.name === name && user.keys === '~*';
+}
+
 interface User {
   readonly name: string;
   readonly on: boolean;
@@ -84,6 +108,7 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
       unknown: `the ${silent.join(' and the ')} did not list ${silent.length === 1 ? 'its' : 'their'} users: allow ACL LIST to the kit's user`,
       same: 0,
       unproven: [],
+      wider: [],
       onlyTarget: [],
     };
   const [from, to] = [usersOf(source), usersOf(target)];
@@ -105,7 +130,23 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
   for (const { name } of more.filter(({ nopass }) => nopass))
     differences.push(`${name} needs no password on the target, and does not exist on the source`);
   const locked = more.filter(({ nopass }) => !nopass).map(({ name }) => name);
-  return { differences, unknown: null, same, unproven, onlyTarget: locked };
+  const compared = [...from.values()].filter((user) => !known.has(user.name) && mayLogIn(user));
+  const wider = allowsMore(source.release, target.release)
+    ? widerUsers(compared.flatMap(({ name }) => to.get(name) ?? []).filter(mayLogIn), target)
+    : [];
+  return { differences, unknown: null, same, unproven, wider, onlyTarget: locked };
+}
+
+/** @param users as the target lists them */
+function widerUsers(users: readonly User[], target: UserFacts): WiderUsers[] {
+  const restricted = users
+    .filter(({ keys }) => keys !== '~*')
+    .map(({ name, keys, commands }) => ({ name, keys, may: mayRun(commands, target) }));
+  return WIDER_COMMANDS.filter((right) => target.commands.has(right)).flatMap((right) => {
+    // DEBUG needs no key.
+    const may = restricted.filter((user) => user.may(right) && (user.keys !== '' || right === 'debug'));
+    return may.length === 0 ? [] : [{ right, users: may.map(({ name }) => name) }];
+  });
 }
 
 /** A password that the server does not show; without one, nobody can log in as this user. */

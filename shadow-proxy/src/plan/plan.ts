@@ -62,6 +62,13 @@ export type VisibleSetting = (typeof VISIBLE_SETTINGS)[number];
 export const ACCEPTABLE_SETTINGS = [...VISIBLE_SETTINGS, 'unreadable'] as const;
 export type AcceptableSetting = (typeof ACCEPTABLE_SETTINGS)[number];
 
+/**
+ * Commands that KeyDB does not check against key patterns as Redis 7 does: what `gates.acceptRights` may name. A test
+ * compares them with what both servers enforce (command/rights.generated.ts).
+ */
+export const WIDER_COMMANDS = ['sort', 'debug', 'keydb.hrename'] as const;
+export type WiderRight = (typeof WIDER_COMMANDS)[number];
+
 export const RECEIVER_KINDS = ['webhook', 'slack', 'pagerduty', 'alertmanager'] as const;
 export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
 
@@ -205,6 +212,8 @@ export interface Gates {
   readonly allowUnsupported: Readonly<Record<string, string>>;
   /** Settings that may differ, or may be unknown. */
   readonly acceptSettings: readonly AcceptableSetting[];
+  /** Commands that KeyDB may run on keys outside a user's patterns. */
+  readonly acceptRights: readonly WiderRight[];
   /** Whether a rollback must have been rehearsed before `live`. */
   readonly drill: boolean;
   /** Whether `live` is taken by ever larger shares of the keys. */

@@ -10,8 +10,10 @@ import {
   COUNTER_LAYOUTS,
   NOTIFY_EVENTS,
   RECEIVER_KINDS,
+  WIDER_COMMANDS,
   WORKLOAD_CLASSES,
   type AcceptableSetting,
+  type WiderRight,
 } from './plan.js';
 
 const name = z
@@ -112,6 +114,7 @@ export const GATES = {
   unsupportedHours: 24,
   allowUnsupported: {},
   acceptSettings: [] as AcceptableSetting[],
+  acceptRights: [] as WiderRight[],
   drill: true,
   steps: true,
 };
@@ -159,6 +162,11 @@ const gate = {
     .describe(
       'Settings that may differ between the servers, or be unknown, without blocking the gate `servers`; `unreadable` stands for all those that a server does not show',
     ),
+  acceptRights: z
+    .array(z.enum(WIDER_COMMANDS))
+    .describe(
+      'Commands that users with key patterns may use although KeyDB does not check the patterns for them as Redis 7 does, without blocking the gate `users`',
+    ),
   drill: z.boolean().describe('Whether a rollback drill is required before live'),
   steps: z.boolean().describe('Whether live must be reached in the steps 1, 10, 50 and 100 % of the keys'),
 };
@@ -172,6 +180,7 @@ const gates = z.strictObject({
   unsupportedHours: gate.unsupportedHours.default(GATES.unsupportedHours),
   allowUnsupported: gate.allowUnsupported.default(GATES.allowUnsupported),
   acceptSettings: gate.acceptSettings.default(GATES.acceptSettings),
+  acceptRights: gate.acceptRights.default(GATES.acceptRights),
   drill: gate.drill.default(GATES.drill),
   steps: gate.steps.default(GATES.steps),
 });

@@ -5,7 +5,7 @@ import type { Runbook } from './document.js';
 import { nextOf, type Stop } from './place.js';
 
 /** Gates whose default is a number or a choice; the others name what an operator allows. */
-type Measured = Exclude<keyof typeof GATES, 'allowUnsupported' | 'acceptSettings'>;
+type Measured = Exclude<keyof typeof GATES, 'allowUnsupported' | 'acceptSettings' | 'acceptRights'>;
 
 /** The gates of the plan that ask for less than the defaults: what opens them says little about a real migration. */
 export function smallGates(gates: Gates): readonly string[] {
@@ -16,7 +16,7 @@ export function smallGates(gates: Gates): readonly string[] {
         ? !gates[name]
         : gates[name] > GATES[name];
   const names = (Object.keys(GATES) as (keyof typeof GATES)[]).filter(
-    (name): name is Measured => name !== 'allowUnsupported' && name !== 'acceptSettings',
+    (name): name is Measured => !/^(allowUnsupported|acceptSettings|acceptRights)$/.test(name),
   );
   return names.filter(smaller).map((name) => `${name} ${gates[name]} (default ${GATES[name]})`);
 }

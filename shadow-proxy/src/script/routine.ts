@@ -1,6 +1,7 @@
 /** What can be said of a script, or of a function, by reading its text. */
 import { countingKind } from '../command/counting.js';
 import { READS, WRITES, type KeySpec } from '../command/keys.js';
+import { isWider, mentionsWider } from '../command/rights.js';
 import { rowOf } from '../command/rows.js';
 import type { Row } from '../command/row.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
@@ -31,6 +32,7 @@ export class Routine {
   readonly #mentionsDatabases: boolean;
   readonly #mentionsSwapping: boolean;
   readonly #mentionsKeepTtl: boolean;
+  readonly #mentionsWider: boolean;
   #named: NamedKeys | undefined;
   readonly #tooManyFrom: number;
   /** Whether it may give a key a time to live. */
@@ -44,6 +46,7 @@ export class Routine {
     this.#mentionsDatabases = text === null || mentionsDatabases(text);
     this.#mentionsSwapping = text === null || /swapdb/i.test(text);
     this.#mentionsKeepTtl = text === null || /keepttl/i.test(text);
+    this.#mentionsWider = text === null || mentionsWider(text);
     this.#tooManyFrom = text === null ? MANY : tooManyFrom(text);
     this.setsMoment = this.#mayCall(
       ({ name, names, open }) =>
@@ -90,6 +93,14 @@ export class Routine {
   /** Whether it may publish, for all that is known. */
   get mayPublish(): boolean {
     return this.#mayCall(({ name }) => name === 'publish' || name === 'spublish');
+  }
+
+  /**
+   * Whether it calls what KeyDB does not check against the key patterns of a user. A text that is not understood may do
+   * so if it names such a command.
+   */
+  get callsWider(): boolean {
+    return this.#reading.calls === null ? this.#mentionsWider : this.#reading.calls.some(({ name }) => isWider(name));
   }
 
   /** Whether it asks what keys there are, as far as its text shows. */

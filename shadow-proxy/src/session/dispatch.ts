@@ -20,6 +20,7 @@ import { publish, subscription } from './handlers/pubsub.js';
 import { takeRegional } from './handlers/regional.js';
 import { takeSecondWriter } from './handlers/second-writer.js';
 import { unknown } from './handlers/unknown.js';
+import { takeWiderRight } from './handlers/wider-rights.js';
 import { refusalOfLength } from './text-limit.js';
 
 /**
@@ -49,6 +50,9 @@ const counting: Interceptor = (context, spec, again) => {
   return false;
 };
 
+const widerRight: Interceptor = (context, spec) =>
+  spec.rightsCheck !== null && takeWiderRight(context, spec, spec.rightsCheck);
+
 const inTransaction: Interceptor = ({ client }, spec) => {
   if (client.transaction === null) return false;
   client.transaction.queue(spec);
@@ -67,6 +71,7 @@ const intercepted: Interceptor = (context, spec, again) =>
   secondWriter(context, spec, again) ||
   regional(context, spec, again) ||
   counting(context, spec, again) ||
+  widerRight(context, spec, again) ||
   inTransaction(context, spec, again) ||
   blocking(context, spec, again);
 

@@ -231,13 +231,15 @@ export class EvidenceCollector {
   async usersWithoutSource(): Promise<GateAnswer> {
     const { seenUsers, plan, sequencer } = this.context;
     const users = await lookAtUsersWithoutSource(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
-    return judgeUsers(users, users.unproven.length === 0 ? null : await soon(this.context.refusedLogins()));
+    const refused = users.unproven.length === 0 ? null : await soon(this.context.refusedLogins());
+    return judgeUsers(users, refused, plan().gates.acceptRights);
   }
 
   /** The gate `users` alone, as both servers answer now. */
   async checkUsers(): Promise<GateAnswer> {
     const { seenUsers, plan, sequencer } = this.context;
-    return judgeUsers(await lookAtUsers(sequencer.servers, seenUsers(), plan().knownUsers, this.#users), null);
+    const users = await lookAtUsers(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
+    return judgeUsers(users, null, plan().gates.acceptRights);
   }
 
   /** While clients could be sent to the target, should the source die. */

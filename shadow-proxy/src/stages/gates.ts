@@ -179,8 +179,10 @@ const JUDGES: Readonly<
   },
   target: ({ target, consent }) => judgeTarget(target, consent),
 
-  users: ({ users, refusedLogins }) =>
-    users === null ? soonOpen(unknown('the servers were not checked yet')) : judgeUsers(users, refusedLogins),
+  users: ({ users, refusedLogins, gates: { acceptRights } }) =>
+    users === null
+      ? soonOpen(unknown('the servers were not checked yet'))
+      : judgeUsers(users, refusedLogins, acceptRights),
 
   compared: ({ evidence: { compared }, gates: { minCompared }, comparedPerSecond }) =>
     counts(

@@ -1,5 +1,13 @@
 /** The gate `users`: the users of both servers, and how they differ. */
-import { compareUsers, digestOf, usersSeenBy, type UserComparison, type UserFacts } from '../command/users.js';
+import {
+  compareUsers,
+  describeWider,
+  digestOf,
+  usersSeenBy,
+  type UserComparison,
+  type UserFacts,
+} from '../command/users.js';
+import type { WiderRight } from '../plan/plan.js';
 import { text } from '../resp/decode.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { number } from '../text/figures.js';
@@ -63,9 +71,15 @@ export async function rememberUsers({ source }: Readonly<Record<Side, Server>>, 
   if (source.up) await readUsers(source, memory);
 }
 
-const commandsOf = ({ commands, supported: { categories } }: Server): Pick<UserFacts, 'commands' | 'categories'> => ({
+const commandsOf = ({
+  commands,
+  supported: { categories },
+  version,
+  isKeydb,
+}: Server): Pick<UserFacts, 'commands' | 'categories' | 'release'> => ({
   commands,
   categories,
+  release: { version, isKeydb },
 });
 
 /**
@@ -92,8 +106,15 @@ async function readUsers(server: Server, memory: UserMemory | null): Promise<Use
 /** Users and differences that an answer names. */
 const NAMED = 5;
 
-/** @param refusedLogins users of clients whom the target refused when that was tried; null where it was not tried */
-export function judgeUsers(users: UserComparison, refusedLogins: readonly string[] | null): GateAnswer {
+/**
+ * @param refusedLogins users of clients whom the target refused when that was tried; null where it was not tried
+ * @param accepted `gates.acceptRights`
+ */
+export function judgeUsers(
+  users: UserComparison,
+  refusedLogins: readonly string[] | null,
+  accepted: readonly WiderRight[],
+): GateAnswer {
   const refused = (refusedLogins ?? []).map((name) => `the target refused the login of ${name}`);
   const differences = [...users.differences, ...refused];
   const more = differences.length > NAMED ? `; and ${number(differences.length - NAMED)} more` : '';
@@ -103,6 +124,12 @@ export function judgeUsers(users: UserComparison, refusedLogins: readonly string
       `${differences.slice(0, NAMED).join('; ')}${more} (make both servers alike, or list users that no client uses in knownUsers)`,
     );
   if (users.unknown !== null) return unknown(users.unknown);
+  const wider = users.wider.filter(({ right }) => !accepted.includes(right));
+  if (wider.length > 0)
+    return says(
+      false,
+      `KeyDB does not check the key patterns of a user for every command as Redis 7 does: ${wider.map(describeWider).join('; ')}; take the command from the user on both servers (ACL SETUSER ${wider[0].users[0]} -${wider[0].right}), or list it in gates.acceptRights`,
+    );
   const { same, unproven, onlyTarget } = users;
   if (unproven.length > 0 && refusedLogins === null)
     return unknown(

@@ -7,7 +7,7 @@
  * shows is restricted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mayDoEverything } from '../command/users.js';
+import { mayDoEverything, mayUseAllKeys } from '../command/users.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Credentials } from './dialer.js';
@@ -22,8 +22,18 @@ const KEPT_MS = 60_000;
 /** Users beyond this many at a time are taken to be restricted. */
 const MAX_USERS = 100;
 
+/** What a user may do, as far as it matters here. */
+export interface Rights {
+  /** Every command on every key and channel. */
+  readonly unrestricted: boolean;
+  /** Its commands on every key. */
+  readonly allKeys: boolean;
+}
+
+const NO_RIGHTS: Rights = { unrestricted: false, allKeys: false };
+
 interface User {
-  unrestricted: boolean;
+  rights: Rights;
   /** When the server answered, in ms of the monotonic clock; -Infinity before. */
   answeredAt: number;
   /** When it was last asked for. */
@@ -40,11 +50,20 @@ export class Privileges {
 
   /** Whether the user is known to be allowed every command on every key and channel. */
   isUnrestricted(credentials: Credentials | undefined): boolean {
+    return this.#rightsOf(credentials).unrestricted;
+  }
+
+  /** Whether the user is known to have no key patterns: what it may run, it may run on every key. */
+  mayUseAllKeys(credentials: Credentials | undefined): boolean {
+    return this.#rightsOf(credentials).allKeys;
+  }
+
+  #rightsOf(credentials: Credentials | undefined): Rights {
     const user = this.#users.get(nameOf(credentials));
-    if (user === undefined) return false;
+    if (user === undefined) return NO_RIGHTS;
     const now = performance.now();
     user.usedAt = now;
-    return user.unrestricted && now - user.answeredAt < STALE_MS;
+    return now - user.answeredAt < STALE_MS ? user.rights : NO_RIGHTS;
   }
 
   /**
@@ -57,7 +76,7 @@ export class Privileges {
     const known = this.#users.get(name);
     if (known !== undefined) known.usedAt = now;
     if (known !== undefined || this.#users.size >= MAX_USERS) return null;
-    const user: User = { unrestricted: false, answeredAt: -Infinity, usedAt: now, looking: null };
+    const user: User = { rights: NO_RIGHTS, answeredAt: -Infinity, usedAt: now, looking: null };
     this.#users.set(name, user);
     this.#timer ??= setInterval(() => this.#lookAll(), LOOK_MS).unref();
     return Promise.race([this.#look(name, user), sleep(PATIENCE_MS, undefined, { ref: false })]);
@@ -72,20 +91,24 @@ export class Privileges {
   }
 
   #look(name: string, user: User): Promise<void> {
-    const answered = (unrestricted: boolean): void => {
-      user.unrestricted = unrestricted;
+    const answered = (rights: Rights): void => {
+      user.rights = rights;
       user.answeredAt = performance.now();
       user.looking = null;
     };
-    user.looking ??= this.#isUnrestricted(name).then(answered, () => answered(false));
+    user.looking ??= this.#ask(name).then(answered, () => answered(NO_RIGHTS));
     return user.looking;
   }
 
-  async #isUnrestricted(name: string): Promise<boolean> {
+  async #ask(name: string): Promise<Rights> {
     const reply = await this.ask('ACL', 'GETUSER', name);
-    if (!isError(reply)) return isUnrestricted(reply);
+    if (!isError(reply)) return rightsIn(reply);
     const { items } = await this.ask('ACL', 'LIST');
-    return items?.some((line) => mayDoEverything(text(line), name)) ?? false;
+    const lines = items?.map(text) ?? [];
+    return {
+      unrestricted: lines.some((line) => mayDoEverything(line, name)),
+      allKeys: lines.some((line) => mayUseAllKeys(line, name)),
+    };
   }
 
   close(): void {
@@ -97,24 +120,18 @@ export class Privileges {
 
 const nameOf = (credentials: Credentials | undefined): string => credentials?.username ?? 'default';
 
-/**
- * Whether `ACL GETUSER` shows a user with `+@all ~* &*`: Redis 7 lists patterns in one text, servers before it in a
- * list.
- */
-export function isUnrestricted(reply: Reply): boolean {
-  if (isError(reply) || reply.items === null) return false;
+/** What `ACL GETUSER` shows of a user: Redis 7 lists patterns in one text, servers before it in a list. */
+export function rightsIn(reply: Reply): Rights {
+  if (isError(reply) || reply.items === null) return NO_RIGHTS;
   const field = (name: string): Reply | undefined => {
     const at = reply.items!.findIndex((item, i) => i % 2 === 0 && text(item) === name);
     return at === -1 ? undefined : reply.items![at + 1];
   };
   const [commands, keys, channels] = ['commands', 'keys', 'channels'].map(field);
+  const allKeys = hasAll(keys, '~*');
   // Redis 6.0 has no rules for channels.
-  return (
-    commands !== undefined &&
-    text(commands) === '+@all' &&
-    hasAll(keys, '~*') &&
-    (channels === undefined || hasAll(channels, '&*'))
-  );
+  const allChannels = channels === undefined || hasAll(channels, '&*');
+  return { unrestricted: commands !== undefined && text(commands) === '+@all' && allKeys && allChannels, allKeys };
 }
 
 /** Whether one of the patterns, with or without its sign, is for everything. */

@@ -75,7 +75,11 @@ export class FakeServer {
   readonly busyAfterMs = 5_000;
   readonly endpoint = { label: 'a server', credentials: undefined };
   needsPassword = false;
-  privileges = { learn: (): Promise<unknown> | null => null, isUnrestricted: (): boolean => true };
+  privileges = {
+    learn: (): Promise<unknown> | null => null,
+    isUnrestricted: (): boolean => true,
+    mayUseAllKeys: (): boolean => true,
+  };
   /** What AUTH is answered with; null for OK. */
   refusal: string | null = null;
   /** How connections were unblocked, in turn. */

@@ -32,6 +32,7 @@ export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
     lines: ['user default on nopass ~* &* +@all'],
     commands: new Set(['get']),
     categories: new Map([['get', new Set(['read'])]]),
+    release: { version: '7.0.15', isKeydb: false },
   },
   askedAs: 'default',
   replicas: [],

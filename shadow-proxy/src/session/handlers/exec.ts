@@ -15,6 +15,7 @@ import { alone, databasesSwapped, isAboutEveryKey, mayBegin, unblockAll } from '
 import { hiddenBy, prepared } from './script.js';
 import { databaseOf } from './databases.js';
 import { crossing } from './split.js';
+import { refusedRight } from './wider-rights.js';
 
 /** A reply of the proxy's own, and before which of the queued commands it stands. */
 export interface OwnReply {
@@ -47,6 +48,7 @@ export class Exec {
       context.reply(error(plan.message));
       return;
     }
+    if (this.#refusesRight(plan)) return;
     if (context.client.watch !== null && this.#givesUp(context.client.watch, plan)) return;
     if (!this.#place(plan)) return;
     const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
@@ -143,6 +145,22 @@ export class Exec {
     const mayPublish = ({ spec, frame }: Queued): boolean =>
       spec.handling === 'publish' || (spec.handling === 'script' && sequencer.scripts.mayPublish(frame));
     return subscribers.changing && this.queue.some(mayPublish);
+  }
+
+  /** Whether EXEC is refused, or waits, for a command that the target would run and its user may not. */
+  #refusesRight({ commands, authority }: ExecPlan): boolean {
+    const { context } = this;
+    for (const { spec, frame } of commands) {
+      const refused = spec.rightsCheck === null ? null : refusedRight(context, spec.rightsCheck, frame, authority);
+      if (refused === null) continue;
+      if (typeof refused !== 'string') context.flow.retryWhen(refused);
+      else {
+        context.client.endTransaction();
+        context.reply(error(`EXECABORT ${refused.replace(/^ERR /, '')}`));
+      }
+      return true;
+    }
+    return false;
   }
 
   /** Whether EXEC does nothing, for what was watched may have changed, or is unknown. */

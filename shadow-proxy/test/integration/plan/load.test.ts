@@ -79,6 +79,7 @@ describe('a plan file', () => {
       unsupportedHours: 24,
       allowUnsupported: {},
       acceptSettings: [],
+      acceptRights: [],
       drill: true,
       steps: true,
     });

@@ -8,6 +8,7 @@ import {
   type UserComparison,
   type UserFacts,
 } from '../../../src/command/users.js';
+import { judgeUsers } from '../../../src/stages/users-gate.js';
 import { startTestShard } from '../../support/shard.js';
 import { withServers } from '../../support/servers.js';
 import { withWire } from '../../support/wire.js';
@@ -19,16 +20,22 @@ const redis = (lines: readonly string[] | null) =>
   factsOf(
     lines,
     'get read|set write|lmpop write|keys read dangerous|role admin dangerous|config dangerous|config.get admin dangerous|config.set admin dangerous',
+    '7.0.15',
   );
 const keydb = (lines: readonly string[] | null) =>
-  factsOf(lines, 'get read|set write|keydb.cron write|keys read dangerous|role dangerous|config admin dangerous');
-const factsOf = (lines: readonly string[] | null, commands: string): UserFacts => {
+  factsOf(
+    lines,
+    'get read|set write|keydb.cron write|keys read dangerous|role dangerous|config admin dangerous',
+    'keydb',
+  );
+const factsOf = (lines: readonly string[] | null, commands: string, version: string): UserFacts => {
+  const release = { version, isKeydb: version === 'keydb' };
   const categories = new Map(
     commands
       .split('|')
       .map((each) => [each.split(' ')[0].replace('config.', 'config|'), new Set(each.split(' ').slice(1))]),
   );
-  return { lines, commands: new Set([...categories.keys(), 'config|get', 'config|set']), categories };
+  return { lines, commands: new Set([...categories.keys(), 'config|get', 'config|set']), categories, release };
 };
 const compare = (
   source: readonly string[] | null,
@@ -168,6 +175,46 @@ test('a server that hides passwords shows so in the line of the user who has log
   const otherRules = keydb(['user default off', `user app on ${B} ~a:* &* +@all`]);
   const { differences, unproven } = compareUsers({ ...redis(null), ...seen }, otherRules, new Set(['kit']));
   assert.deepEqual([differences, unproven], [['app has other key patterns on the target'], []]);
+});
+
+test('what KeyDB does not check against key patterns is named with the users who may run it', () => {
+  const WIDER = 'get read|sort write dangerous|debug admin dangerous|keydb.hrename write|eval scripting';
+  const users = [
+    OPEN,
+    `user all on ${A} ~* &* +@all`,
+    `user some on ${A} ~a:* ~b &* +@all`,
+    `user reader on ${A} ~a:* &* -@all +@read`,
+    `user sorter on ${A} ~a:* &* -@all +sort`,
+    `user keyless on ${A} &* +@all`,
+    `user out off ${A} ~a:* &* +@all`,
+    `user exporter on ${A} ~a:* &* +@all`,
+  ];
+  const known = new Set(['exporter']);
+  const wider = (source: string, target: string, to = users): unknown =>
+    compareUsers(factsOf(users, WIDER, source), factsOf(to, WIDER, target), known).wider;
+  assert.deepEqual(wider('7.0.15', 'keydb'), [
+    { right: 'sort', users: ['some', 'sorter'] },
+    { right: 'debug', users: ['some', 'keyless'] },
+    { right: 'keydb.hrename', users: ['some'] },
+  ]);
+  const taken = users.map((line) => `${line} -sort -debug -keydb.hrename`);
+  assert.deepEqual(wider('7.0.15', 'keydb', taken), []);
+  for (const [source, target] of [
+    ['6.2.14', 'keydb'],
+    ['keydb', 'keydb'],
+    ['7.0.15', '7.0.15'],
+  ] as const)
+    assert.deepEqual(wider(source, target), [], `${source} to ${target}`);
+
+  const compared = compareUsers(factsOf(users, WIDER, '7.0.15'), factsOf(users, WIDER, 'keydb'), known);
+  const closed = judgeUsers(compared, [], ['debug']);
+  assert.equal(closed.answer, 'no');
+  assert.match(
+    closed.evidence,
+    /SORT reads keys outside the patterns by BY and GET \(some, sorter\); KEYDB\.HRENAME .*\(some\); .*ACL SETUSER some -sort.*gates\.acceptRights/,
+  );
+  assert.doesNotMatch(closed.evidence, /DEBUG/);
+  assert.equal(judgeUsers(compared, [], ['sort', 'debug', 'keydb.hrename']).answer, 'yes');
 });
 
 test('a user who may do everything, as a line of ACL LIST', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeReply, type Reply } from '../../../src/resp/decode.js';
-import { isUnrestricted, Privileges } from '../../../src/upstream/privileges.js';
+import { rightsIn, Privileges } from '../../../src/upstream/privileges.js';
 
 const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
 const reply = (...items: readonly string[]): Reply =>
@@ -17,17 +17,26 @@ const REFUSED = decodeReply(Buffer.from('-ERR no\r\n')).reply;
 const CREDENTIALS = { username: 'app', password: 'x' };
 
 test('everything is every command, every key and every channel', () => {
-  assert.equal(isUnrestricted(ALL), true);
-  assert.equal(isUnrestricted(user('+@all', '~a:* ~*', '&*')), true);
-  assert.equal(isUnrestricted(user('+@all', '~*')), true, 'Redis 6.0 has no channels');
-  assert.equal(isUnrestricted(user('+@all', '*', '*')), true);
-  assert.equal(isUnrestricted(user('+@all -get', '~*', '&*')), false);
-  assert.equal(isUnrestricted(user('+@all', '~a:*', '&*')), false);
-  assert.equal(isUnrestricted(user('+@all', '%R~*', '&*')), false);
-  assert.equal(isUnrestricted(user('+@all', '~*', '&a')), false);
-  assert.equal(isUnrestricted(reply(bulk('commands'), bulk('+@all'))), false, 'no word about keys');
-  assert.equal(isUnrestricted(REFUSED), false);
-  assert.equal(isUnrestricted(decodeReply(Buffer.from('$-1\r\n')).reply), false);
+  assert.equal(rightsIn(ALL).unrestricted, true);
+  assert.equal(rightsIn(user('+@all', '~a:* ~*', '&*')).unrestricted, true);
+  assert.equal(rightsIn(user('+@all', '~*')).unrestricted, true, 'Redis 6.0 has no channels');
+  assert.equal(rightsIn(user('+@all', '*', '*')).unrestricted, true);
+  assert.equal(rightsIn(user('+@all -get', '~*', '&*')).unrestricted, false);
+  assert.equal(rightsIn(user('+@all', '~a:*', '&*')).unrestricted, false);
+  assert.equal(rightsIn(user('+@all', '%R~*', '&*')).unrestricted, false);
+  assert.equal(rightsIn(user('+@all', '~*', '&a')).unrestricted, false);
+  assert.equal(rightsIn(reply(bulk('commands'), bulk('+@all'))).unrestricted, false, 'no word about keys');
+  assert.equal(rightsIn(REFUSED).unrestricted, false);
+  assert.equal(rightsIn(decodeReply(Buffer.from('$-1\r\n')).reply).unrestricted, false);
+  for (const [keys, allKeys] of [
+    ['~*', true],
+    ['~a:* ~*', true],
+    ['*', true],
+    ['~a:*', false],
+    ['%R~*', false],
+    ['', false],
+  ] as const)
+    assert.deepEqual(rightsIn(user('+@all -flushall', keys, '')), { unrestricted: false, allKeys }, keys);
 });
 
 test('a user is unrestricted once the server has said so, and for three seconds', async (t) => {

@@ -139,7 +139,8 @@ class Generator {
       case 8:
         return same('RENAME', key, other);
       case 9:
-        return same('SORT', key, 'BY', 'nosort', 'GET', `${random.pick(['a', 'b', 'c'])}:*`);
+        // At live the proxy refuses GET to users with patterns, as Redis 7 does and KeyDB, the twin, does not.
+        return same('SORT', key, 'BY', 'nosort', ...(this.live ? [] : ['GET', `${random.pick(['a', 'b', 'c'])}:*`]));
       case 10:
         return same('SORT', key, 'STORE', other);
       case 11:

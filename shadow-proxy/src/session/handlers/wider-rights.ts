@@ -1,0 +1,77 @@
+/** Refuses to a user with key patterns what KeyDB, which answers, does not check against them, and Redis 7 does. */
+import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
+import { allowsMore, refusedOption, type RightsCheck } from '../../command/rights.js';
+import type { CommandSpec } from '../../command/table.js';
+import { argumentsOf } from '../../resp/decode.js';
+import type { Side } from '../../route/stage.js';
+import type { CommandContext } from '../context.js';
+
+/** Takes the command at hand, if it is refused, or waits for what the target says of the user. */
+export function takeWiderRight(context: CommandContext, spec: CommandSpec, check: RightsCheck): boolean {
+  const { client } = context;
+  // EXEC looks at what is queued: the stage may change until then.
+  if (client.transaction !== null || context.mustLogIn || !mayDiffer(context)) return false;
+  const { router, servers } = context.clients.sequencer;
+  if (router.oneAuthority && router.default.keylessRule.authority === 'source') return false;
+  if (servers.target.privileges.mayUseAllKeys(client.credentials)) return false;
+  const authority = authorityOf(context, spec);
+  // While a stage changes, the handler has the command looked at again.
+  if (authority === null) return false;
+  const refused = refusedRight(context, check, context.command, authority);
+  if (refused === null) return false;
+  if (typeof refused === 'string') context.refuse(refused);
+  else context.flow.retryWhen(refused);
+  return true;
+}
+
+/** The server that answers for its first key; null while the workload is changing its stage. */
+function authorityOf({ clients, parser }: CommandContext, spec: CommandSpec): Side | null {
+  const { router } = clients.sequencer;
+  const { frame, argStart, argEnd, argc } = parser;
+  const keys = new KeyList();
+  const known = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  const count = known === UNKNOWN_KEYS ? keys.known : known;
+  if (count <= 0) return router.default.held ? null : router.default.keylessRule.authority;
+  const [start, end] = [argStart[keys.index[0]], argEnd[keys.index[0]]];
+  const workload = router.match(frame, start, end);
+  return workload.held ? null : workload.rule(frame, start, end).authority;
+}
+
+const mayDiffer = ({ clients: { sequencer } }: CommandContext): boolean =>
+  allowsMore(sequencer.servers.source, sequencer.servers.target);
+
+/**
+ * Why the client may not run the command in `frame` where `authority` answers; null where it may. A promise while the
+ * target is asked what the user may do.
+ */
+export function refusedRight(
+  context: CommandContext,
+  check: RightsCheck,
+  frame: Buffer,
+  authority: Side,
+): string | Promise<unknown> | null {
+  if (authority !== 'target' || !mayDiffer(context)) return null;
+  const { credentials } = context.client;
+  const { privileges } = context.clients.sequencer.servers.target;
+  if (privileges.mayUseAllKeys(credentials)) return null;
+  const refusal = refusalOf(context, check, frame);
+  return refusal === null ? null : (privileges.learn(credentials) ?? refusal);
+}
+
+const REFUSED = 'is refused to a user with key patterns, which KeyDB does not check';
+
+/** The error for a user with key patterns; null where the servers check the same. */
+function refusalOf({ clients }: CommandContext, check: RightsCheck, frame: Buffer): string | null {
+  switch (check) {
+    case 'sort': {
+      const option = refusedOption(frame);
+      return option === null ? null : `ERR ${option} option of SORT denied due to insufficient ACL permissions.`;
+    }
+    case 'debug':
+      return `ERR shadow-proxy: DEBUG ${REFUSED} for it: Redis 7 refuses it as well`;
+    case 'script':
+      return clients.sequencer.scripts.find(argumentsOf(frame))?.callsWider === true
+        ? `ERR shadow-proxy: a script with SORT, DEBUG or KEYDB.HRENAME ${REFUSED} for these commands: read the keys by their names`
+        : null;
+  }
+}
