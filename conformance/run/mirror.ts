@@ -32,7 +32,8 @@ export async function reportMirror(
   };
 }
 
-async function settle(proxy: ProxyProcess): Promise<readonly ShardSnapshot[]> {
+/** Waits until the mirror has everything, or for long enough. */
+export async function settle(proxy: ProxyProcess): Promise<readonly ShardSnapshot[]> {
   for (const deadline = Date.now() + SETTLE_MS; ; await sleep(100)) {
     const shards = await proxy.snapshots();
     if (leftOf(shards) === null || Date.now() > deadline) return shards;

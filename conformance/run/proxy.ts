@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { stringify } from 'yaml';
 import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
+import type { ShardEvidence } from '../../shadow-proxy/src/stages/next-stage.js';
 import type { LedgerEntry } from '../../shadow-proxy/src/telemetry/ledger.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import { ConformanceError } from './error.js';
@@ -36,6 +37,8 @@ export interface ProxyProcess {
   log(): string;
   /** Of each shard. */
   snapshots(): Promise<readonly ShardSnapshot[]>;
+  /** Gates of each shard. */
+  evidence(): Promise<readonly ShardEvidence[]>;
   /** Every mismatch that it wrote down, not redacted. */
   ledger(): LedgerEntry[];
   stop(): Promise<void>;
@@ -101,16 +104,18 @@ export async function startProxy(
     await stop();
     throw new ConformanceError('NOT_READY', `the proxy does not become ready:\n${said}`);
   }
+  const shardsOf = async <T>(page: string): Promise<readonly T[]> => {
+    const { shards } = (await (await fetch(`http://${admin}${page}`)).json()) as { shards: T[] };
+    return shards;
+  };
   return {
     port,
     get pid() {
       return hasEnded() ? undefined : child.pid;
     },
     log: () => readFileSync(log, 'utf8'),
-    snapshots: async () => {
-      const { shards } = (await (await fetch(`http://${admin}/api/status`)).json()) as { shards: ShardSnapshot[] };
-      return shards;
-    },
+    snapshots: () => shardsOf('/api/status'),
+    evidence: () => shardsOf('/api/evidence'),
     ledger: () => readdirSync(state, { withFileTypes: true }).flatMap(ledgerOf),
     stop,
   };

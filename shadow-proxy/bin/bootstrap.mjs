@@ -36,6 +36,7 @@ export const PROGRAMS = {
   'redis-suite': ['conformance/redis-suite.js'],
   'client-suites': ['conformance/client-suites.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
+  'script-suite': ['conformance/script-suite.js'],
   matrix: ['matrix/main.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
@@ -64,7 +65,7 @@ const START_SERVERS = new Set(['demo', 'test', 'crashes', 'counters:cost', 'docs
 /** Programs that measure or test KeyDB itself. */
 const START_KEYDB = new Set([
   ...['bench', 'bench:backfill', 'bench:cluster', 'soak', 'drill:counters', 'adversary'],
-  ...['redis-suite', 'client-suites', 'bullmq-suite', 'dashboards:metrics'],
+  ...['redis-suite', 'client-suites', 'bullmq-suite', 'script-suite', 'dashboards:metrics'],
 ]);
 /** Where servers may come from. Tests kill, stop and inspect them by their process IDs: a container will not do. */
 const PLACES = { test: 'path,cache,apt,wheel', others: 'path,cache,engine,apt,wheel' };

@@ -70,9 +70,11 @@ export class ScriptEffects {
   /**
    * The keys that changed at the authority since the span began are suspect; until they are known, the mirror is sent
    * nothing more. Where the server does not name them, `otherwise` is called.
+   * @param script one that may have changed them
    */
-  followChanges(operation: Operation, reason: string, otherwise: () => void): void {
+  followChanges(operation: Operation, reason: string, script: Command, otherwise: () => void): void {
     const { db, lane } = operation;
+    const title = this.order.scripts.titleOf(script.args);
     const span: Span = operation.span!;
     operation.span = null;
     const open = this.order.mirrorOf(operation).gate();
@@ -81,7 +83,7 @@ export class ScriptEffects {
       const order = this.order.lanes[side].order(db);
       for (const waiter of keys === null ? order.blocked() : order.wokenBy(keys)) waiter.unordered = true;
       if (keys === null) otherwise();
-      else for (const key of keys) this.order.suspects.key(db, Buffer.from(key, 'latin1'), reason);
+      else for (const key of keys) this.order.suspects.key(db, Buffer.from(key, 'latin1'), reason, title);
       open();
     });
   }
@@ -89,7 +91,7 @@ export class ScriptEffects {
   /** Likewise for a script that ran by itself. */
   followUnnamed(operation: Operation, reason: string): void {
     const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
-    this.followChanges(operation, reason, () => this.order.suspects.script(operation.db, asked, reason));
+    this.followChanges(operation, reason, asked, () => this.order.suspects.script(operation.db, asked, reason));
   }
 
   /**

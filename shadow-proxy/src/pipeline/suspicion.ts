@@ -24,7 +24,8 @@ export interface SuspectKeys {
   readonly chunked: Map<string, ChunkedCopy>;
   /** Notes in the journal that the command is about to be sent, and what it writes. */
   note(db: number, frame: Buffer, start: number): void;
-  key(db: number, key: Buffer, reason: string): void;
+  /** @param script what made it one, for people; null, or absent, where no script did */
+  key(db: number, key: Buffer, reason: string, script?: string | null): void;
   /** The operation's keys: all it wrote, or may have written. */
   operation(operation: Operation, reason: string): void;
   command(db: number, command: Command, reason: string): void;

@@ -171,7 +171,7 @@ export function submitTransaction(
           for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
           if (told.length === 0) sequencer.scriptEffects.dropSpan(operation);
           else
-            sequencer.scriptEffects.followChanges(operation, 'script', () =>
+            sequencer.scriptEffects.followChanges(operation, 'script', new Command(told[0].frame), () =>
               told.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
@@ -322,7 +322,7 @@ function followTransaction(
   // Before the effects: what else the transaction did with the keys that are named now is judged when they are suspect.
   if (left.length === 0) sequencer.scriptEffects.dropSpan(exec);
   else
-    sequencer.scriptEffects.followChanges(exec, 'script', () =>
+    sequencer.scriptEffects.followChanges(exec, 'script', new Command(left[0].frame), () =>
       left.forEach(({ frame }) => sequencer.suspects.script(exec.db, new Command(frame), 'script')),
     );
   for (let from = 0, to = 1; from < effects.length; to++) {

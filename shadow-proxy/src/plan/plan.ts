@@ -204,6 +204,8 @@ export interface Gates {
   readonly maxP99Ratio: number;
   /** Of the pairs of replies, 0 to 1. */
   readonly maxAllowedShare: number;
+  /** Of the pairs of replies, 0 to 1. */
+  readonly maxInconclusiveShare: number;
   /** Age of the last verification of all keys, in hours. */
   readonly maxVerifyHours: number;
   /** Hours without a client using a command that one server does not support. */

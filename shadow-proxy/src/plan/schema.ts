@@ -110,6 +110,7 @@ export const GATES = {
   maxMismatches: 0,
   maxP99Ratio: 1.2,
   maxAllowedShare: 0.25,
+  maxInconclusiveShare: 0.001,
   maxVerifyHours: 24,
   unsupportedHours: 24,
   allowUnsupported: {},
@@ -144,6 +145,11 @@ const gate = {
     .min(0)
     .max(1)
     .describe('Maximum share of the pairs of replies with an allowed difference, so that rules cannot hide faults'),
+  maxInconclusiveShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe('Maximum share of the pairs of replies that could not be compared'),
   maxVerifyHours: z
     .number()
     .positive()
@@ -176,6 +182,7 @@ const gates = z.strictObject({
   maxMismatches: gate.maxMismatches.default(GATES.maxMismatches),
   maxP99Ratio: gate.maxP99Ratio.default(GATES.maxP99Ratio),
   maxAllowedShare: gate.maxAllowedShare.default(GATES.maxAllowedShare),
+  maxInconclusiveShare: gate.maxInconclusiveShare.default(GATES.maxInconclusiveShare),
   maxVerifyHours: gate.maxVerifyHours.default(GATES.maxVerifyHours),
   unsupportedHours: gate.unsupportedHours.default(GATES.unsupportedHours),
   allowUnsupported: gate.allowUnsupported.default(GATES.allowUnsupported),

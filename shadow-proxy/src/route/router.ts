@@ -43,6 +43,8 @@ export class WorkloadCounters {
   readonly allowed = new Map<string, number>();
   readonly mismatches = new Map<string, number>();
   readonly inconclusive = new Map<string, number>();
+  /** By script: inconclusive pairs on keys that it has changed. */
+  readonly inconclusiveByScript = new Map<string, number>();
 }
 
 /** Calls of a form that only one of the two servers supports. */
@@ -53,6 +55,14 @@ export interface UnsupportedCalls {
 
 /** Forms of one workload that are distinguished. */
 const MAX_FORMS = 500;
+/** Scripts of one workload that are distinguished. */
+const MAX_SCRIPTS = 50;
+
+/** Counts inconclusive pairs on a key that the script has changed. */
+export function countInconclusive({ inconclusiveByScript }: WorkloadCounters, script: string, pairs: number): void {
+  const isRoom = inconclusiveByScript.has(script) || inconclusiveByScript.size < MAX_SCRIPTS;
+  increment(inconclusiveByScript, isRoom ? script : 'other scripts', pairs);
+}
 
 /**
  * Counts a call of a form that the server `lacks` does not support.

@@ -17,12 +17,18 @@ import type { Server } from '../upstream/server.js';
 export class Script extends Routine {
   /** Whether a server has taken it from a client since the last SCRIPT FLUSH: run by its text, or loaded. */
   accepted = false;
+  #title: string | undefined;
 
   constructor(
     readonly body: Buffer,
     readonly sha: string,
   ) {
     super(body.length > MAX_TEXT ? null : body.toString('latin1'), false);
+  }
+
+  /** For people: the start of its digest, and its first words that are no comment. */
+  get title(): string {
+    return (this.#title ??= titleOf(this));
   }
 
   /** Since Redis 7 a script may begin with `#!lua flags=…`, which older servers do not compile. */
@@ -36,8 +42,25 @@ export class Script extends Routine {
 }
 
 const HASH = '#'.charCodeAt(0);
+/** Letters of a title, and of a digest in it. */
+const MAX_TITLE = 40;
+const SHORT_SHA = 8;
+const printable = (text: string): string => text.replace(/[^ -~]/g, '?');
 /** A longer text is neither read nor kept: it may do anything. */
 const MAX_TEXT = 1 << 20;
+
+/** Comments come first in the scripts of many packages: so much of a text is looked through. */
+const TITLE_FROM = 4_096;
+
+function titleOf({ body, sha }: Script): string {
+  const text = body
+    .toString('latin1', 0, TITLE_FROM)
+    .replace(/--\[\[[^]*?\]\]|^#!.*|--.*/gm, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  const words = printable(text);
+  return `script ${sha.slice(0, SHORT_SHA)} (${words.length > MAX_TITLE ? `${words.slice(0, MAX_TITLE)}…` : words})`;
+}
 
 /** The keys of one call of a script or function that it does not declare; null where its text does not tell them. */
 export interface Undeclared {
@@ -158,6 +181,16 @@ export class Scripts {
     const name = wordOf(args[0]).toLowerCase();
     if (name.startsWith('fcall')) return this.functions.find(args[1].toString('latin1'));
     return name.startsWith('evalsha') ? this.#withDigest(wordOf(args[1]).toLowerCase()) : this.#read(args[1]);
+  }
+
+  /** What an EVAL, EVALSHA or FCALL runs, for people: `function NAME`, or the digest with the text's first words. */
+  titleOf(args: readonly Buffer[]): string {
+    const name = wordOf(args[0]).toLowerCase();
+    if (args.length < 2) return name;
+    if (name.startsWith('fcall')) return `function ${printable(args[1].toString('latin1', 0, MAX_TITLE))}`;
+    const script = this.find(args);
+    if (script instanceof Script) return script.title;
+    return name.startsWith('evalsha') ? `script ${printable(wordOf(args[1]).slice(0, SHORT_SHA))}` : 'a script';
   }
 
   /** The undeclared keys of the call; of a digest that was never seen with its text, nothing is known. */

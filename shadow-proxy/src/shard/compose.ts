@@ -8,6 +8,7 @@ import { redactKey } from '../compare/redact.js';
 import { isContested } from '../copy/foreign/shared-target.js';
 import { Jobs } from '../copy/job/jobs.js';
 import { Report } from '../copy/job/report.js';
+import { Recheck } from '../copy/repair/recheck.js';
 import { Repairer } from '../copy/repair/repairer.js';
 import { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
 import { nativeFor } from '../front/native.js';
@@ -38,6 +39,7 @@ import { Journal } from '../storage/journal.js';
 import { Adjudicator, type Finding } from '../suspects/adjudicator.js';
 import { Expiry } from '../suspects/expiry.js';
 import { FieldTtlTracker } from '../suspects/field-ttls.js';
+import { DeferredPairs } from '../suspects/deferred.js';
 import { Suspects } from '../suspects/suspects.js';
 import { SuspectTracker } from '../suspects/tracker.js';
 import { SuspectWorkloads } from '../suspects/workloads.js';
@@ -123,7 +125,11 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     );
   const servers: Order['servers'] = { source: server('source'), target: server('target') };
   const router = routerOf(options, ground);
-  const suspects = new Suspects((suspect) => void events.emit('suspect', suspect));
+  const suspects = new Suspects(
+    (suspect) => void events.emit('suspect', suspect),
+    (suspect) => deferred.cleared(suspect),
+  );
+  const deferred = new DeferredPairs(suspects);
   const suspectWorkloads = new SuspectWorkloads(router, journal);
   const authorities = new Authorities(router, () => void events.emit('thawed'));
   const mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
@@ -134,6 +140,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     turn,
     limits: mirrorLimits,
     suspects,
+    deferred,
   });
   const keeper = new StateKeeper({ ...ground, journal, sequencer, suspects, suspectWorkloads, authorities });
   return {
@@ -142,6 +149,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     router,
     journal,
     suspects,
+    deferred,
     suspectWorkloads,
     authorities,
     adjudicator,
@@ -172,9 +180,9 @@ function sequencerOf(
     SequencerOptions,
     'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer'
   > &
-    Pick<Order, 'journal' | 'suspects'>,
+    Pick<Order, 'journal' | 'suspects' | 'deferred'>,
 ): Pick<Order, 'adjudicator' | 'sequencer' | 'fieldTtls'> {
-  const { router, suspects, journal } = by;
+  const { router, suspects, deferred, journal } = by;
   const found = (finding: Finding): void =>
     ledger.record({
       ...finding,
@@ -188,7 +196,7 @@ function sequencerOf(
     scripts: new Scripts(),
     suspicion: (order) => {
       fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(order, journal) : null;
-      adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'), observer);
+      adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'), deferred, observer);
       return {
         verdicts: adjudicator,
         suspects: new SuspectTracker({ sequencer: order, suspects, adjudicator, journal }),
@@ -245,6 +253,7 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
     sharing,
     repairer: new Repairer({
       ...parts,
+      recheck: new Recheck({ ...parts, large: settings.large }),
       buried: () => adjudicator.buried(),
       large: settings.large,
       isContested: owners && ((db, key) => isContested(sharing, db, key)),

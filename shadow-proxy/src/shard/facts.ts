@@ -12,6 +12,7 @@ import type { Clients } from '../session/clients.js';
 import type { Flipper } from '../stages/flip.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
+import type { DeferredPairs } from '../suspects/deferred.js';
 import type { MirrorFacts, ServerFacts, ShardFacts, WorkloadFacts } from './snapshot.js';
 
 export interface Observed {
@@ -21,6 +22,7 @@ export interface Observed {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly adjudicator: Pick<Adjudicator, 'undecided'>;
+  readonly deferred: Pick<DeferredPairs, 'pending'>;
   readonly clients: Clients;
   readonly monitor: Pick<HealthMonitor, 'silentMs'>;
   /** Connections that were closed because they went silent. */
@@ -82,7 +84,7 @@ export function factsOf(parts: Observed): ShardFacts {
       target: mirrorFacts(sequencer, 'target', now, mirrored.includes('target')),
     },
     dropped: sequencer.dropped,
-    asked: parts.adjudicator.undecided,
+    asked: parts.adjudicator.undecided + parts.deferred.pending,
     suspects: { total: suspects.size, byReason: suspects.byReason() },
     workloads: workloads.map((workload) =>
       workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, clients.counts.byCommand(workload)),

@@ -24,6 +24,7 @@ import type { Journal } from '../storage/journal.js';
 import type { Author } from '../storage/sealed.js';
 import type { StateStore } from '../storage/state.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
+import type { DeferredPairs } from '../suspects/deferred.js';
 import type { FieldTtlTracker } from '../suspects/field-ttls.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
@@ -65,6 +66,7 @@ export interface Order {
   readonly router: Router;
   readonly journal: Journal;
   readonly suspects: Suspects;
+  readonly deferred: DeferredPairs;
   readonly suspectWorkloads: SuspectWorkloads;
   readonly authorities: Authorities;
   readonly adjudicator: Adjudicator;

@@ -373,7 +373,7 @@ function seen({
   name,
   stage,
   percent,
-  counters: { compared, allowed, mismatches, inconclusive, unsupported },
+  counters: { compared, allowed, mismatches, inconclusive, inconclusiveByScript, unsupported },
 }: Workload): Seen {
   return {
     name,
@@ -383,6 +383,7 @@ function seen({
     allowed,
     mismatches,
     unsupported,
+    inconclusiveByScript,
     inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0),
   };
 }

@@ -116,8 +116,6 @@ export const closedGates = (
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
-/** As a verdict of a run (cli/verdict.ts). */
-const MAX_INCONCLUSIVE = 0.001;
 const HOUR_MS = 3_600_000;
 /** Whether a workload may be written to the target for the first time. */
 export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAnswer {
@@ -216,13 +214,12 @@ const JUDGES: Readonly<
     );
   },
 
-  inconclusive: ({ evidence: { compared, inconclusive } }) => {
+  inconclusive: ({ evidence: { compared, inconclusive, inconclusiveByScript }, gates: { maxInconclusiveShare } }) => {
     const all = compared + inconclusive;
     if (all === 0) return soonOpen(unknown('nothing was compared'));
-    return says(
-      inconclusive / all <= MAX_INCONCLUSIVE,
-      `${number(inconclusive)} inconclusive pairs (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
-    );
+    const isOpen = inconclusive / all <= maxInconclusiveShare;
+    const found = `${number(inconclusive)} inconclusive pairs (${percent(inconclusive / all)}), at most ${percent(maxInconclusiveShare)}`;
+    return says(isOpen, isOpen ? found : [found, ...byScripts(inconclusiveByScript, inconclusive)].join('; '));
   },
 
   suspects: ({ workload: name, suspects, suspect, frozen, down }, _, { stage }) => {
@@ -392,6 +389,22 @@ export const STEPS = [1, 10, 50, 100];
 /** The share of the keys that comes next. */
 export const nextShare = ({ stage, percent }: StagePoint): number =>
   stage === 'live' ? (STEPS.find((step) => step > percent) ?? 100) : STEPS[0];
+
+/** So many scripts are named. */
+const SCRIPTS = 3;
+
+/** Which scripts changed the keys of inconclusive pairs, and what to do. */
+function byScripts(counts: Readonly<Record<string, number>>, inconclusive: number): string[] {
+  const all = sum(counts);
+  if (all === 0) return [];
+  const first = Object.entries(counts).sort(([, a], [, b]) => b - a);
+  const named = first.slice(0, SCRIPTS).map(([script, pairs]) => `${script} ${number(pairs)}`);
+  const more = first.length > SCRIPTS ? [`${number(first.length - SCRIPTS)} more`] : [];
+  return [
+    `${percent(all / inconclusive)} of these on keys that scripts changed and that were not copied in time (${[...named, ...more].join(', ')})`,
+    'let these scripts run less often until the share is lower, raise limits.largeKeyBytes if the keys are large, or accept the share with gates.maxInconclusiveShare',
+  ];
+}
 
 const percent = (share: number): string => `${(share * 100).toFixed(share < 0.01 ? 2 : 0)} %`;
 const listed = (counts: Readonly<Record<string, number>>): string =>

@@ -40,6 +40,8 @@ const workload = z.strictObject({
   allowed: counts,
   mismatches: counts,
   inconclusive: z.number(),
+  /** By script: those of the inconclusive pairs whose keys it has changed. */
+  inconclusiveByScript: counts.default({}),
   /** Minutes in which replies were compared. */
   minutes: z.number(),
   /** Hours of the day (UTC) in which replies were compared. */
@@ -74,6 +76,7 @@ export interface Seen extends StagePoint {
   readonly allowed: ReadonlyMap<string, number>;
   readonly mismatches: ReadonlyMap<string, number>;
   readonly inconclusive: number;
+  readonly inconclusiveByScript: ReadonlyMap<string, number>;
   readonly unsupported: ReadonlyMap<string, UnsupportedCalls>;
 }
 
@@ -183,6 +186,7 @@ export class EvidenceBook {
     const compared = seen.compared - (before?.compared ?? 0);
     evidence.compared += compared;
     evidence.inconclusive += seen.inconclusive - (before?.inconclusive ?? 0);
+    addEach(evidence.inconclusiveByScript, seen.inconclusiveByScript, before?.inconclusiveByScript);
     addEach(evidence.allowed, seen.allowed, before?.allowed);
     if (addEach(evidence.mismatches, seen.mismatches, before?.mismatches)) this.#isNew = true;
     const minute = Math.floor(now.getTime() / MINUTE_MS);
@@ -233,6 +237,7 @@ export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadE
   allowed: {},
   mismatches: {},
   inconclusive: 0,
+  inconclusiveByScript: {},
   minutes: 0,
   hours: [],
   verified: null,

@@ -10,6 +10,7 @@ import {
   MIRROR_FULL,
   needsEvidence,
   type CommandView,
+  type MismatchKind,
   type Tolerances,
   type Verdict,
 } from '../compare/compare.js';
@@ -17,13 +18,16 @@ import { Command } from '../command/command.js';
 import { rowOf } from '../command/rows.js';
 import { formsOf, titleOf } from '../command/forms.js';
 import { locateArguments } from '../resp/decode.js';
-import { keyId } from './suspects.js';
-import { increment, type Workload } from '../route/router.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { DeferredPair, DeferredPairs } from './deferred.js';
+import { keyId, type Suspect } from './suspects.js';
+import { countInconclusive, increment, type Workload } from '../route/router.js';
 import { WRITES } from '../command/keys.js';
 import type { Observer } from '../pipeline/observer.js';
 import { NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
 import { lifeOnBoth } from '../pipeline/question.js';
-import type { Side } from '../route/stage.js';
+import { pttlOf, type KeyLife } from '../resp/key-life.js';
+import { otherSide, type Side } from '../route/stage.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Verdicts } from '../pipeline/suspicion.js';
@@ -46,6 +50,41 @@ export interface Finding {
 const MINUS = '-'.charCodeAt(0);
 const MAX_QUESTIONS = 256;
 
+/** A pair that is compared again, and whether a difference is one of the data. */
+interface Again {
+  readonly pair: DeferredPair;
+  readonly decides: boolean;
+}
+
+/** How the values of one key differ, and what each server holds. */
+interface ValueDifference {
+  readonly kind: keyof typeof VALUE_KINDS;
+  /** False where it may come from the moment alone. */
+  readonly sure: boolean;
+  readonly authority: HeldValue;
+  readonly mirror: HeldValue;
+}
+
+interface HeldValue {
+  /** As DUMP gave it; null where the key is not there. */
+  readonly payload: Buffer | null;
+  readonly life: KeyLife;
+}
+
+const VALUE_KINDS = {
+  missing: 'missing-on-mirror',
+  foreign: 'missing-on-authority',
+  extra: 'missing-on-authority',
+  type: 'type',
+  value: 'value',
+  ttl: 'value',
+} as const satisfies Record<string, MismatchKind>;
+
+const dumpOf = ({ payload }: HeldValue): Buffer =>
+  payload === null ? Buffer.from('$-1\r\n') : Buffer.concat([Buffer.from(`$${payload.length}\r\n`), payload, CRLF]);
+const lifeOf = ({ life }: HeldValue): Buffer => Buffer.from(`:${pttlOf(life)}\r\n`);
+const CRLF = Buffer.from('\r\n');
+
 export class Adjudicator implements Verdicts {
   #questions = 0;
   /** Keys about which both servers are being asked, and how many questions there are. */
@@ -61,6 +100,7 @@ export class Adjudicator implements Verdicts {
     private readonly found: (finding: Finding) => void,
     /** Called when a lost connection is seen to be closed at its server. */
     private readonly reaped: () => void,
+    private readonly deferred: DeferredPairs,
     private readonly observer: Pick<Observer, 'concluded'> | null = null,
   ) {}
 
@@ -143,26 +183,30 @@ export class Adjudicator implements Verdicts {
 
   /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
+    this.#differs(operation, Buffer.from(buffer.subarray(start, end)), now, null);
+  }
+
+  #differs(operation: Operation, mirror: Buffer, now: number, again: Again | null): void {
     const authority = operation.reply.subarray(operation.replyStart, operation.replyEnd);
-    const mirror = Buffer.from(buffer.subarray(start, end));
     const limits = {
       ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs,
       clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs,
       sameRelease: this.#sameRelease,
     };
-    for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs);
+    for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs, again);
   }
 
-  #judge(pair: Pair, now: number, toleranceMs: number): void {
-    const { operation, verdict, command, authority, mirror } = pair;
+  #judge(pair: Pair, now: number, toleranceMs: number, again: Again | null): void {
+    const { verdict, command, authority, mirror } = pair;
     if (verdict.kind !== 'match' && this.#isInChunks(pair)) {
-      this.#countSuspect(operation);
-    } else if (verdict.kind === 'mismatch' && this.#suspectOperation(pair)) {
-      this.#countSuspect(operation);
+      this.#defer(pair, again);
+    } else if (verdict.kind === 'mismatch' && again?.decides !== true && this.#suspectOperation(pair)) {
       // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
       if (pair.writes) this.#suspectKeys(pair, 'derived');
-    } else if (verdict.kind === 'mismatch' && this.#showsUnnamed(pair)) {
-      this.#conclude(pair, { kind: 'inconclusive', reason: 'suspect' });
+      this.#defer(pair, again);
+    } else if (verdict.kind === 'mismatch' && again?.decides !== true && this.#showsUnnamed(pair)) {
+      this.#suspectKeys(pair, 'inconclusive');
+      this.#defer(pair, again);
     } else if (
       verdict.kind === 'mismatch' &&
       authority.length > 0 &&
@@ -174,9 +218,80 @@ export class Adjudicator implements Verdicts {
     }
   }
 
-  #countSuspect(operation: Operation): void {
+  /** The pair says nothing until its keys are copied: then it is compared another way. */
+  #defer(pair: Pair, again: Again | null): void {
+    const { operation, writes } = pair;
+    const { db, workload } = operation;
     this.observer?.concluded(operation, { kind: 'inconclusive', reason: 'suspect' });
-    increment(operation.workload.counters.inconclusive, 'suspect');
+    const { pairs, tries } = again === null ? { pairs: 1, tries: 0 } : again.pair;
+    const keys: Buffer[] = [];
+    const all = this.sequencer.keys.each(pair.frame, pair.start, (key) => keys.push(Buffer.from(key)));
+    const command = new Command(pair.frame, pair.start);
+    const read = writes ? null : encodeCommand(command.args);
+    const suspects = all && otherDatabase(command) === null ? this.#suspectsOf(pair, keys) : [];
+    const [first] = suspects;
+    const of = (suspect: Suspect): DeferredPair => ({
+      ...{ db, workload, read, pairs: suspect === first ? pairs : 0, tries: tries + 1 },
+      keys: read === null ? [suspect.key] : keys,
+    });
+    // A write's data are compared key by key, once each of them is copied.
+    const waits = suspects.slice(0, read === null ? undefined : 1).map((each) => this.deferred.add(each, of(each)));
+    if (waits[0] !== true) this.inconclusive({ workload, pairs }, first);
+  }
+
+  /** Those of the keys that are suspects; where none is listed as one, they become suspects. */
+  #suspectsOf(pair: Pair, keys: readonly Buffer[]): Suspect[] {
+    const { db, workload } = pair.operation;
+    if (workload.suspect !== null) return [];
+    if (this.deferred.suspectOf(db, keys) === undefined) this.#suspectKeys(pair, 'inconclusive');
+    return keys.flatMap((key) => this.deferred.suspectOf(db, [key]) ?? []);
+  }
+
+  /** Pairs that could not be compared the other way, either. */
+  inconclusive({ workload, pairs }: Pick<DeferredPair, 'workload' | 'pairs'>, suspect?: Suspect): void {
+    if (pairs === 0) return;
+    increment(workload.counters.inconclusive, 'suspect', pairs);
+    const script = suspect?.script ?? null;
+    if (script !== null) countInconclusive(workload.counters, script, pairs);
+  }
+
+  /**
+   * Both servers have answered a read again, at one place in the order.
+   * @param echo carries the authority's reply
+   * @param decides whether a difference there is one of the data
+   */
+  comparedAgain(echo: Operation, mirror: Buffer, pair: DeferredPair, decides: boolean): void {
+    const { counters } = echo.workload;
+    if (mirror.equals(echo.reply.subarray(echo.replyStart, echo.replyEnd))) {
+      counters.compared++;
+      counters.matched++;
+    } else this.#differs(echo, Buffer.from(mirror), performance.now(), { pair, decides });
+  }
+
+  /** Likewise, the values of a key. */
+  valuesCompared(pair: DeferredPair, authority: Side, difference: ValueDifference | null, decides: boolean): void {
+    const { db, workload, keys, pairs, tries } = pair;
+    const { counters } = workload;
+    const [key] = keys;
+    if (difference === null) {
+      counters.compared++;
+      counters.matched++;
+    } else if (difference.sure && decides) {
+      counters.compared++;
+      const kind = VALUE_KINDS[difference.kind];
+      increment(counters.mismatches, kind);
+      const shown = difference.kind === 'ttl' ? lifeOf : dumpOf;
+      const frames = { [authority]: shown(difference.authority), [otherSide(authority)]: shown(difference.mirror) };
+      const { source, target } = frames as Record<Side, Buffer>;
+      const command = difference.kind === 'ttl' ? 'pttl' : 'dump';
+      this.found({ workload: workload.name, command, db, key, kind, authority, source, target });
+      this.sequencer.suspects.key(db, key, 'mismatch');
+    } else if (pairs > 0) {
+      this.sequencer.suspects.key(db, key, 'inconclusive');
+      const suspect = this.deferred.suspectOf(db, keys);
+      if (suspect === undefined || !this.deferred.add(suspect, { ...pair, tries: tries + 1 }))
+        this.inconclusive(pair, suspect);
+    }
   }
 
   #conclude(pair: Pair, verdict: Verdict): void {

@@ -17,6 +17,10 @@ export interface Suspect {
   generation: number;
   /** The generation for which a copy is in the order already, though not confirmed; 0 where there is none. */
   copied: number;
+  /** The newest generation whose copy the mirror has confirmed in time; 0 where there is none. */
+  confirmed: number;
+  /** The script that made it suspect last, for people; null where none did. */
+  script: string | null;
   /** How many copies came to the mirror so late that their time to live may be off. */
   lateCopies: number;
 }
@@ -40,7 +44,14 @@ export class Suspects {
   readonly #keys = new Map<string, Suspect>();
   #generation = 0;
 
-  constructor(private readonly marked: (suspect: Suspect) => void) {}
+  /**
+   * @param marked is called with each new suspicion
+   * @param cleared is called with a key that is no suspect any more
+   */
+  constructor(
+    private readonly marked: (suspect: Suspect) => void,
+    private readonly cleared: (suspect: Suspect) => void = () => undefined,
+  ) {}
 
   /** The generation of the newest suspicion. */
   get generation(): number {
@@ -64,7 +75,7 @@ export class Suspects {
   }
 
   /** Notes a suspicion; `key` is copied. */
-  mark(db: number, key: Buffer, workload: Workload, reason: string): void {
+  mark(db: number, key: Buffer, workload: Workload, reason: string, script: string | null = null): void {
     const id = keyId(db, key);
     const known = this.#keys.get(id);
     if (known !== undefined) {
@@ -72,6 +83,7 @@ export class Suspects {
       known.reason = reason;
       known.acknowledged ||= reason !== REPLY_LOST;
       known.touched ||= !UNTOUCHED.has(reason);
+      known.script = script ?? known.script;
       this.marked(known);
       return;
     }
@@ -88,6 +100,8 @@ export class Suspects {
       touched: !UNTOUCHED.has(reason),
       generation: ++this.#generation,
       copied: 0,
+      confirmed: 0,
+      script,
       lateCopies: 0,
     };
     this.#keys.set(id, suspect);
@@ -99,7 +113,9 @@ export class Suspects {
     const id = keyId(suspect.db, suspect.key);
     // A suspicion that was ended before may have been followed by another one of the same key.
     if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;
-    return this.#keys.delete(id);
+    this.#keys.delete(id);
+    this.cleared(suspect);
+    return true;
   }
 
   /** How many keys of the workload are suspect; with `which`, those of them for which it holds. */

@@ -65,11 +65,11 @@ export class SuspectTracker implements SuspectKeys {
 
   // ── what becomes a suspect ──────────────────────────────────────────────────────────────────────────────────
 
-  key(db: number, key: Buffer, reason: string): void {
+  key(db: number, key: Buffer, reason: string, script: string | null = null): void {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
-    this.by.suspects.mark(db, key, workload, reason);
+    this.by.suspects.mark(db, key, workload, reason, script);
   }
 
   /** The operation's keys: all it wrote, or may have written. */
@@ -104,8 +104,9 @@ export class SuspectTracker implements SuspectKeys {
     const { args } = command;
     const routine = scripts.find(args);
     if (routine?.writesNothing(table) === true) return;
+    const title = scripts.titleOf(args);
     keys.eachOf(command, (key, access) => {
-      if ((access & WRITES) !== 0) this.key(db, key, reason);
+      if ((access & WRITES) !== 0) this.key(db, key, reason, title);
     });
     const { writes } = scripts.undeclared(args, table);
     if (args[2]?.toString('latin1') === '0') {
@@ -114,7 +115,7 @@ export class SuspectTracker implements SuspectKeys {
     }
     // Those of a function are all that its library names.
     if (routine !== undefined && !(routine instanceof Script))
-      for (const key of writes ?? []) this.key(db, key, reason);
+      for (const key of writes ?? []) this.key(db, key, reason, title);
     const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
     if (!trusted) this.hidden(reason);
   }

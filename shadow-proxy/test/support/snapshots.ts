@@ -198,6 +198,7 @@ export const nextStage = (change: Partial<NextStage> = {}): NextStage => ({
     compared: 4_819,
     allowed: { unordered: 40 },
     mismatches: {},
+    inconclusiveByScript: {},
     inconclusive: 0,
     minutes: 1,
     hours: [9],

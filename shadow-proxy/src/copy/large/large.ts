@@ -133,6 +133,8 @@ class Large {
       touched: true,
       generation: 0,
       copied: 0,
+      confirmed: 0,
+      script: null,
       lateCopies: 0,
     };
   }

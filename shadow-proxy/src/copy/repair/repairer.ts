@@ -11,6 +11,7 @@
  */
 import type { Logger } from 'pino';
 import type { Suspect, Suspects } from '../../suspects/suspects.js';
+import type { DeferredPair } from '../../suspects/deferred.js';
 import { keyId } from '../../suspects/suspects.js';
 import type { Owners } from '../../route/owner.js';
 import { otherSide } from '../../route/stage.js';
@@ -20,6 +21,7 @@ import type { Sequencer } from '../../pipeline/sequencer.js';
 import { BackOff } from './back-off.js';
 import { copyKey, CopyError, refusalOfMirror } from '../key/copier.js';
 import { copyLarge } from '../large/large.js';
+import { keysOf, type Recheck } from './recheck.js';
 import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type KeySize, type Thresholds } from '../large/size.js';
 
 const CONCURRENCY = 64;
@@ -58,6 +60,8 @@ const NOT_NOW = 'not now';
 export interface RepairerContext {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
+  /** Compares again what could not be compared until a key is copied. */
+  readonly recheck: Recheck;
   readonly authorities: Pick<Authorities, 'frozen'>;
   /** Whether connections that were lost with commands unanswered are seen to be closed. */
   buried(): boolean;
@@ -229,6 +233,7 @@ export class Repairer {
   async #repair(suspect: Suspect): Promise<string | null> {
     const { db, key, workload } = suspect;
     const id = keyId(db, key);
+    let deferred: readonly DeferredPair[] = [];
     try {
       const rule = workload.rule(key, 0, key.length);
       if (!rule.mirrorsWrites) {
@@ -252,7 +257,8 @@ export class Repairer {
       }
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
-      await order.withLock(lane, [key.toString('latin1')], false, async () => {
+      deferred = this.by.recheck.takeFor(suspect, used);
+      await order.withLock(lane, keysOf(deferred, key), false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
           this.by.sequencer.barred ||
@@ -265,7 +271,7 @@ export class Repairer {
         // As it is asked: what is sent until the answer comes may have happened after it (the authority names what
         // scripts change).
         const { generation } = suspect;
-        const copied = await copyKey(this.by.sequencer, lane, suspect, {
+        const copying = copyKey(this.by.sequencer, lane, suspect, {
           // Nothing has written it but, perhaps, a client that bypasses the proxy.
           keeps: () => !suspect.touched && (!workload.isOurs || this.by.owners?.of(key, 0, key.length) === 'nobody'),
           ordered: (bytes) => {
@@ -274,17 +280,21 @@ export class Repairer {
           },
           // At once: what the mirror answers next was written after the copy.
           confirmed: (late) => {
+            if (!late) suspect.confirmed = generation;
             if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) {
               this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateCopies));
               this.by.suspects.mark(db, key, workload, 'ttl-lag');
             } else if (this.by.suspects.clear(suspect, generation)) this.repaired++;
           },
         });
-        if (!copied && this.by.suspects.clear(suspect, generation)) this.#keep(suspect);
+        this.by.recheck.ask(lane, deferred);
+        deferred = [];
+        if (!(await copying) && this.by.suspects.clear(suspect, generation)) this.#keep(suspect);
       });
       return null;
     } catch (error) {
       suspect.copied = 0;
+      this.by.recheck.giveBack(suspect, deferred);
       const why = (error as Error).message;
       if (error instanceof NotNow) return NOT_NOW;
       if (error instanceof CopyError && error.code === 'memory') {

@@ -75,6 +75,7 @@ describe('a plan file', () => {
       maxMismatches: 0,
       maxP99Ratio: 1.2,
       maxAllowedShare: 0.25,
+      maxInconclusiveShare: 0.001,
       maxVerifyHours: 24,
       unsupportedHours: 24,
       allowUnsupported: {},

@@ -74,3 +74,15 @@ test('a text beyond 1 MiB is neither read nor kept: it may do anything', () => {
     [0, true, true, true, false],
   );
 });
+
+test('the title of a script is its digest and its first words that are no comment; of a function, its name', () => {
+  const scripts = new Scripts();
+  const title = (...args: string[]): string => scripts.titleOf(argumentsOf(encodeCommand(args)));
+  const body = `#!lua\n--[[\n  Adds a job\n]]\nlocal rcall = redis.call -- short\nrcall('TIME')\u0007${' '.repeat(50)}return 1`;
+  assert.equal(
+    title('EVAL', body, '0'),
+    `script ${shaOf(body).slice(0, 8)} (local rcall = redis.call rcall('TIME')? …)`,
+  );
+  assert.equal(title('EVALSHA', 'ab\u001bcdef0123', '0'), 'script ab?cdef0');
+  assert.equal(title('FCALL', 'my\nfunction', '0'), 'function my?function');
+});

@@ -17,6 +17,7 @@ const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({
   mismatches: new Map(),
   inconclusive: 0,
   unsupported: new Map(),
+  inconclusiveByScript: new Map(),
   ...changes,
 });
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 10, minute));
@@ -46,6 +47,7 @@ test('totals of several processes add up, minutes and hours count once', (t) => 
     allowed: { unordered: 5 },
     mismatches: { value: 1 },
     inconclusive: 2,
+    inconclusiveByScript: {},
     minutes: 3,
     hours: [10, 11],
     verified: { endedAt: 'then', keys: 3, differences: 0, failed: 0, unsure: 0 },
