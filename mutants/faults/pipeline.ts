@@ -120,9 +120,16 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'a-repair-does-not-wait-for-writes-in-flight',
     file: 'shadow-proxy/src/copy/repair/repairer.ts',
-    from: "await order.withLock(lane, [key.toString('latin1')], false, async () => {",
+    from: 'await order.withLock(lane, keysOf(deferred, key), false, async () => {',
     to: 'await order.withLock(lane, [], false, async () => {',
     tests: [LINKS],
+  },
+  {
+    id: 'a-difference-behind-a-copy-is-never-one-of-the-data',
+    file: 'shadow-proxy/src/copy/repair/recheck.ts',
+    from: 'copies.every(({ suspect, generation }) => suspect.confirmed >= generation) &&',
+    to: 'false &&',
+    tests: ['integration/rules/script-evidence'],
   },
 ];
 
@@ -179,7 +186,7 @@ export const LANES: readonly Fault[] = [
   {
     id: 'what-shows-a-change-that-is-not-named-yet-is-a-mismatch',
     file: 'shadow-proxy/src/suspects/adjudicator.ts',
-    from: "} else if (verdict.kind === 'mismatch' && this.#showsUnnamed(pair)) {",
+    from: "} else if (verdict.kind === 'mismatch' && again?.decides !== true && this.#showsUnnamed(pair)) {",
     to: '} else if (false) {',
     tests: [LINKS],
   },
