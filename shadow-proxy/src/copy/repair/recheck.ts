@@ -32,6 +32,8 @@ export interface RecheckContext {
 
 /** Whether a difference at a place in the order is one of the data. */
 type Decides = () => boolean;
+/** Called at the place of the authority's reply. */
+type Place = (answeredAt: number) => Decides;
 
 export class Recheck {
   #sampledAt = -Infinity;
@@ -74,15 +76,19 @@ export class Recheck {
     }
   }
 
-  /** Sends them on the lane; no other lane may have a write to one of the keys in flight. */
-  ask(lane: Lane, pairs: readonly DeferredPair[]): void {
+  /**
+   * Sends them on the lane; no other lane may have a write to one of the keys in flight.
+   * @param copied the key whose copy was asked for right before; null where none was
+   */
+  ask(lane: Lane, pairs: readonly DeferredPair[], copied: Buffer | null): void {
     for (const pair of pairs) {
-      if (pair.read === null) this.#askValue(lane, pair);
-      else this.#askRead(lane, pair, pair.read);
+      const place = (answeredAt: number): Decides => this.#placeOf(lane, pair, copied, answeredAt);
+      if (pair.read === null) this.#askValue(lane, pair, place);
+      else this.#askRead(lane, pair, pair.read, place);
     }
   }
 
-  #askRead(lane: Lane, pair: DeferredPair, frame: Buffer): void {
+  #askRead(lane: Lane, pair: DeferredPair, frame: Buffer, place: Place): void {
     const { sequencer, deferred, adjudicator } = this.by;
     const { db, workload } = pair;
     const spec = sequencer.keys.specOf(frame, 0);
@@ -93,7 +99,7 @@ export class Recheck {
       {
         lost: () => this.#lost(pair),
         answered: ({ answeredAt, stalledMs }, buffer, start, end) => {
-          const decides = this.#placeOf(lane, pair, answeredAt);
+          const decides = place(answeredAt);
           const echo = new Operation(frame, 0, frame.length, null, spec, workload, db, 2, READ);
           echo.lane = lane;
           echo.answeredAt = answeredAt;
@@ -124,12 +130,12 @@ export class Recheck {
     );
   }
 
-  #askValue(lane: Lane, pair: DeferredPair): void {
+  #askValue(lane: Lane, pair: DeferredPair, place: Place): void {
     const { sequencer, deferred, adjudicator } = this.by;
     const { db, workload } = pair;
     let decides: Decides = () => false;
     new Verification(sequencer, lane, [{ db, workload, key: pair.keys[0] }], {
-      answered: () => (decides = this.#placeOf(lane, pair, performance.now())),
+      answered: () => (decides = place(performance.now())),
       verified: (_key, difference) => {
         deferred.asked--;
         adjudicator.valuesCompared(pair, lane.server.side, difference, decides());
@@ -144,29 +150,25 @@ export class Recheck {
   }
 
   /**
-   * Called at the place of the authority's reply. A difference there is one of the data if each key was copied right
-   * before the place, and the mirror has confirmed that: later suspicions are of what comes behind it. A key that is no
-   * suspect must not have become one.
+   * A difference at the place is one of the data if no key is a suspect when the mirror answers: a script that ran before
+   * the place is named by then. The key that was copied right before the place may be one again, if the mirror has
+   * confirmed the copy: what made it suspect since comes behind the place.
    */
-  #placeOf(lane: Lane, { db, keys }: DeferredPair, answeredAt: number): Decides {
+  #placeOf(lane: Lane, { db, keys }: DeferredPair, copied: Buffer | null, answeredAt: number): Decides {
     const { sequencer, suspects, adjudicator } = this.by;
     if (sequencer.changes[lane.server.side].mayShow(db, lane, answeredAt)) return () => false;
-    const copies: { readonly suspect: Suspect; readonly generation: number }[] = [];
-    const others: string[] = [];
-    for (const key of keys) {
+    const suspect = copied === null ? undefined : suspects.get(keyId(db, copied));
+    const generation = suspect?.generation ?? 0;
+    const isBehindCopy = suspect !== undefined && suspect.copied === generation;
+    const isCertain = (key: Buffer): boolean => {
       const id = keyId(db, key);
-      const suspect = suspects.get(id);
-      if (suspect === undefined) others.push(id);
-      else if (suspect.copied !== suspect.generation) return () => false;
-      else copies.push({ suspect, generation: suspect.generation });
-    }
-    return () =>
-      copies.every(({ suspect, generation }) => suspect.confirmed >= generation) &&
-      // A script before the place may have changed such a key: the authority names it later.
-      others.every((id) => suspects.get(id) === undefined && !adjudicator.asksAbout(id)) &&
-      keys.every(
-        (key) => !sequencer.expiry.asksAbout(db, key) && sequencer.router.match(key, 0, key.length).suspect === null,
-      );
+      if (sequencer.expiry.asksAbout(db, key) || sequencer.router.match(key, 0, key.length).suspect !== null)
+        return false;
+      return isBehindCopy && copied?.equals(key) === true
+        ? suspect.confirmed >= generation
+        : suspects.get(id) === undefined && !adjudicator.asksAbout(id);
+    };
+    return () => keys.every(isCertain);
   }
 
   /** The key is no suspect any more, and had pairs that were not compared behind its copy. */
@@ -189,7 +191,7 @@ export class Recheck {
       await lanes.order(db).withLock(lane, keysOf(pairs), false, () => {
         const isStill = workload.rule(key, 0, key.length).authority === authority && mirrorsWrites;
         if (lane.closed || sequencer.barred || workload.moving || !isStill) throw new Error('not now');
-        this.ask(lane, pairs);
+        this.ask(lane, pairs, null);
         pairs = [];
         return Promise.resolve();
       });

@@ -287,7 +287,7 @@ export class Repairer {
             } else if (this.by.suspects.clear(suspect, generation)) this.repaired++;
           },
         });
-        this.by.recheck.ask(lane, deferred);
+        this.by.recheck.ask(lane, deferred, key);
         deferred = [];
         if (!(await copying) && this.by.suspects.clear(suspect, generation)) this.#keep(suspect);
       });
