@@ -150,9 +150,9 @@ export class Recheck {
   }
 
   /**
-   * A difference at the place is one of the data if no key is a suspect when the mirror answers: a script that ran before
-   * the place is named by then. The key that was copied right before the place may be one again, if the mirror has
-   * confirmed the copy: what made it suspect since comes behind the place.
+   * A difference at the place is one of the data if no key is a suspect when the mirror answers: a script that ran
+   * before the place is named by then. The key that was copied right before the place may be one again, if the mirror
+   * has confirmed the copy: what made it suspect since comes behind the place.
    */
   #placeOf(lane: Lane, { db, keys }: DeferredPair, copied: Buffer | null, answeredAt: number): Decides {
     const { sequencer, suspects, adjudicator } = this.by;
