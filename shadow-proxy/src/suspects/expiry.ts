@@ -20,6 +20,7 @@ import { expiresWithin, type KeyLife } from '../resp/key-life.js';
 import { Script } from '../script/catalog.js';
 import { Deadlines, hashOfKey } from './deadlines.js';
 import { KnownKeys } from './known-keys.js';
+import { keyId } from './suspects.js';
 import { TTL_TOLERANCE_MS, type Carrier, type Operation } from '../pipeline/operation.js';
 import { askLife, type BothLives } from '../pipeline/question.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -197,11 +198,17 @@ export class Expiry implements ExpiryEdges {
       if (both === null || both.authority === null || both.mirror === null) return this.#failed(hash);
       const { authority, mirror, from, to } = both;
       // What is still to be copied is missing, and has not expired.
-      if (this.sequencer.router.match(key, 0, key.length).suspect !== null && isMissing(authority, mirror, to - from))
+      if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
         this.copied(db, key, authority, from, to);
       else this.#judge(db, key, hash, authority, mirror, from, to);
     };
     askLife(this.sequencer, lane, about, key, answered, () => undefined, true);
+  }
+
+  /** Whether its workload is a suspect, or its chunked copy is running. */
+  #isToBeCopied(db: number, key: Buffer): boolean {
+    const { router, suspects } = this.sequencer;
+    return router.match(key, 0, key.length).suspect !== null || suspects.chunked.has(keyId(db, key));
   }
 
   /** The command `asked` was carried out on the mirror as `told`. */
