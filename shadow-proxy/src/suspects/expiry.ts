@@ -198,7 +198,9 @@ export class Expiry implements ExpiryEdges {
       if (both === null || both.authority === null || both.mirror === null) return this.#failed(hash);
       const { authority, mirror, from, to } = both;
       // What is still to be copied is missing, and has not expired.
-      if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
+      // Where neither expires, no expiry explains that one lacks the key: it is a difference, for a comparison to find.
+      if (authority.state !== 'expires' && mirror.state !== 'expires') this.#persists(hash);
+      else if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
         this.copied(db, key, authority, from, to);
       else this.#judge(db, key, hash, authority, mirror, from, to);
     };
