@@ -18,6 +18,7 @@ export class StateFollower {
   readonly #resting = new Map<string, () => void>();
   /** What is wrong with each peer, as it was logged. */
   readonly #problems = new Map<string, string>();
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly plan: Plan,
@@ -37,6 +38,13 @@ export class StateFollower {
     this.#stopped.abort();
     this.hurry();
     await this.#done;
+  }
+
+  /** Runs it while nothing is being copied: half a copy reads as a state that is missing or old. */
+  between<T>(run: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(run);
+    this.#queue = done.catch(() => undefined);
+    return done;
   }
 
   /** The next copy begins now: the state of the proxy that serves has changed. */
@@ -72,7 +80,7 @@ export class StateFollower {
     for (const { serves, state } of states) {
       const theirs = asState(state);
       if (theirs === null) throw new Error('its state has another form: is it another release?');
-      if (theirs.shard === name) await this.#take(peer, theirs, serves);
+      if (theirs.shard === name) await this.between(() => this.#take(peer, theirs, serves));
     }
   }
 

@@ -185,11 +185,13 @@ async function acquire(
       );
     problem = message;
   };
-  const needed = async (): Promise<readonly Side[]> =>
-    authoritiesOf(Object.values(resolveStages(plan, (await StateStore.open(plan.state, name)).current).stages));
+  const needed = async (): Promise<readonly Side[]> => {
+    const { current } = await follower.between(() => StateStore.open(plan.state, name));
+    return authoritiesOf(Object.values(resolveStages(plan, current).stages));
+  };
   const knows = async (note: string): Promise<boolean> => {
     if (!follower.follows || note === '') return true;
-    const copy = await readState(join(plan.state, name), name).catch(() => null);
+    const copy = await follower.between(() => readState(join(plan.state, name), name)).catch(() => null);
     if (copy !== null && digestOf(resolveStages(plan, copy).stages) === note) return true;
     follower.hurry();
     return false;

@@ -1,10 +1,15 @@
 /** The copies of a standby. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { StateFollower } from '../../../src/shard/follow.js';
+import { readState, StateStore } from '../../../src/storage/state.js';
 import { createLogger } from '../../../src/telemetry/log.js';
-import { toPlan, smallPlan } from '../../support/plans.js';
+import { scratch, toPlan, smallPlan } from '../../support/plans.js';
 
 test('copies that are hurried often leave neither timers nor listeners', async (t) => {
   const warnings: string[] = [];
@@ -24,4 +29,27 @@ test('copies that are hurried often leave neither timers nor listeners', async (
   await follower.stop();
   assert.deepEqual(warnings, []);
   assert.ok(during < 10, `${during} timers`);
+});
+
+test('what reads the state between copies never reads half of one', async (t) => {
+  const theirs = await StateStore.open(scratch(t), 'a');
+  let revision = 0;
+  // Each answer is another state.
+  const server = createServer((_request, response) => {
+    const state = { ...theirs.current, revision: ++revision };
+    response.end(JSON.stringify({ states: [{ serves: true, state }] }));
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const directory = scratch(t);
+  const plan = toPlan({ ...smallPlan(), state: directory });
+  const peer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const follower = new StateFollower(plan, plan.shards[0], [peer], createLogger('silent'));
+  t.after(() => follower.stop());
+  const seen = new Set<number>();
+  while (seen.size < 20) {
+    follower.hurry();
+    const state = await follower.between(() => readState(join(directory, 'a'), 'a'));
+    if (state !== null) seen.add(state.revision);
+  }
 });
