@@ -65,7 +65,9 @@ test('a payload that was cut or changed on its way is never translated', () => {
   );
 });
 
-/** Without what an older version cannot say. */
+const isMiscounted = (value: Value): boolean => value.type === 'stream' && value.miscounted === true;
+
+/** Without what an older version cannot say, and without wrong numbers of entries, which are counted again. */
 const comparable = (value: Value): unknown => {
   if (value.type === 'zset')
     return value.members.map(({ member, score }) => `${score} ${member.toString('latin1')}`).sort();
@@ -75,7 +77,7 @@ const comparable = (value: Value): unknown => {
     entriesRead: null,
     consumers: group.consumers.map((consumer) => ({ ...consumer, activeAt: null })),
   }));
-  return { ...value, counters: null, groups };
+  return { ...value, counters: null, groups, miscounted: null };
 };
 
 test('a damaged payload with a right checksum is refused, or translated to what it says', () => {
@@ -113,6 +115,8 @@ test('what is accepted from damaged payloads is what Redis itself reads from the
             if (!result) return;
             accepted++;
             await restore(keydb, 'copy', result);
+            // Redis serves a stream that counts its entries wrongly, and does not restore it.
+            if (isMiscounted(decodeDump(damaged))) return;
             await restore(redis, 'original', damaged);
             const hex = damaged.toString('hex');
             assert.deepEqual([hex, await observe(keydb, 'copy')], [hex, await observe(redis, 'original')]);
