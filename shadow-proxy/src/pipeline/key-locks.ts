@@ -214,8 +214,10 @@ export class KeyLocks {
 
   /** Does the work when its turn comes, or now; it takes the keys before it first awaits anything. */
   withLock<T>(lane: Carrier | null, keys: readonly string[], writes: boolean, work: () => Promise<T>): Promise<T> {
-    if (!this.active || this.admits(lane, keys, writes)) return work();
-    return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(work()) }));
+    // What it throws is its caller's: the turn begins where another client's reply has set the keys free.
+    const begin = async (): Promise<T> => work();
+    if (!this.active || this.admits(lane, keys, writes)) return begin();
+    return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(begin()) }));
   }
 
   #remove(ticket: LockRequest): boolean {

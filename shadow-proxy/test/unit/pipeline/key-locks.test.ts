@@ -205,3 +205,15 @@ test('whatever comes and goes in whatever order, nobody waits for ever, and no t
     assert.equal(order.active, false, 'somebody waits for ever');
   }
 });
+
+test('work that throws when its turn comes fails alone: who set the keys free, and who waits behind it, go on', async () => {
+  const { order, went, arrive, end } = scene();
+  arrive('first', A, ['k']);
+  const thrown = order.withLock(B, ['k'], true, () => {
+    throw new Error('not now');
+  });
+  arrive('behind it', B, ['k']);
+  end('first');
+  await assert.rejects(thrown, /not now/);
+  assert.deepEqual(went, ['first', 'behind it']);
+});
