@@ -94,8 +94,8 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   );
   const closed = closedOf(judged);
   if (dryRun || closed.length > 0) {
-    const told = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, (each) => commandLine(each, options))}`}`;
-    stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : told}\n`);
+    const text = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, (each) => commandLine(each, options))}`}`;
+    stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : text}\n`);
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
   }

@@ -37,11 +37,11 @@ export class Deadlines {
 
   /** The key expires between `earliest` and `latest`; whatever was known of it before is replaced. */
   note(hash: number, earliest: number, latest: number): void {
-    let slot = this.#slotOf(hash);
+    let slot = slotOf(this.#hashes, hash);
     if (this.#hashes[slot] === 0) {
       if (this.#used * 4 >= this.#hashes.length * 3) {
         this.#makeRoom();
-        slot = this.#slotOf(hash);
+        slot = slotOf(this.#hashes, hash);
       }
       this.#hashes[slot] = hash;
       this.#used++;
@@ -53,7 +53,7 @@ export class Deadlines {
 
   /** The key may also expire between these two. */
   widen(hash: number, earliest: number, latest: number): void {
-    const slot = this.#slotOf(hash);
+    const slot = slotOf(this.#hashes, hash);
     const known = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
     if (known === -Infinity) this.note(hash, earliest, latest);
     else this.note(hash, Math.min(known, earliest), Math.max(known + this.#spans[slot], latest));
@@ -61,19 +61,19 @@ export class Deadlines {
 
   /** Whether anything is known of the key: a span, or that it has no time to live. */
   has(hash: number): boolean {
-    return this.#hashes[this.#slotOf(hash)] !== 0;
+    return this.#hashes[slotOf(this.#hashes, hash)] !== 0;
   }
 
   /** The key has no time to live. */
   forget(hash: number): void {
-    const slot = this.#slotOf(hash);
+    const slot = slotOf(this.#hashes, hash);
     if (this.#hashes[slot] !== 0) this.#earliest[slot] = -Infinity;
   }
 
   /** Whether the key may expire between `from` and `to`. */
   within(hash: number, from: number, to: number): boolean {
     if (this.#last < from) return false;
-    const slot = this.#slotOf(hash);
+    const slot = slotOf(this.#hashes, hash);
     if (this.#hashes[slot] === 0) return false;
     const earliest = this.#earliest[slot];
     return earliest <= to && earliest + this.#spans[slot] >= from;
@@ -81,16 +81,9 @@ export class Deadlines {
 
   /** What holds for one key may hold for the other: it was renamed or copied. */
   copy(from: number, to: number): void {
-    const slot = this.#slotOf(from);
+    const slot = slotOf(this.#hashes, from);
     const earliest = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
     if (earliest !== -Infinity) this.widen(to, earliest, earliest + this.#spans[slot]);
-  }
-
-  #slotOf(hash: number): number {
-    const mask = this.#hashes.length - 1;
-    let slot = ((hash | 0) ^ ((hash | 0) >>> 15)) & mask;
-    while (this.#hashes[slot] !== 0 && this.#hashes[slot] !== hash) slot = (slot + 1) & mask;
-    return slot;
   }
 
   /** Drops what is past; grows, or drops about the half that is farthest ahead. */
@@ -113,7 +106,7 @@ export class Deadlines {
     this.#used = 0;
     for (let slot = 0; slot < hashes.length; slot++) {
       if (hashes[slot] === 0 || earliest[slot] + spans[slot] < past || earliest[slot] > nearest) continue;
-      const to = this.#slotOf(hashes[slot]);
+      const to = slotOf(this.#hashes, hashes[slot]);
       this.#hashes[to] = hashes[slot];
       this.#earliest[to] = earliest[slot];
       this.#spans[to] = spans[slot];
@@ -121,6 +114,14 @@ export class Deadlines {
     }
     this.forgotten += live - this.#used;
   }
+}
+
+/** The slot of the hash, or the empty one where it belongs; there are a power of two. */
+export function slotOf(hashes: Float64Array, hash: number): number {
+  const mask = hashes.length - 1;
+  let slot = ((hash | 0) ^ ((hash | 0) >>> 15)) & mask;
+  while (hashes[slot] !== 0 && hashes[slot] !== hash) slot = (slot + 1) & mask;
+  return slot;
 }
 
 /** 53 bits of a key with its database (two FNV-1a of 32 bits); never 0. */

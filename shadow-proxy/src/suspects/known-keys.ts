@@ -3,6 +3,7 @@
  * The newest ones of many: a table that is full becomes the older one of two, and what only the one before it held is
  * not known any more.
  */
+import { slotOf } from './deadlines.js';
 
 /** Each of the two tables holds three quarters of this at most: 4 MiB. */
 const MAX_SLOTS = 1 << 19;
@@ -31,14 +32,6 @@ export class KnownKeys {
     this.#newer = new Float64Array(MAX_SLOTS);
     this.#used = 0;
   }
-}
-
-/** The slot of the hash, or the empty one where it belongs. */
-function slotOf(slots: Float64Array, hash: number): number {
-  const mask = slots.length - 1;
-  let slot = ((hash | 0) ^ ((hash | 0) >>> 15)) & mask;
-  while (slots[slot] !== 0 && slots[slot] !== hash) slot = (slot + 1) & mask;
-  return slot;
 }
 
 const contains = (slots: Float64Array, hash: number): boolean =>

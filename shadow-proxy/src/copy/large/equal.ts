@@ -46,13 +46,13 @@ async function equalConsumers(parts: Parts, group: Buffer): Promise<boolean> {
 /** By ID: whose, and how often it was delivered; since when is each server's own. */
 async function equalPending(parts: Parts, group: Buffer, count: number): Promise<boolean> {
   const { key } = parts;
-  const told = (reply: Reply): string =>
+  const shown = (reply: Reply): string =>
     JSON.stringify((reply.items ?? []).map(({ items }) => [0, 1, 3].map((i) => text(items![i]))));
   for (let from: string | null = '-'; from !== null;) {
     const both: Both = await parts.both([['XPENDING', key, group, from, '+', count]]);
     // The group may have been removed since, on both.
     if (gone(both)) return true;
-    if (told(both.authority[0]) !== told(both.mirror[0])) return false;
+    if (shown(both.authority[0]) !== shown(both.mirror[0])) return false;
     const entries: readonly Reply[] = both.authority[0].items ?? [];
     from = entries.length < count ? null : after(text(entries.at(-1)!.items![0]));
   }

@@ -173,7 +173,7 @@ export class Recheck {
 
   /** The key is no suspect any more, and had pairs that were not compared behind its copy. */
   async #alone(db: number, key: Buffer): Promise<void> {
-    const { sequencer, deferred, adjudicator, large } = this.by;
+    const { sequencer, deferred, large } = this.by;
     let pairs = deferred.take(db, key);
     try {
       const workload = sequencer.router.match(key, 0, key.length);
@@ -196,10 +196,7 @@ export class Recheck {
         return Promise.resolve();
       });
     } catch {
-      for (const pair of pairs) {
-        deferred.asked--;
-        adjudicator.inconclusive(pair);
-      }
+      for (const pair of pairs) this.#lost(pair);
     }
   }
 }
