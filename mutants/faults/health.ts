@@ -66,15 +66,15 @@ export const SILENCE: readonly Fault[] = [
   {
     id: 'a-late-loop-is-silence-until-the-tick',
     file: 'shadow-proxy/src/io/listening-clock.ts',
-    from: 'return listened + Math.min(performance.now() - tickedAt, LONGEST_STEP_MS);',
-    to: 'return listened + (performance.now() - tickedAt);',
+    from: 'return this.#listened + Math.min(performance.now() - this.#tickedAt, LONGEST_STEP_MS);',
+    to: 'return this.#listened + (performance.now() - this.#tickedAt);',
     tests: listening,
   },
   {
     id: 'a-late-loop-is-silence-after-the-tick',
     file: 'shadow-proxy/src/io/listening-clock.ts',
-    from: 'listened += Math.min(now - tickedAt, LONGEST_STEP_MS);',
-    to: 'listened += now - tickedAt;',
+    from: 'this.#listened += Math.min(now - this.#tickedAt, LONGEST_STEP_MS);',
+    to: 'this.#listened += now - this.#tickedAt;',
     tests: listening,
   },
 ];

@@ -8,12 +8,13 @@
  *
  * Room: admin: the admin HTTP: who may ask, its routes.
  * Called by: shard, cli.
- * Calls: text, route, plan, telemetry, storage, copy, stages, health, page.
+ * Calls: text, io, route, plan, telemetry, storage, copy, stages, health, page.
  */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { z } from 'zod';
+import { createHttpServer, type HttpServer } from '../io/http.js';
 import type { PageFile } from '../page/files.js';
 import { ADMIN_CONNECTIONS } from '../plan/descriptors.js';
 import { formatAddress, isLoopback } from '../plan/endpoint.js';
@@ -64,7 +65,7 @@ const HEADERS = {
 
 export class Admin {
   readonly #context: AdminContext;
-  readonly #server: Server;
+  readonly #server: HttpServer;
 
   private constructor(private readonly options: AdminOptions) {
     const { shards, migration = () => 'migration', waiting = () => [], starting = () => [] } = options;
@@ -75,7 +76,7 @@ export class Admin {
       receivers: receivers(),
     }));
     this.#context = { migration, shards, waiting, starting, states, metrics };
-    this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
+    this.#server = createHttpServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });
     // The descriptors are those of the clients, too.
@@ -91,7 +92,7 @@ export class Admin {
       );
     }
     const admin = new Admin(options);
-    admin.#server.listen(options.port, options.host);
+    admin.#server.listen({ host: options.host, port: options.port });
     try {
       await once(admin.#server, 'listening');
     } catch (error) {

@@ -3,7 +3,7 @@
  *
  * Room: assess: go or no-go, and a first plan: pure decisions over facts read from live servers.
  * Called by: cli.
- * Calls: text, resp, route, plan, command, telemetry, upstream.
+ * Calls: text, io, resp, route, plan, command, telemetry, upstream.
  */
 import { clusters } from './about-cluster.js';
 import { cachesOfAws, neededCommands } from './about-elasticache.js';

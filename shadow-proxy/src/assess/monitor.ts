@@ -2,7 +2,7 @@
  * A short look at the commands that a live server runs, by `MONITOR`: the only way to see their options from outside.
  * It costs the server throughput for as long as it lasts, so it is asked for, and bounded in time and in lines.
  */
-import type { Socket } from 'node:net';
+import type { TcpSocket } from '../io/sockets.js';
 import { KeyList, keysOf } from '../command/keys.js';
 import { CommandTable, type CommandSpec } from '../command/table.js';
 import { Dialer } from '../upstream/dialer.js';
@@ -50,7 +50,7 @@ export async function monitor(
   signal?: AbortSignal,
 ): Promise<Monitored> {
   const dialer = new Dialer(endpoint, CONNECT_MS);
-  let socket: Socket | undefined;
+  let socket: TcpSocket | undefined;
   try {
     socket = await dialer.connect(await dialer.resolve());
     signal?.addEventListener('abort', () => socket?.destroy());
@@ -70,7 +70,7 @@ export async function monitor(
 }
 
 /** @param replies how many commands the server must accept before it shows those of others */
-function watch(socket: Socket, ms: number, replies: number, seeKey?: SeeKey): Promise<Monitored> {
+function watch(socket: TcpSocket, ms: number, replies: number, seeKey?: SeeKey): Promise<Monitored> {
   const sample = new Sample(seeKey);
   const since = performance.now();
   let accepted = 0;

@@ -1,7 +1,8 @@
 /** Where clients come in: on the sequencing thread itself, or on fronts. */
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { prepare } from '../io/client-socket.js';
 import { readInto, type Intake } from '../io/intake.js';
+import { createTcpServer, type TcpServer } from '../io/sockets.js';
 import type { Address } from '../plan/endpoint.js';
 import type { Front, FrontEvents } from './front.js';
 import { NativeFront } from './native-front.js';
@@ -37,7 +38,7 @@ export function newDoor(
 }
 
 class OwnDoor implements Door {
-  readonly #server: Server;
+  readonly #server: TcpServer;
   #port = 0;
 
   constructor(intake: Intake, options: ServerOptions, events: FrontEvents) {
@@ -82,7 +83,7 @@ class FrontDoor implements Door {
   async listen(address: Address): Promise<void> {
     // Whether the address is free, and what its name stands for. Fronts that share one would share it with another
     // process.
-    const first = createServer();
+    const first = createTcpServer(() => undefined);
     this.#port = await listenAt(first, { host: address.host, port: address.port });
     const { address: host, port } = first.address() as AddressInfo;
     if (this.fronts.length === 1) return this.fronts[0].listen({ host, port, first });

@@ -1,5 +1,5 @@
 /** Who accepts clients for the sequencing thread, and reads and writes their sockets. */
-import type { Server } from 'node:net';
+import type { TcpServer } from '../io/sockets.js';
 import type { ServerOptions } from './server.js';
 import type { ConnectionEvents } from './connections.js';
 
@@ -16,7 +16,7 @@ export interface ListenAt {
   readonly host: string;
   readonly port: number;
   /** Where this front is the only one: listens there already. The front takes its place, and closes it. */
-  readonly first: Server | null;
+  readonly first: TcpServer | null;
 }
 
 export interface Front {

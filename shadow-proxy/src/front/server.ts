@@ -1,12 +1,13 @@
 /** The server that clients connect to: TCP, or TLS. */
+import type { AddressInfo } from 'node:net';
 import {
-  createServer as createTcpServer,
-  type AddressInfo,
+  createTcpServer,
+  createTlsServer,
   type ListenOptions,
-  type Server,
-  type Socket,
-} from 'node:net';
-import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
+  type TcpServer,
+  type TcpSocket,
+  type TlsServer,
+} from '../io/sockets.js';
 import type { ListenTls } from '../plan/endpoint.js';
 
 /** Clients that may wait to be accepted, as many connect at once after a restart. Linux has no more by default. */
@@ -20,18 +21,18 @@ export interface ServerOptions {
 }
 
 export interface ServerEvents {
-  connected(socket: Socket): void;
+  connected(socket: TcpSocket): void;
   /** One more than `maxConnections`: it was closed. */
   dropped(): void;
   /** Its TLS handshake took too long: it was closed. */
   late(): void;
 }
 
-export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, events: ServerEvents): Server {
-  const onClient = (socket: Socket): void => events.connected(socket);
+export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, events: ServerEvents): TcpServer {
+  const onClient = (socket: TcpSocket): void => events.connected(socket);
   const server =
     tls === null
-      ? createTcpServer({ noDelay: true }, onClient)
+      ? createTcpServer(onClient)
       : createTlsServer(
           {
             ...contextOf(tls),
@@ -44,7 +45,7 @@ export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, e
   server.maxConnections = maxConnections;
   server.on('drop', () => events.dropped());
   // Node reports a handshake that takes too long, and leaves the socket open.
-  server.on('tlsClientError', (problem: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('tlsClientError', (problem: NodeJS.ErrnoException, socket: TcpSocket) => {
     if (problem.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') events.late();
     socket.destroy();
   });
@@ -52,13 +53,13 @@ export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, e
 }
 
 /** Takes over a new limit, and a new certificate for handshakes from now on. */
-export function renew(server: Server, { tls, maxConnections }: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
+export function renew(server: TcpServer, { tls, maxConnections }: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
   server.maxConnections = maxConnections;
-  if (tls !== null && server instanceof TlsServer) server.setSecureContext(contextOf(tls));
+  if (tls !== null && 'setSecureContext' in server) (server as TlsServer).setSecureContext(contextOf(tls));
 }
 
 /** @returns the port. @throws {Error} code `EADDRINUSE` when the address is taken */
-export function listenAt(server: Server, address: ListenOptions & { readonly reusePort?: boolean }): Promise<number> {
+export function listenAt(server: TcpServer, address: ListenOptions): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ backlog: BACKLOG, ...address }, () => {

@@ -4,11 +4,11 @@
  *
  *   socket ─▶ ring ─▶ session         session ─▶ ring ─▶ outbox ─▶ socket, once a turn
  */
-import type { Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { prepare } from '../io/client-socket.js';
 import { Intake, readEach } from '../io/intake.js';
 import { Outbox } from '../io/outbox.js';
+import type { TcpSocket } from '../io/sockets.js';
 import { Turn, type Flushable } from '../io/turn.js';
 import { Link, type LinkMemory, type Sender } from './link.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
@@ -56,14 +56,14 @@ class Client implements Flushable, Sender {
   queued = 0;
   /** The sequencing thread wants it read no further. */
   paused = false;
-  readonly socket: Socket;
+  readonly socket: TcpSocket;
   readonly #outbox: Outbox;
   /** Modulo 2^32. */
   #written = 0;
   #reported = 0;
 
   constructor(
-    connected: Socket,
+    connected: TcpSocket,
     readonly id: number,
   ) {
     const { remoteAddress, remotePort, localAddress, localPort } = connected;

@@ -1,14 +1,14 @@
 /**
  * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been
  * silent for `limits.downAfterMs`, it is down, and the failover is asked to decide. The delay of our own
- * event loop is no silence of the server (`io/listening-clock.ts`).
+ * event loop is no silence of the server (`io/clock.ts listenedMs`).
  *
  * Room: health: servers that fail, restart or are replaced: detection, failover, trust, clocks.
  * Called by: admin, shard.
  * Calls: io, resp, route, plan, telemetry, storage, upstream, pipeline, suspects, session, copy, stages.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterReading, listenedMs } from '../io/listening-clock.js';
+import { listenedMs } from '../io/clock.js';
+import { afterReading, sleep } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Server } from '../upstream/server.js';
 import { isError, text } from '../resp/decode.js';

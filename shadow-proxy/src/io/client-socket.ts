@@ -1,12 +1,12 @@
 /** The connection of a client, as a session uses it: a socket of this thread, or one that a front thread owns. */
-import type { Socket } from 'node:net';
 import type { Take } from './intake.js';
+import type { TcpSocket } from './sockets.js';
 
 /** A client whose host is down is noticed after about so long, as by Redis. */
 const KEEP_ALIVE_MS = 300_000;
 
 export interface ClientSocket extends Pick<
-  Socket,
+  TcpSocket,
   | 'remoteAddress'
   | 'remotePort'
   | 'localAddress'
@@ -42,7 +42,7 @@ export type ClientEvent = 'end' | 'close' | 'drain' | 'timeout';
 export type Connect = (take: Take) => ClientSocket;
 
 /** What every connection of a client is set to. */
-export function prepare(socket: Socket): void {
+export function prepare(socket: TcpSocket): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
   socket.on('error', () => undefined);

@@ -1,11 +1,13 @@
+import { after, clearTimer, type Timer } from './timers.js';
+
 /**
  * The answer, if it comes within `ms`.
  * @throws what the answer is rejected with, or `late()`
  */
 export function inTime<T>(answer: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout;
+  let timer: Timer;
   const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(late()), ms).unref();
+    timer = after(ms, () => reject(late())).unref();
   });
-  return Promise.race([answer, over]).finally(() => clearTimeout(timer));
+  return Promise.race([answer, over]).finally(() => clearTimer(timer));
 }

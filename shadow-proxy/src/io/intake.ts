@@ -8,6 +8,7 @@
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { copyBytes } from './copy-bytes.js';
+import type { TcpSocket } from './sockets.js';
 
 /** The most that one read can bring. */
 const SCRATCH_BYTES = 64 * 1024;
@@ -47,9 +48,9 @@ interface Inside {
 /**
  * Reads a connected socket through `intake`, and returns the one to use in its place. Node offers `onread` only to a
  * socket that is about to connect, not to one that a server accepted: this makes a second one over the same handle.
- * Where that cannot be (TLS), the socket is read as a stream.
+ * Where that cannot be (TLS, a simulated socket), the socket is read as a stream.
  */
-export function readInto(intake: Intake, socket: Socket, take: Take): Socket {
+export function readInto(intake: Intake, socket: TcpSocket, take: Take): TcpSocket {
   return readEach(
     socket,
     (bytes, length) => intake.add(bytes, 0, length, take),
@@ -62,10 +63,10 @@ export function readInto(intake: Intake, socket: Socket, take: Take): Socket {
  * read as a stream is given to `streamed`.
  */
 export function readEach(
-  socket: Socket,
+  socket: TcpSocket,
   received: (bytes: Uint8Array, length: number) => void,
   streamed: (chunk: Buffer) => void = (chunk) => received(chunk, chunk.length),
-): Socket {
+): TcpSocket {
   const inside = socket as unknown as Inside;
   const { _handle: handle } = inside;
   if (socket.constructor !== Socket || typeof handle?.useUserBuffer !== 'function') {

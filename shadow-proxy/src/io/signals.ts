@@ -1,4 +1,5 @@
 /** Signals of the operator. */
+import { monotonicMs } from './clock.js';
 
 /** A terminal's Ctrl-C reaches us twice where npm is in between: what follows this soon is the same one. */
 const SAME_MS = 1_000;
@@ -10,7 +11,7 @@ const SAME_MS = 1_000;
 export function onStop(first: (signal: NodeJS.Signals) => void, again: (signal: NodeJS.Signals) => void): () => void {
   let at: number | null = null;
   const handler = (signal: NodeJS.Signals): void => {
-    const now = performance.now();
+    const now = monotonicMs();
     if (at === null) {
       at = now;
       first(signal);

@@ -6,6 +6,9 @@
  * Called by: every room after it.
  * Calls: no room.
  */
+import { monotonicMs } from './clock.js';
+import { nextTurn } from './timers.js';
+
 export interface Flushable {
   /** Set by `Turn.mark`, cleared when it is flushed. */
   marked: boolean;
@@ -25,7 +28,7 @@ export class Turn {
   /** The monotonic clock in ms, read once a turn. */
   now(): number {
     if (this.#now === 0) {
-      this.#now = performance.now();
+      this.#now = monotonicMs();
       this.#schedule();
     }
     return this.#now;
@@ -41,7 +44,7 @@ export class Turn {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(this.#end);
+    nextTurn(this.#end);
   }
 
   readonly #end = (): void => {

@@ -7,10 +7,12 @@
  *
  * Room: notify: who is notified of what happens: webhooks, Slack, PagerDuty, Alertmanager.
  * Called by: shard, cli.
- * Calls: text, route, plan, telemetry, storage.
+ * Calls: text, io, route, plan, telemetry, storage.
  */
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { unixMs } from '../io/clock.js';
+import { randomUuid } from '../io/random.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Plan } from '../plan/plan.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { ReceiverSnapshot, ScrapedShard } from '../telemetry/snapshot.js';
@@ -38,7 +40,7 @@ type Notified = Pick<Plan, 'name' | 'notify'>;
 export class Notifier {
   readonly #outboxes = new Map<string, Outbox>();
   readonly #conditions = new Map<string, Conditions>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #refreshedAt = 0;
 
   constructor(
@@ -66,25 +68,25 @@ export class Notifier {
       if (outbox === undefined) this.#outboxes.set(receiver.name, new Outbox(receiver, this.options.logger));
       else outbox.reload(receiver);
     }
-    clearInterval(this.#timer);
-    if (plan.notify.length > 0) this.#timer = setInterval(() => this.#look(), this.options.lookMs ?? LOOK_MS).unref();
+    clearTimer(this.#timer);
+    if (plan.notify.length > 0) this.#timer = every(this.options.lookMs ?? LOOK_MS, () => this.#look()).unref();
   }
 
   /** The history of the shard has one more event. */
   recorded(shard: string, event: HistoryEvent): void {
     if (this.plan.notify.length === 0) return;
-    const happening = happeningOf(shard, event, Date.now());
+    const happening = happeningOf(shard, event, unixMs());
     if (happening !== null) this.#push(happening);
   }
 
   /** Sends what waits, for at most two seconds. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
     await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.close(CLOSE_MS)));
   }
 
   #look(): void {
-    const now = Date.now();
+    const now = unixMs();
     try {
       for (const shard of this.options.scrape()) {
         const conditions = this.#conditions.get(shard.name) ?? new Conditions(shard.name);
@@ -112,7 +114,7 @@ export class Notifier {
 
 export const noticeOf = (migration: string, happening: Happening): Notice => ({
   ...printableAll(happening),
-  id: randomUUID(),
+  id: randomUuid(),
   migration,
-  at: Date.now(),
+  at: unixMs(),
 });

@@ -2,8 +2,10 @@
  * What waits for one receiver: sent one after the other, and again after a growing pause where it fails. The queue is
  * bounded; what is dropped is counted and logged.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { unixMs } from '../io/clock.js';
+import { randomShare } from '../io/random.js';
+import { after, clearTimer, sleep, type Timer } from '../io/timers.js';
 import type { ReceiverPlan } from '../plan/plan.js';
 import type { ReceiverSnapshot } from '../telemetry/snapshot.js';
 import type { Notice } from './notice.js';
@@ -30,7 +32,7 @@ export class Outbox {
   #failedAttempts = 0;
   #retries = 0;
   #sending: Promise<void> | null = null;
-  #retry: NodeJS.Timeout | undefined;
+  #retry: Timer | undefined;
   #closed = false;
 
   constructor(
@@ -72,14 +74,14 @@ export class Outbox {
 
   /** Tries once more to send what waits, for at most `ms`, and sends nothing after that. */
   async close(ms: number): Promise<void> {
-    clearTimeout(this.#retry);
+    clearTimer(this.#retry);
     this.#retry = undefined;
     this.#next();
     const late = new AbortController();
     await Promise.race([this.#idle(), sleep(ms, undefined, { signal: late.signal }).catch(() => undefined)]);
     late.abort();
     this.#closed = true;
-    clearTimeout(this.#retry);
+    clearTimer(this.#retry);
     if (this.#queue.length > 0)
       this.logger.warn({ receiver: this.receiver.name, notifications: this.#queue.length }, 'not sent before the end');
   }
@@ -100,7 +102,7 @@ export class Outbox {
   /** @returns whether the next one can be sent at once */
   async #attempt(): Promise<boolean> {
     const [notice] = this.#queue;
-    if (Date.now() - notice.at > this.limits.ageMs) {
+    if (unixMs() - notice.at > this.limits.ageMs) {
       this.#drop(this.#queue.shift()!, 'expired');
       return true;
     }
@@ -121,14 +123,11 @@ export class Outbox {
 
   #wait(afterMs: number | null): void {
     const { firstRetryMs, lastRetryMs } = this.limits;
-    const pause = Math.min(lastRetryMs, firstRetryMs * 2 ** this.#retries++) * (0.5 + Math.random() / 2);
-    this.#retry = setTimeout(
-      () => {
-        this.#retry = undefined;
-        this.#next();
-      },
-      Math.max(pause, Math.min(afterMs ?? 0, MOST_AFTER_MS)),
-    ).unref();
+    const pause = Math.min(lastRetryMs, firstRetryMs * 2 ** this.#retries++) * (0.5 + randomShare() / 2);
+    this.#retry = after(Math.max(pause, Math.min(afterMs ?? 0, MOST_AFTER_MS)), () => {
+      this.#retry = undefined;
+      this.#next();
+    }).unref();
   }
 
   #drop(notice: Notice, reason: Drop, problem?: string): void {

@@ -1,4 +1,7 @@
 /** One notice to one receiver: what it answered, in words without secrets. */
+import { unixMs } from '../io/clock.js';
+import { request } from '../io/http.js';
+import { timeoutSignal } from '../io/timers.js';
 import type { ReceiverPlan } from '../plan/plan.js';
 import { printable } from '../text/printable.js';
 import type { Notice } from './notice.js';
@@ -21,13 +24,13 @@ const LATER = [408, 425, 429];
 /** Does not throw. */
 export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answer> {
   try {
-    const { url, headers, body } = requestOf(notice, receiver, Date.now());
-    const response = await fetch(url, {
+    const { url, headers, body } = requestOf(notice, receiver, unixMs());
+    const response = await request(url, {
       method: 'POST',
       headers,
       body,
       redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: timeoutSignal(TIMEOUT_MS),
     });
     const said = printable((await beginningOf(response)).replaceAll(/\s+/g, ' ').trim());
     const later = response.status >= 500 || LATER.includes(response.status);

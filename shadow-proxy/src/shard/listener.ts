@@ -1,11 +1,11 @@
 /**
  * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
  */
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newDoor, type Door } from '../front/door.js';
 import type { Native } from '../front/native.js';
 import type { Connect } from '../io/client-socket.js';
+import { createTcpServer } from '../io/sockets.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { error } from '../resp/encode.js';
 import type { Clients } from '../session/clients.js';
@@ -18,9 +18,9 @@ const REFUSED_AT_A_TIME = 100;
 
 /** Why clients could not connect to the address now; null where it is free. */
 export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Error | null> {
-  const server = createServer((client) => client.destroy());
+  const server = createTcpServer((client) => client.destroy());
   return new Promise((resolve) => {
-    server.once('error', ({ message }) => resolve(new Error(`${label} cannot be opened: ${message}`)));
+    server.once('error', ({ message }: Error) => resolve(new Error(`${label} cannot be opened: ${message}`)));
     server.listen({ host, port }, () => server.close(() => resolve(null)));
   });
 }

@@ -3,9 +3,9 @@
  * bytes in hex. With it, a known key can be looked up; without it a hash shows nothing, however short or guessable
  * the key is.
  */
-import { randomBytes } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { disk, replaceFile } from '../io/files.js';
+import { randomBytes } from '../io/random.js';
 
 const BYTES = 32;
 const FILE = 'hash-key';
@@ -15,7 +15,7 @@ export function readHashKey(directory: string): Buffer | null {
   const path = join(directory, FILE);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = disk.readFile(path).toString().trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new Error(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
@@ -28,7 +28,6 @@ export function readHashKey(directory: string): Buffer | null {
 export function makeHashKey(directory: string): Buffer {
   const path = join(directory, FILE);
   const key = randomBytes(BYTES);
-  writeFileSync(`${path}.tmp`, `${key.toString('hex')}\n`, { mode: 0o600 });
-  renameSync(`${path}.tmp`, path);
+  replaceFile(path, `${key.toString('hex')}\n`);
   return key;
 }

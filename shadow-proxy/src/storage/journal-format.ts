@@ -9,8 +9,8 @@
  *   batch    4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
  *   record   1 byte of kind, 4 of database, 4 of length, the bytes
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { disk } from '../io/files.js';
 import { crc32 } from './checksum.js';
 
 /** A file of this size is put aside. */
@@ -46,7 +46,7 @@ export function headerOf(id: string, before: string): Buffer {
 /** Of the running system; null where it does not tell. */
 export function bootId(): string | null {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().slice(0, BOOT_BYTES);
+    return disk.readFile('/proc/sys/kernel/random/boot_id').toString('latin1').trim().slice(0, BOOT_BYTES);
   } catch {
     return null;
   }

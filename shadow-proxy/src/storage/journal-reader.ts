@@ -2,8 +2,8 @@
  * Reads the journal that a process left. What cannot be read, or is not from the process that the state names, makes
  * every key a suspect.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { disk } from '../io/files.js';
 import { crc32 } from './checksum.js';
 import {
   BOOT_BYTES,
@@ -132,7 +132,7 @@ function readBatches(bytes: Buffer, note: Note): string | null {
 
 function readIfThere(path: string): Buffer | null {
   try {
-    return readFileSync(path);
+    return disk.readFile(path);
   } catch (problem) {
     if ((problem as NodeJS.ErrnoException).code !== 'ENOENT') throw problem;
     return null;

@@ -9,8 +9,9 @@
  *
  * `journal-format.ts` has the layout of a file, `journal-reader.ts` reads what a process left.
  */
-import { closeSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { copyBytes } from '../io/copy-bytes.js';
+import { disk } from '../io/files.js';
+import { after, clearTimer, type Timer } from '../io/timers.js';
 import { crc32 } from './checksum.js';
 import {
   CHECKED,
@@ -78,7 +79,7 @@ export class Journal {
   #gap = false;
   /** The file that is written says already that keys may change which nothing names. */
   #hidden = false;
-  #forgetting: NodeJS.Timeout | undefined;
+  #forgetting: Timer | undefined;
 
   /**
    * Reads what is left of the journal before, and begins a new one, which repeats all of that. The files are new: a
@@ -87,7 +88,7 @@ export class Journal {
    */
   constructor(options: JournalOptions) {
     const { directory, id, before } = (this.#by = options);
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    disk.mkdir(directory);
     this.left = readJournal(directory, before);
     this.#header = headerOf(id, before?.journal ?? id);
     const paths = pathsIn(directory);
@@ -97,7 +98,7 @@ export class Journal {
     this.#noteLeft();
     // Either file may be the old one still when the process ends here: both are read, and together they tell
     // everything.
-    for (const path of paths) renameSync(`${path}.new`, path);
+    for (const path of paths) disk.rename(`${path}.new`, path);
   }
 
   /**
@@ -105,7 +106,7 @@ export class Journal {
    * another is an older copy.
    */
   serve(): void {
-    for (const { fd } of [this.#current, this.#other]) writeSync(fd, YES, 0, YES.length, SERVES_AT);
+    for (const { fd } of [this.#current, this.#other]) disk.write(fd, YES, 0, YES.length, SERVES_AT);
   }
 
   noteKey(db: number, frame: Buffer, start: number, end: number): void {
@@ -143,12 +144,12 @@ export class Journal {
   }
 
   #forgetHiddenSoon(): void {
-    this.#forgetting ??= setTimeout(() => {
+    this.#forgetting ??= after(HIDDEN_MS, () => {
       this.#forgetting = undefined;
       if (!this.#hidden) return;
       if (this.#turning === null) this.turn();
       else this.#forgetHiddenSoon();
-    }, HIDDEN_MS).unref();
+    }).unref();
   }
 
   /** Writes what was noted. To be called before anything that was noted is sent. */
@@ -197,15 +198,15 @@ export class Journal {
     if (this.#closed) return;
     this.flush();
     this.#closed = true;
-    clearTimeout(this.#forgetting);
-    closeSync(this.#current.fd);
-    closeSync(this.#other.fd);
+    clearTimer(this.#forgetting);
+    disk.close(this.#current.fd);
+    disk.close(this.#other.fd);
   }
 
   #open(path: string): Segment {
-    const fd = openSync(path, 'w', 0o600);
-    ftruncateSync(fd, SEGMENT_BYTES);
-    writeSync(fd, this.#header, 0, HEADER, 0);
+    const fd = disk.open(path, 'w');
+    disk.truncate(fd, SEGMENT_BYTES);
+    disk.write(fd, this.#header, 0, HEADER, 0);
     return { fd, bytes: HEADER, size: SEGMENT_BYTES, crc: this.#header.readUInt32LE(CHECKED), gap: false };
   }
 
@@ -229,10 +230,10 @@ export class Journal {
     // At least so many zeros are behind the last batch: where they are missing, the file was cut.
     if (segment.bytes + used + FRAME > segment.size) grow(segment, used + FRAME);
     try {
-      for (let at = 0; at < used;) at += writeSync(segment.fd, this.#buffer, at, used - at, segment.bytes + at);
+      for (let at = 0; at < used;) at += disk.write(segment.fd, this.#buffer, at, used - at, segment.bytes + at);
     } catch (problem) {
-      ftruncateSync(segment.fd, segment.bytes);
-      ftruncateSync(segment.fd, segment.size);
+      disk.truncate(segment.fd, segment.bytes);
+      disk.truncate(segment.fd, segment.size);
       throw problem;
     }
     segment.bytes += used;
@@ -243,7 +244,7 @@ export class Journal {
   #markGap(segment: Segment): void {
     if (segment.gap) return;
     try {
-      writeSync(segment.fd, YES, 0, YES.length, GAP_AT);
+      disk.write(segment.fd, YES, 0, YES.length, GAP_AT);
       segment.gap = true;
     } catch {
       // `failed` is called by the one that wanted it marked.
@@ -287,9 +288,9 @@ export class Journal {
   #empty(segment: Segment): void {
     if (this.#closed || (segment.bytes === HEADER && !segment.gap)) return;
     try {
-      ftruncateSync(segment.fd, HEADER);
-      ftruncateSync(segment.fd, SEGMENT_BYTES);
-      if (segment.gap) writeSync(segment.fd, NO, 0, NO.length, GAP_AT);
+      disk.truncate(segment.fd, HEADER);
+      disk.truncate(segment.fd, SEGMENT_BYTES);
+      if (segment.gap) disk.write(segment.fd, NO, 0, NO.length, GAP_AT);
     } catch (problem) {
       return this.#by.failed(problem as Error);
     }
@@ -320,6 +321,6 @@ export class Journal {
 
 function grow(segment: Segment, bytes: number): void {
   const size = Math.ceil((segment.bytes + bytes) / SEGMENT_BYTES) * SEGMENT_BYTES;
-  ftruncateSync(segment.fd, size);
+  disk.truncate(segment.fd, size);
   segment.size = size;
 }

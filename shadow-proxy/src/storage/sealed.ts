@@ -5,8 +5,8 @@
  */
 import { printable } from '../text/printable.js';
 import { createHash } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
+import { disk, replaceFile } from '../io/files.js';
 
 const DIGITS = 16;
 const digest = (value: object): string =>
@@ -43,8 +43,7 @@ export interface Author {
 
 /** Replaced whole; it outlives the process, not the host. @throws {Error} when the disk does not take it */
 export function writeSealed(path: string, author: Author, value: object): void {
-  writeFileSync(`${path}.tmp`, seal({ author, value }), { mode: 0o600 });
-  renameSync(`${path}.tmp`, path);
+  replaceFile(path, seal({ author, value }));
 }
 
 export interface Read<T> {
@@ -65,7 +64,7 @@ export function readSealed<T>(path: string, served: string | null, schema: z.Zod
   });
   let sealed: { author?: Author; value?: unknown };
   try {
-    sealed = unseal(readFileSync(path, 'utf8')) as typeof sealed;
+    sealed = unseal(disk.readFile(path).toString()) as typeof sealed;
   } catch (error) {
     return no((error as NodeJS.ErrnoException).code === 'ENOENT' ? null : (error as Error).message);
   }

@@ -12,9 +12,10 @@
  * Called by: every room after it.
  * Calls: text, io, route, plan, telemetry.
  */
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { isoTime } from '../io/clock.js';
+import { diskAsync, writeAll, writeFileAsync } from '../io/files.js';
 import { redactSecrets } from '../plan/endpoint.js';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
 import { checkRouting, firstStages, perRegionOf, routingOf } from '../plan/reload.js';
@@ -148,7 +149,7 @@ export class StateStore {
   static async open(stateDirectory: string, shard: string, around: Around = ALONE): Promise<StateStore> {
     const directory = join(stateDirectory, shard);
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await diskAsync.mkdir(directory);
     } catch (error) {
       throw new StateError(
         'state-io',
@@ -184,9 +185,7 @@ export class StateStore {
         await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
         this.#current = next;
         if (event)
-          await this.#write(() =>
-            appendLine(this.#directory, redacted({ time: new Date().toISOString(), revision, ...event })),
-          );
+          await this.#write(() => appendLine(this.#directory, redacted({ time: isoTime(), revision, ...event })));
       } catch (error) {
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
@@ -204,7 +203,7 @@ export class StateStore {
       await work();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-      await rm(this.#reserve, { force: true });
+      await diskAsync.remove(this.#reserve);
       await work();
     }
   }
@@ -215,11 +214,9 @@ export class StateStore {
 
   /** Makes it where it is missing, unless there is no room for it. */
   async #keepReserve(): Promise<void> {
-    const kept = await stat(this.#reserve).catch(() => null);
+    const kept = await diskAsync.stat(this.#reserve).catch(() => null);
     if (kept?.size === RESERVE_BYTES) return;
-    await writeFile(this.#reserve, Buffer.alloc(RESERVE_BYTES), { mode: 0o600 }).catch(() =>
-      rm(this.#reserve, { force: true }),
-    );
+    await writeFileAsync(this.#reserve, 'w', Buffer.alloc(RESERVE_BYTES)).catch(() => diskAsync.remove(this.#reserve));
   }
 
   /** The last lines of the history, oldest first; those that a sudden end has cut are left out. */
@@ -253,7 +250,7 @@ const emptyState = (shard: string): ShardState => ({
 
 /** As `StateStore.history`, of a shard's directory. A line that cannot be read is shown as such. */
 export async function readHistory(directory: string, most: number): Promise<readonly HistoryEvent[]> {
-  const text = await readFile(join(directory, HISTORY), 'utf8').catch(() => '');
+  const text = (await diskAsync.readFile(join(directory, HISTORY)).catch(() => '')).toString();
   const lines = text.split('\n').map((line, at) => ({ line, number: at + 1 }));
   // Behind the last newline is nothing, or what a sudden end has cut: its change may not have been made either.
   const cut = lines.pop()!;
@@ -294,12 +291,12 @@ async function read(directory: string, shard: string): Promise<ShardState | null
   const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = (await diskAsync.readFile(path)).toString();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
       throw new StateError('state-io', `${path} cannot be read: ${(error as Error).message}`, error);
     }
-    const traces = (await readdir(directory).catch(() => [])).filter((name) => TRACES.includes(name));
+    const traces = (await diskAsync.list(directory).catch(() => [])).filter((name) => TRACES.includes(name));
     if (traces.length > 0) {
       throw new StateError(
         'state-missing',
@@ -375,11 +372,11 @@ export function asState(value: unknown): ShardState | null {
  */
 export async function copyState(stateDirectory: string, theirs: ShardState, from: string): Promise<void> {
   const directory = join(stateDirectory, theirs.shard);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await diskAsync.mkdir(directory);
   const copy: ShardState = { ...theirs, cleanShutdown: false, journal: null, owner: null };
   const event = { event: 'copied', from, revision: copy.revision, process: theirs.owner?.process ?? null };
   // The history first: it must never be newer than state.json.
-  await appendLine(directory, redacted({ time: new Date().toISOString(), ...event }));
+  await appendLine(directory, redacted({ time: isoTime(), ...event }));
   await replaceFile(directory, 'state.json', seal(copy, 2) + '\n');
 }
 
@@ -388,12 +385,12 @@ export async function copyState(stateDirectory: string, theirs: ShardState, from
  * @throws {Error} where the disk does not take it
  */
 export async function setStateAside(directory: string, reason: string): Promise<void> {
-  await appendLine(directory, { time: new Date().toISOString(), event: 'outdated', reason });
-  await rename(join(directory, 'state.json'), join(directory, 'state.json.outdated')).catch(
-    (error: NodeJS.ErrnoException) => {
+  await appendLine(directory, { time: isoTime(), event: 'outdated', reason });
+  await diskAsync
+    .rename(join(directory, 'state.json'), join(directory, 'state.json.outdated'))
+    .catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
-    },
-  );
+    });
 }
 
 /** Whether it was copied from another proxy, and no process has served with it since. */
@@ -402,34 +399,29 @@ export const isCopy = (state: ShardState | null): boolean =>
 
 async function replaceFile(directory: string, name: string, text: string): Promise<void> {
   const temporary = join(directory, `${name}.tmp`);
-  const file = await open(temporary, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, join(directory, name));
+  await writeFileAsync(temporary, 'w', Buffer.from(text), { sync: true });
+  await diskAsync.rename(temporary, join(directory, name));
   // The rename itself is only durable once its directory is.
-  const folder = await open(directory, 'r');
+  const folder = await diskAsync.open(directory, 'r');
   try {
-    await folder.sync();
+    await diskAsync.sync(folder);
   } finally {
-    await folder.close();
+    await diskAsync.close(folder);
   }
 }
 
 async function appendLine(directory: string, value: unknown): Promise<void> {
-  const file = await open(join(directory, HISTORY), 'a+', 0o600);
+  const path = join(directory, HISTORY);
+  const file = await diskAsync.open(path, 'a+');
   try {
-    const { size } = await file.stat();
+    const { size } = await diskAsync.stat(path);
     const last = Buffer.from('\n');
-    if (size > 0) await file.read(last, 0, 1, size - 1);
+    if (size > 0) await diskAsync.read(file, last, 0, 1, size - 1);
     // What a sudden end, or a full disk, has cut stays a line of its own.
-    await file.writeFile(`${last.toString() === '\n' ? '' : '\n'}${JSON.stringify(value)}\n`);
-    await file.datasync();
+    await writeAll(file, Buffer.from(`${last.toString() === '\n' ? '' : '\n'}${JSON.stringify(value)}\n`));
+    await diskAsync.sync(file);
   } finally {
-    await file.close();
+    await diskAsync.close(file);
   }
 }
 

@@ -4,12 +4,12 @@
  * It is opened by `Server.open`, which asks the questions of the handshake through `ask`; then its owner
  * (a lane) takes the frames over with `attach`.
  */
-import type { Socket } from 'node:net';
 import { FrameReader } from '../resp/reader.js';
 import { decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 import { Intake, readInto } from '../io/intake.js';
 import { Outbox } from '../io/outbox.js';
+import type { TcpSocket } from '../io/sockets.js';
 import type { Turn } from '../io/turn.js';
 
 /** The connection ended, or could not be made, before what was asked of it was answered. */
@@ -36,13 +36,13 @@ export class Connection {
   admitted = true;
   /** How often bytes have come. */
   chunks = 0;
-  readonly #socket: Socket;
+  readonly #socket: TcpSocket;
   readonly #reader = new FrameReader();
   #owner: ConnectionOwner;
   #asked: Asked[] = [];
   #ended = false;
 
-  constructor(connected: Socket, turn: Turn, intake = new Intake()) {
+  constructor(connected: TcpSocket, turn: Turn, intake = new Intake()) {
     const socket = readInto(intake, connected, (chunk, start, end) => {
       this.chunks++;
       this.#reader.feed(chunk, start, end);

@@ -1,6 +1,5 @@
 /** Where a server is: a fixed address, or a master that Sentinel, or its cluster, names. */
-import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import type { TcpSocket, TlsSocket } from '../io/sockets.js';
 import { isNull, text, errorText } from '../resp/decode.js';
 import {
   addressesOf,
@@ -126,9 +125,10 @@ export class Dialer {
     return master.address;
   }
 
-  async connect(address: Address): Promise<Socket> {
-    const socket = await openSocket(address, this.endpoint.tls, this.timeoutMs);
-    if (socket instanceof TLSSocket) this.certificateEndsAt = Date.parse(socket.getPeerCertificate().valid_to);
+  async connect(address: Address): Promise<TcpSocket> {
+    const { tls } = this.endpoint;
+    const socket = await openSocket(address, tls, this.timeoutMs);
+    if (tls !== null) this.certificateEndsAt = Date.parse((socket as TlsSocket).getPeerCertificate().valid_to);
     return socket;
   }
 

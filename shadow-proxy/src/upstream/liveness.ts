@@ -9,10 +9,10 @@
  *
  * The server answers a question that it got long after the command: so it has run that command, or never got it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from './connection.js';
 import { clientField } from './handshake.js';
-import { afterReading, listenedMs } from '../io/listening-clock.js';
+import { listenedMs } from '../io/clock.js';
+import { afterReading, sleep } from '../io/timers.js';
 import type { Side } from '../route/stage.js';
 import type { ServerConnections } from './server-connections.js';
 

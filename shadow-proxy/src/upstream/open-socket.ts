@@ -1,30 +1,31 @@
 /** A socket to a server, over TCP or TLS. */
-import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { connectTcp, connectTls, type TcpSocket } from '../io/sockets.js';
+import { after, clearTimer } from '../io/timers.js';
 import type { Address, ClientTls } from '../plan/endpoint.js';
 
 /**
  * A connection that is ready to write to; with `tls`, only after the peer's certificate was verified.
  * @throws {Error} not connected within `timeoutMs`, not TLS, or not verified
  */
-export function openSocket({ host, port }: Address, tls: ClientTls | null, timeoutMs: number): Promise<Socket> {
+export function openSocket({ host, port }: Address, tls: ClientTls | null, timeoutMs: number): Promise<TcpSocket> {
   return new Promise((resolve, reject) => {
-    const options: ConnectionOptions = { servername: isIp(host) ? undefined : host, ...tls, host, port };
-    const socket: Socket = tls ? connectTls(options) : connectTcp({ host, port, noDelay: true });
+    const socket = tls
+      ? connectTls({ servername: isIp(host) ? undefined : host, ...tls, host, port })
+      : connectTcp({ host, port });
     const late = (): string =>
       tls && !socket.connecting
         ? `${host}:${port} did not answer a TLS handshake within ${timeoutMs} ms: use the TLS port of the server`
         : `no connection to ${host}:${port} within ${timeoutMs} ms`;
-    const timer = setTimeout(() => socket.destroy(new Error(late())), timeoutMs);
+    const timer = after(timeoutMs, () => socket.destroy(new Error(late())));
     const failed = (error: NodeJS.ErrnoException): void => {
-      clearTimeout(timer);
+      clearTimer(timer);
       // OpenSSL's word for a first answer that is no TLS record, such as an error reply in plaintext.
       const plaintext = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER';
       reject(plaintext ? new Error(`${host}:${port} does not speak TLS: use the TLS port of the server`) : error);
     };
     socket.once('error', failed);
     socket.once(tls ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer);
+      clearTimer(timer);
       socket.off('error', failed);
       resolve(socket);
     });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listenedMs } from '../../../src/io/listening-clock.js';
+import { listenedMs } from '../../../src/io/clock.js';
 import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 

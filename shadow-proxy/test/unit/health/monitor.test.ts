@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HealthMonitor } from '../../../src/health/monitor.js';
-import { listenedMs } from '../../../src/io/listening-clock.js';
+import { listenedMs } from '../../../src/io/clock.js';
 import { decodeReply, type Reply } from '../../../src/resp/decode.js';
 import type { Side } from '../../../src/route/stage.js';
 import type { Server } from '../../../src/upstream/server.js';

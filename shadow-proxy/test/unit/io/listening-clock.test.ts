@@ -1,7 +1,7 @@
 /** How much of a late event loop counts as listening. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listenedMs } from '../../../src/io/listening-clock.js';
+import { listenedMs } from '../../../src/io/clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const clock = FakeClock.install();
