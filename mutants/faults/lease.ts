@@ -68,7 +68,7 @@ export const LEASES: readonly Fault[] = [
     id: 'the-server-had-us-when-it-answered',
     file: LEASE,
     from: 'this.tenure.aliveAt = asked;',
-    to: 'this.tenure.aliveAt = performance.now();',
+    to: 'this.tenure.aliveAt = monotonicMs();',
     tests: lease,
   },
   {
@@ -98,8 +98,8 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-standby-waits-a-look-longer',
     file: OWNERSHIP,
-    from: 'performance.now() - vacantSince < patienceMs',
-    to: 'performance.now() - vacantSince <= patienceMs',
+    from: 'monotonicMs() - vacantSince < patienceMs',
+    to: 'monotonicMs() - vacantSince <= patienceMs',
     tests: ownership,
   },
   {
@@ -112,8 +112,8 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-lease-lost-for-too-long-by-a-millisecond-is-kept',
     file: OWNERSHIP,
-    from: 'performance.now() - tenure.aliveAt < AWAY_MS',
-    to: 'performance.now() - tenure.aliveAt <= AWAY_MS',
+    from: 'monotonicMs() - tenure.aliveAt < AWAY_MS',
+    to: 'monotonicMs() - tenure.aliveAt <= AWAY_MS',
     tests: ownership,
   },
   {
@@ -147,7 +147,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'who-took-a-lease-gives-it-back-at-once',
     file: OWNERSHIP,
-    from: 'await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - performance.now()));',
+    from: 'await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - monotonicMs()));',
     to: '',
     tests: ownership,
   },

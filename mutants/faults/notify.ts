@@ -82,8 +82,8 @@ export const NOTIFY: readonly Fault[] = [
   {
     id: 'a-mismatch-is-traced-as-a-match',
     file: 'shadow-proxy/src/otel/traces.ts',
-    from: 'this.#end(operation, verdict.kind, performance.now());',
-    to: "this.#end(operation, 'match', performance.now());",
+    from: 'this.#end(operation, verdict.kind, monotonicMs());',
+    to: "this.#end(operation, 'match', monotonicMs());",
     tests: ['integration/otel/otel'],
   },
 ];

@@ -372,8 +372,8 @@ export const QUEUE: readonly Fault[] = [
   {
     id: 'each-effect-begins-the-batch-anew',
     file: `${PIPELINE}mirror.ts`,
-    from: 'else if (this.#timer === undefined) this.#timer = setTimeout(',
-    to: 'else clearTimeout(this.#timer), this.#timer = setTimeout(',
+    from: 'else if (this.#timer === undefined) this.#timer = after(',
+    to: 'else clearTimer(this.#timer), this.#timer = after(',
     tests: UNIT,
   },
   {

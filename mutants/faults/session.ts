@@ -154,8 +154,8 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'the-time-left-may-be-none',
     file: `${SESSION}handlers/block-time.ts`,
-    from: 'Math.max(leastMs, Math.ceil(this.#until - performance.now()))',
-    to: 'Math.ceil(this.#until - performance.now())',
+    from: 'Math.max(leastMs, Math.ceil(this.#until - monotonicMs()))',
+    to: 'Math.ceil(this.#until - monotonicMs())',
     tests: ['unit/session/handlers/block-time'],
   },
   {
@@ -168,8 +168,8 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'time-is-over-one-ms-late',
     file: `${SESSION}handlers/block-time.ts`,
-    from: 'performance.now() >= this.#until',
-    to: 'performance.now() > this.#until',
+    from: 'monotonicMs() >= this.#until',
+    to: 'monotonicMs() > this.#until',
     tests: ['unit/session/handlers/block-time'],
   },
   {

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { ClientSocket } from '../io/client-socket.js';
 import type { Take } from '../io/intake.js';
+import { after, clearTimer, type Timer } from '../io/timers.js';
 import type { Link, Sender } from './link.js';
 import { TO_FRONT, type Addresses } from './records.js';
 
@@ -22,7 +23,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   #sent = 0;
   /** The client reads slowly: the thread reports what was sent. */
   #owes = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(
     private readonly link: Link,
@@ -100,8 +101,8 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   }
 
   setTimeout(ms: number): this {
-    clearTimeout(this.#timer);
-    this.#timer = ms > 0 ? setTimeout(() => this.emit('timeout'), ms).unref() : undefined;
+    clearTimer(this.#timer);
+    this.#timer = ms > 0 ? after(ms, () => this.emit('timeout')).unref() : undefined;
     return this;
   }
 
@@ -135,7 +136,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
 
   #end(): void {
     this.destroyed = true;
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
   }
 
   #say(what: number): void {

@@ -8,6 +8,7 @@
  * Called by: shard.
  * Calls: io, plan.
  */
+import { nextTurn } from '../io/timers.js';
 import { MOST, RingReader, RingWriter, type Received } from './ring.js';
 
 export interface LinkMemory {
@@ -120,7 +121,7 @@ export class Link {
     do {
       if (this.#in.take(this.received)) {
         if (this.#in.frees()) this.ring();
-        setImmediate(this.#take);
+        nextTurn(this.#take);
         return;
       }
     } while (!this.#in.sleeps());

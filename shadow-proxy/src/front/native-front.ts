@@ -1,5 +1,6 @@
 /** A front in C: on the sequencing thread itself, or in a thread of its own. Without TLS. */
 import type { Intake } from '../io/intake.js';
+import { nextTurn } from '../io/timers.js';
 import { Connections, type ConnectionEvents } from './connections.js';
 import { RING_BYTES, type Front, type ListenAt } from './front.js';
 import type { Sender } from './link.js';
@@ -71,6 +72,6 @@ export class NativeFront implements Front {
 
   #send(): void {
     // Not at once: the link is in the middle of something.
-    if (this.native.send(this.#handle)) setImmediate(this.#connections.link.rung);
+    if (this.native.send(this.#handle)) nextTurn(this.#connections.link.rung);
   }
 }

@@ -9,6 +9,7 @@ import { prepare } from '../io/client-socket.js';
 import { Intake, readEach } from '../io/intake.js';
 import { Outbox } from '../io/outbox.js';
 import type { TcpSocket } from '../io/sockets.js';
+import { clearTimer, every, nextTurn, type Timer } from '../io/timers.js';
 import { Turn, type Flushable } from '../io/turn.js';
 import { Link, type LinkMemory, type Sender } from './link.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
@@ -49,7 +50,7 @@ const slow = new Set<Client>();
 const ahead = new Set<Client>();
 const number = Buffer.alloc(4);
 let lastId = 0;
-let reporting: NodeJS.Timeout | undefined;
+let reporting: Timer | undefined;
 
 class Client implements Flushable, Sender {
   marked = false;
@@ -104,7 +105,7 @@ class Client implements Flushable, Sender {
   flush(): void {
     if (this.#outbox.bytes === 0 || slow.has(this)) return;
     slow.add(this);
-    reporting ??= setInterval(() => slow.forEach((each) => each.report()), REPORT_MS).unref();
+    reporting ??= every(REPORT_MS, () => slow.forEach((each) => each.report())).unref();
     this.#reported = (this.#written - this.#outbox.bytes) >>> 0;
     this.#say(FROM_FRONT.sent);
   }
@@ -139,7 +140,7 @@ class Client implements Flushable, Sender {
   #keepsUp(): void {
     slow.delete(this);
     if (slow.size > 0) return;
-    clearInterval(reporting);
+    clearTimer(reporting);
     reporting = undefined;
   }
 
@@ -173,7 +174,7 @@ const link = new Link(
     else if (kind === TO_FRONT.destroy) client.socket.destroy();
   },
   () => report(null),
-  (callback) => setImmediate(callback),
+  (callback) => nextTurn(callback),
   () => {
     const waited = [...ahead];
     ahead.clear();

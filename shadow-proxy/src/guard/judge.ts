@@ -4,7 +4,7 @@
  *
  * Room: guard: whether a topology is safe for counters: pure decisions over facts read from the nodes.
  * Called by: stages, cli.
- * Calls: text, resp, plan, command, upstream.
+ * Calls: text, io, resp, plan, command, upstream.
  */
 import { countingKind } from '../command/counting.js';
 import { LOSES, type CountingKind } from '../command/counting-kind.js';

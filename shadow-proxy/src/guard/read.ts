@@ -3,8 +3,9 @@
  *
  *   target ─▶ INFO … (watch) … INFO ─▶ its masters and replicas ─▶ likewise, until no new one is named
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMANDS } from '../command/table.generated.js';
+import { monotonicMs } from '../io/clock.js';
+import { sleep } from '../io/timers.js';
 import { asking, callsOf, clockOf, type Asker } from '../upstream/asker.js';
 import { clientField } from '../upstream/handshake.js';
 import { isKeydb } from '../upstream/server.js';
@@ -84,10 +85,10 @@ async function readNode(endpoint: Endpoint, watchMs: number): Promise<NodeFacts 
 
 async function read(asker: Asker, label: string, watchMs: number): Promise<NodeFacts> {
   const before = await asker.info('replication');
-  const since = performance.now();
+  const since = monotonicMs();
   await sleep(watchMs);
   const info = await asker.info();
-  const seconds = (performance.now() - since) / 1000;
+  const seconds = (monotonicMs() - since) / 1000;
   const number = (name: string): number => Number(info.get(name) ?? 0);
   const grown = number('master_repl_offset') - Number(before.get('master_repl_offset') ?? 0);
   return {

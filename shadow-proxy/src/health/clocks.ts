@@ -2,8 +2,9 @@
  * The two servers' clocks: what ends at a moment ends by the clock of the server that holds it. Both are looked at each
  * second, because a server whose clock is set says so to nobody.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { monotonicMs } from '../io/clock.js';
+import { sleep } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { MirrorLane } from '../pipeline/mirror.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
@@ -72,7 +73,7 @@ export class Clocks {
     if (!this.#compared) this.#setMeanwhile(aheadMs, errorMs);
     this.#compared = true;
     const offMs = Math.abs(aheadMs - mirrors.target.clockAheadMs);
-    const now = performance.now();
+    const now = monotonicMs();
     this.#offSince = offMs > errorMs + TOLERANCE_MS ? (this.#offSince ?? now) : null;
     if (this.#offSince === null || (offMs < SURE_MS && now - this.#offSince < LASTING_MS)) return;
     this.#offSince = null;

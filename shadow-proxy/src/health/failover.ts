@@ -9,6 +9,7 @@
  * is verified.
  */
 import type { Logger } from 'pino';
+import { unixMs } from '../io/clock.js';
 import type { Server } from '../upstream/server.js';
 import type { Plan } from '../plan/plan.js';
 import type { OutageSnapshot, OutageWorkload } from '../telemetry/snapshot.js';
@@ -134,19 +135,19 @@ export class Failover {
   /** It has not answered for so long. */
   down(side: Side, silentMs: number): void {
     const seconds = (silentMs / 1000).toFixed(1);
-    void this.#decide(side, `no answer for ${seconds} s`, new Date(Date.now() - silentMs));
+    void this.#decide(side, `no answer for ${seconds} s`, new Date(unixMs() - silentMs));
   }
 
   /** Another process answers in its place, which does not hold what was acknowledged. */
   replaced(side: Side): void {
-    void this.#decide(side, 'restarted or was replaced (run ID changed)', new Date());
+    void this.#decide(side, 'restarted or was replaced (run ID changed)', new Date(unixMs()));
   }
 
   /** What the operator should know of an authority that does not answer, or of the last one that did not. */
   snapshot(silentMs: (side: Side) => number): OutageSnapshot | null {
     const outage = this.#outage;
     if (outage === null) return null;
-    if (outage.endedAt === null && silentMs(outage.side) === 0) outage.endedAt = new Date();
+    if (outage.endedAt === null && silentMs(outage.side) === 0) outage.endedAt = new Date(unixMs());
     const { side, since, endedAt, workloads } = outage;
     return {
       side,
@@ -187,7 +188,7 @@ export class Failover {
           );
         outage.workloads.set(workload.name, told);
       }
-      if (this.#concerned(side).length === 0) outage.endedAt ??= new Date();
+      if (this.#concerned(side).length === 0) outage.endedAt ??= new Date(unixMs());
       else if (!this.context.servers[side].up) this.#refuse(side, how);
     } finally {
       this.#busy = false;

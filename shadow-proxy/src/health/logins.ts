@@ -4,6 +4,7 @@
  * status says.
  */
 import type { Logger } from 'pino';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Server } from '../upstream/server.js';
@@ -20,18 +21,18 @@ export interface LoginsContext {
 const LOOK_MS = 500;
 
 export class Logins {
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   /** The authority of `default` at the last look. */
   #side: Side | undefined;
 
   constructor(private readonly context: LoginsContext) {}
 
   watch(): void {
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#timer = every(LOOK_MS, () => this.#look()).unref();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
   }
 
   changed(server: Server): void {

@@ -4,6 +4,7 @@
  * the proxies are started again and derive their shards from the slots as they are then.
  */
 import type { Logger } from 'pino';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import { commonSlots, formatSlots, masterOf, rangesOf } from '../plan/cluster.js';
 import { isError, text } from '../resp/decode.js';
 import type { SlotRange } from '../route/owner.js';
@@ -50,17 +51,17 @@ export function movedSlots(nodes: readonly ListedNode[], slots: readonly SlotRan
 export class SlotWatch {
   readonly #moved: Record<Side, MovedSlots> = { source: STILL, target: STILL };
   #shown = '';
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #looking = false;
 
   constructor(private readonly context: SlotWatchContext) {}
 
   watch(): void {
-    if (this.context.face !== null) this.#timer = setInterval(() => void this.look(), POLL_MS).unref();
+    if (this.context.face !== null) this.#timer = every(POLL_MS, () => void this.look()).unref();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
   }
 
   /** Asks both servers once. */

@@ -7,6 +7,9 @@ export const monotonicMs = (): number => world.monotonicMs();
 /** Milliseconds since 1970, as this host's clock says: for what people read, and for absolute expiry. */
 export const unixMs = (): number => world.unixMs();
 
+/** What `unixMs` would be when `monotonicMs` was 0, with fractions: what was measured, as a time for people. */
+export const unixMsAtZero = (): number => world.unixMsAtZero();
+
 /** As `unixMs`, in ISO 8601. */
 export const isoTime = (): string => new Date(world.unixMs()).toISOString();
 

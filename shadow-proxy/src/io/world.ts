@@ -23,6 +23,8 @@ export interface World {
   monotonicMs(): number;
   /** Milliseconds since 1970, as the host's clock says; it may jump. A whole number. */
   unixMs(): number;
+  /** The time of `unixMs` when the monotonic clock was 0, with fractions; it stays the same. */
+  unixMsAtZero(): number;
   /** Milliseconds of the monotonic clock in which this process has read its sockets, since the first call. */
   listenedMs(): number;
 
@@ -170,6 +172,7 @@ const listening = new ProcessListening();
 const node: World = {
   monotonicMs: () => performance.now(),
   unixMs: () => Date.now(),
+  unixMsAtZero: () => performance.timeOrigin,
   listenedMs: () => listening.ms(),
 
   after: (ms, run) => setTimeout(run, ms),

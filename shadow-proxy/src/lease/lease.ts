@@ -15,6 +15,8 @@
  * Called by: stages, shard.
  * Calls: text, io, resp, route, plan, upstream.
  */
+import { monotonicMs } from '../io/clock.js';
+import { after, clearTimer, sleep } from '../io/timers.js';
 import { isError, text } from '../resp/decode.js';
 import { commonSlots } from '../plan/cluster.js';
 import type { Address } from '../plan/endpoint.js';
@@ -178,9 +180,8 @@ export class Lease {
   async #connect(word: Word): Promise<[Address, Connection]> {
     const address = await this.dialer.resolve();
     const connection = new Connection(await this.dialer.connect(address), new Turn());
-    const timer = setTimeout(
-      () => connection.destroy(new Error(`${this.dialer.label} does not answer`)),
-      this.dialer.timeoutMs,
+    const timer = after(this.dialer.timeoutMs, () =>
+      connection.destroy(new Error(`${this.dialer.label} does not answer`)),
     );
     try {
       await greet(connection, 2, this.dialer.credentials, this.#name(word));
@@ -194,18 +195,18 @@ export class Lease {
       connection.destroy();
       throw error;
     } finally {
-      clearTimeout(timer);
+      clearTimer(timer);
     }
   }
 
   /** As one that waits: who else is there. @throws {ConnectionLost} {HandshakeRefused} */
   async look(): Promise<View> {
     if (!this.#allowed) await this.#requireRights();
-    const asked = performance.now();
+    const asked = monotonicMs();
     // A list of thousands costs the server milliseconds: while the holder is there, its line is enough.
     let others = this.#watched === null ? [] : this.#claims(await this.#list('ID', this.#watched.id));
     if (!others.some(({ word }) => word === 'holds')) others = this.#claims(await this.#list());
-    const now = performance.now();
+    const now = monotonicMs();
     const holder = others.find(({ word }) => word === 'holds') ?? null;
     const paused = now - asked > PAUSE_MS || asked - this.#lookedAt > PAUSE_MS;
     if (paused || holder?.id !== this.#watched?.id) this.#watched = holder && { id: holder.id, since: asked };
@@ -262,7 +263,7 @@ export class Lease {
 
   /** The lease is ours, as it was before (`tenure`) or from now on (null). */
   resume(tenure: Tenure | null): void {
-    const aliveAt = performance.now();
+    const aliveAt = monotonicMs();
     this.tenure = { runId: this.runId, since: tenure?.since ?? aliveAt, aliveAt };
     this.#held = this.connected;
   }
@@ -278,7 +279,7 @@ export class Lease {
 
   /** Resolves when the server has our connection. @throws {ConnectionLost} */
   async ping(): Promise<void> {
-    const asked = performance.now();
+    const asked = monotonicMs();
     await this.#ask('PING');
     if (this.tenure !== null && this.#held) this.tenure.aliveAt = asked;
   }
@@ -328,7 +329,7 @@ export class Lease {
   /** Gives the lease back; resolves to whether another process waits for it. */
   async release(word: 'clean' | 'left'): Promise<boolean> {
     if (!this.connected) return false;
-    const late = new Promise<null>((resolve) => setTimeout(resolve, GOODBYE_MS, null).unref());
+    const late = sleep(GOODBYE_MS, null, { ref: false });
     const lines = await Promise.race([Promise.all([this.#say(word), this.#list()]), late]).catch(() => null);
     return lines !== null && this.#claims(lines[1]).some((claim) => claim.word === 'waits');
   }

@@ -5,9 +5,10 @@
  * A holder that lost its connection, and only that, takes the lease again: those who wait give it two seconds before
  * they take over. Whether another process held it meanwhile is decided by `#unbroken`.
  */
+import { monotonicMs } from '../io/clock.js';
+import { randomBytes, randomShare } from '../io/random.js';
+import { after, clearTimer, every, sleep, type Timer } from '../io/timers.js';
 import { printableBytes } from '../text/printable.js';
-import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { oneServer } from '../upstream/identity.js';
@@ -78,8 +79,8 @@ export class Ownership {
   #ended: Error | null = null;
   /** The shard is ours: a lease that is lost is taken again. */
   #serves = false;
-  #pinging: NodeJS.Timeout | undefined;
-  readonly #retries = new Map<Lease, NodeJS.Timeout>();
+  #pinging: Timer | undefined;
+  readonly #retries = new Map<Lease, Timer>();
 
   constructor(private readonly options: OwnershipOptions) {
     const lease = (side: Side): Lease =>
@@ -124,8 +125,7 @@ export class Ownership {
     let awaitedUntil = -Infinity;
     for (let attempt = 0; ; attempt++) {
       // Not in step with others that look.
-      if (attempt > 0)
-        await sleep(performance.now() < awaitedUntil ? KNOWN_LOOK_MS : LOOK_MS * (0.75 + Math.random() / 4));
+      if (attempt > 0) await sleep(monotonicMs() < awaitedUntil ? KNOWN_LOOK_MS : LOOK_MS * (0.75 + randomShare() / 4));
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
       this.#refuseTwin();
       const reached = this.#all.filter(({ connected }) => connected);
@@ -152,7 +152,7 @@ export class Ownership {
         const where = describe(holder, reached[held]);
         waiting?.(where);
         if (standby) {
-          if (holder.note !== this.predecessor?.note) awaitedUntil = performance.now() + KNOWN_MS;
+          if (holder.note !== this.predecessor?.note) awaitedUntil = monotonicMs() + KNOWN_MS;
           if (await this.#learn(holder.note, reached, knows)) awaitedUntil = -Infinity;
         }
         this.predecessor = { process: holder.process, clean: false, note: holder.note };
@@ -160,7 +160,7 @@ export class Ownership {
           const missing = (await needed()).find((side) => !this.leases[side].connected);
           if (missing !== undefined) throw this.leases[missing].problem;
           await Promise.all(reached.map((lease) => lease.seize()));
-          this.#seizedAt = performance.now();
+          this.#seizedAt = monotonicMs();
           return this.#serve();
         }
         if (seen.every((view) => view.holder === null || view.silent)) {
@@ -175,13 +175,13 @@ export class Ownership {
         continue;
       }
       awaitedUntil = -Infinity;
-      vacantSince ??= performance.now();
+      vacantSince ??= monotonicMs();
       if (goodbye !== null) {
         this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean', note: goodbye.note };
         patienceMs = 0;
       }
       // Two may stand in another order at the other server: one line counts.
-      if (performance.now() - vacantSince < patienceMs || seen[0]?.first === false) continue;
+      if (monotonicMs() - vacantSince < patienceMs || seen[0]?.first === false) continue;
       const missing = (await needed()).find((side) => !this.leases[side].connected);
       if (missing !== undefined && !standby) throw this.leases[missing].problem;
       if (missing !== undefined) hindered?.(this.leases[missing].problem);
@@ -218,8 +218,8 @@ export class Ownership {
    * empty where nobody waits.
    */
   async known(note: string): Promise<readonly string[]> {
-    for (const until = performance.now() + KNOWN_MS; ; await sleep(KNOWN_LOOK_MS)) {
-      const late = sleep(Math.max(KNOWN_LOOK_MS, until - performance.now()), [], { ref: false });
+    for (const until = monotonicMs() + KNOWN_MS; ; await sleep(KNOWN_LOOK_MS)) {
+      const late = sleep(Math.max(KNOWN_LOOK_MS, until - monotonicMs()), [], { ref: false });
       const lists = this.#all
         .filter(({ held }) => held)
         .map((lease) => Promise.race([lease.waiters().catch(() => []), late]));
@@ -227,7 +227,7 @@ export class Ownership {
       const ignorant = new Map(waiters.map(({ process, from }) => [process, from]));
       // Its word at one server is enough: it may not reach the other one.
       for (const waiter of waiters) if (waiter.note === note) ignorant.delete(waiter.process);
-      if (ignorant.size === 0 || performance.now() >= until) return [...ignorant.values()];
+      if (ignorant.size === 0 || monotonicMs() >= until) return [...ignorant.values()];
     }
   }
 
@@ -237,7 +237,7 @@ export class Ownership {
    */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
-    await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - performance.now()));
+    await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - monotonicMs()));
     this.#end(new Error('the shard is closed'));
     const waited = await Promise.all(this.#all.map((lease) => lease.release(clean ? 'clean' : 'left')));
     if (waited.some(Boolean)) await sleep(2 * LOOK_MS);
@@ -301,9 +301,9 @@ export class Ownership {
     for (const lease of this.#all) {
       if (!lease.held) this.#tryAgain(lease);
     }
-    this.#pinging = setInterval(() => {
+    this.#pinging = every(PING_MS, () => {
       for (const lease of this.#all) if (lease.held) lease.ping().catch(() => undefined);
-    }, PING_MS);
+    });
     this.#pinging.unref();
   }
 
@@ -311,10 +311,10 @@ export class Ownership {
     if (this.#ended || this.#retries.has(lease)) return;
     const later = (): void => {
       if (this.#ended || lease.held) return;
-      const timer = setTimeout(() => {
+      const timer = after(LOOK_MS, () => {
         this.#retries.delete(lease);
         if (!lease.held) this.#tryAgain(lease);
-      }, LOOK_MS);
+      });
       this.#retries.set(lease, timer.unref());
     };
     lease.again().then(later, later);
@@ -353,7 +353,7 @@ export class Ownership {
    * or the server restarted, which is reported by itself; or the lease at the other server was never lost.
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
-    if (lease.runId !== tenure.runId || performance.now() - tenure.aliveAt < AWAY_MS) return true;
+    if (lease.runId !== tenure.runId || monotonicMs() - tenure.aliveAt < AWAY_MS) return true;
     const other = this.leases[otherSide(lease.side)];
     if (!other.held || other.tenure === null || other.tenure.since > tenure.aliveAt) return false;
     return other.ping().then(
@@ -373,8 +373,8 @@ export class Ownership {
 
   #end(reason: Error): void {
     this.#ended ??= reason;
-    clearInterval(this.#pinging);
-    for (const timer of this.#retries.values()) clearTimeout(timer);
+    clearTimer(this.#pinging);
+    for (const timer of this.#retries.values()) clearTimer(timer);
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type MetricProducer,
 } from '@opentelemetry/sdk-metrics';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import { unixMs, unixMsAtZero } from '../io/clock.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
 type Known = MetricObjectWithValues<MetricValue<string>>;
@@ -23,7 +24,7 @@ export class Producer implements MetricProducer {
 
   async collect(): Promise<CollectionResult> {
     const samples = await this.metrics.samples();
-    const [from, to] = [hrTime(performance.timeOrigin), hrTime(Date.now())];
+    const [from, to] = [hrTime(unixMsAtZero()), hrTime(unixMs())];
     const metrics = samples.map((known) => metricOf(known, from, to));
     const scope = { name: 'redis-to-keydb' };
     return { resourceMetrics: { resource: this.resource, scopeMetrics: [{ scope, metrics }] }, errors: [] };

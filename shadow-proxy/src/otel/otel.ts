@@ -6,7 +6,7 @@
  *
  * Room: otel: traces and metrics for OpenTelemetry.
  * Called by: shard.
- * Calls: route, plan, compare, telemetry, pipeline.
+ * Calls: io, route, plan, compare, telemetry, pipeline.
  */
 import { hostname } from 'node:os';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
@@ -15,6 +15,7 @@ import { resourceFromAttributes, type Resource } from '@opentelemetry/resources'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { AlwaysOnSampler, BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from 'pino';
+import { clearTimer, every, sleep } from '../io/timers.js';
 import type { OpenTelemetryPlan, Plan } from '../plan/plan.js';
 import { formatAddress } from '../plan/endpoint.js';
 import type { Observer } from '../pipeline/observer.js';
@@ -54,7 +55,7 @@ export function startOtel({ otlp, plan, scrape, logger }: OtelOptions): Otel {
   const tracers = otlp.traceShare === 0 ? null : tracerProvider(otlp, resource, logger);
   const tracer = tracers?.getTracer('redis-to-keydb');
   const all: Traces[] = [];
-  const sweeping = setInterval(() => all.forEach((traces) => traces.sweep(SWEEP_MS)), SWEEP_MS).unref();
+  const sweeping = every(SWEEP_MS, () => all.forEach((traces) => traces.sweep(SWEEP_MS))).unref();
   return {
     observer(shard) {
       if (tracer === undefined) return null;
@@ -67,10 +68,10 @@ export function startOtel({ otlp, plan, scrape, logger }: OtelOptions): Otel {
       return traces;
     },
     async close() {
-      clearInterval(sweeping);
+      clearTimer(sweeping);
       for (const traces of all) traces.sweep(0);
       const closed = Promise.allSettled([meters?.shutdown(), tracers?.shutdown()]);
-      await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref())]);
+      await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** A finished trace as spans of OpenTelemetry. */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace as api, type Attributes, type Tracer } from '@opentelemetry/api';
+import { unixMsAtZero } from '../io/clock.js';
 import type { Trace } from './traces.js';
 
 export function writeSpans(tracer: Tracer, shard: string, trace: Trace): void {
@@ -27,7 +28,7 @@ export function writeSpans(tracer: Tracer, shard: string, trace: Trace): void {
 }
 
 /** Spans that were given the monotonic clock would each be put to the clock by themselves. */
-const at = (ms: number): number => performance.timeOrigin + ms;
+const at = (ms: number): number => unixMsAtZero() + ms;
 
 const attributesOf = (shard: string, trace: Trace): Attributes => ({
   'db.system.name': 'redis',

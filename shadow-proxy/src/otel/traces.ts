@@ -3,6 +3,8 @@
  * calls anyway, and hands a finished trace on; it changes nothing.
  */
 import type { Verdict } from '../compare/verdict.js';
+import { monotonicMs } from '../io/clock.js';
+import { randomShare } from '../io/random.js';
 import type { LaneEvents } from '../pipeline/lane.js';
 import type { MirrorEvents } from '../pipeline/mirror-events.js';
 import type { Observer } from '../pipeline/observer.js';
@@ -78,7 +80,7 @@ export class Traces implements Observer {
         this.options.showKeys() && spec.singleKey > 0
           ? (operation.command.args[spec.singleKey]?.toString('utf8', 0, MAX_KEY) ?? null)
           : null,
-      startedAt: performance.now(),
+      startedAt: monotonicMs(),
       answeredAt: null,
       isError: false,
       mirrorAt: null,
@@ -101,7 +103,7 @@ export class Traces implements Observer {
         if (trace !== undefined && (operation.follow === NOTHING || trace.isError)) this.#end(operation, null, now);
       },
       lost: (lane, operations, reason) => {
-        for (const operation of operations) this.#end(operation, 'reply-lost', performance.now());
+        for (const operation of operations) this.#end(operation, 'reply-lost', monotonicMs());
         events.lost(lane, operations, reason);
       },
     };
@@ -123,15 +125,15 @@ export class Traces implements Observer {
         events.differs(operation, buffer, start, end, now);
       },
       unconfirmed: (operation) => {
-        this.#end(operation, 'unconfirmed', performance.now());
+        this.#end(operation, 'unconfirmed', monotonicMs());
         events.unconfirmed(operation);
       },
       dropped: (operation) => {
-        this.#end(operation, 'dropped', performance.now());
+        this.#end(operation, 'dropped', monotonicMs());
         events.dropped(operation);
       },
       refused: (operation, reason) => {
-        this.#end(operation, reason, performance.now());
+        this.#end(operation, reason, monotonicMs());
         events.refused(operation, reason);
       },
       database: (db, why) => events.database(db, why),
@@ -142,14 +144,14 @@ export class Traces implements Observer {
   concluded(operation: Operation, verdict: Verdict): void {
     const trace = this.#open.get(operation);
     if (trace !== undefined) trace.detail = detailOf(verdict);
-    this.#end(operation, verdict.kind, performance.now());
+    this.#end(operation, verdict.kind, monotonicMs());
   }
 
   /** Ends those that nothing will end any more: the mirror gets nothing of what had no effect. */
   sweep(olderThanMs: number): void {
-    const before = performance.now() - olderThanMs;
+    const before = monotonicMs() - olderThanMs;
     for (const [operation, { answeredAt, startedAt, mirrorAt }] of this.#open)
-      if ((answeredAt ?? startedAt) < before) this.#end(operation, null, mirrorAt ?? answeredAt ?? performance.now());
+      if ((answeredAt ?? startedAt) < before) this.#end(operation, null, mirrorAt ?? answeredAt ?? monotonicMs());
   }
 
   #answered(operation: Operation, outcome: string, now: number): void {
@@ -171,7 +173,7 @@ export class Traces implements Observer {
 
 /** How many are let pass, so that each command is taken with that chance whatever pattern clients have. */
 const gapOf = (share: number): number =>
-  share >= 1 ? 0 : Math.floor(Math.log(1 - Math.random()) / Math.log(1 - share));
+  share >= 1 ? 0 : Math.floor(Math.log(1 - randomShare()) / Math.log(1 - share));
 
 function detailOf(verdict: Verdict): string | null {
   if (verdict.kind === 'allowed') return verdict.rule;

@@ -13,6 +13,7 @@
  *
  * While there is one lane, and nothing is reserved, there is nothing to do.
  */
+import { monotonicMs } from '../io/clock.js';
 import { OLD_RESERVATION_MS, type ReservationsSnapshot } from '../telemetry/snapshot.js';
 import type { Carrier } from './operation.js';
 
@@ -188,7 +189,7 @@ export class KeyLocks {
     const ticket: LockRequest = {
       order: this,
       number: turn?.number ?? ++this.#lastNumber,
-      since: turn?.since ?? performance.now(),
+      since: turn?.since ?? monotonicMs(),
       request,
     };
     this.#waiting.add(ticket);
@@ -268,7 +269,7 @@ export class KeyLocks {
 
   /** From now on, until it is released, no command on these keys is admitted. */
   reserve(keys: Iterable<string>): Reservation {
-    const reservation: Reservation = { keys: new Set(keys), since: performance.now(), then: [] };
+    const reservation: Reservation = { keys: new Set(keys), since: monotonicMs(), then: [] };
     this.#reservations.add(reservation);
     for (const key of reservation.keys) this.#reserved.set(key, (this.#reserved.get(key) ?? 0) + 1);
     this.#activate();

@@ -4,11 +4,13 @@
  *
  *   submit(operation) ──▶ outbox ──▶ server ──▶ readable ──▶ answered(operation, reply)
  */
+import { monotonicMs } from '../io/clock.js';
 import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
 import { FRAMING, type Carrier, type LaneIdentity, type Operation } from './operation.js';
 import { Ring } from '../io/ring.js';
+import { nextTurn } from '../io/timers.js';
 import type { Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
 
@@ -106,7 +108,7 @@ export class Lane implements ConnectionOwner, Carrier {
   submit(operation: Operation): void {
     operation.lane = this;
     if (this.closed) {
-      setImmediate(() => this.events.lost(this, [operation], new Error('the connection to the server is closed')));
+      nextTurn(() => this.events.lost(this, [operation], new Error('the connection to the server is closed')));
       return;
     }
     this.#inFlight.push(operation);
@@ -153,7 +155,7 @@ export class Lane implements ConnectionOwner, Carrier {
 
   /** Answers for the server what was not sent: the oldest in flight, and of what waits. */
   #refuse(dependents: readonly Operation[], buffer: Buffer, start: number, end: number): void {
-    const now = performance.now();
+    const now = monotonicMs();
     for (const operation of dependents) {
       this.#inFlight.shift();
       this.#held?.shift();
@@ -185,7 +187,7 @@ export class Lane implements ConnectionOwner, Carrier {
 
   readable(reader: FrameReader): void {
     // Not the turn's own time, which is that of its beginning: the server may have run the commands since.
-    const now = performance.now();
+    const now = monotonicMs();
     // What comes now was not there when the connection was last read to the end: so late it may be, and no more.
     const silentMs = now - this.#emptiedAt;
     this.usedAt = now;

@@ -1,4 +1,5 @@
 /** The lanes to one server in its role as authority: opened when first used, shared, closed when idle. */
+import { monotonicMs } from '../io/clock.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
@@ -6,6 +7,7 @@ import type { Credentials } from '../upstream/dialer.js';
 import { Lane, type LaneEvents } from './lane.js';
 import type { LaneIdentity } from './operation.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import { digestOf, type Login } from '../upstream/login.js';
 import { IGNORED, NOTHING, Operation } from './operation.js';
 import { KeyLocks } from './key-locks.js';
@@ -35,7 +37,7 @@ export class Lanes {
   #asked: Promise<unknown> = Promise.resolve();
   /** How long commands block is no latency. */
   readonly #unmeasured = new Latencies();
-  readonly #sweeper: NodeJS.Timeout;
+  readonly #sweeper: Timer;
   /** When the server was asked last whether it takes a login, and its answer. */
   readonly #verified = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
   #inUse: () => ReadonlySet<Lane> = () => NONE;
@@ -50,7 +52,7 @@ export class Lanes {
     private readonly turn: Turn,
     private readonly framing: Workload,
   ) {
-    this.#sweeper = setInterval(() => void this.#closeIdle(), IDLE_MS / 2).unref();
+    this.#sweeper = every(IDLE_MS / 2, () => void this.#closeIdle()).unref();
   }
 
   /** @param inUse lanes that clients are on, who may have commands for them again */
@@ -177,7 +179,7 @@ export class Lanes {
     const known = this.#verified.get(digest);
     if (known !== undefined && known.at >= since) return known.answer;
     if (this.#verified.size >= MAX_VERIFIED) this.#verified.clear();
-    const asked = { at: performance.now(), answer: this.server.verify(credentials) };
+    const asked = { at: monotonicMs(), answer: this.server.verify(credentials) };
     this.#verified.set(digest, asked);
     asked.answer.catch(() => {
       if (this.#verified.get(digest) === asked) this.#verified.delete(digest);
@@ -262,7 +264,7 @@ export class Lanes {
 
   close(): void {
     this.#closed = true;
-    clearInterval(this.#sweeper);
+    clearTimer(this.#sweeper);
     for (const lane of [...this.#lanes.values(), ...this.#borrowed]) lane.close();
   }
 
@@ -283,7 +285,7 @@ export class Lanes {
   async #closeIdle(): Promise<void> {
     const inUse = this.#inUse();
     for (const lane of [...this.#lanes.values(), ...this.#idle]) {
-      const isIdle = (): boolean => !lane.closed && lane.inFlight === 0 && performance.now() - lane.usedAt > IDLE_MS;
+      const isIdle = (): boolean => !lane.closed && lane.inFlight === 0 && monotonicMs() - lane.usedAt > IDLE_MS;
       if (isIdle() && !(inUse.has(lane) && (await this.#isLast(lane))) && isIdle()) this.#shut(lane);
     }
   }

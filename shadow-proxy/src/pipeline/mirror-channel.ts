@@ -5,6 +5,7 @@
  * Equal bytes are the rule, so the mirror's stream is compared before it is parsed: as many expected replies as lie
  * side by side are one comparison.
  */
+import { monotonicMs } from '../io/clock.js';
 import type { FrameReader } from '../resp/reader.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
@@ -111,7 +112,7 @@ export class MirrorChannel implements ConnectionOwner {
   readable(reader: FrameReader): void {
     const { events } = this.owner;
     // Not the turn's own time, which is that of its beginning: the mirror may have run the commands since.
-    const now = performance.now();
+    const now = monotonicMs();
     this.usedAt = now;
     let answered = 0;
     for (;;) {

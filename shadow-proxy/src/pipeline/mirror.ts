@@ -11,6 +11,7 @@
  * it on another channel waits until it is confirmed.
  */
 import { shiftTtl, shortenTtl } from '../command/ttl.js';
+import { monotonicMs } from '../io/clock.js';
 import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
 import type { Latencies } from '../io/latency.js';
@@ -18,6 +19,7 @@ import { isEffect, MirrorChannel, type ChannelOwner } from './mirror-channel.js'
 import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { ACCEPT, COMPARE, FRAMING, NOTHING, OWN, READ, SWAPS, WRITE, type Operation } from './operation.js';
 import { Ring } from '../io/ring.js';
+import { after, clearTimer, every, nextTurn, type Timer } from '../io/timers.js';
 import { DatabaseRefused } from '../upstream/handshake.js';
 import type { Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
@@ -73,8 +75,8 @@ export class MirrorLane implements ChannelOwner {
   #lostClientIds: number[] = [];
   #lostRunId = '';
   #bytes = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #retry: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
+  #retry: Timer | undefined;
   #retryMs = RETRY_MIN_MS;
   #opening = false;
   #closed = false;
@@ -83,7 +85,7 @@ export class MirrorLane implements ChannelOwner {
   #selections = 0;
   /** So many of the oldest operations in `unsent` are detached. */
   #detached = 0;
-  #detaching: NodeJS.Timeout | undefined;
+  #detaching: Timer | undefined;
   readonly #marks: Mark[] = [];
   /** Effects that came, and those of them that were sent or dropped. */
   #pushed = 0;
@@ -139,7 +141,7 @@ export class MirrorLane implements ChannelOwner {
   /** Connects, and keeps trying. */
   start(): void {
     if (this.#closed || this.#up || this.#opening) return;
-    this.#detaching ??= setInterval(() => this.#detach(), DETACH_MS).unref();
+    this.#detaching ??= every(DETACH_MS, () => this.#detach()).unref();
     this.#opening = true;
     void this.#open();
   }
@@ -158,8 +160,8 @@ export class MirrorLane implements ChannelOwner {
     this.#pushed++;
     this.#unsent.push(operation);
     if (!this.#up || this.#waitingForDrain) return;
-    if (this.#unsent.length === BATCH_EFFECTS) setImmediate(this.#flush);
-    else if (this.#timer === undefined) this.#timer = setTimeout(this.#flush, this.limits.batchMs);
+    if (this.#unsent.length === BATCH_EFFECTS) nextTurn(this.#flush);
+    else if (this.#timer === undefined) this.#timer = after(this.limits.batchMs, this.#flush);
   }
 
   /** Takes effects that must run side by side, or, where there is no room, says of each that it was dropped. */
@@ -238,15 +240,15 @@ export class MirrorLane implements ChannelOwner {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
-    clearTimeout(this.#retry);
-    clearInterval(this.#detaching);
+    clearTimer(this.#timer);
+    clearTimer(this.#retry);
+    clearTimer(this.#detaching);
     for (const { connection } of this.#channels.values()) connection?.destroy();
   }
 
   /** Detaches what has waited for long, and closes channels that have carried nothing for long. */
   #detach(): void {
-    const now = performance.now();
+    const now = monotonicMs();
     const since = now - DETACH_MS;
     for (const channel of this.#channels.values()) {
       channel.detached = detachIn(channel.sent, channel.detached, since);
@@ -267,7 +269,7 @@ export class MirrorLane implements ChannelOwner {
   }
 
   readonly #flush = (): void => {
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#timer = undefined;
     if (!this.#up) return;
     const now = this.turn.now();
@@ -424,7 +426,7 @@ export class MirrorLane implements ChannelOwner {
       this.#flush();
     };
     // The outbox is written at the end of the turn; only then can the socket be congested.
-    setImmediate(() => (connection.congested ? connection.onceDrained(go) : go()));
+    nextTurn(() => (connection.congested ? connection.onceDrained(go) : go()));
   }
 
   /** A time to live as what is left of it, a moment of expiry by the mirror's clock. */
@@ -489,7 +491,7 @@ export class MirrorLane implements ChannelOwner {
     this.#swapping = null;
     this.#waitingForDrain = false;
     this.#waitingForReplies = false;
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#timer = undefined;
     const lost: { channel: MirrorChannel; operation: Operation }[] = [];
     for (const channel of this.#channels.values()) {
@@ -546,7 +548,7 @@ export class MirrorLane implements ChannelOwner {
       connection?.destroy();
       this.#opening = false;
       if (this.#closed) return;
-      this.#retry = setTimeout(() => this.start(), this.#retryMs);
+      this.#retry = after(this.#retryMs, () => this.start());
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
     }
   }
@@ -561,7 +563,7 @@ export class MirrorLane implements ChannelOwner {
 
   /** Asks again, on a connection of its own, for a database that was refused some time ago. */
   #tryAgain(channel: MirrorChannel): void {
-    if (this.#up && !channel.opening && performance.now() >= channel.retryAt) void this.#openChannel(channel);
+    if (this.#up && !channel.opening && monotonicMs() >= channel.retryAt) void this.#openChannel(channel);
   }
 
   /** Opens a connection in the channel's database; the effects wait for it, unless it was refused before. */
@@ -580,9 +582,9 @@ export class MirrorLane implements ChannelOwner {
     if (why === null) channel.begin(opened as Connection, selections !== this.#selections);
     else {
       channel.refusal = why;
-      channel.retryAt = performance.now() + REFUSED_MS;
+      channel.retryAt = monotonicMs() + REFUSED_MS;
     }
-    channel.usedAt = performance.now();
+    channel.usedAt = monotonicMs();
     if (refusedBefore !== (why !== null)) this.events.database(channel.db, why);
     this.#flush();
   }

@@ -1,5 +1,6 @@
 /** A question to both servers at one place in the order: to the authority, and at its reply's place to the mirror. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../io/clock.js';
+import { sleep } from '../io/timers.js';
 import { decodeReply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { lifeFromReply, type KeyLife } from '../resp/key-life.js';
@@ -51,7 +52,7 @@ export function askLife(
       echo.reply = buffer;
       echo.check = ACCEPT;
       echo.confirmed = (answer) =>
-        answered(answer && { authority, mirror: lifeIn(answer, 0), from: asked.submittedAt, to: performance.now() });
+        answered(answer && { authority, mirror: lifeIn(answer, 0), from: asked.submittedAt, to: monotonicMs() });
       placed();
       sequencer.mirrorOf(echo).append(echo);
     },

@@ -7,9 +7,11 @@
  *                       ▲
  *   every second: is it a replica still, and up to date? ─ no ─▶ no new reads; closed once they are answered
  */
+import { monotonicMs } from '../io/clock.js';
 import { isError, text } from '../resp/decode.js';
 import type { Turn } from '../io/turn.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Server } from '../upstream/server.js';
 import type { ServerConnections } from '../upstream/server-connections.js';
 import { Lane, type LaneEvents } from './lane.js';
@@ -36,12 +38,12 @@ export class ReplicaLanes implements LaneEvents {
   /** By lane, when it may be opened again, in ms of the monotonic clock. */
   readonly #failedUntil = new Map<string, number>();
   readonly #latency = new Latencies();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   #looking = false;
   #closed = false;
 
   constructor(private readonly by: ReplicaContext) {
-    this.#timer = setInterval(() => void this.#look(), LOOK_MS).unref();
+    this.#timer = every(LOOK_MS, () => void this.#look()).unref();
   }
 
   /** The client's lane; null while it is being opened, and where no replica serves the client: nobody waits for it. */
@@ -80,7 +82,7 @@ export class ReplicaLanes implements LaneEvents {
       this.#lanes.set(name, lane);
     } catch {
       if (this.#failedUntil.size >= MAX_FAILED) this.#failedUntil.clear();
-      this.#failedUntil.set(name, performance.now() + LOOK_MS);
+      this.#failedUntil.set(name, monotonicMs() + LOOK_MS);
     }
   }
 
@@ -120,7 +122,7 @@ export class ReplicaLanes implements LaneEvents {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
     for (const lane of this.#lanes.values()) lane.close();
     await this.by.connections.end();
   }

@@ -12,7 +12,7 @@
  *
  * Rule 19: a blocked client belongs to one waking at a time, which alone waits for it and holds its keys.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../io/timers.js';
 import { decodeReply, text } from '../resp/decode.js';
 import type { KeyLocks, Reservation, Taken, BlockedClient, PendingWakeup } from './key-locks.js';
 import type { Server } from '../upstream/server.js';

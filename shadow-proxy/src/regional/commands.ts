@@ -1,5 +1,6 @@
 /** What each command on a plain counter does to its parts, and what the client is answered; pure. */
 import { add, CounterError, expireAt, look, remove, type Standing, type Step } from '../../../counters/src/index.js';
+import { unixMs } from '../io/clock.js';
 import { wordOf } from '../resp/decode.js';
 import { array, bulk, error, integer } from '../resp/encode.js';
 
@@ -105,7 +106,7 @@ const timeToLive =
   (unit: number): Parse =>
   ([, key]) =>
     question([key], ([{ exists, endsAt }]) =>
-      integer(!exists ? -2 : endsAt === null ? -1 : Math.round(Math.max(0, endsAt - Date.now()) / unit)),
+      integer(!exists ? -2 : endsAt === null ? -1 : Math.round(Math.max(0, endsAt - unixMs()) / unit)),
     );
 
 const text = ({ exists, value }: Standing, protocol: 2 | 3): Buffer => bulk(exists ? String(value) : null, protocol);

@@ -3,7 +3,7 @@
  *
  * Room: regional: counters that several regions write: the shard as a writer of the counters package.
  * Called by: session, shard.
- * Calls: resp, route, upstream.
+ * Calls: io, resp, route, upstream.
  */
 import { Counters, type PlainCounters } from '../../../counters/src/index.js';
 import type { Server } from '../upstream/server.js';

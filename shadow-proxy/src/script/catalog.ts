@@ -4,7 +4,7 @@
  *
  * Room: script: Lua scripts and functions: their texts, whether they can be replayed, which keys they changed.
  * Called by: pipeline, suspects, session, copy, shard.
- * Calls: resp, command, upstream.
+ * Calls: io, resp, command, upstream.
  */
 import { hash } from 'node:crypto';
 import { countAt } from '../command/keys.js';

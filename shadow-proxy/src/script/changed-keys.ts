@@ -5,6 +5,8 @@
  *
  *   begin ─▶ script sent … answered ─▶ end ─▶ PING … PONG ─▶ the keys that changed meanwhile, others' among them
  */
+import { monotonicMs } from '../io/clock.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import { decodeReply, isNull } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { FrameReader } from '../resp/reader.js';
@@ -42,7 +44,7 @@ export class Changes implements ConnectionOwner {
   /** By database: up to where changes were handed out already. No change is handed out twice. */
   readonly #handedOut = new Map<number, number>();
   readonly #pinged: (() => void)[] = [];
-  #idle: NodeJS.Timeout | undefined;
+  #idle: Timer | undefined;
 
   constructor(private readonly server: Server) {}
 
@@ -56,7 +58,7 @@ export class Changes implements ConnectionOwner {
 
   /** Whether it is worth waiting for `start`. */
   get mayStart(): boolean {
-    return performance.now() - this.#refusedAt > RETRY_MS;
+    return monotonicMs() - this.#refusedAt > RETRY_MS;
   }
 
   /** Resolves when it is ready, or is known not to be. */
@@ -76,17 +78,17 @@ export class Changes implements ConnectionOwner {
       }
       connection.attach(this);
       this.#connection = connection;
-      this.#usedAt = performance.now();
-      this.#idle ??= setInterval(() => this.#closeIdle(), IDLE_MS / 2).unref();
+      this.#usedAt = monotonicMs();
+      this.#idle ??= every(IDLE_MS / 2, () => this.#closeIdle()).unref();
     } catch {
-      this.#refusedAt = performance.now();
+      this.#refusedAt = monotonicMs();
     }
   }
 
   /** From now on changes are noted, until the span is ended; null while it is not ready. */
   begin(db: number, lane: object): Span | null {
     if (this.#connection === undefined) return null;
-    this.#usedAt = performance.now();
+    this.#usedAt = monotonicMs();
     const span: Span = { db, lane, since: this.#usedAt, from: this.#at + this.#log.length, broken: false };
     this.#open.add(span);
     return span;
@@ -158,12 +160,12 @@ export class Changes implements ConnectionOwner {
   }
 
   close(): void {
-    clearInterval(this.#idle);
+    clearTimer(this.#idle);
     this.#connection?.destroy();
   }
 
   #closeIdle(): void {
-    if (this.#open.size === 0 && this.#pinged.length === 0 && performance.now() - this.#usedAt > IDLE_MS)
+    if (this.#open.size === 0 && this.#pinged.length === 0 && monotonicMs() - this.#usedAt > IDLE_MS)
       this.#connection?.destroy();
   }
 }

@@ -4,6 +4,7 @@
  * what changes them behind the proxy is not seen.
  */
 import type { CommandTable } from '../command/table.js';
+import { monotonicMs } from '../io/clock.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import { Routine } from './routine.js';
 import type { Server } from '../upstream/server.js';
@@ -47,7 +48,7 @@ export class Functions {
   knows(server: Server, name: string): boolean {
     const known = this.#known.get(server);
     if (known === undefined || known.runId !== server.runId) return false;
-    return known.functions.has(name) || performance.now() - known.at < MISSING_MS;
+    return known.functions.has(name) || monotonicMs() - known.at < MISSING_MS;
   }
 
   /** Reads what functions the server has; where it does not tell, they are unknown. */
@@ -56,7 +57,7 @@ export class Functions {
     const reply = await server.ask('FUNCTION', 'LIST', 'WITHCODE').catch(() => null);
     this.#known.set(server, {
       runId,
-      at: performance.now(),
+      at: monotonicMs(),
       functions: reply === null || isError(reply) ? new Map() : functionsOf(reply),
     });
   }

@@ -3,6 +3,8 @@
  * that takes most is closed, and then the next. A client that does not log in, or is idle for too long, is closed as
  * well. Who is closed, is counted by reason.
  */
+import { monotonicMs } from '../io/clock.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Limits } from '../plan/plan.js';
 import type { ClientState } from './client-state.js';
 
@@ -49,14 +51,14 @@ export class ClientLimits {
   #grown = 0;
   #bounds: ClientBounds;
   readonly #failures = new Map<string, { count: number; readonly since: number }>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
 
   constructor(
     private readonly sessions: ReadonlyMap<number, Weighed>,
     bounds: ClientBounds,
   ) {
     this.#bounds = bounds;
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#timer = every(LOOK_MS, () => this.#look()).unref();
   }
 
   /** A client has sent, or been sent, so many bytes that may stay in memory. */
@@ -73,7 +75,7 @@ export class ClientLimits {
   }
 
   /** How long the answer to a failed login from there is to wait, in ms. */
-  loginFailed(address: string, now = performance.now()): number {
+  loginFailed(address: string, now = monotonicMs()): number {
     const failures = this.#failures;
     let known = failures.get(address);
     if (known === undefined || now - known.since > LOGIN_MEMORY_MS) {
@@ -95,7 +97,7 @@ export class ClientLimits {
   }
 
   end(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
   }
 
   #weigh(): void {
@@ -118,7 +120,7 @@ export class ClientLimits {
 
   #look(): void {
     this.#weigh();
-    const now = performance.now();
+    const now = monotonicMs();
     const { loginMs, idleMs } = this.bounds;
     for (const session of this.sessions.values()) {
       if (now - session.client.connectedAt > loginMs && session.mustLogIn) this.close(session, 'login');

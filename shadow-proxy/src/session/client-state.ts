@@ -1,5 +1,6 @@
 /** What one client said of itself, and what it has begun. */
 import type { ClientSocket } from '../io/client-socket.js';
+import { monotonicMs } from '../io/clock.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../pipeline/lane.js';
 import type { LaneIdentity } from '../pipeline/operation.js';
@@ -89,7 +90,7 @@ export type Identity = Partial<{ readonly db: number; readonly protocol: 2 | 3; 
 
 export class ClientState {
   /** When it connected, in ms of the monotonic clock. */
-  readonly connectedAt = performance.now();
+  readonly connectedAt = monotonicMs();
   #activeAt = this.connectedAt;
   #name = '';
   #login = new Login(undefined);

@@ -5,6 +5,8 @@
 import { KINDS, type CountingKind } from '../command/counting-kind.js';
 import { KeyList, keysOf, isWord } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
+import { monotonicMs } from '../io/clock.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import { Prefixes, prefixOf } from '../telemetry/prefixes.js';
 import type { CountingSnapshot } from '../telemetry/snapshot.js';
 import { argumentsOf } from '../resp/decode.js';
@@ -32,7 +34,7 @@ const MAX_DIGITS = 20;
 const REWRITE = KINDS.indexOf('rewrite');
 
 export class CounterWatch {
-  readonly #prefixes = new Prefixes(performance.now());
+  readonly #prefixes = new Prefixes(monotonicMs());
   readonly #offered = new Float64Array(KINDS.length + 1);
   readonly #left = new Int32Array(KINDS.length + 1);
   /** How many commands one that is looked at stands for, by the second before. */
@@ -41,11 +43,11 @@ export class CounterWatch {
   readonly #readers = new Float64Array(SLOTS);
   readonly #hashes = new Int32Array(SLOTS);
   readonly #keys = new KeyList();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
 
   constructor() {
     this.#turn();
-    this.#timer = setInterval(() => this.#turn(), LOOK_MS).unref();
+    this.#timer = every(LOOK_MS, () => this.#turn()).unref();
   }
 
   /** The command at hand, which the table says is to be watched. */
@@ -61,11 +63,11 @@ export class CounterWatch {
   }
 
   snapshot(): CountingSnapshot[] {
-    return this.#prefixes.snapshot(performance.now());
+    return this.#prefixes.snapshot(monotonicMs());
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
   }
 
   #turn(): void {
@@ -76,7 +78,7 @@ export class CounterWatch {
       this.#left[kind] = looks;
     }
     this.#readers.fill(0);
-    this.#prefixes.turn(performance.now());
+    this.#prefixes.turn(monotonicMs());
   }
 
   #note(session: Counting, spec: CommandSpec, kind: CountingKind, name: string): void {

@@ -3,6 +3,7 @@
  * of it is dispatched; `resume` goes on where it was. Its socket is read on once all that had come is dispatched: else
  * a client that sends more than its share of each turn would fill the memory.
  */
+import { nextTurn } from '../io/timers.js';
 import type { ClientState } from './client-state.js';
 import type { TurnBudget } from './turn-budget.js';
 
@@ -226,7 +227,7 @@ export class Flow {
   /** Goes on in the next turn; where the client leaves too much unread, when it has read. */
   awaitTurn(): void {
     this.pause();
-    setImmediate(() => {
+    nextTurn(() => {
       if (this.leavesTooMuch && this.of.client.socket.writableNeedDrain) this.#awaitReader();
       else this.resume();
     });

@@ -2,6 +2,7 @@
  * The logins that clients have used in the last hour. They are in memory only, and for one purpose: before a workload
  * goes to the target, each is tried there, as a client would.
  */
+import { monotonicMs } from '../io/clock.js';
 import type { Credentials } from '../upstream/dialer.js';
 import { digestOf } from '../upstream/login.js';
 import { HandshakeRefused, type Server } from '../upstream/server.js';
@@ -18,12 +19,12 @@ export class SeenLogins {
   saw(credentials: Credentials): void {
     const digest = digestOf(credentials);
     this.#logins.delete(digest);
-    this.#logins.set(digest, { credentials, at: performance.now() });
+    this.#logins.set(digest, { credentials, at: monotonicMs() });
     if (this.#logins.size > MAX_LOGINS) this.#logins.delete(this.#logins.keys().next().value!);
   }
 
   #recent(): Credentials[] {
-    for (const [digest, { at }] of this.#logins) if (performance.now() - at > KEPT_MS) this.#logins.delete(digest);
+    for (const [digest, { at }] of this.#logins) if (monotonicMs() - at > KEPT_MS) this.#logins.delete(digest);
     return [...this.#logins.values()].map(({ credentials }) => credentials);
   }
 

@@ -15,6 +15,7 @@
  */
 import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
+import { after, clearTimer, nextTurn } from '../io/timers.js';
 import { titleOf } from '../command/forms.js';
 import type { Operation } from '../pipeline/operation.js';
 import { argumentsOf } from '../resp/decode.js';
@@ -363,10 +364,10 @@ export class Session implements CommandContext, ConnectedClient {
     this.flow.readOn();
     client.subscriptions?.close();
     this.flow.atEnd(() => {
-      setImmediate(() => client.socket.end());
-      const timer = setTimeout(() => client.socket.destroy(), client.halfClosed ? LAST_READ_MS : LINGER_MS).unref();
+      nextTurn(() => client.socket.end());
+      const timer = after(client.halfClosed ? LAST_READ_MS : LINGER_MS, () => client.socket.destroy()).unref();
       // A timer that is left would keep all that the client had sent and not got.
-      client.socket.once('close', () => clearTimeout(timer));
+      client.socket.once('close', () => clearTimer(timer));
     });
   }
 

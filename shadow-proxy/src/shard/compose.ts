@@ -19,6 +19,7 @@ import { Logins } from '../health/logins.js';
 import { SlotWatch } from '../health/slot-watch.js';
 import { HealthMonitor } from '../health/monitor.js';
 import { Trust } from '../health/trust.js';
+import { monotonicMs, unixMs } from '../io/clock.js';
 import { Turn } from '../io/turn.js';
 import { Authorities } from '../pipeline/authorities.js';
 import { Sequencer, type SequencerOptions } from '../pipeline/sequencer.js';
@@ -82,7 +83,7 @@ function composeGround({ plan, shard, state, ownership, hashKey, logger }: Shard
   const others = neighbours.map(({ owns }) => owns);
   return {
     name: shard.name,
-    since: performance.now(),
+    since: monotonicMs(),
     settings,
     events: new Events(),
     logger: logger.child({ shard: shard.name }),
@@ -297,7 +298,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
     }),
     monitor: new HealthMonitor({
       ...parts,
-      mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(performance.now()),
+      mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(monotonicMs()),
       downAfterMs: () => settings.plan.limits.downAfterMs,
       down: (side) => void events.emit('down', side),
     }),
@@ -427,7 +428,7 @@ function connect(parts: Parts): void {
   events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
   events.on('down', (side) => flipper.down(side));
   events.on('down', (side) => failover.down(side, monitor.silentMs(side)));
-  events.on('sampled', (latest) => parts.series.add(Date.now(), parts.snapshot(), latest));
+  events.on('sampled', (latest) => parts.series.add(unixMs(), parts.snapshot(), latest));
   events.on('identified', ({ side }) => side === 'target' && admitted.targetSeen(false));
   events.on('identified', () => keeper.rememberSoon());
   events.on('replaced', ({ side }) => side === 'target' && admitted.targetSeen(true));

@@ -1,6 +1,7 @@
 /** A shard's connections to its two servers: when they begin, when they are closed, when they must not be used. */
 import type { Logger } from 'pino';
 import type { StraysContext } from '../copy/foreign/shared-target.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
@@ -75,17 +76,17 @@ export function hindrance(
  * to another server than the one that has become a replica.
  */
 export class FailoverWatch {
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #looking = false;
 
   constructor(private readonly context: ConnectionsContext & { readonly logger: Logger }) {}
 
   watch(): void {
-    this.#timer = setInterval(() => void this.#look(), POLL_MS);
+    this.#timer = every(POLL_MS, () => void this.#look());
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
   }
 
   async #look(): Promise<void> {

@@ -1,9 +1,9 @@
 /** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { SharedState } from '../admin/routes.js';
 import { Admin, AdminError } from '../admin/server.js';
+import { after, sleep } from '../io/timers.js';
 import type { Shard } from './contract.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
 import { launch, LaunchError, type Launched } from './launch.js';
@@ -258,9 +258,9 @@ export class Daemon {
 
   #openAdminLater(names: readonly string[], error: Error): void {
     if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
-    const timer = setTimeout(() => {
+    const timer = after(ADMIN_RETRY_MS, () => {
       if (this.#stopped === null) this.#openAdmin(names).catch((again: Error) => this.#openAdminLater(names, again));
-    }, ADMIN_RETRY_MS);
+    });
     timer.unref();
   }
 }

@@ -3,6 +3,7 @@ import type { Jobs } from '../copy/job/jobs.js';
 import type { Failover } from '../health/failover.js';
 import type { HealthMonitor } from '../health/monitor.js';
 import type { SlotWatch } from '../health/slot-watch.js';
+import { monotonicMs, unixMs } from '../io/clock.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import { reservationsOf } from '../pipeline/key-locks.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -38,7 +39,7 @@ const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 
 export function factsOf(parts: Observed): ShardFacts {
   const { sequencer, clients, suspects, failover, monitor } = parts;
-  const now = performance.now();
+  const now = monotonicMs();
   const { workloads, elsewhere } = sequencer.router;
   const suspectsOf = suspects.byWorkload();
   const mirrored = SIDES.filter((side) =>
@@ -74,7 +75,7 @@ export function factsOf(parts: Observed): ShardFacts {
       earlierJobs: parts.jobs.earlier(),
       uptimeMs: now - parts.since,
     },
-    now: Date.now(),
+    now: unixMs(),
     servers: {
       source: serverFacts(parts, 'source', used.includes('source')),
       target: serverFacts(parts, 'target', used.includes('target')),

@@ -2,9 +2,10 @@
  * A standby with a state folder of its own: while another proxy serves the shard, its state is copied, so that this one
  * begins in the same stages when it takes over.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { request } from '../io/http.js';
+import { sleep, timeoutSignal } from '../io/timers.js';
 import { adminOf, type Plan, type ShardPlan } from '../plan/plan.js';
 import { asState, copyState, isCopy, readState, type ShardState } from '../storage/state.js';
 
@@ -71,9 +72,9 @@ export class StateFollower {
   async #copy(peer: string): Promise<void> {
     const { name } = this.shard;
     const { token } = adminOf(this.plan, name);
-    const response = await fetch(`${peer}/api/state`, {
+    const response = await request(`${peer}/api/state`, {
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
-      signal: AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: AbortSignal.any([this.#stopped.signal, timeoutSignal(TIMEOUT_MS)]),
     });
     if (!response.ok) throw new Error(`it answers ${response.status}`);
     const { states } = (await response.json()) as { states: readonly { serves: boolean; state: unknown }[] };

@@ -2,10 +2,10 @@
  * After slots of a cluster have moved, the shards are others than before. A shard that has slots which another one
  * served goes on in that one's stages: in those of the plan, its clients might be sent to the wrong server.
  */
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { diskAsync } from '../io/files.js';
 import { commonSlots, countSlots, formatSlots } from '../plan/cluster.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { parseSlots } from '../plan/owns.js';
@@ -56,7 +56,7 @@ export async function inheritState(plan: Plan, shard: ShardPlan, logger: Logger)
 }
 
 async function otherStates(directory: string, name: string): Promise<ShardState[]> {
-  const names = await readdir(directory).catch(() => []);
+  const names = await diskAsync.list(directory).catch(() => []);
   const states = await Promise.all(
     names.filter((each) => each !== name).map((each) => readState(join(directory, each), each).catch(() => null)),
   );

@@ -1,11 +1,12 @@
 /**
  * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { newDoor, type Door } from '../front/door.js';
 import type { Native } from '../front/native.js';
 import type { Connect } from '../io/client-socket.js';
+import { monotonicMs } from '../io/clock.js';
 import { createTcpServer } from '../io/sockets.js';
+import { after, sleep } from '../io/timers.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { error } from '../resp/encode.js';
 import type { Clients } from '../session/clients.js';
@@ -65,7 +66,7 @@ export class Listener {
       try {
         return await door.listen(this.listen);
       } catch (problem) {
-        if ((problem as NodeJS.ErrnoException).code !== 'EADDRINUSE' || performance.now() > deadline) throw problem;
+        if ((problem as NodeJS.ErrnoException).code !== 'EADDRINUSE' || monotonicMs() > deadline) throw problem;
         await sleep(RETRY_MS);
       }
     }
@@ -88,7 +89,7 @@ export class Listener {
     socket.resume();
     socket.write(error('ERR max number of clients reached'));
     socket.end();
-    setTimeout(() => socket.destroy(), REFUSED_MS).unref();
+    after(REFUSED_MS, () => socket.destroy()).unref();
   }
 
   /** TLS handshakes and clients that are being refused are connections, too. */

@@ -5,8 +5,9 @@
  * Called by: cli.
  * Calls: every room before it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Note } from '../admin/shard-control.js';
+import { monotonicMs } from '../io/clock.js';
+import { sleep } from '../io/timers.js';
 import type { Plan } from '../plan/plan.js';
 import { authoritiesOf, SIDES, type Side } from '../route/stage.js';
 import type { ConnectedClient } from '../session/clients.js';
@@ -94,7 +95,7 @@ class RunningShard implements Shard {
     await keeper.begun();
     await parts.collector.rememberUsers();
     parts.journal.serve();
-    for (const listener of listenersOf(parts)) await listener.open(performance.now() + listenMs);
+    for (const listener of listenersOf(parts)) await listener.open(monotonicMs() + listenMs);
     this.#failovers.watch();
     for (const watcher of [parts.clocks, parts.monitor, parts.logins, parts.slotWatch]) watcher.watch();
     parts.collector.start();
@@ -183,11 +184,11 @@ class RunningShard implements Shard {
     const { fieldTtls } = sequencer;
     this.#stopping = true;
     for (const listener of listenersOf(this.parts)) void listener.close();
-    const deadline = performance.now() + timeoutMs;
+    const deadline = monotonicMs() + timeoutMs;
     const sessions = (): ConnectedClient[] => [...clients.sessions.values()];
     for (const session of sessions()) session.end();
     const quiet = await until(() => sessions().every((session) => session.inFlight === 0), deadline);
-    const timedOut = sleep(Math.max(0, deadline - performance.now()), false, { ref: false });
+    const timedOut = sleep(Math.max(0, deadline - monotonicMs()), false, { ref: false });
     const unblocked = await until(() => clients.blocked.size === 0, deadline);
     const confirmed = await Promise.race([drained(sequencer).then(() => true), timedOut]);
     const repaired = await until(
@@ -250,7 +251,7 @@ const listenersOf = ({ listener, replicaListener }: Parts): Listener[] =>
 /** Whether that holds before the deadline, in ms of the monotonic clock. */
 async function until(holds: () => boolean, deadline: number): Promise<boolean> {
   while (!holds()) {
-    if (performance.now() > deadline) return false;
+    if (monotonicMs() > deadline) return false;
     await sleep(LOOK_MS);
   }
   return true;

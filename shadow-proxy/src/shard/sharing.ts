@@ -1,7 +1,7 @@
 /** What several shards on one target ask each other about keys. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { StraysContext } from '../copy/foreign/shared-target.js';
 import { connectTo, KeyReader } from '../copy/key/reader.js';
+import { sleep } from '../io/timers.js';
 import type { Turn } from '../io/turn.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Owners } from '../route/owner.js';

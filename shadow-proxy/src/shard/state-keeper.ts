@@ -1,6 +1,7 @@
 /** What of a shard survives its process: stages, the servers that were seen, suspects, the job's progress. */
 import type { Logger } from 'pino';
 import { unanswered } from '../health/failover.js';
+import { isoTime } from '../io/clock.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { StagePoint } from '../plan/plan.js';
 import type { Workload } from '../route/router.js';
@@ -80,7 +81,7 @@ export class StateKeeper implements Persistence {
         const { runId, replId, version } = sequencer.servers[side];
         return version === '' || authorities.distrusts(side)
           ? current[side]
-          : { runId, replId, version, seenAt: new Date().toISOString() };
+          : { runId, replId, version, seenAt: isoTime() };
       };
       const read = SIDES.every((side) => Number.isFinite(sequencer.servers[side].clock.errorMs));
       const targetAheadMs = read ? sequencer.mirrors.target.clockAheadMs : current.targetAheadMs;

@@ -7,10 +7,11 @@
  *                                             ▲
  *   all keys compared or copied, no foreign key left ─▶ ours ──┘
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { TargetKeysCounter, type TargetKeysContext } from '../copy/foreign/target-keys.js';
+import { isoTime } from '../io/clock.js';
 import { inTime } from '../io/in-time.js';
+import { sleep } from '../io/timers.js';
 import { isError } from '../resp/decode.js';
 import type { Admission, ShardState, StatePatch } from '../storage/state.js';
 import type { Workload } from '../route/router.js';
@@ -80,7 +81,7 @@ export class Admitted {
     const { found = 0, onSource = 0 } = keys !== null && ownSince === null ? keys : {};
     const foreign = found - onSource;
     return {
-      at: ownSince ?? new Date().toISOString(),
+      at: ownSince ?? isoTime(),
       target: runId,
       foreign,
       overwrites: onSource,
@@ -123,7 +124,7 @@ export class Admitted {
         !known(this.#of(workload) ?? { at: '', target: '', foreign: 1, overwrites: 0, deleteForeign: 0 }),
     );
     if (changed.length === 0) return;
-    const at = new Date().toISOString();
+    const at = isoTime();
     const of = (name: string, now: ShardState): Admission => ({
       at: now.admitted[name]?.at ?? at,
       target: runId,

@@ -1,4 +1,5 @@
 /** Traffic that bypasses the proxy: clients at the source that are not the kit's, and writes that it did not send. */
+import { isoTime, unixMs } from '../io/clock.js';
 import { isError, text } from '../resp/decode.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -87,9 +88,9 @@ export class BypassCounter {
     // A script that was on its way at the last look may have run since.
     if (last === undefined || earlier.scripts !== last.scripts) return;
     const found = foreignWrites(last, now);
-    this.#countedSince = found === null ? null : (this.#countedSince ?? new Date());
+    this.#countedSince = found === null ? null : (this.#countedSince ?? new Date(unixMs()));
     if (found === null || sum(found) === 0) return;
-    this.passed = { at: new Date().toISOString(), writes: found };
+    this.passed = { at: isoTime(), writes: found };
     this.found(this.passed);
     this.#total += sum(found);
   }

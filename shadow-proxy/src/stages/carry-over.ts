@@ -2,6 +2,7 @@
  * Plain counters become this region's parts: what the source holds of a workload, when it goes from `off` to `complete`
  * and its commands are held.
  */
+import { unixMs } from '../io/clock.js';
 import { lifeFromReply } from '../resp/key-life.js';
 import { begins, withdraw, type PlainCounters } from '../../../counters/src/index.js';
 import { Scanner } from '../copy/job/scanner.js';
@@ -121,7 +122,7 @@ function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | n
   if (String(number) !== said || !Number.isSafeInteger(number) || life === null) return null;
   return life.state === 'gone'
     ? 'gone'
-    : { name: key.toString('latin1'), value: number, endsAt: life.state === 'expires' ? Date.now() + life.ms : null };
+    : { name: key.toString('latin1'), value: number, endsAt: life.state === 'expires' ? unixMs() + life.ms : null };
 }
 
 async function inChunks<T>(all: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {

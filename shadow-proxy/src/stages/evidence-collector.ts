@@ -1,6 +1,8 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
 import type { Logger } from 'pino';
 import type { Verdict } from '../guard/judge.js';
+import { monotonicMs, unixMs } from '../io/clock.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../storage/evidence.js';
 import type { Author } from '../storage/sealed.js';
@@ -79,10 +81,10 @@ export class EvidenceCollector {
   readonly #bypass: BypassCounter;
   readonly #pace = new Pace();
   readonly #users: UserMemory = { source: null };
-  #timer: NodeJS.Timeout | undefined;
-  #counter: NodeJS.Timeout | undefined;
-  #rememberer: NodeJS.Timeout | undefined;
-  #savedAt = performance.now();
+  #timer: Timer | undefined;
+  #counter: Timer | undefined;
+  #rememberer: Timer | undefined;
+  #savedAt = monotonicMs();
   /** The job that was noted last. */
   #noted: string | null = null;
   #told: { readonly at: number; readonly answer: Promise<Told> } | null = null;
@@ -108,25 +110,25 @@ export class EvidenceCollector {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
-    this.#counter = setInterval(() => {
+    this.#timer = every(LOOK_MS, () => this.look()).unref();
+    this.#counter = every(COUNT_MS, () => {
       void this.#bypass.count();
       void this.watchLosses();
-    }, COUNT_MS).unref();
+    }).unref();
     void this.#bypass.count();
     void this.watchLosses();
-    this.#rememberer = setInterval(() => void this.rememberUsers(), MINUTE_MS).unref();
+    this.#rememberer = every(MINUTE_MS, () => void this.rememberUsers()).unref();
   }
 
   /** Takes in what has happened up to now. */
   look(): void {
-    const now = new Date();
+    const now = new Date(unixMs());
     const { workloads } = this.context.sequencer.router;
     if (this.#book.look(now, workloads.map(seen))) this.#save();
-    for (const { name } of workloads) this.#pace.add(name, performance.now(), this.#book.of(name)!.compared);
+    for (const { name } of workloads) this.#pace.add(name, monotonicMs(), this.#book.of(name)!.compared);
     this.#note(this.context.job());
     this.#minutes.look(now);
-    if (performance.now() - this.#savedAt >= SAVE_MS) this.#save();
+    if (monotonicMs() - this.#savedAt >= SAVE_MS) this.#save();
   }
 
   /** @throws {StageError} code `unknown-workload` */
@@ -155,7 +157,7 @@ export class EvidenceCollector {
         this.#planned(workload),
         this.standing(workload.name),
         this.#facts(workload, told, running),
-        new Date(),
+        new Date(unixMs()),
       ),
     );
   }
@@ -163,8 +165,7 @@ export class EvidenceCollector {
   /** As `outlook`, without waiting: servers that were asked a minute ago or more are asked for who looks next. */
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
-    const fresh =
-      this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
+    const fresh = this.#answered !== null && monotonicMs() - this.#answered.at < STALE_MS ? this.#answered.told : null;
     const told: Told = {
       servers: fresh?.servers ?? null,
       settings: fresh?.settings ?? null,
@@ -182,7 +183,7 @@ export class EvidenceCollector {
       passedWrites: this.#bypass.total,
       passedTold: told.passed.since !== null,
       latency:
-        this.#book.latenciesSince(new Date(Date.now() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#minutes.running(),
+        this.#book.latenciesSince(new Date(unixMs() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#minutes.running(),
     };
   }
 
@@ -223,7 +224,11 @@ export class EvidenceCollector {
   /** Calls, not long ago, of forms that `side` does not support and nobody has allowed. */
   unsupportedBy(workload: Workload, side: Side): number {
     this.look();
-    const { blocking } = unsupportedForms(this.#book.of(workload.name)!, this.#planned(workload).gates, new Date());
+    const { blocking } = unsupportedForms(
+      this.#book.of(workload.name)!,
+      this.#planned(workload).gates,
+      new Date(unixMs()),
+    );
     return blocking.reduce((total, { lacks, calls }) => total + (lacks === side ? calls : 0), 0);
   }
 
@@ -261,9 +266,9 @@ export class EvidenceCollector {
   }
 
   close(): void {
-    clearInterval(this.#timer);
-    clearInterval(this.#counter);
-    clearInterval(this.#rememberer);
+    clearTimer(this.#timer);
+    clearTimer(this.#counter);
+    clearTimer(this.#rememberer);
     this.#minutes.close();
     this.look();
     this.#save();
@@ -337,7 +342,7 @@ export class EvidenceCollector {
   }
 
   #askAtTimes(everyMs: number): Promise<Told> {
-    const at = performance.now();
+    const at = monotonicMs();
     if (this.#told !== null && at - this.#told.at <= everyMs) return this.#told.answer;
     const answer = this.#ask();
     this.#told = { at, answer };
@@ -346,7 +351,7 @@ export class EvidenceCollector {
   }
 
   #save(): void {
-    this.#savedAt = performance.now();
+    this.#savedAt = monotonicMs();
     try {
       this.#book.save();
     } catch (problem) {

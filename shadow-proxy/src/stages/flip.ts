@@ -7,8 +7,9 @@
  * Calls: text, io, resp, route, plan, command, compare, telemetry, storage, upstream, lease, pipeline, suspects,
  *   session, copy, guard.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';
+import { monotonicMs } from '../io/clock.js';
+import { sleep } from '../io/timers.js';
 import { ACCEPT, forceBackOf, forceOf } from '../telemetry/advice.js';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import type { Authorities } from '../pipeline/authorities.js';
@@ -317,7 +318,7 @@ export class Flipper {
         `"${workload.name}" stays in ${from.stage}: the servers did not answer all commands in flight within ${holdMs} ms (limits.flipMs)`,
       );
       await this.#alone(inTime);
-      const since = performance.now();
+      const since = monotonicMs();
       workload.held = true;
       clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
@@ -343,7 +344,7 @@ export class Flipper {
           `the ${side} was down during a stage change: its keys are verified when it answers again`,
         );
       this.context.moved();
-      return performance.now() - since;
+      return monotonicMs() - since;
     } catch (problem) {
       await carry?.undo();
       throw problem;
@@ -413,8 +414,8 @@ export class Flipper {
 
 /** Resolves when the condition does not hold any more, or the time is over. */
 async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
-  const deadline = performance.now() + ms;
-  while (condition() && performance.now() < deadline) await sleep(5);
+  const deadline = monotonicMs() + ms;
+  while (condition() && monotonicMs() < deadline) await sleep(5);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** How fast both servers answered: since the last sample, and in the minute that runs. */
 import type { Histogram } from 'hdr-histogram-js';
+import { isoTime, monotonicMs } from '../io/clock.js';
 import { latencyHistogram, type Latencies } from '../io/latency.js';
 import { SIDES, type Side } from '../route/stage.js';
 import type { LatencyWindow } from '../storage/evidence.js';
@@ -22,8 +23,8 @@ export class LatencyMinutes {
   readonly #recent: BySide = { source: latencyHistogram(), target: latencyHistogram() };
   readonly #minute: BySide = { source: latencyHistogram(), target: latencyHistogram() };
   readonly #unwatch: readonly (() => void)[];
-  #timedAt = performance.now();
-  #sampledAt = performance.now();
+  #timedAt = monotonicMs();
+  #sampledAt = monotonicMs();
 
   constructor(
     private readonly by: Readonly<Record<Side, Latencies>>,
@@ -37,9 +38,9 @@ export class LatencyMinutes {
    * first would hold nothing, and show as a rate of 0.
    */
   look(now: Date): void {
-    if (performance.now() - this.#sampledAt < SERIES_STEP_MS) return;
+    if (monotonicMs() - this.#sampledAt < SERIES_STEP_MS) return;
     this.#sample();
-    if (performance.now() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);
+    if (monotonicMs() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);
   }
 
   /** A minute that is not over counts, too. */
@@ -50,7 +51,7 @@ export class LatencyMinutes {
       all.add(this.#recent[side]);
       return this.by[side].snapshot(all);
     };
-    return { at: new Date().toISOString(), source: of('source'), target: of('target') };
+    return { at: isoTime(), source: of('source'), target: of('target') };
   }
 
   close(): void {
@@ -62,7 +63,7 @@ export class LatencyMinutes {
   }
 
   #sample(): void {
-    this.#sampledAt = performance.now();
+    this.#sampledAt = monotonicMs();
     this.events.sampled(this.#snapshot(this.#recent));
     for (const side of SIDES) {
       this.#minute[side].add(this.#recent[side]);
@@ -71,7 +72,7 @@ export class LatencyMinutes {
   }
 
   #endMinute(now: Date): void {
-    this.#timedAt = performance.now();
+    this.#timedAt = monotonicMs();
     const { source, target } = this.#snapshot(this.#minute);
     this.events.minute(now, source, target);
     for (const side of SIDES) this.#minute[side].reset();

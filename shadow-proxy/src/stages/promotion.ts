@@ -2,6 +2,7 @@
  * promote: a workload's next stage, if its gates are open. rollback: back to where clients get the source's replies. A
  * drill is both, for a share of the keys and a moment, so that going back was seen to work before it is needed.
  */
+import { isoTime, unixMs } from '../io/clock.js';
 import type { Drill } from '../storage/evidence.js';
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
 import { NO_CONSENT, type Consent, type GateFacts } from './gate-facts.js';
@@ -126,7 +127,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   const change = { workload, stage: to.stage, percent: to.percent, consent, force: forceSuspects };
   context.allow(change);
   const facts = await context.facts(workload, request.consent);
-  const gates = judgeGates(facts, from, to, new Date());
+  const gates = judgeGates(facts, from, to, new Date(unixMs()));
   const targetKeys = facts.target?.keys ?? null;
   const point = { stage: from.stage, percent: from.percent };
   const closed = closedGates(gates, request);
@@ -208,7 +209,7 @@ async function rehearse(context: PromotionContext, { workload, by, dryRun }: Rol
     facts,
     { stage: 'shadow', percent: 100 },
     { stage: 'live', percent: DRILL_PERCENT },
-    new Date(),
+    new Date(unixMs()),
   ).filter(({ name, answer }) => answer !== 'yes' && DRILL_NEEDS.has(name));
   if (bar.length > 0)
     throw new StageError(
@@ -233,7 +234,7 @@ async function rehearse(context: PromotionContext, { workload, by, dryRun }: Rol
   try {
     const there = await context.change({ workload, stage: 'live', percent, note });
     const back = await context.change({ workload, stage: 'shadow', note });
-    context.drilled(workload, { at: new Date().toISOString(), percent, heldMs: Math.max(there.heldMs, back.heldMs) });
+    context.drilled(workload, { at: isoTime(), percent, heldMs: Math.max(there.heldMs, back.heldMs) });
     return { workload, changes: [there, back] };
   } finally {
     context.drilling(workload, false);

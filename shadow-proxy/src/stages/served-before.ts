@@ -8,6 +8,7 @@ import { connectTo } from '../copy/key/reader.js';
 import type { Connection } from '../upstream/connection.js';
 import { Dialer } from '../upstream/dialer.js';
 import { inTime } from '../io/in-time.js';
+import { after, clearTimer } from '../io/timers.js';
 import { Turn } from '../io/turn.js';
 import { isError, text, errorText } from '../resp/decode.js';
 import type { Matcher } from '../route/glob.js';
@@ -35,14 +36,14 @@ export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | n
   if (shard.sharedTarget && mine === null) return null;
   const dialer = new Dialer(shard.target, plan.limits.connectMs);
   const connection = await opened(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
-  const timer = setTimeout(() => connection.destroy(new Error(`${dialer.label} does not answer`)), MAX_MS);
+  const timer = after(MAX_MS, () => connection.destroy(new Error(`${dialer.label} does not answer`)));
   try {
     const counts = await keyCounts(connection);
     const total = [...counts.values()].reduce((sum, keys) => sum + keys, 0);
     if (!shard.sharedTarget || total === 0) return total === 0 ? null : `holds ${total} keys`;
     return await findOwned(connection, [...counts.keys()], mine!);
   } finally {
-    clearTimeout(timer);
+    clearTimer(timer);
     connection.destroy();
   }
 }

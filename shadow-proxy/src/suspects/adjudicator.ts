@@ -17,6 +17,8 @@ import {
 import { Command } from '../command/command.js';
 import { rowOf } from '../command/rows.js';
 import { formsOf, titleOf } from '../command/forms.js';
+import { monotonicMs } from '../io/clock.js';
+import { after } from '../io/timers.js';
 import { locateArguments } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { DeferredPair, DeferredPairs } from './deferred.js';
@@ -143,7 +145,7 @@ export class Adjudicator implements Verdicts {
             this.#countBurying(server, -1);
             this.reaped();
           },
-          () => server.connections.ended || setTimeout(attempt, 100).unref(),
+          () => server.connections.ended || after(100, attempt).unref(),
         );
     };
     attempt();
@@ -265,7 +267,7 @@ export class Adjudicator implements Verdicts {
     if (mirror.equals(echo.reply.subarray(echo.replyStart, echo.replyEnd))) {
       counters.compared++;
       counters.matched++;
-    } else this.#differs(echo, Buffer.from(mirror), performance.now(), { pair, decides });
+    } else this.#differs(echo, Buffer.from(mirror), monotonicMs(), { pair, decides });
   }
 
   /** Likewise, the values of a key. */
@@ -418,7 +420,7 @@ export class Adjudicator implements Verdicts {
       ),
     )
       .then(async (answers) => {
-        const elapsedMs = performance.now() - now;
+        const elapsedMs = monotonicMs() - now;
         const authorityEvicted = await lane.server.losses.hasEvicted();
         const mirrorEvicted = await sequencer.mirrorOf(operation).server.losses.hasEvicted();
         const verdicts = answers.map((lives) =>

@@ -15,6 +15,7 @@ import { absoluteTtl, relativeTtl } from '../command/ttl.js';
 import { WRITES } from '../command/keys.js';
 import { Command } from '../command/command.js';
 import type { CommandSpec } from '../command/table.js';
+import { monotonicMs } from '../io/clock.js';
 import { locateArguments } from '../resp/decode.js';
 import { expiresWithin, type KeyLife } from '../resp/key-life.js';
 import { Script } from '../script/catalog.js';
@@ -68,7 +69,7 @@ export class Expiry implements ExpiryEdges {
   constructor(private readonly sequencer: Sequencer) {
     const { mirrors, table } = sequencer;
     this.#deadlines = new Deadlines(() => {
-      const now = performance.now();
+      const now = monotonicMs();
       return now - Math.max(mirrors.source.lagMs(now), mirrors.target.lagMs(now)) - KEPT_MS;
     });
     this.#set = table.byName('set')!;
@@ -96,7 +97,7 @@ export class Expiry implements ExpiryEdges {
   confirmed(operation: Operation): void {
     const { batch, spec } = operation;
     if (batch !== null) {
-      const now = performance.now();
+      const now = monotonicMs();
       for (const [i, command] of batch.commands.entries()) {
         const inner = batch.writes[i] ? this.sequencer.table.byName(batch.names[i]) : undefined;
         if (inner !== undefined) this.#look(operation, inner, command, command, now);
@@ -113,7 +114,7 @@ export class Expiry implements ExpiryEdges {
       !this.#mayBeUnknown(operation)
     )
       return;
-    this.#look(operation, spec, operation.original, operation.command, performance.now());
+    this.#look(operation, spec, operation.original, operation.command, monotonicMs());
   }
 
   /** A key was copied: `life` is what the authority said, between `from` and now. */

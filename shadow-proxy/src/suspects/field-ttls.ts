@@ -9,6 +9,8 @@
  *
  * A key that is known here is noted in the journal, as a suspect is: the next process copies it, and knows it again.
  */
+import { monotonicMs } from '../io/clock.js';
+import { after, clearTimer, type Timer } from '../io/timers.js';
 import type { Journal } from '../storage/journal.js';
 import type { Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
@@ -36,7 +38,7 @@ export class FieldTtlTracker implements FieldTtls {
   readonly #keys = new Map<string, Tracked>();
   /** Keys by the span in which they are due. */
   readonly #due = new Map<number, Set<string>>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(
     private readonly sequencer: Pick<Sequencer, 'servers' | 'suspects'>,
@@ -48,7 +50,7 @@ export class FieldTtlTracker implements FieldTtls {
   }
 
   now(side: Side): number {
-    return performance.now() + this.#offset(side);
+    return monotonicMs() + this.#offset(side);
   }
 
   /** What the server's clock shows at the least, less our monotonic one: nothing is taken to have expired early. */
@@ -62,7 +64,7 @@ export class FieldTtlTracker implements FieldTtls {
     const id = keyId(db, key);
     // What may have expired by now, and may not, is looked at again.
     const soonest = next - this.#offset(side) - 2 * this.sequencer.servers[side].clock.errorMs;
-    const now = performance.now();
+    const now = monotonicMs();
     const at = expired > 0 ? Math.min(soonest, now + AGAIN_MS) : soonest;
     if (!this.#keys.has(id)) this.journal.noteKey(db, key, 0, key.length);
     this.#keys.set(id, { db, key: Buffer.from(key), workload, at });
@@ -103,7 +105,7 @@ export class FieldTtlTracker implements FieldTtls {
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#keys.clear();
   }
 
@@ -113,12 +115,12 @@ export class FieldTtlTracker implements FieldTtls {
     const due = this.#due.get(span);
     if (due === undefined) this.#due.set(span, new Set([id]));
     else due.add(id);
-    this.#timer ??= setTimeout(() => this.#look(), SPAN_MS / 2).unref();
+    this.#timer ??= after(SPAN_MS / 2, () => this.#look()).unref();
   }
 
   #look(): void {
     this.#timer = undefined;
-    const until = Math.floor((performance.now() + EDGE_MS) / SPAN_MS);
+    const until = Math.floor((monotonicMs() + EDGE_MS) / SPAN_MS);
     for (const [span, ids] of this.#due) {
       if (span > until) continue;
       this.#due.delete(span);
@@ -130,6 +132,6 @@ export class FieldTtlTracker implements FieldTtls {
         this.sequencer.suspects.key(tracked.db, tracked.key, 'field-ttl');
       }
     }
-    if (this.#due.size > 0) this.#timer = setTimeout(() => this.#look(), SPAN_MS / 2).unref();
+    if (this.#due.size > 0) this.#timer = after(SPAN_MS / 2, () => this.#look()).unref();
   }
 }

@@ -1,6 +1,6 @@
 /** The end of old lines of a ledger, in the file that is written and in those that were put aside. */
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { diskAsync, writeFileAsync } from '../io/files.js';
 
 /**
  * Removes the lines that are older than `before`; a file of which nothing is left is deleted.
@@ -11,7 +11,7 @@ export async function pruneLines(file: string, before: Date): Promise<boolean> {
   const directory = dirname(file);
   const oldest = before.toISOString();
   let replaced = false;
-  for (const name of await readdir(directory).catch(() => [])) {
+  for (const name of await diskAsync.list(directory).catch(() => [])) {
     const aside = name.slice(basename(file).length);
     if (!name.startsWith(basename(file)) || !/^(\.\d+)?$/.test(aside)) continue;
     const pruned = await prune(join(directory, name), before, oldest);
@@ -23,18 +23,18 @@ export async function pruneLines(file: string, before: Date): Promise<boolean> {
 /** Whether anything was removed. */
 async function prune(path: string, before: Date, oldest: string): Promise<boolean> {
   // A whole file, unread.
-  const isOld = (await stat(path)).mtime < before;
-  const lines = isOld ? [] : (await readFile(path, 'utf8')).split('\n');
+  const isOld = (await diskAsync.stat(path)).mtimeMs < before.getTime();
+  const lines = isOld ? [] : (await diskAsync.readFile(path)).toString().split('\n');
   // They are in the order of their times: whatever is before the first that stays goes, a line that cannot be read,
   // too.
   const first = lines.findIndex((line) => (timeOf(line) ?? '') >= oldest);
   if (first === 0) return false;
   if (first === -1) {
-    await rm(path);
+    await diskAsync.remove(path);
     return true;
   }
-  await writeFile(`${path}.tmp`, lines.slice(first).join('\n'), { mode: 0o600 });
-  await rename(`${path}.tmp`, path);
+  await writeFileAsync(`${path}.tmp`, 'w', Buffer.from(lines.slice(first).join('\n')));
+  await diskAsync.rename(`${path}.tmp`, path);
   return true;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The end of a ledger for those who may not see keys and replies: what a line has of them is left out.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { z } from 'zod';
+import { disk } from '../io/files.js';
 import { SIDES } from '../route/stage.js';
 
 const reply = z.object({ type: z.string(), bytes: z.number(), hash: z.string() });
@@ -52,14 +52,14 @@ function entriesOf(file: string): readonly RedactedEntry[] {
 
 function readTail(file: string): string {
   try {
-    const handle = openSync(file, 'r');
+    const handle = disk.open(file, 'r');
     try {
-      const { size } = fstatSync(handle);
+      const { size } = disk.stat(file);
       const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
-      readSync(handle, bytes, 0, bytes.length, size - bytes.length);
+      disk.read(handle, bytes, 0, bytes.length, size - bytes.length);
       return bytes.toString('utf8');
     } finally {
-      closeSync(handle);
+      disk.close(handle);
     }
   } catch {
     return '';

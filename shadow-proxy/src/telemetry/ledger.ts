@@ -6,10 +6,12 @@
  * A flood of mismatches must not stall the proxy: past a rate, past a queue, or where the disk fails, entries are
  * counted and not written, and the next line that is written says how many were left out.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hashKey } from '../compare/redact.js';
+import { isoTime, monotonicMs, unixMs } from '../io/clock.js';
+import { diskAsync, writeAll } from '../io/files.js';
+import { randomBytes } from '../io/random.js';
+import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Side } from '../route/stage.js';
 import { pruneLines } from './ledger-prune.js';
 import { readLatest, redactEntry, type RedactedEntry } from './ledger-tail.js';
@@ -122,12 +124,12 @@ export class Ledger {
   #queue: Line[] = [];
   #queuedBytes = 0;
   #writing: Promise<void> | null = null;
-  #handle: FileHandle | null = null;
+  #handle: number | null = null;
   #size = 0;
   #failing = false;
   #closed = false;
   #pruneDue = false;
-  readonly #pruner: NodeJS.Timeout;
+  readonly #pruner: Timer;
 
   constructor(options: LedgerOptions) {
     this.#options = {
@@ -138,13 +140,13 @@ export class Ledger {
       hashKey: randomBytes(32),
       entriesPerSecond: 100,
       onError: () => undefined,
-      now: () => performance.now(),
+      now: () => monotonicMs(),
       ...options,
     };
     this.#tokens = this.#burst;
     this.#refilledAt = this.#options.now();
     this.#recalled = options.file === null ? [] : readLatest(options.file, IN_MEMORY);
-    this.#pruner = setInterval(() => this.#prune(), PRUNE_MS).unref();
+    this.#pruner = every(PRUNE_MS, () => this.#prune()).unref();
     this.#prune();
   }
 
@@ -203,10 +205,9 @@ export class Ledger {
   /** Writes what waits and closes the file. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#pruner);
+    clearTimer(this.#pruner);
     await this.#writing;
-    await this.#handle?.close();
-    this.#handle = null;
+    await this.#closeFile();
   }
 
   get #burst(): number {
@@ -235,7 +236,7 @@ export class Ledger {
     const leftOut = this.#leftOut;
     this.#leftOut = 0;
     return {
-      time: new Date().toISOString(),
+      time: isoTime(),
       shard: this.#options.shard,
       workload: rest.workload,
       command: rest.command,
@@ -275,10 +276,9 @@ export class Ledger {
     const { file, keepDays, onError } = this.#options;
     this.#pruneDue = false;
     try {
-      if (!(await pruneLines(file!, new Date(Date.now() - keepDays * DAY_MS)))) return;
+      if (!(await pruneLines(file!, new Date(unixMs() - keepDays * DAY_MS)))) return;
       // It is another file now.
-      await this.#handle?.close();
-      this.#handle = null;
+      await this.#closeFile();
     } catch (error) {
       if (!this.#failing) onError(error as Error);
       this.#failing = true;
@@ -319,34 +319,38 @@ export class Ledger {
     const bytes = Buffer.from(lines.map(({ text }) => text).join(''));
     try {
       await this.#makeRoom(bytes.length);
-      await this.#handle!.appendFile(bytes);
+      await writeAll(this.#handle!, bytes);
       this.#size += bytes.length;
       this.#failing = false;
     } catch (error) {
       this.#lose(lines);
       if (!this.#failing) this.#options.onError(error as Error);
       this.#failing = true;
-      await this.#handle?.close().catch(() => undefined);
-      this.#handle = null;
+      await this.#closeFile().catch(() => undefined);
     }
   }
 
   async #makeRoom(bytes: number): Promise<void> {
     const { file, maxBytes, files } = this.#options;
-    if (!this.#handle) await this.#open(file!);
+    if (this.#handle === null) await this.#open(file!);
     if (this.#size === 0 || this.#size + bytes <= maxBytes) return;
-    await this.#handle!.close();
-    this.#handle = null;
+    await this.#closeFile();
     for (let n = files - 1; n >= 1; n--) {
-      await rename(n === 1 ? file! : `${file}.${n - 1}`, `${file}.${n}`).catch(ignoreMissing);
+      await diskAsync.rename(n === 1 ? file! : `${file}.${n - 1}`, `${file}.${n}`).catch(ignoreMissing);
     }
-    await this.#open(file!, files === 1 ? 'w' : 'a');
+    await this.#open(file!, files === 1 ? 'w' : 'a+');
   }
 
-  async #open(file: string, flags = 'a'): Promise<void> {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    this.#handle = await open(file, flags, 0o600);
-    this.#size = (await this.#handle.stat()).size;
+  async #open(file: string, flags: 'w' | 'a+' = 'a+'): Promise<void> {
+    await diskAsync.mkdir(dirname(file));
+    this.#handle = await diskAsync.open(file, flags);
+    this.#size = (await diskAsync.stat(file)).size;
+  }
+
+  async #closeFile(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = null;
+    if (handle !== null) await diskAsync.close(handle);
   }
 }
 

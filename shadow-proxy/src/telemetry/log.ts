@@ -1,5 +1,6 @@
 /** Structured logs: JSON lines, without secrets. */
 import { destination, pino, type Logger } from 'pino';
+import { isoTime } from '../io/clock.js';
 import { redactUrl } from '../plan/endpoint.js';
 import { printableLines } from '../text/printable.js';
 
@@ -14,7 +15,7 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): Logger {
     {
       level,
       base: { pid: process.pid },
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      timestamp: () => `,"time":"${isoTime()}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '***' },
       hooks: { streamWrite: (line) => printableLines(redactUrl(line)) },

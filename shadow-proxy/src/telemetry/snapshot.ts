@@ -4,7 +4,7 @@
  *
  * Room: telemetry: what people watch: counters, metrics, ledger, log.
  * Called by: every room after it.
- * Calls: text, route, plan, command, compare.
+ * Calls: text, io, route, plan, command, compare.
  */
 import type { CountingKind } from '../command/counting-kind.js';
 import type { Side, Stage } from '../route/stage.js';

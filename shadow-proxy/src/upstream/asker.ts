@@ -3,10 +3,12 @@
  *
  * Every question has a deadline, every answer a limit, and the connection ends with `asking`, however that ends.
  */
+import { unixMs } from '../io/clock.js';
 import { parseInfo } from './server.js';
 import { Connection } from './connection.js';
 import { Dialer } from './dialer.js';
 import { inTime } from '../io/in-time.js';
+import { clearTimer, every } from '../io/timers.js';
 import { Turn } from '../io/turn.js';
 import type { Address, Endpoint } from '../plan/endpoint.js';
 import { isError, text, type Reply, errorText } from '../resp/decode.js';
@@ -115,24 +117,24 @@ export class Asker {
     const before = this.bytesRead();
     const { label } = this.endpoint;
     const name = String(commands.at(0)?.[0]);
-    const look = setInterval(() => {
+    const look = every(LOOK_MS, () => {
       if (this.bytesRead() - before > ANSWER_BYTES)
         this.connection.destroy(new Error(`the answer to ${name} is longer than ${ANSWER_BYTES >> 20} MiB`));
-    }, LOOK_MS);
+    });
     const late = (): Error => new AskError(`${label} did not answer ${name} within ${ANSWER_MS / 1000} s`);
     try {
       return await inTime(this.connection.askAll(commands), ANSWER_MS, late);
     } finally {
-      clearInterval(look);
+      clearTimer(look);
     }
   }
 }
 
 /** The server's clock minus this machine's in ms, and by how much that may be wrong. */
 export async function clockOf(asker: Asker): Promise<{ offsetMs: number; errorMs: number }> {
-  const since = Date.now();
+  const since = unixMs();
   const [seconds, micros] = (await asker.must('TIME')).items!.map((part) => Number(text(part)));
-  const until = Date.now();
+  const until = unixMs();
   return {
     offsetMs: Math.round(seconds * 1000 + micros / 1000 - (since + until) / 2),
     errorMs: Math.ceil((until - since) / 2),

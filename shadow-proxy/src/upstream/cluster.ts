@@ -2,8 +2,8 @@
  * The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. A side that does
  * not answer has its map of the last start, `<state>/slots.json`: a retired source keeps no proxy from starting.
  */
+import { disk, replaceFile } from '../io/files.js';
 import { printable } from '../text/printable.js';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countSlots, formatSlots, refine, unserved, withShards, type SlotMaster } from '../plan/cluster.js';
 import { checkPlan } from '../plan/check.js';
@@ -59,7 +59,7 @@ type Maps = Readonly<Record<Side, readonly SlotMaster[] | null>>;
 /** Null where there are none, or they cannot be read: they only stand in for a server that does not answer. */
 function keptMaps(state: string): Maps | null {
   try {
-    return JSON.parse(readFileSync(join(state, KEPT), 'utf8')) as Maps;
+    return JSON.parse(disk.readFile(join(state, KEPT)).toString()) as Maps;
   } catch {
     return null;
   }
@@ -67,10 +67,8 @@ function keptMaps(state: string): Maps | null {
 
 /** @throws {Error} where the state's directory cannot be written */
 function keepMaps(state: string, maps: Maps): void {
-  mkdirSync(state, { recursive: true, mode: 0o700 });
-  const path = join(state, KEPT);
-  writeFileSync(`${path}.tmp`, `${JSON.stringify(maps)}\n`, { mode: 0o600 });
-  renameSync(`${path}.tmp`, path);
+  disk.mkdir(state);
+  replaceFile(join(state, KEPT), `${JSON.stringify(maps)}\n`);
 }
 
 const refusing =

@@ -1,5 +1,6 @@
 /** How a connection introduces itself to a server, and how the server's list of connections is read and shortened. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../io/clock.js';
+import { sleep } from '../io/timers.js';
 import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import { printableBytes } from '../text/printable.js';
 import type { Argument } from '../resp/encode.js';
@@ -105,11 +106,11 @@ export const clientField = (line: string, name: string): string =>
  * @throws {Error} when the server does not allow that, or the connection does not end
  */
 export async function killClient(ask: Ask, id: number, label: string): Promise<void> {
-  const deadline = performance.now() + KILL_TIMEOUT_MS;
+  const deadline = monotonicMs() + KILL_TIMEOUT_MS;
   const killed = await ask('CLIENT', 'KILL', 'ID', id);
   if (isError(killed)) throw new HandshakeRefused(text(killed));
   while ((await listClients(ask, 'ID', id)).has(id)) {
-    if (performance.now() > deadline) throw new Error(`connection ${id} is still open at ${label} after CLIENT KILL`);
+    if (monotonicMs() > deadline) throw new Error(`connection ${id} is still open at ${label} after CLIENT KILL`);
     await sleep(5);
   }
 }

@@ -3,6 +3,7 @@
  * is whether the server let it in then: what it has, it keeps, whatever becomes of passwords and users later.
  */
 import { createHash } from 'node:crypto';
+import { monotonicMs } from '../io/clock.js';
 import type { Side } from '../route/stage.js';
 import type { Credentials } from './dialer.js';
 
@@ -15,7 +16,7 @@ export type Standing = 'unknown' | 'admitted' | 'barred';
 
 export class Login {
   /** In ms of the monotonic clock. */
-  readonly at = performance.now();
+  readonly at = monotonicMs();
   readonly standing: Record<Side, Standing> = { source: 'unknown', target: 'unknown' };
 
   /**

@@ -1,4 +1,5 @@
 /** Keys that a server removed by itself: evicted because memory was full, or expired. */
+import { unixMs } from '../io/clock.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import { parseInfo } from './info.js';
@@ -33,7 +34,7 @@ export class KeyLosses {
     const reply = await this.ask('INFO', 'stats');
     if (isError(reply)) return null;
     const stats = parseInfo(text(reply));
-    this.see(stats, Date.now());
+    this.see(stats, unixMs());
     const evicted = stats.get('evicted_keys');
     return evicted === undefined ? null : Number(evicted);
   }

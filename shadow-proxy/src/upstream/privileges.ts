@@ -6,8 +6,9 @@
  * the server refuses `ACL GETUSER`, its `ACL LIST` is read: ElastiCache documents the latter only. A user that neither
  * shows is restricted.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { mayDoEverything, mayUseAllKeys } from '../command/users.js';
+import { monotonicMs } from '../io/clock.js';
+import { clearTimer, every, sleep, type Timer } from '../io/timers.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Credentials } from './dialer.js';
@@ -43,7 +44,7 @@ interface User {
 
 export class Privileges {
   readonly #users = new Map<string, User>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   /** @param ask asks the server as the kit's own user */
   constructor(private readonly ask: (...args: Argument[]) => Promise<Reply>) {}
@@ -61,7 +62,7 @@ export class Privileges {
   #rightsOf(credentials: Credentials | undefined): Rights {
     const user = this.#users.get(nameOf(credentials));
     if (user === undefined) return NO_RIGHTS;
-    const now = performance.now();
+    const now = monotonicMs();
     user.usedAt = now;
     return now - user.answeredAt < STALE_MS ? user.rights : NO_RIGHTS;
   }
@@ -72,18 +73,18 @@ export class Privileges {
    */
   learn(credentials: Credentials | undefined): Promise<unknown> | null {
     const name = nameOf(credentials);
-    const now = performance.now();
+    const now = monotonicMs();
     const known = this.#users.get(name);
     if (known !== undefined) known.usedAt = now;
     if (known !== undefined || this.#users.size >= MAX_USERS) return null;
     const user: User = { rights: NO_RIGHTS, answeredAt: -Infinity, usedAt: now, looking: null };
     this.#users.set(name, user);
-    this.#timer ??= setInterval(() => this.#lookAll(), LOOK_MS).unref();
+    this.#timer ??= every(LOOK_MS, () => this.#lookAll()).unref();
     return Promise.race([this.#look(name, user), sleep(PATIENCE_MS, undefined, { ref: false })]);
   }
 
   #lookAll(): void {
-    const now = performance.now();
+    const now = monotonicMs();
     for (const [name, user] of this.#users) {
       if (now - user.usedAt > KEPT_MS) this.#users.delete(name);
       else void this.#look(name, user);
@@ -93,7 +94,7 @@ export class Privileges {
   #look(name: string, user: User): Promise<void> {
     const answered = (rights: Rights): void => {
       user.rights = rights;
-      user.answeredAt = performance.now();
+      user.answeredAt = monotonicMs();
       user.looking = null;
     };
     user.looking ??= this.#ask(name).then(answered, () => answered(NO_RIGHTS));
@@ -112,7 +113,7 @@ export class Privileges {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
     this.#timer = undefined;
     this.#users.clear();
   }

@@ -1,4 +1,5 @@
 /** A server's clock, as seen from here. */
+import { unixMs } from '../io/clock.js';
 
 /** What the time of a server that does not tell it may be wrong by. */
 const UNTOLD_CLOCK_MS = 1_000;
@@ -24,10 +25,10 @@ export class ServerClock {
    * tell the time in INFO (NaN): theirs is taken to be ours, more or less.
    * @returns by how much the clock was set since the last look; 0 where that is not certain
    */
-  read(unixMs: number, asked: number, answered: number): number {
-    const told = Number.isFinite(unixMs);
+  read(serverMs: number, asked: number, answered: number): number {
+    const told = Number.isFinite(serverMs);
     const [before, errorBefore] = [this.#unixTimeAtZero, this.#errorMs];
-    this.#unixTimeAtZero = (told ? unixMs : Date.now()) - (asked + answered) / 2;
+    this.#unixTimeAtZero = (told ? serverMs : unixMs()) - (asked + answered) / 2;
     this.#errorMs = told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS;
     const byMs = this.#unixTimeAtZero - before;
     return Math.abs(byMs) > errorBefore + this.#errorMs + SET_CLOCK_MS ? byMs : 0;

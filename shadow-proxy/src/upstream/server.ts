@@ -10,6 +10,8 @@
  * Called by: every room after it.
  * Calls: io, resp, route, plan, command, text.
  */
+import { monotonicMs, unixMs } from '../io/clock.js';
+import { nextTurn } from '../io/timers.js';
 import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
@@ -283,7 +285,7 @@ export class Server {
    * @throws {HandshakeRefused} where it must not be used, or does not answer that
    */
   async identify(): Promise<void> {
-    const asked = performance.now();
+    const asked = monotonicMs();
     const [info, replication] = await Promise.all([this.ask('INFO', 'server'), this.ask('INFO', 'replication')]);
     if (isError(info)) {
       this.#refused(text(info));
@@ -295,7 +297,7 @@ export class Server {
     const refusal = this.events.refusal(this, identity.runId) ?? tooOld(this.side, version);
     this.#unusable(refusal);
     if (refusal !== null) throw new HandshakeRefused(refusal);
-    const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
+    const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, monotonicMs());
     this.events.clockRead(this);
     const first = this.version === '';
     this.version = version;
@@ -304,11 +306,11 @@ export class Server {
     this.software = softwareOf(fields, this.isKeydb);
     const before = this.#known;
     const demoted = isReplica(identity) && (this.identity === null || !isReplica(this.identity));
-    const change = changeOf(before, identity, Date.now() - this.#knownAt);
+    const change = changeOf(before, identity, unixMs() - this.#knownAt);
     if (before.runId !== identity.runId) this.privileges.close();
     this.identity = identity;
     this.#known = { runId: identity.runId, replId: identity.replId };
-    this.#knownAt = Date.now();
+    this.#knownAt = unixMs();
     if (demoted) this.events.demoted(this);
     if (change !== null) this.events.replaced(this, change);
     else if (first || before.replId !== identity.replId) this.events.identified(this);
@@ -328,7 +330,7 @@ export class Server {
 
   /** As `identify`, with a look that begins after this call; calls of one turn share it. */
   look(): Promise<void> {
-    this.#look ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
+    this.#look ??= new Promise<void>(nextTurn).then(() => {
       this.#look = undefined;
       return this.identify();
     });
@@ -413,13 +415,13 @@ export class Server {
 
   /** Whether it has refused a write because its memory is full, just now. */
   get full(): boolean {
-    return performance.now() < this.#fullUntil;
+    return monotonicMs() < this.#fullUntil;
   }
 
   /** It has refused a write because its memory is full. */
   refusedForMemory(): void {
     const known = this.full;
-    this.#fullUntil = performance.now() + FULL_MS;
+    this.#fullUntil = monotonicMs() + FULL_MS;
     if (!known) this.events.full(this);
   }
 

@@ -5,7 +5,7 @@
  *                           └─ none does ─▶ this shard's, if it has no `owns`; else undeclared: reported
  *   on the target ─▶ on none of the sources ─▶ unowned: reported, and never deleted
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../../io/timers.js';
 import type { Owners } from '../../route/owner.js';
 import type { Side } from '../../route/stage.js';
 import type { Held } from '../key/held.js';

@@ -6,9 +6,10 @@
  *
  * Room: copy/foreign: keys on the target that the kit did not write.
  * Called by: copy/job, stages, shard.
- * Calls: route, pipeline, copy/job, copy/key, copy/large.
+ * Calls: io, route, pipeline, copy/job, copy/key, copy/large.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../../io/clock.js';
+import { sleep } from '../../io/timers.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { isPart } from '../../route/parts.js';
 import type { Workload } from '../../route/router.js';
@@ -79,7 +80,7 @@ export class TargetKeysCounter {
 class Count {
   readonly ended: Promise<void>;
   readonly #examples: string[] = [];
-  readonly #began = performance.now();
+  readonly #began = monotonicMs();
   #endedAt: number | null = null;
   #problem: Error | null = null;
   #found = 0;
@@ -94,14 +95,14 @@ class Count {
   ) {
     this.ended = this.#run()
       .catch((problem: Error) => void (this.#problem = problem))
-      .then(() => void (this.#endedAt = performance.now()));
+      .then(() => void (this.#endedAt = monotonicMs()));
   }
 
   /** Whether it is out of date: the next who asks has it counted again. */
   get isOver(): boolean {
     if (this.#endedAt === null) return false;
     const took = this.#endedAt - this.#began;
-    return this.#problem !== null || took < LONG_MS || performance.now() - this.#endedAt > 2 * took;
+    return this.#problem !== null || took < LONG_MS || monotonicMs() - this.#endedAt > 2 * took;
   }
 
   /** @throws what stopped it */

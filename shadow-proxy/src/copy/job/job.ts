@@ -14,7 +14,8 @@
  *   copy/verify, copy/repair, copy/foreign.
  */
 import type { Logger } from 'pino';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { isoTime, monotonicMs } from '../../io/clock.js';
+import { sleep } from '../../io/timers.js';
 import { ScanError } from '../../upstream/scan-page.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../../storage/job-file.js';
 import { NOT_COPIED, type JobDifference, type JobFailure, type JobSnapshot } from '../../telemetry/snapshot.js';
@@ -110,7 +111,7 @@ export class Job {
   #scannedBefore: number;
   #savedAt = 0;
   #suspended = false;
-  readonly #since = performance.now();
+  readonly #since = monotonicMs();
   /** Keys that were seen before this process. */
   #before: number;
 
@@ -131,7 +132,7 @@ export class Job {
     this.#confirmedDeletes = resumed?.deleting.confirmed ?? 0;
     for (const workload of this.#workloads)
       this.#deleted.set(workload, resumed?.deleting.workloads[workload.name] ?? 0);
-    this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
+    this.#startedAt = resumed?.startedAt ?? isoTime();
     this.#pace = new RateLimiter(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
     this.#chooser = new Chooser(
@@ -414,7 +415,7 @@ export class Job {
       this.#counts.scanned += keys;
       this.#at = after;
     }
-    if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
+    if (monotonicMs() - this.#savedAt > SAVE_MS) this.#save();
   }
 
   // ── its end ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -459,12 +460,12 @@ export class Job {
     if (this.#suspended) return;
     this.#state = state;
     this.#reason = reason;
-    this.#endedAt = new Date().toISOString();
+    this.#endedAt = isoTime();
     this.#save();
   }
 
   #save(): void {
-    this.#savedAt = performance.now();
+    this.#savedAt = monotonicMs();
     if (this.#suspended) return;
     this.context.save(this.#record);
   }
@@ -491,7 +492,7 @@ export class Job {
 
   snapshot(): JobSnapshot {
     const { kind, repair, dryRun, sample, automatic } = this.request;
-    const seconds = Math.max(0.001, (performance.now() - this.#since) / 1000);
+    const seconds = Math.max(0.001, (monotonicMs() - this.#since) / 1000);
     const { seen, scanned } = this.#counts;
     const rate = (from: number, to: number): number => (this.running ? (to - from) / seconds : 0);
     const scanRate = rate(this.#scannedBefore, scanned);

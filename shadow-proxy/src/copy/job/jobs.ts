@@ -2,6 +2,8 @@
  * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the
  * next; and workloads that are suspect as a whole are verified and repaired by themselves.
  */
+import { monotonicMs } from '../../io/clock.js';
+import { clearTimer, every, type Timer } from '../../io/timers.js';
 import type { Authorities } from '../../pipeline/authorities.js';
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
 import type { JobSnapshot } from '../../telemetry/snapshot.js';
@@ -50,7 +52,7 @@ export class Jobs {
   #job: Job | null = null;
   /** The last one of each kind. */
   readonly #lastOf = new Map<JobRequest['kind'], Job>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #restUntil = 0;
 
   constructor(
@@ -65,7 +67,7 @@ export class Jobs {
   begin(left: JobRecord | null, certain: boolean): void {
     // What was written since the authority restarted only the last process knew.
     if (left?.state === 'running' && left.request.kind !== 'restore') this.#run(left.request, certain ? left : null);
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#timer = every(LOOK_MS, () => this.#look()).unref();
   }
 
   /**
@@ -137,7 +139,7 @@ export class Jobs {
 
   /** For the end of the process. */
   close(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
     this.#job?.suspend();
   }
 
@@ -145,9 +147,9 @@ export class Jobs {
     const job = new Job(request, this.context, from);
     this.#job = job;
     this.#lastOf.set(request.kind, job);
-    const began = performance.now();
+    const began = monotonicMs();
     void job.run().then(() => {
-      const now = performance.now();
+      const now = monotonicMs();
       this.#restUntil = now + Math.max(now - began, job.snapshot().state === 'done' ? REST_MS : REST_AFTER_FAILURE_MS);
     });
     return job.snapshot();
@@ -156,7 +158,7 @@ export class Jobs {
   #look(): void {
     if (
       this.#job?.running === true ||
-      performance.now() < this.#restUntil ||
+      monotonicMs() < this.#restUntil ||
       this.authorities.frozen !== null ||
       this.context.hindrance(true) !== null
     )

@@ -1,4 +1,5 @@
 /** Whether the mirrors have the memory for what is copied to them: looked at before, and while it goes on. */
+import { clearTimer, every, type Timer } from '../../io/timers.js';
 import { parseInfo, type Server } from '../../upstream/server.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { text } from '../../resp/decode.js';
@@ -23,7 +24,7 @@ interface Memory {
 }
 
 export class MemoryGuard {
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   readonly #evicted = new Map<Side, number>();
 
   /** @param full called where a mirror is full, or begins to evict */
@@ -53,10 +54,10 @@ export class MemoryGuard {
 
   /** From now on looks again and again. */
   watch(): void {
-    this.#timer = setInterval(() => {
+    this.#timer = every(LOOK_MS, () => {
       for (const side of this.authorities)
         void this.#look(this.sequencer.servers[otherSide(side)]).catch(() => undefined);
-    }, LOOK_MS).unref();
+    }).unref();
   }
 
   async #look(mirror: Server): Promise<void> {
@@ -72,7 +73,7 @@ export class MemoryGuard {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    clearTimer(this.#timer);
   }
 }
 

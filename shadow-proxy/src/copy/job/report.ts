@@ -1,7 +1,7 @@
 /** The report of a job: one JSON line for each key that differs, or is left out, redacted as the ledger is. */
+import { writeFile } from '../../io/files.js';
+import { randomBytes } from '../../io/random.js';
 import { pttlOf } from '../../resp/key-life.js';
-import { randomBytes } from 'node:crypto';
-import { appendFileSync, writeFileSync } from 'node:fs';
 import type { LedgerPlan } from '../../plan/plan.js';
 import type { Told } from './chooser.js';
 import { digestOf } from '../verify/digest.js';
@@ -24,7 +24,7 @@ export class Report {
   /** @throws {Error} when the disk does not take it */
   begin(): void {
     this.#bytes = 0;
-    writeFileSync(this.path, '', { mode: 0o600 });
+    writeFile(this.path, 'w', '');
   }
 
   /** What does not fit into the file is counted by the job all the same. */
@@ -66,7 +66,7 @@ export class Report {
     if (this.#bytes > this.limits().maxBytes) return;
     const line = `${JSON.stringify(entry)}\n`;
     this.#bytes += line.length;
-    appendFileSync(this.path, line);
+    writeFile(this.path, 'a+', line);
   }
 }
 

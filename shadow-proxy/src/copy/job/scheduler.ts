@@ -4,7 +4,8 @@
  *   take(keys) ─▶ room? ─▶ turn in the order ─▶ Copy ──────────────────────────▶ ended
  *                                          └─▶ Verification ─▶ differs? again, then Copy to repair
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../../io/clock.js';
+import { after, clearTimer, nextTurn, sleep } from '../../io/timers.js';
 import type { Lane } from '../../pipeline/lane.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { JobCounts, JobRequest } from '../../storage/job-file.js';
@@ -145,25 +146,25 @@ export class CopyScheduler {
     let inFlight = 0;
     for (const side of ['source', 'target'] as const)
       for (const lane of sequencer.lanes[side].all()) inFlight += lane.inFlight;
-    return this.pace.room(performance.now(), this.#underWay, Math.max(0, inFlight - this.#asked));
+    return this.pace.room(monotonicMs(), this.#underWay, Math.max(0, inFlight - this.#asked));
   }
 
   /** Resolves when some keys have ended, so that the next ones share a write, or when it is time to look again. */
   #change(): Promise<void> {
     this.#wakeAt = this.#underWay - Math.ceil(this.#underWay / 16);
-    const ms = this.hindrance === null ? this.pace.waitMs(performance.now()) : HINDERED_MS;
+    const ms = this.hindrance === null ? this.pace.waitMs(monotonicMs()) : HINDERED_MS;
     return new Promise((resolve) => {
       const done = (): void => {
-        clearTimeout(timer);
+        clearTimer(timer);
         this.#wake = null;
         resolve();
       };
       // A shard that has ended leaves keys in flight forever: nothing may wait for them.
-      const timer = setTimeout(done, Math.max(1, Math.min(ms || HINDERED_MS, HINDERED_MS))).unref();
+      const timer = after(Math.max(1, Math.min(ms || HINDERED_MS, HINDERED_MS)), done).unref();
       this.#wake = () => {
         // What ends in one turn wakes once.
         this.#wake = null;
-        setImmediate(done);
+        nextTurn(done);
       };
     });
   }
@@ -242,7 +243,7 @@ export class CopyScheduler {
       for (const task of tasks) this.#problem(task, refused, copies);
       return;
     }
-    this.pace.spent(performance.now(), tasks.length, 0);
+    this.pace.spent(monotonicMs(), tasks.length, 0);
     this.#asked++;
     if (copies) this.#copy(tasks, lane);
     else this.#verify(tasks, lane);
@@ -276,7 +277,7 @@ export class CopyScheduler {
 
   #counted(bytes: number): void {
     this.counts().bytes += bytes;
-    this.pace.spent(performance.now(), 0, bytes);
+    this.pace.spent(monotonicMs(), 0, bytes);
   }
 
   #restore(task: Task): void {
@@ -286,7 +287,7 @@ export class CopyScheduler {
       return this.#end(task);
     }
     if (this.context.hindrance() !== null) return this.#again([task], false);
-    this.pace.spent(performance.now(), 1, 0);
+    this.pace.spent(monotonicMs(), 1, 0);
     restoreKey(this.context.sequencer, since, task).then(
       (outcome) => {
         if (outcome === 'busy' && ++task.looks < LOOKS) return this.#again([task], false);
@@ -305,7 +306,7 @@ export class CopyScheduler {
     this.#largeOnes = this.#largeOnes.then(async () => {
       if (this.#halted !== null) return this.#end(task);
       if (this.context.hindrance() !== null) return this.#again([task], copies);
-      this.pace.spent(performance.now(), 1, 0);
+      this.pace.spent(monotonicMs(), 1, 0);
       const { db, key, workload } = task;
       try {
         const { sequencer, suspects } = this.context;
@@ -343,8 +344,8 @@ export class CopyScheduler {
   }
 
   async #paced(bytes: number): Promise<void> {
-    this.pace.spent(performance.now(), 0, bytes);
-    const ms = this.pace.waitMs(performance.now());
+    this.pace.spent(monotonicMs(), 0, bytes);
+    const ms = this.pace.waitMs(monotonicMs());
     if (ms > 0) await sleep(ms);
   }
 
@@ -385,7 +386,7 @@ export class CopyScheduler {
   #verified(task: Task, difference: Difference | LargeDifference | null): void {
     const counts = this.counts();
     if (difference === null) {
-      if (task.waits > 0) this.#waitsSince = performance.now();
+      if (task.waits > 0) this.#waitsSince = monotonicMs();
       this.#looked(task);
       return this.#end(task);
     }
@@ -411,8 +412,8 @@ export class CopyScheduler {
   /** Whether the repair of a suspect is waited for: by each key a while, and by all of them while repairs succeed. */
   #waits(task: Task): boolean {
     if (++task.waits > WAITS) return false;
-    const waited = performance.now() - this.#waitsSince;
-    if (waited > HOPELESS_MS) this.#waitsSince = performance.now();
+    const waited = monotonicMs() - this.#waitsSince;
+    if (waited > HOPELESS_MS) this.#waitsSince = monotonicMs();
     return waited > HOPELESS_MS || waited < PATIENCE_MS;
   }
 

@@ -13,6 +13,7 @@
  * Called by: copy/job, copy/large, copy/verify, copy/repair, copy/foreign, stages, shard.
  * Calls: text, io, resp, route, upstream, pipeline, copy/rdb.
  */
+import { monotonicMs } from '../../io/clock.js';
 import { isOver } from '../../resp/key-life.js';
 import { Scalars } from '../../resp/scalars.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -160,7 +161,7 @@ export class Copy<K extends CopiedKey> implements Sink {
   }
 
   #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
-    const now = performance.now();
+    const now = monotonicMs();
     const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
     puts.each(new Scalars(answer), (key, { refusal, gone, life, miscounted }) => {
       if (refusal !== null)

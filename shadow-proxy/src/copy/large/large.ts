@@ -11,9 +11,10 @@
  *
  * Room: copy/large: chunked copy: one large key in pieces.
  * Called by: copy/job, copy/repair, copy/foreign.
- * Calls: resp, route, command, upstream, pipeline, suspects, copy/key, copy/verify.
+ * Calls: io, resp, route, command, upstream, pipeline, suspects, copy/key, copy/verify.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../../io/clock.js';
+import { sleep } from '../../io/timers.js';
 import type { Connection } from '../../upstream/connection.js';
 import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -152,7 +153,7 @@ class Large {
         }
         await this.#parts.discard();
         // What is about to expire has expired then.
-        await sleep(Math.min(500, Math.max(0, this.meanwhile.expiresAt - performance.now() + EXPIRY_MARGIN_MS)));
+        await sleep(Math.min(500, Math.max(0, this.meanwhile.expiresAt - monotonicMs() + EXPIRY_MARGIN_MS)));
       }
       return this.#outcome('moving', ATTEMPTS, why);
     } catch (problem) {

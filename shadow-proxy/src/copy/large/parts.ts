@@ -5,8 +5,9 @@
  *   look ──▶ what there may be           (a connection of its own)
  *   at   ──▶ read, PTTL ──▶ effects      (the clients' lane, the mirror's lane)
  */
+import { monotonicMs } from '../../io/clock.js';
+import { sleep } from '../../io/timers.js';
 import { lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../upstream/connection.js';
 import type { Lane } from '../../pipeline/lane.js';
 import type { MirrorLane } from '../../pipeline/mirror.js';
@@ -195,7 +196,7 @@ export class Parts {
           resolve({
             authority,
             mirror: repliesIn(answer, 0, reads.length),
-            lagMs: performance.now() - asked.answeredAt + asked.stalledMs,
+            lagMs: monotonicMs() - asked.answeredAt + asked.stalledMs,
           });
         };
         this.mirror.append(question);
@@ -224,7 +225,7 @@ export class Parts {
    */
   async discard(): Promise<void> {
     if (!this.mirror.connected) return;
-    const [unlink] = this.#effects([['UNLINK', this.temporary]], performance.now());
+    const [unlink] = this.#effects([['UNLINK', this.temporary]], monotonicMs());
     await new Promise<void>((resolve) => {
       unlink.confirmed = () => resolve();
       this.mirror.append(unlink);
@@ -323,7 +324,7 @@ export class Parts {
           );
         answers.push(reply);
         if (TIMES.has(commands[i][0] as string)) {
-          const now = performance.now();
+          const now = monotonicMs();
           expiry.copied(db, this.key, life, asked.submittedAt, now);
           late = life.state === 'expires' && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
         }

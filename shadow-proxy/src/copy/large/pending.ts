@@ -2,6 +2,7 @@
  * What is pending in the groups of a stream. XCLAIM makes an entry pending only if it is there. So the orphans, pending
  * and deleted, are made first: beside the key, with entries that are removed when they are pending.
  */
+import { monotonicMs } from '../../io/clock.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
 import { CopyError } from '../key/copier.js';
 import { Disturbed } from './meanwhile.js';
@@ -29,7 +30,7 @@ const pendingOf = (group: Buffer, { items }: Reply): Pending => ({
 });
 
 const claim = ({ mirror }: Parts, key: Buffer, { group, consumer, id, idleMs, deliveries }: Pending): Command => {
-  const delivered = mirror.server.clock.unixTimeAtZero + performance.now() - idleMs;
+  const delivered = mirror.server.clock.unixTimeAtZero + monotonicMs() - idleMs;
   return [
     'XCLAIM',
     key,

@@ -3,7 +3,7 @@
  * as one SET, on a connection of its own, in pieces that are read off the lane; and takes the key's place. Were there
  * writes meanwhile, each piece is read again on the lane, and written over what is there.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { nextTurn, sleep } from '../../io/timers.js';
 import { text } from '../../resp/decode.js';
 import type { Connection } from '../../upstream/connection.js';
 import { ENDS, Disturbed } from './meanwhile.js';
@@ -90,5 +90,5 @@ function lost(): never {
 /** Resolves when the kernel has taken what was written; at the end of the turn, before which nothing is. */
 const drained = (connection: Connection): Promise<void> =>
   new Promise((resolve) => {
-    setImmediate(() => (connection.congested && !connection.ended ? connection.onceDrained(resolve) : resolve()));
+    nextTurn(() => (connection.congested && !connection.ended ? connection.onceDrained(resolve) : resolve()));
   });

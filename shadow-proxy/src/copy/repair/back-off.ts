@@ -5,6 +5,7 @@
  *   failed(suspect, why) ─▶ held ─ after a pause that doubles ─▶ tried, some at a time ─▶ failed: held again
  *                                                                                   └─▶ done: twice as many are next
  */
+import { after, clearTimer, type Timer } from '../../io/timers.js';
 import type { Suspect } from '../../suspects/suspects.js';
 
 const FIRST_MS = 250;
@@ -28,7 +29,7 @@ interface Reason {
   /** How many are tried next, and after which pause. */
   batch: number;
   pauseMs: number;
-  timer: NodeJS.Timeout | undefined;
+  timer: Timer | undefined;
 }
 
 export class BackOff {
@@ -77,7 +78,7 @@ export class BackOff {
   /** A cause may have ended: some of each reason are tried at once. */
   wake(): void {
     for (const reason of this.#reasons.values()) {
-      clearTimeout(reason.timer);
+      clearTimer(reason.timer);
       reason.timer = undefined;
       reason.pauseMs = FIRST_MS;
       if (reason.tried.size === 0) this.#try(reason);
@@ -85,7 +86,7 @@ export class BackOff {
   }
 
   close(): void {
-    for (const { timer } of this.#reasons.values()) clearTimeout(timer);
+    for (const { timer } of this.#reasons.values()) clearTimer(timer);
     this.#reasons.clear();
     this.#of.clear();
   }
@@ -127,10 +128,10 @@ export class BackOff {
       this.#reasons.delete(reason.name);
       return;
     }
-    reason.timer = setTimeout(() => {
+    reason.timer = after(pauseMs, () => {
       reason.timer = undefined;
       this.#try(reason);
-    }, pauseMs).unref();
+    }).unref();
   }
 
   #try(reason: Reason): void {

@@ -8,6 +8,7 @@
  * So a key that scripts change all the time is compared as well: what they do comes behind that place. Keys that
  * scripts change and no client reads are compared now and then, or nothing would show that they are equal.
  */
+import { monotonicMs } from '../../io/clock.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, READ } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
@@ -49,7 +50,7 @@ export class Recheck {
   takeFor({ db, key, workload, script, reason }: Suspect, used: number | null): DeferredPair[] {
     const { deferred } = this.by;
     const pairs = deferred.take(db, key);
-    const now = performance.now();
+    const now = monotonicMs();
     if (
       script === null ||
       // It was compared, and would be copied again without a limit.
@@ -135,7 +136,7 @@ export class Recheck {
     const { db, workload } = pair;
     let decides: Decides = () => false;
     new Verification(sequencer, lane, [{ db, workload, key: pair.keys[0] }], {
-      answered: () => (decides = place(performance.now())),
+      answered: () => (decides = place(monotonicMs())),
       verified: (_key, difference) => {
         deferred.asked--;
         adjudicator.valuesCompared(pair, lane.server.side, difference, decides());

@@ -10,12 +10,14 @@
  * Calls: io, resp, route, upstream, script, pipeline, suspects, copy/key, copy/large, copy/verify.
  */
 import type { Logger } from 'pino';
+import { monotonicMs } from '../../io/clock.js';
 import type { Suspect, Suspects } from '../../suspects/suspects.js';
 import type { DeferredPair } from '../../suspects/deferred.js';
 import { keyId } from '../../suspects/suspects.js';
 import type { Owners } from '../../route/owner.js';
 import { otherSide } from '../../route/stage.js';
 import { Ring } from '../../io/ring.js';
+import { after, clearTimer, nextTurn, type Timer } from '../../io/timers.js';
 import type { Authorities } from '../../pipeline/authorities.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { BackOff } from './back-off.js';
@@ -91,7 +93,7 @@ export class Repairer {
   /** Until when nothing is copied, in ms of the monotonic clock: the mirror has no memory left. */
   #fullUntil = 0;
   #scheduled = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #closed = false;
 
   constructor(private readonly by: RepairerContext) {}
@@ -117,30 +119,30 @@ export class Repairer {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#backOff.close();
   }
 
   #schedule(): void {
     if (this.#scheduled || this.#closed) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    nextTurn(() => {
       this.#scheduled = false;
       this.#work();
     });
   }
 
   #later(): void {
-    this.#timer ??= setTimeout(() => {
+    this.#timer ??= after(RETRY_MS, () => {
       this.#timer = undefined;
       this.#work();
-    }, RETRY_MS);
+    });
   }
 
   #work(): void {
     while (this.#repairing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.by.authorities.frozen !== null) return;
-      if (this.by.sequencer.barred || !this.by.buried() || performance.now() < this.#fullUntil) return this.#later();
+      if (this.by.sequencer.barred || !this.by.buried() || monotonicMs() < this.#fullUntil) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
@@ -150,14 +152,14 @@ export class Repairer {
       }
       const rest = this.by.sequencer.suspects.chunked.has(id)
         ? RETRY_MS
-        : (this.#restUntil.get(id) ?? 0) - performance.now();
+        : (this.#restUntil.get(id) ?? 0) - monotonicMs();
       if (rest > 0) {
         this.#backOff.done(suspect);
         this.#resting.add(suspect);
-        setTimeout(() => {
+        after(rest, () => {
           this.#resting.delete(suspect);
           this.marked(suspect);
-        }, rest).unref();
+        }).unref();
         continue;
       }
       this.#restUntil.delete(id);
@@ -186,7 +188,7 @@ export class Repairer {
   /** What is changed all the time, and is large, is not copied all the time. */
   #rest(id: string, ms: number): void {
     if (this.#restUntil.size >= MAX_RESTING) this.#restUntil.clear();
-    this.#restUntil.set(id, performance.now() + ms);
+    this.#restUntil.set(id, monotonicMs() + ms);
   }
 
   /**
@@ -299,7 +301,7 @@ export class Repairer {
       if (error instanceof NotNow) return NOT_NOW;
       if (error instanceof CopyError && error.code === 'memory') {
         this.by.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
-        this.#fullUntil = performance.now() + FULL_MS;
+        this.#fullUntil = monotonicMs() + FULL_MS;
         return NOT_NOW;
       }
       return why;

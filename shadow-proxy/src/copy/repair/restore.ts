@@ -7,6 +7,7 @@
  * Clients' commands on the key wait meanwhile, for two round trips. What the authority has again although it was
  * deleted is left as it is.
  */
+import { monotonicMs } from '../../io/clock.js';
 import { isOver } from '../../resp/key-life.js';
 import { NOTHING, Operation, questions } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
@@ -80,13 +81,13 @@ function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held)
       return reject(new CopyError('payload', (problem as Error).message));
     }
     const frame = writer.finish();
-    const asked = performance.now();
+    const asked = monotonicMs();
     const sink: Operation['sink'] = {
       lost: () => reject(new CopyError('lost', 'the connection to the authority was lost')),
       answered: (_operation, buffer, start) => {
         const refusal = refusalOf(commands, new Scalars(buffer, start));
         if (refusal !== null) return reject(new CopyError('authority', `the authority refused: ${refusal}`));
-        sequencer.expiry.copied(db, key, held.life, asked, performance.now());
+        sequencer.expiry.copied(db, key, held.life, asked, monotonicMs());
         resolve();
       },
     };

@@ -7,8 +7,9 @@
  *
  * Room: copy/verify: compare one key on both servers at one place in the order.
  * Called by: copy/job, copy/large, copy/repair, stages.
- * Calls: resp, pipeline, copy/key, copy/rdb.
+ * Calls: io, resp, pipeline, copy/key, copy/rdb.
  */
+import { monotonicMs } from '../../io/clock.js';
 import { expiresWithin, isOver, type KeyLife } from '../../resp/key-life.js';
 import { Scalars } from '../../resp/scalars.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -74,7 +75,7 @@ export class Verification<K extends CopiedKey> implements Sink {
       if (answer === null)
         this.#lost('the connection to the mirror was lost', refusalOfMirror(this.sequencer, this.lane.server.side, db));
       // What may have passed between the two servers' answers, in ms.
-      else this.#compare(new Scalars(buffer, start), new Scalars(answer), performance.now() - answeredAt + stalledMs);
+      else this.#compare(new Scalars(buffer, start), new Scalars(answer), monotonicMs() - answeredAt + stalledMs);
     };
     this.sequencer.mirrorOf(question).append(question);
   }

@@ -1,6 +1,6 @@
 /** Commands that the proxy answers itself: who a client is, where, and in which protocol. */
+import { sleep } from '../../io/timers.js';
 import type { Credentials } from '../../upstream/dialer.js';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Login } from '../../upstream/login.js';
 import type { Server } from '../../upstream/server.js';
 import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../../resp/decode.js';

@@ -1,5 +1,6 @@
 /** How long a command may block, and how that is said to a server when the command is sent, or sent again. */
 import { blockOption, type Blocking } from '../../command/policy.js';
+import { monotonicMs } from '../../io/clock.js';
 import { wordOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 
@@ -30,11 +31,11 @@ export class BlockTime {
     const given = args.at(timeoutAt(args, blocking));
     const ms = (given === undefined ? NaN : Number(wordOf(given))) * blocking.unit;
     this.#ms = ms > 0 ? ms : Infinity;
-    this.#until = performance.now() + this.#ms;
+    this.#until = monotonicMs() + this.#ms;
   }
 
   get isOver(): boolean {
-    return performance.now() >= this.#until;
+    return monotonicMs() >= this.#until;
   }
 
   /** Whether KeyDB would take it for no limit at all. */
@@ -50,7 +51,7 @@ export class BlockTime {
     const { unit } = this.blocking;
     const leastMs = unit === 1 ? 1 : LEAST_MS;
     if (this.#until === Infinity || (!anew && this.#ms >= leastMs)) return this.frame;
-    const left = Math.max(leastMs, Math.ceil(this.#until - performance.now()));
+    const left = Math.max(leastMs, Math.ceil(this.#until - monotonicMs()));
     const at = timeoutAt(this.args, this.blocking);
     return encodeCommand(this.args.map((arg, i) => (i === at ? String(left / unit) : arg)));
   }

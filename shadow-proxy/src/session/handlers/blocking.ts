@@ -8,9 +8,9 @@
  * they had left. A client that disconnects is unblocked as well: until the server has done so, its keys are reserved,
  * so that nothing is pushed to it. What it took at that very moment is still replicated.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { blockOption, type Blocking } from '../../command/policy.js';
 import type { CommandSpec } from '../../command/table.js';
+import { nextTurn, sleep } from '../../io/timers.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
 import type { BlockedClient, KeyLocks, LockRequest, Reservation } from '../../pipeline/key-locks.js';
@@ -428,7 +428,7 @@ export class Blocked implements BlockedCommand {
     // With the lane at hand it begins at once then: a command that runs alone may be next.
     if (closed && !this.#abandoned && !lane.closed)
       clients.waitingRoom.onceOpen(() => this.#enter(lane, way), this.place);
-    else this.#retry(lane, setImmediate);
+    else this.#retry(lane, nextTurn);
   }
 
   #retry(lane: Lane, wait: (retry: () => void) => void): void {

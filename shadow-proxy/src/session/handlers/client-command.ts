@@ -3,6 +3,7 @@
  * the command as it came where that changes nothing there, otherwise with a harmless one of the same permission. What
  * it refuses, it refuses in its own words.
  */
+import { monotonicMs } from '../../io/clock.js';
 import { bulk, encodeCommand, error, integer, OK, type Argument } from '../../resp/encode.js';
 import { NOBODY } from '../../upstream/handshake.js';
 import type { ClientState } from '../client-state.js';
@@ -61,7 +62,7 @@ const flagOf = (client: ClientState): string => (client.isSubscriber ? 'P' : cli
 
 const describe = ({ client }: Pick<ConnectedClient, 'client'>): string => {
   const { remoteAddress, remotePort, localAddress, localPort } = client.socket;
-  const [age, idle] = [client.connectedAt, client.activeAt].map((at) => Math.floor((performance.now() - at) / 1000));
+  const [age, idle] = [client.connectedAt, client.activeAt].map((at) => Math.floor((monotonicMs() - at) / 1000));
   return (
     `id=${client.id} addr=${remoteAddress}:${remotePort} laddr=${localAddress}:${localPort} fd=0 name=${client.name} age=${age} idle=${idle} ` +
     `flags=${flagOf(client)} db=${client.db} ${subscriptionsOf(client)} multi=${client.transaction === null ? -1 : 0} user=${client.credentials?.username ?? 'default'} resp=${client.protocol}\n`

@@ -4,6 +4,7 @@
  * connection of its own: DBSIZE costs as much as a SCAN of the whole database, and counts twice what a table that
  * shrinks meanwhile shows twice.
  */
+import { randomShare } from '../../io/random.js';
 import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage } from '../../upstream/scan-page.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
@@ -47,7 +48,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     const mine = ownedOf(tried, owned);
     if (mine.length > 0) return bulk(mine[0]);
     for await (const keys of pages(context, asked, owned))
-      if (keys.length > 0) return bulk(keys[Math.floor(Math.random() * keys.length)]);
+      if (keys.length > 0) return bulk(keys[Math.floor(randomShare() * keys.length)]);
     return bulk(null, context.client.protocol);
   },
 };
