@@ -1,6 +1,44 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+/** Rooms of the data path: they get time, random, network and files from io/, which a simulation can replace. */
+const DATA_PATH =
+  'admin,command,compare,copy,front,guard,health,io,lease,notify,otel,pipeline,regional,resp,route,script,session,shard,stages,storage,suspects,telemetry,upstream';
+
+/** Files of these rooms that use Node itself, and why. */
+const NODE_ITSELF = [
+  // The process's own world.
+  'io/world.ts',
+  'io/listening-clock.ts',
+  // Makes a second `Socket` over the handle of one of Node's.
+  'io/intake.ts',
+  // Front threads are Node's own: a simulated shard has none (`threads: 0`, `sockets: node`).
+  'front/thread.ts',
+  'front/worker-front.ts',
+  // A seed against chosen collisions, taken when the file is loaded; no result depends on it.
+  'compare/multiset.ts',
+  // Programs that generate tables from real servers.
+  'command/generate*.ts',
+  'command/form-prober.ts',
+].map((file) => `shadow-proxy/src/${file}`);
+
+/** Where Node's own has its place in io/. */
+const INSTEAD = {
+  'Date.now': 'unixMs() of io/clock.ts',
+  'performance.now': 'monotonicMs() of io/clock.ts',
+  'process.hrtime': 'monotonicMs() of io/clock.ts',
+  'new Date()': 'isoTime() or new Date(unixMs()), of io/clock.ts',
+  setTimeout: 'after(), sleep() or timeoutSignal() of io/timers.ts',
+  setInterval: 'every() of io/timers.ts',
+  setImmediate: 'nextTurn() of io/timers.ts',
+  clear: 'clearTimer() of io/timers.ts',
+  random: 'randomShare(), randomBytes() or randomUuid() of io/random.ts',
+  fetch: 'request() of io/http.ts',
+  modules: 'io/files.ts, io/sockets.ts, io/http.ts, io/timers.ts or io/clock.ts',
+};
+const use = (what) => `Use ${what}: a simulation puts its own world there.`;
+const MODULES = '^(node:)?(fs|net|tls|https?|http2|dgram|dns|timers|perf_hooks|worker_threads|child_process)(/.+)?$';
+
 export default tseslint.config(
   { ignores: ['dist/', 'reports/', '.stryker-tmp/', 'counters/dist/', 'node_modules/', 'state/'] },
   js.configs.recommended,
@@ -63,6 +101,65 @@ export default tseslint.config(
             "CallExpression[callee.property.name='write'][callee.object.object.name='process'], CallExpression[callee.name='logUpdate']",
           message: 'Print with cli/output.ts, which escapes control characters.',
         },
+      ],
+    },
+  },
+  {
+    files: [`shadow-proxy/src/{${DATA_PATH}}/**/*.ts`],
+    ignores: NODE_ITSELF,
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            {
+              name: 'node:crypto',
+              allowImportNames: ['createHash', 'createHmac', 'hash', 'timingSafeEqual', 'X509Certificate'],
+              message: use(INSTEAD.random),
+            },
+          ],
+          patterns: [
+            { regex: MODULES, allowImportNamePattern: '^isIP$', allowTypeImports: true, message: use(INSTEAD.modules) },
+          ],
+        },
+      ],
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'setImmediate', 'fetch'].map((name) => ({
+          name,
+          message: use(INSTEAD[name]),
+        })),
+        ...['clearTimeout', 'clearInterval', 'clearImmediate'].map((name) => ({ name, message: use(INSTEAD.clear) })),
+        { name: 'performance', message: use(INSTEAD['performance.now']) },
+        { name: 'crypto', message: use(INSTEAD.random) },
+        { name: 'globalThis', message: 'Name what you need: io/ has what comes from outside.' },
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: use(INSTEAD['Date.now']) },
+        { object: 'Math', property: 'random', message: use(INSTEAD.random) },
+        { object: 'AbortSignal', property: 'timeout', message: use(INSTEAD.setTimeout) },
+        { object: 'process', property: 'hrtime', message: use(INSTEAD['process.hrtime']) },
+        { object: 'process', property: 'uptime', message: use(INSTEAD['process.hrtime']) },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: use(INSTEAD['new Date()']) },
+        { selector: "CallExpression[callee.name='Date']", message: use(INSTEAD['new Date()']) },
+        {
+          selector: `ImportExpression[source.value=/${MODULES.replaceAll('/', '\\/')}|^(node:)?crypto$/]`,
+          message: use(INSTEAD.modules),
+        },
+      ],
+    },
+  },
+  {
+    files: ['shadow-proxy/src/**/*.{ts,tsx}'],
+    ignores: ['shadow-proxy/src/io/**'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ group: ['**/io/world.js'], message: 'The files of io/ ask the world: call them.' }] },
       ],
     },
   },

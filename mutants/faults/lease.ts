@@ -126,8 +126,8 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-restarted-server-is-a-lost-lease',
     file: OWNERSHIP,
-    from: 'if (lease.runId !== tenure.runId || performance',
-    to: 'if (performance',
+    from: 'if (lease.runId !== tenure.runId || monotonicMs',
+    to: 'if (monotonicMs',
     tests: ownership,
   },
   {
