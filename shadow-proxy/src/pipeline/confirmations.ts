@@ -47,7 +47,7 @@ export class Confirmations implements MirrorEvents {
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
     const { expiry, verdicts } = this.order;
     // A key that may just have expired on one side is a suspect before its replies are compared.
-    if (operation.follow === WRITE) expiry.confirmed(operation);
+    if (operation.follow === WRITE) expiry.confirmed(operation, true);
     verdicts.differs(operation, buffer, start, end, now);
     if (operation.follow === WRITE) this.#outcome(operation, now);
   }
@@ -55,7 +55,7 @@ export class Confirmations implements MirrorEvents {
   accepted(operation: Operation, now: number): void {
     if (operation.follow !== WRITE) return;
     this.#outcome(operation, now);
-    this.order.expiry.confirmed(operation);
+    this.order.expiry.confirmed(operation, false);
   }
 
   unconfirmed(operation: Operation): void {

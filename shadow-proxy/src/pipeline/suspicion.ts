@@ -71,8 +71,8 @@ export interface ExpiryEdges {
   ): void;
   /** The same for an operation whose only key is `frame[keyStart, keyEnd)`. */
   sendingOne(lane: Carrier, operation: Operation, keyStart: number, keyEnd: number): void;
-  /** The mirror has answered a write. */
-  confirmed(operation: Operation): void;
+  /** The mirror has answered a write; `differs`: not as the authority did. */
+  confirmed(operation: Operation, differs: boolean): void;
   /**
    * A script is being sent on the lane: both servers are asked right behind it, in the order, how long its keys live.
    * @param command the script in the operation, which may be a transaction's EXEC

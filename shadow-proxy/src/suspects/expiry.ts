@@ -46,6 +46,8 @@ const RUNS = 8;
 const SWAPS = 16;
 /** Leaves different data behind where one server has the key and the other has not; its reply need not show that. */
 const CREATES = 32;
+/** Changes how long a key lives that is there: afterwards nothing shows how long it had lived before. */
+const CHANGES_LIFE = 64;
 
 export class Expiry implements ExpiryEdges {
   readonly #deadlines: Deadlines;
@@ -81,6 +83,7 @@ export class Expiry implements ExpiryEdges {
         touches |
         times |
         (touches !== 0 && mayCreate(spec) ? CREATES : 0) |
+        (touches !== 0 && (times !== 0 || name === 'persist') ? CHANGES_LIFE : 0) |
         (spec.movesTtl ? MOVES : 0) |
         (handling === 'script' ? RUNS : 0) |
         (name === 'swapdb' ? SWAPS : 0)
@@ -94,13 +97,13 @@ export class Expiry implements ExpiryEdges {
   }
 
   /** The mirror has answered a write. */
-  confirmed(operation: Operation): void {
+  confirmed(operation: Operation, differs: boolean): void {
     const { batch, spec } = operation;
     if (batch !== null) {
       const now = monotonicMs();
       for (const [i, command] of batch.commands.entries()) {
         const inner = batch.writes[i] ? this.sequencer.table.byName(batch.names[i]) : undefined;
-        if (inner !== undefined) this.#look(operation, inner, command, command, now);
+        if (inner !== undefined) this.#look(operation, inner, command, command, now, differs);
       }
       return;
     }
@@ -114,7 +117,7 @@ export class Expiry implements ExpiryEdges {
       !this.#mayBeUnknown(operation)
     )
       return;
-    this.#look(operation, spec, operation.original, operation.command, monotonicMs());
+    this.#look(operation, spec, operation.original, operation.command, monotonicMs(), differs);
   }
 
   /** A key was copied: `life` is what the authority said, between `from` and now. */
@@ -214,8 +217,8 @@ export class Expiry implements ExpiryEdges {
     return router.match(key, 0, key.length).suspect !== null || suspects.chunked.has(keyId(db, key));
   }
 
-  /** The command `asked` was carried out on the mirror as `told`. */
-  #look(operation: Operation, spec: CommandSpec, asked: Command, told: Command, now: number): void {
+  /** The command `asked` was carried out on the mirror as `told`; `differs`: the mirror answered something else. */
+  #look(operation: Operation, spec: CommandSpec, asked: Command, told: Command, now: number, differs: boolean): void {
     const role = this.#roles[spec.id];
     const { db } = operation;
     if ((role & TOUCHES) !== 0) {
@@ -227,7 +230,8 @@ export class Expiry implements ExpiryEdges {
         this.#mayBeUnknown(operation) &&
         (keepsTtl || spec !== this.#set) &&
         !((role & RUNS) !== 0 && this.#writesNothing(asked));
-      const why = this.#edgeOf(spec, db, asked, from, now + MARGIN_MS, creates);
+      const mayHaveExpired = differs && (role & CHANGES_LIFE) !== 0;
+      const why = this.#edgeOf(spec, db, asked, from, now + MARGIN_MS, creates || mayHaveExpired);
       if (why !== null) this.sequencer.suspects.command(db, asked, why);
     }
     if ((role & MOVES) !== 0) this.#move(db, asked.args);
@@ -238,7 +242,7 @@ export class Expiry implements ExpiryEdges {
 
   /**
    * Whether a key of the command may have expired between the two moments, or that is not known.
-   * @param creates whether the command leaves something behind in that case
+   * @param asUnknown whether a key of which nothing is known counts
    */
   #edgeOf(
     spec: CommandSpec,
@@ -246,15 +250,15 @@ export class Expiry implements ExpiryEdges {
     command: Command,
     from: number,
     to: number,
-    creates: boolean,
+    asUnknown: boolean,
   ): 'expiry-edge' | 'ttl-unknown' | null {
     const { frame, start } = command;
     const any = this.#deadlines.any(from);
-    if (!any && !creates) return null;
+    if (!any && !asUnknown) return null;
     let why: 'expiry-edge' | 'ttl-unknown' | null = null;
     const look = (hash: number): void => {
       if (any && this.#deadlines.within(hash, from, to)) why = 'expiry-edge';
-      else if (creates && !this.#knows(hash)) why ??= 'ttl-unknown';
+      else if (asUnknown && !this.#knows(hash)) why ??= 'ttl-unknown';
     };
     const at = spec.singleKey;
     if (at > 0) {

@@ -161,11 +161,14 @@ export async function loadLives(seed: number, stage: 'shadow' | 'live', commands
       }
       toMirror.delayMs = 0;
       await sleep(OUTLIVED_MS);
-      await scene.assertEqual().catch((problem: Error) => {
-        problem.message += ` (seed ${seed}, ${stage}, segment ${lived.segments}, ${isRestarted ? 'restarted' : 'not restarted'})`;
+      try {
+        await scene.assertEqual();
+        assert.deepEqual(scene.shard.snapshot().mismatches, {}, JSON.stringify(scene.shard.findings().slice(0, 3)));
+      } catch (problem) {
+        (problem as Error).message +=
+          ` (seed ${seed}, ${stage}, segment ${lived.segments}, ${isRestarted ? 'restarted' : 'not restarted'})`;
         throw problem;
-      });
-      assert.deepEqual(scene.shard.snapshot().mismatches, {}, JSON.stringify(scene.shard.findings().slice(0, 3)));
+      }
       lived.left += await direct.dbsize();
       lived.commands += SEGMENT;
       lived.restarts += Number(isRestarted);

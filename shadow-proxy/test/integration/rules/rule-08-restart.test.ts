@@ -87,6 +87,36 @@ for (const [end, ended] of Object.entries(ENDS)) {
   }
 }
 
+/** What changes how long a key lives: afterwards nothing shows how long it had lived before. */
+const LIVES: readonly ((key: string) => Command)[] = [
+  (key) => ['PERSIST', key],
+  (key) => ['PEXPIRE', key, LONG_MS],
+  (key) => ['EXPIREAT', key, Math.ceil(Date.now() / 1000) + LONG_MS],
+  (key) => ['GETEX', key, 'PERSIST'],
+  (key) => ['GETEX', key, 'PX', LONG_MS],
+];
+
+test('a command that changes the TTL of a key that has expired on one server only is no mismatch after a restart', () =>
+  withScene({}, async (scene) => {
+    const [here, there] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
+    const keys = { source: LIVES.map((_, i) => `s${i}`), target: LIVES.map((_, i) => `t${i}`) };
+    const all = [...keys.source, ...keys.target];
+    await (await scene.wire()).pipeline(all.map((key) => ['SET', key, 'v']));
+    await scene.stopShard('drained');
+    await scene.startShard();
+    const wire = await scene.wire();
+    const moment = Date.now() + LIFE_MS;
+    for (const [client, first] of [
+      [here, keys.source],
+      [there, keys.target],
+    ] as const)
+      await Promise.all(all.map((key) => client.pexpireat(key, moment + (first.includes(key) ? 0 : APART_MS))));
+    await until(async () => (await there.exists(keys.target)) === 0);
+    await wire.pipeline(LIVES.flatMap((change, i) => [change(keys.source[i]), change(keys.target[i])]));
+    await scene.assertEqual();
+    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+  }));
+
 test('a key of which something is known is not asked about again', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
