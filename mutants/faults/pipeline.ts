@@ -15,15 +15,15 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'an-answered-command-keeps-its-keys',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'operation.answeredAt = now;\n    if (operation.held !== null) this.#release(operation);',
-    to: 'operation.answeredAt = now;',
+    from: 'if (operation.held !== null) this.#release(operation);\n      if (operation.follow === READ)',
+    to: 'if (operation.follow === READ)',
     tests: [LINKS],
   },
   {
     id: 'a-lost-command-keeps-its-keys',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'if (operation.held !== null) this.#release(operation);\n      operation.waking?.lost();',
-    to: 'operation.waking?.lost();',
+    from: 'if (operation.held !== null) step(() => this.#release(operation));',
+    to: '',
     tests: [LINKS, 'integration/rules/rule-05', 'integration/rules/lanes'],
   },
   {
@@ -214,8 +214,8 @@ export const LANES: readonly Fault[] = [
   {
     id: 'a-blocking-command-does-not-wait-for-lanes',
     file: 'shadow-proxy/src/session/handlers/blocking.ts',
-    from: 'void lanes.emptied(this.#db).then(() => {',
-    to: 'void Promise.resolve().then(() => {',
+    from: '.emptied(this.#db)\n',
+    to: '.emptied(-1)\n',
     tests: [LINKS],
   },
 ];
@@ -252,8 +252,8 @@ export const WAKEUPS: readonly Fault[] = [
   {
     id: 'a-wakeup-is-answered-before-its-effect-is-told',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'operation.answeredAt = now;\n    if (operation.held',
-    to: 'operation.answeredAt = now;\n    operation.waking?.answered();\n    if (operation.held',
+    from: 'operation.answeredAt = now;\n    try {',
+    to: 'operation.answeredAt = now;\n    operation.waking?.answered();\n    try {',
     tests: [LINKS],
   },
   {
@@ -280,7 +280,7 @@ export const WAKEUPS: readonly Fault[] = [
   {
     id: 'a-lost-push-keeps-its-wakeup',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'operation.waking?.lost();',
+    from: 'step(() => operation.waking?.lost());',
     to: '',
     tests: [LINKS],
   },
@@ -325,7 +325,7 @@ export const MIRROR: readonly Fault[] = [
   {
     id: 'a-lost-write-is-no-suspect',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'if (operation.follow === WRITE) this.suspects.operation(operation, REPLY_LOST);',
+    from: 'if (operation.follow === WRITE) step(() => this.suspects.operation(operation, why));',
     to: '',
     tests: [LINKS, 'integration/rules/rule-05'],
   },
@@ -414,7 +414,7 @@ export const QUEUE: readonly Fault[] = [
   {
     id: 'what-was-lost-with-the-mirror-is-not-told',
     file: `${PIPELINE}mirror.ts`,
-    from: 'channel.done++;\n        this.events.unconfirmed(operation);',
+    from: 'if (isEffect(operation)) this.events.unconfirmed(operation);',
     to: '',
     tests: UNIT,
   },

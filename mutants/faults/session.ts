@@ -119,8 +119,8 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'a-client-that-left-stays-blocked',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'void this.#unblock().then((allowed) => {',
-    to: 'void Promise.resolve(true).then((allowed) => {',
+    from: 'this.#unblock()\n        .then(',
+    to: 'Promise.resolve(true)\n        .then(',
     tests: ['unit/session/handlers/blocking'],
   },
   {
@@ -283,7 +283,7 @@ export const WAYS_OUT: readonly Fault[] = [
   {
     id: 'what-comes-behind-client-unblock-overtakes-it',
     file: `${SESSION}client-lanes.ts`,
-    from: 'if (done === undefined) flow.resume();\n    else void done.then(() => flow.resume());',
+    from: 'if (done === undefined) flow.resume();\n    else\n      done.then(\n        () => flow.resume(),\n        (problem: unknown) => this.of.failed(problem),\n      );',
     to: 'flow.resume();',
     tests: ['unit/session/handlers/client-command'],
   },

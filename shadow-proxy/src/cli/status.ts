@@ -184,6 +184,11 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
       'closed',
       `clients closed, by the limit they exceeded, or by a failure of the proxy: ${list(shard.clientsClosed)}`,
     ],
+    [
+      shard.replyFailures > 0,
+      'FAILED',
+      `the proxy failed at ${count(shard.replyFailures, 'reply', 'replies')}: their keys are copied again, and the log has each with its stack`,
+    ],
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
     [elsewhere > 0, 'other shards', `${count(elsewhere, 'command')} on keys of other shards`],
     [clockAheadMs !== 0, 'clocks', `the clock of the target is ${number(clockAheadMs)} ms ahead`],

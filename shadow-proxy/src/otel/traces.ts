@@ -136,6 +136,10 @@ export class Traces implements Observer {
         this.#end(operation, reason, monotonicMs());
         events.refused(operation, reason);
       },
+      failed: (operation, thrown) => {
+        this.#end(operation, 'failed', performance.now());
+        events.failed(operation, thrown);
+      },
       database: (db, why) => events.database(db, why),
       connected: (up) => events.connected(up),
     };

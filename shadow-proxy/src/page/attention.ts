@@ -46,7 +46,8 @@ type Check = readonly [
 ];
 
 export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
-  const { mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs, clientsClosed } = shard;
+  const { mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
+  const { clientsClosed, replyFailures } = shard;
   const { failure: failed = 0, ...atLimits } = clientsClosed;
   const writtenTwice = shard.workloads.some(({ stage }) => stage !== 'off' && stage !== 'complete');
   const inUse = (side: Side): boolean => shard[side].up !== null;
@@ -122,9 +123,9 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       { command: 'status' },
     ],
     [
-      failed > 0,
+      failed + replyFailures > 0,
       'look',
-      `The proxy has failed at commands, and closed ${count(failed, 'client')} for it.`,
+      `The proxy has failed at commands (${count(replyFailures, 'reply', 'replies')}), and closed ${count(failed, 'client')} for it.`,
       { runbook: 'ClientCommandFailed' },
     ],
     [

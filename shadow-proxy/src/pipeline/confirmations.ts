@@ -5,6 +5,7 @@
 import { increment } from '../route/router.js';
 import type { Scripts } from '../script/catalog.js';
 import type { MirrorLane } from './mirror.js';
+import { PROXY_FAILED, type Failures } from './failures.js';
 import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
 import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
@@ -15,6 +16,7 @@ export interface ConfirmationsOrder {
   readonly suspects: SuspectKeys;
   readonly verdicts: Verdicts;
   readonly expiry: ExpiryEdges;
+  readonly failures: Failures;
   mirrorOf(operation: Operation): MirrorLane;
 }
 
@@ -73,6 +75,12 @@ export class Confirmations implements MirrorEvents {
   refused(operation: Operation, reason: RefusedFrame): void {
     if (operation.follow === WRITE) this.#notApplied(operation, reason);
     else increment(operation.workload.counters.inconclusive, reason);
+  }
+
+  failed(operation: Operation, thrown: unknown): void {
+    this.order.failures.at(operation, thrown);
+    if (operation.follow === WRITE) this.#notApplied(operation, PROXY_FAILED);
+    else increment(operation.workload.counters.inconclusive, PROXY_FAILED);
   }
 
   /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */

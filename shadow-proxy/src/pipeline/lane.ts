@@ -8,6 +8,7 @@ import { monotonicMs } from '../io/clock.js';
 import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
+import { OutOfStep } from './failures.js';
 import { FRAMING, type Carrier, type LaneIdentity, type Operation } from './operation.js';
 import { Ring } from '../io/ring.js';
 import { nextTurn } from '../io/timers.js';
@@ -144,10 +145,13 @@ export class Lane implements ConnectionOwner, Carrier {
     operation.check = FRAMING;
     operation.sink = {
       answered: (answered, buffer, start, end) => {
-        sink?.answered(answered, buffer, start, end);
-        if (confirms(buffer.subarray(start, end))) this.#sendHeld();
-        else if (dependents === null) this.close();
-        else this.#refuse(dependents, buffer, start, end);
+        try {
+          sink?.answered(answered, buffer, start, end);
+        } finally {
+          if (confirms(buffer.subarray(start, end))) this.#sendHeld();
+          else if (dependents === null) this.close();
+          else this.#refuse(dependents, buffer, start, end);
+        }
       },
       lost: (lost, reason) => sink?.lost(lost, reason),
     };
@@ -195,7 +199,7 @@ export class Lane implements ConnectionOwner, Carrier {
     while (reader.next(this.#inFlight.at(0)?.bundle?.replies)) {
       if (reader.buffer[reader.start] === PUSH) continue;
       const operation = this.#inFlight.shift();
-      if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply without a request`);
+      if (operation === undefined) throw new OutOfStep(`${this.server.endpoint.label} sent a reply without a request`);
       this.#answered++;
       operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);

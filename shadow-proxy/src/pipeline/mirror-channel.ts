@@ -12,6 +12,7 @@ import type { Workload } from '../route/router.js';
 import { LatencyRecorder, type Latencies } from '../io/latency.js';
 import { Ring } from '../io/ring.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
+import { OutOfStep } from './failures.js';
 import type { MirrorEvents } from './mirror-events.js';
 import { ACCEPT, COMPARE, FRAMING, NOTHING, Operation } from './operation.js';
 
@@ -110,7 +111,6 @@ export class MirrorChannel implements ConnectionOwner {
   }
 
   readable(reader: FrameReader): void {
-    const { events } = this.owner;
     // Not the turn's own time, which is that of its beginning: the mirror may have run the commands since.
     const now = monotonicMs();
     this.usedAt = now;
@@ -119,12 +119,7 @@ export class MirrorChannel implements ConnectionOwner {
       const run = this.#equalRun(reader);
       if (run > 0) {
         answered += run;
-        for (let i = 0; i < run; i++) {
-          const operation = this.#take();
-          events.matched(operation, now);
-          if (operation.confirmed !== null)
-            operation.confirmed(operation.reply.subarray(operation.replyStart, operation.replyEnd));
-        }
+        for (let i = 0; i < run; i++) this.#matched(now);
         continue;
       }
       if (!reader.next(this.sent.at(0)?.bundle?.replies)) break;
@@ -167,23 +162,44 @@ export class MirrorChannel implements ConnectionOwner {
     return 1;
   }
 
+  #matched(now: number): void {
+    const operation = this.#take();
+    const { reply, replyStart, replyEnd, confirmed } = operation;
+    try {
+      this.owner.events.matched(operation, now);
+      if (confirmed !== null) confirmed(reply.subarray(replyStart, replyEnd));
+    } catch (thrown) {
+      this.#failed(operation, thrown);
+    }
+  }
+
   #answered(reader: FrameReader, now: number): void {
     const { events } = this.owner;
     const operation = this.#take();
     const { buffer, start, end } = reader;
-    if (operation.confirmed !== null) {
-      // A producer of the proxy's own judges by itself.
-      operation.confirmed(buffer.subarray(start, end));
-    } else if (operation.check === COMPARE || buffer[start] === MINUS) {
-      events.differs(operation, buffer, start, end, now);
-    } else if (operation.check === ACCEPT) {
-      events.accepted(operation, now);
+    try {
+      if (operation.confirmed !== null) {
+        // A producer of the proxy's own judges by itself.
+        operation.confirmed(buffer.subarray(start, end));
+      } else if (operation.check === COMPARE || buffer[start] === MINUS) {
+        events.differs(operation, buffer, start, end, now);
+      } else if (operation.check === ACCEPT) {
+        events.accepted(operation, now);
+      }
+    } catch (thrown) {
+      this.#failed(operation, thrown);
     }
+  }
+
+  /** What the reply means is not known: as if it had been lost, only that the connection goes on. */
+  #failed(operation: Operation, thrown: unknown): void {
+    this.owner.events.failed(operation, thrown);
+    operation.confirmed?.(null);
   }
 
   #take(): Operation {
     const operation = this.sent.shift();
-    if (operation === undefined) throw new Error(`${this.owner.label} sent a reply without a request`);
+    if (operation === undefined) throw new OutOfStep(`${this.owner.label} sent a reply without a request`);
     if (isEffect(operation)) this.done++;
     if (this.detached > 0) this.detached--;
     this.owner.release(operation);

@@ -14,6 +14,11 @@ export interface MirrorEvents {
   dropped(operation: Operation): void;
   /** It was not sent, for the mirror does not take it; `reason` names what it refuses. */
   refused(operation: Operation, reason: RefusedFrame): void;
+  /**
+   * The proxy has failed at the mirror's reply: what became of the operation is not known.
+   * @throws {OutOfStep} what was thrown, where it is that
+   */
+  failed(operation: Operation, thrown: unknown): void;
   /** The mirror lets effects into the database, or not; `why` is null where it does. */
   database(db: number, why: string | null): void;
   /** The mirror is connected again, or not any more. */

@@ -15,6 +15,7 @@ import { monotonicMs } from '../io/clock.js';
 import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
 import type { Latencies } from '../io/latency.js';
+import { OutOfStep } from './failures.js';
 import { isEffect, MirrorChannel, type ChannelOwner } from './mirror-channel.js';
 import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { ACCEPT, COMPARE, FRAMING, NOTHING, OWN, READ, SWAPS, WRITE, type Operation } from './operation.js';
@@ -335,7 +336,7 @@ export class MirrorLane implements ChannelOwner {
       channel.stale = false;
       this.#ask(channel, ['SELECT', channel.db], now, (refusal) => {
         // A new connection is in its database, or is refused it by name.
-        if (refusal !== null) throw new Error(`${this.label} refused to select database ${channel.db}: ${refusal}`);
+        if (refusal !== null) throw new OutOfStep(`${this.label} refused to select database ${channel.db}: ${refusal}`);
       });
       return null;
     }
@@ -398,7 +399,7 @@ export class MirrorLane implements ChannelOwner {
     }
     channel.protocol = protocol;
     const hello = channel.frame(['HELLO', protocol], now, (reply) => {
-      if (reply !== null && reply[0] === MINUS) throw new Error(`${this.label} refused HELLO ${protocol}`);
+      if (reply !== null && reply[0] === MINUS) throw new OutOfStep(`${this.label} refused HELLO ${protocol}`);
     });
     this.#bytes += hello.size;
     return 'spoken';
@@ -503,11 +504,13 @@ export class MirrorLane implements ChannelOwner {
     }
     for (const { channel, operation } of lost) {
       this.#bytes -= operation.size;
-      if (isEffect(operation)) {
-        channel.done++;
-        this.events.unconfirmed(operation);
+      if (isEffect(operation)) channel.done++;
+      try {
+        if (isEffect(operation)) this.events.unconfirmed(operation);
+        operation.confirmed?.(null);
+      } catch (thrown) {
+        this.events.failed(operation, thrown);
       }
-      operation.confirmed?.(null);
     }
     this.#passMarks();
     this.events.connected(false);

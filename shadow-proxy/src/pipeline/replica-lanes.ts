@@ -14,6 +14,7 @@ import { Latencies, LatencyRecorder } from '../io/latency.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Server } from '../upstream/server.js';
 import type { ServerConnections } from '../upstream/server-connections.js';
+import type { Failures } from './failures.js';
 import { Lane, type LaneEvents } from './lane.js';
 import { IDLE_MS, nameOf } from './lanes.js';
 import type { LaneIdentity, Operation } from './operation.js';
@@ -28,6 +29,7 @@ export interface ReplicaContext {
   /** Its master: the source. */
   readonly source: Server;
   readonly turn: Turn;
+  readonly failures: Failures;
 }
 
 export class ReplicaLanes implements LaneEvents {
@@ -112,12 +114,24 @@ export class ReplicaLanes implements LaneEvents {
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
     operation.answeredAt = now;
-    operation.sink?.answered(operation, buffer, start, end);
+    try {
+      operation.sink?.answered(operation, buffer, start, end);
+    } catch (thrown) {
+      this.#lost(operation, this.by.failures.at(operation, thrown));
+    }
   }
 
   lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
     for (const [name, open] of this.#lanes) if (open === lane) this.#lanes.delete(name);
-    for (const operation of operations) operation.sink?.lost(operation, reason);
+    for (const operation of operations) this.#lost(operation, reason);
+  }
+
+  #lost(operation: Operation, reason: Error): void {
+    try {
+      operation.sink?.lost(operation, reason);
+    } catch (thrown) {
+      this.by.failures.at(operation, thrown);
+    }
   }
 
   async close(): Promise<void> {

@@ -20,6 +20,7 @@ import { FrameKeys } from '../script/frame-keys.js';
 import { Latencies } from '../io/latency.js';
 import { Confirmations } from './confirmations.js';
 import { Effects } from './effects.js';
+import { PROXY_FAILED, type Failures } from './failures.js';
 import type { Lane, LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorLimits } from './mirror.js';
@@ -50,6 +51,7 @@ export interface SequencerOptions {
   readonly journal: Pick<Journal, 'noteKey'>;
   readonly limits: MirrorLimits;
   readonly turn: Turn;
+  readonly failures: Failures;
   /** Called when the mirror of one side is connected, or disconnected. */
   readonly mirrorChanged: (side: Side, up: boolean) => void;
   /** Called when the mirror of one side lets effects into a database no more (`why`), or again (null). */
@@ -67,6 +69,7 @@ export class Sequencer implements LaneEvents {
   readonly suspects: SuspectKeys;
   readonly turn: Turn;
   readonly journal: SequencerOptions['journal'];
+  readonly failures: Failures;
   /** To the servers as authorities. */
   readonly lanes: Readonly<Record<Side, Lanes>>;
   /** What scripts change at the servers. */
@@ -90,6 +93,7 @@ export class Sequencer implements LaneEvents {
     this.scripts = options.scripts;
     this.turn = turn;
     this.journal = options.journal;
+    this.failures = options.failures;
     this.keys = new FrameKeys(options.table, options.scripts);
     this.latencies = { source: new Latencies(), target: new Latencies() };
     // Without an observer, no command passes by a place where one could be.
@@ -187,11 +191,15 @@ export class Sequencer implements LaneEvents {
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
     operation.answeredAt = now;
-    if (operation.held !== null) this.#release(operation);
-    if (operation.follow === READ) this.effects.read(operation, buffer, start, end);
-    else if (operation.follow === WRITE) this.effects.write(operation, buffer, start, end);
-    operation.sink?.answered(operation, buffer, start, end);
-    operation.waking?.answered(buffer, start);
+    try {
+      if (operation.held !== null) this.#release(operation);
+      if (operation.follow === READ) this.effects.read(operation, buffer, start, end);
+      else if (operation.follow === WRITE) this.effects.write(operation, buffer, start, end);
+      operation.sink?.answered(operation, buffer, start, end);
+      operation.waking?.answered(buffer, start);
+    } catch (thrown) {
+      this.#lost(operation, this.failures.at(operation, thrown), PROXY_FAILED);
+    }
   }
 
   lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
@@ -200,13 +208,23 @@ export class Sequencer implements LaneEvents {
     // The server may still run what lies in its receive buffer: until it is seen to be closed, its keys cannot be
     // repaired.
     if (operations.length > 0) this.verdicts.bury(lane.server, lane.clientId);
-    for (const operation of operations) {
-      if (operation.held !== null) this.#release(operation);
-      operation.waking?.lost();
-      this.scriptEffects.dropSpan(operation);
-      if (operation.follow === WRITE) this.suspects.operation(operation, REPLY_LOST);
-      operation.sink?.lost(operation, reason);
-    }
+    for (const operation of operations) this.#lost(operation, reason, REPLY_LOST);
+  }
+
+  /** What the operation did is not known. Each step is taken, whatever another one throws. */
+  #lost(operation: Operation, reason: Error, why: string): void {
+    const step = (work: () => void): void => {
+      try {
+        work();
+      } catch (thrown) {
+        this.failures.at(operation, thrown);
+      }
+    };
+    if (operation.held !== null) step(() => this.#release(operation));
+    step(() => operation.waking?.lost());
+    step(() => this.scriptEffects.dropSpan(operation));
+    if (operation.follow === WRITE) step(() => this.suspects.operation(operation, why));
+    step(() => operation.sink?.lost(operation, reason));
   }
 
   /** Databases were swapped at the server: every connection that stands in one selects it again. */

@@ -24,6 +24,7 @@ import { otherDatabase } from '../script/frame-keys.js';
 import { FrameScanner } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
 import { removeExpired } from './expired.js';
+import { OutOfStep } from './failures.js';
 import { isNoError, type Confirms, type Lane } from './lane.js';
 import {
   BEYOND,
@@ -176,7 +177,7 @@ export function submitTransaction(
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
           // What came behind it is queued, and not run.
-          if (refusal === null && isStillOpen(buffer, start)) throw new Error('the server refused EXEC');
+          if (refusal === null && isStillOpen(buffer, start)) throw new OutOfStep('the server refused EXEC');
           return;
         }
         const begins = moves && replies[0][0] !== MINUS ? transaction.db : db;

@@ -2,6 +2,7 @@
  * The lanes that carry one client's commands, and what it has in flight on them. Its commands are never reordered:
  * while some are in flight on one lane, one for another lane waits.
  */
+import { isDefect } from '../pipeline/failures.js';
 import type { KeyLocks, LockRequest } from '../pipeline/key-locks.js';
 import type { Lane } from '../pipeline/lane.js';
 import { NOTHING, Operation, type Sink } from '../pipeline/operation.js';
@@ -139,7 +140,7 @@ export class ClientLanes {
     const { client, flow } = this.of;
     if (client.closed) return;
     // As the loss of the server would show itself.
-    if (!(problem instanceof HandshakeRefused)) return this.of.destroy();
+    if (!(problem instanceof HandshakeRefused)) return isDefect(problem) ? this.of.failed(problem) : this.of.destroy();
     this.of.replyRefused(problem);
     flow.skip();
   }
@@ -284,7 +285,11 @@ export class ClientLanes {
       return this.of.failed(problem);
     }
     if (done === undefined) flow.resume();
-    else void done.then(() => flow.resume());
+    else
+      done.then(
+        () => flow.resume(),
+        (problem: unknown) => this.of.failed(problem),
+      );
   }
 
   /** `inquire` on a connection of its own. */

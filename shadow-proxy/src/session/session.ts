@@ -17,6 +17,7 @@ import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
 import { after, clearTimer, nextTurn } from '../io/timers.js';
 import { titleOf } from '../command/forms.js';
+import { isDefect } from '../pipeline/failures.js';
 import type { Operation } from '../pipeline/operation.js';
 import { argumentsOf } from '../resp/decode.js';
 import { error } from '../resp/encode.js';
@@ -269,8 +270,9 @@ export class Session implements CommandContext, ConnectedClient {
     this.settled();
   }
 
-  lost(_operation: Operation, _reason: Error): void {
-    this.destroy();
+  lost(_operation: Operation, reason: Error): void {
+    if (isDefect(reason)) this.failed(reason);
+    else this.destroy();
     this.settled();
   }
 

@@ -30,6 +30,7 @@ import { Owners } from '../route/owner.js';
 import { Router } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { Scripts } from '../script/catalog.js';
+import { Failures } from '../pipeline/failures.js';
 import { Clients } from '../session/clients.js';
 import { ClusterFace } from '../session/cluster-face.js';
 import { Admitted } from '../stages/admitted.js';
@@ -176,10 +177,10 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
 /** The adjudicator asks the order, and the order asks the adjudicator: they are made together. */
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
-  { events }: Ground,
+  { events, logger }: Ground,
   by: Omit<
     SequencerOptions,
-    'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer'
+    'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer' | 'failures'
   > &
     Pick<Order, 'journal' | 'suspects' | 'deferred'>,
 ): Pick<Order, 'adjudicator' | 'sequencer' | 'fieldTtls'> {
@@ -195,6 +196,9 @@ function sequencerOf(
     ...by,
     table: new CommandTable(),
     scripts: new Scripts(),
+    failures: new Failures((problem, { spec, workload }) =>
+      logger.error({ workload: workload.name, command: spec?.name, err: problem }, 'the proxy failed at a reply'),
+    ),
     suspicion: (order) => {
       fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(order, journal) : null;
       adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'), deferred, observer);

@@ -52,6 +52,7 @@ export function factsOf(parts: Observed): ShardFacts {
       clients: clients.sessions.size,
       clientBytes: clients.limits.bytes,
       clientsClosed: { ...clients.limits.closed },
+      replyFailures: sequencer.failures.count,
       operations: clients.counts.operations,
       crossWorkload: { split: clients.counts.split, refused: clients.counts.refused },
       replicaReads: clients.replicas?.reads ?? 0,

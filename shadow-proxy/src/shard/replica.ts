@@ -13,7 +13,7 @@ export interface Replica {
 }
 
 /** Connects to nothing yet; null where the plan does not allow it. */
-export function replicaOf({ limits }: Plan, shard: ShardPlan, { servers, turn }: Sequencer): Replica | null {
+export function replicaOf({ limits }: Plan, shard: ShardPlan, { servers, turn, failures }: Sequencer): Replica | null {
   if (shard.replica === null) return null;
   const { source } = servers;
   const dialer = new Dialer(shard.source, limits.connectMs, 'replica');
@@ -27,5 +27,5 @@ export function replicaOf({ limits }: Plan, shard: ShardPlan, { servers, turn }:
     knocked: () => undefined,
     refused: () => undefined,
   });
-  return { side: 'source', dialer, connections, lanes: new ReplicaLanes({ connections, source, turn }) };
+  return { side: 'source', dialer, connections, lanes: new ReplicaLanes({ connections, source, turn, failures }) };
 }

@@ -49,6 +49,7 @@ type Plain = Pick<
   | 'clients'
   | 'clientBytes'
   | 'clientsClosed'
+  | 'replyFailures'
   | 'operations'
   | 'crossWorkload'
   | 'elsewhere'

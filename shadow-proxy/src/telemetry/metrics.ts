@@ -150,6 +150,12 @@ export const METRICS: readonly Metric[] = [
     (s) => byName('reason', s.clientsClosed),
   ),
   counter(
+    'reply_failures_total',
+    'Replies of a server at which the proxy failed: it threw; what the command may have changed is suspect',
+    [],
+    (s) => one(s.replyFailures),
+  ),
+  counter(
     'client_errors_total',
     'Errors that clients got, by the server that answers them and by code; PROXY is what the proxy refuses',
     ['server', 'kind'],

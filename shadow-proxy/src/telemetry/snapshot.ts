@@ -279,6 +279,8 @@ export interface ShardSnapshot {
   readonly clientBytes: number;
   /** Clients that the proxy has closed, or not taken, by the limit that it was for. */
   readonly clientsClosed: Readonly<Record<string, number>>;
+  /** Replies of a server at which the proxy failed: it threw. What they may have changed is suspect. */
+  readonly replyFailures: number;
   /** Commands of clients that were answered. */
   readonly operations: number;
   /** Pairs of replies: `matched` + the sum of `allowed` + the sum of `mismatches`. */

@@ -10,6 +10,7 @@ import { CommandTable, type CommandSpec } from '../../src/command/table.js';
 import { Turn } from '../../src/io/turn.js';
 import type { Lane } from '../../src/pipeline/lane.js';
 import type { Carrier, Operation, Sink } from '../../src/pipeline/operation.js';
+import { Failures } from '../../src/pipeline/failures.js';
 import { Sequencer } from '../../src/pipeline/sequencer.js';
 import type { Suspicion } from '../../src/pipeline/suspicion.js';
 import { argumentsOf } from '../../src/resp/decode.js';
@@ -368,6 +369,9 @@ export class FakeProxy {
       journal: { noteKey: (_db, frame, start, end) => void this.noted.push(frame.toString('latin1', start, end)) },
       limits: { queueBytes: 1 << 20, batchMs: 0 },
       turn: new Turn(),
+      failures: new Failures((problem) => {
+        throw problem;
+      }),
       mirrorChanged: () => undefined,
       mirrorDatabase: () => undefined,
       observer: null,

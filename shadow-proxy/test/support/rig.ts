@@ -15,8 +15,9 @@ export interface Rig extends Clients {
   /**
    * Waits until the mirror has everything, then asserts that both servers hold the same, and that no difference was
    * found on the way.
+   * @param failures so many replies at which the proxy has failed
    */
-  assertEqual(): Promise<void>;
+  assertEqual(failures?: number): Promise<void>;
 }
 
 export type RigOptions = Omit<TestShardOptions, 'source' | 'target'> & {
@@ -61,11 +62,12 @@ export async function startOn(
     target,
     shard,
     ...clients,
-    async assertEqual() {
+    async assertEqual(failures = 0) {
       await shard.settled();
       assert.deepEqual(await differences(source, target), []);
       assert.deepEqual(shard.snapshot().mismatches, {}, JSON.stringify(shard.findings().slice(0, 3)));
       assert.deepEqual(suspectWorkloads(shard), []);
+      assert.equal(shard.snapshot().replyFailures, failures, 'the proxy failed at a reply: TEST_LOG=error shows it');
     },
     async stop() {
       closeAll();

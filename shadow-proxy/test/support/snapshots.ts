@@ -81,6 +81,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   unmirroredErrors: 0,
   clientBytes: 0,
   clientsClosed: { output: 0, memory: 0, connections: 0, login: 0, idle: 0, failure: 0 },
+  replyFailures: 0,
   clientErrors: { source: {}, target: {} },
   clientErrorOrigins: [],
   latency: {

@@ -44,7 +44,7 @@ const auth: Handler = (context) => {
       username: named ? text(context, 1) : undefined,
       password: text(context, named ? 2 : 1),
     };
-    alone(context, () => void login(context, credentials, named).then(finish(context, OK), fail(context)));
+    alone(context, () => void login(context, credentials, named).then(finish(context, OK)).catch(fail(context)));
   });
 };
 
@@ -102,7 +102,8 @@ const hello: Handler = (context) => {
         () =>
           void login(context, credentials, true)
             .then(done)
-            .then(() => context.flow.resume(), fail(context)),
+            .then(() => context.flow.resume())
+            .catch(fail(context)),
       );
     else if (complaint !== null) done(null);
     // Without AUTH it is refused where a password is needed.
@@ -186,10 +187,13 @@ const select: Handler = (context) => {
   alone(context, () => {
     const identity = { ...context.client.identity, db };
     const { lanes, router } = clients.sequencer;
-    lanes[router.default.keylessRule.authority].open(identity).then(() => {
-      client.become({ db });
-      finish(context, OK)(null);
-    }, fail(context));
+    lanes[router.default.keylessRule.authority]
+      .open(identity)
+      .then(() => {
+        client.become({ db });
+        finish(context, OK)(null);
+      })
+      .catch(fail(context));
   });
 };
 
@@ -247,10 +251,9 @@ const kill: Handler = (context) => {
       const asked = ask(authority).then((reply) =>
         router.oneAuthority || errorCode(reply) !== 'NOTBUSY' ? reply : ask(otherSide(authority)),
       );
-      asked.then(
-        (reply) => finish(context, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null),
-        fail(context),
-      );
+      asked
+        .then((reply) => finish(context, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null))
+        .catch(fail(context));
     }),
   );
 };

@@ -13,6 +13,7 @@ import type { CommandSpec } from '../../command/table.js';
 import { nextTurn, sleep } from '../../io/timers.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
+import { PROXY_FAILED } from '../../pipeline/failures.js';
 import type { BlockedClient, KeyLocks, LockRequest, Reservation } from '../../pipeline/key-locks.js';
 import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf, wordOf } from '../../resp/decode.js';
@@ -281,13 +282,23 @@ export class Blocked implements BlockedCommand {
     order.block(waiter);
     const waking = new Wakeup(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
     // What runs alone from now on waits for the keys to be free.
-    void lanes.emptied(this.#db).then(() => {
-      if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
-      // Before the keys are free: the next that has them must not wait for what was never sent.
+    const leave = (): void => {
       order.unblock(waiter);
       waking.lost();
-      this.#later(lane, way);
-    });
+    };
+    lanes
+      .emptied(this.#db)
+      .then(() => {
+        if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
+        // Before the keys are free: the next that has them must not wait for what was never sent.
+        leave();
+        this.#later(lane, way);
+      })
+      .catch((problem: unknown) => {
+        leave();
+        this.#end();
+        this.context.failed(problem);
+      });
   }
 
   #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: BlockedClient | null, waking: Wakeup | null): void {
@@ -349,9 +360,7 @@ export class Blocked implements BlockedCommand {
         followUp.answeredAt = each.answeredAt;
         followUp.submittedAt = each.submittedAt;
         settle(
-          tookNothing
-            ? null
-            : { domain: this.#domain(), tell: (ordered) => sequencer.effects.woken(followUp, reply, ordered) },
+          tookNothing ? null : { domain: this.#domain(), tell: (ordered) => this.#follow(followUp, reply, ordered) },
         );
         this.#answered(reply);
       },
@@ -370,6 +379,17 @@ export class Blocked implements BlockedCommand {
     if (follow === WRITE) sequencer.expiry.sending(lane, followUp, spec, this.#frame, 0);
     sequencer.submit(operation, lane);
     waking?.answered();
+  }
+
+  /** What it took follows on the mirror, perhaps while another client's write is answered, which must not fail. */
+  #follow(followUp: Operation, reply: Buffer, ordered: boolean): void {
+    const { effects, failures, suspects } = this.context.clients.sequencer;
+    try {
+      effects.woken(followUp, reply, ordered);
+    } catch (thrown) {
+      failures.at(followUp, thrown);
+      suspects.operation(followUp, PROXY_FAILED);
+    }
   }
 
   /** Whether it creates its consumer as it blocks: not so where it was asked before without blocking. */
@@ -485,10 +505,12 @@ export class Blocked implements BlockedCommand {
     else {
       const order = this.context.clients.sequencer.lanes[this.#lane.server.side].order(this.#db);
       if (this.spec.write) this.#reservation = order.reserve(this.#keys);
-      void this.#unblock().then((allowed) => {
-        // Who pushes would wait forever.
-        if (!allowed) this.#release(order);
-      });
+      this.#unblock()
+        .then((allowed) => {
+          // Who pushes would wait forever.
+          if (!allowed) this.#release(order);
+        })
+        .catch((problem: unknown) => this.context.failed(problem));
     }
   }
 

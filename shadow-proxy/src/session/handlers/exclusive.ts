@@ -5,6 +5,7 @@
 import type { CommandSpec } from '../../command/table.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { removeExpired } from '../../pipeline/expired.js';
+import { isDefect } from '../../pipeline/failures.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { BEYOND, NOTHING, Operation, SWAPS, WRITE, type Sink } from '../../pipeline/operation.js';
 import type { Lanes } from '../../pipeline/lanes.js';
@@ -93,7 +94,9 @@ type Work = (lane: Lane) => Promise<void>;
 /** Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile. */
 export function alone(context: CommandContext, side: Side, work: Work): void {
   context.flow.hold();
-  void pass(context, side, work).then(() => context.flow.resume());
+  pass(context, side, work)
+    .then(() => context.flow.resume())
+    .catch((problem: unknown) => context.failed(problem));
 }
 
 async function pass(context: CommandContext, side: Side, work: Work): Promise<void> {
@@ -110,6 +113,7 @@ async function pass(context: CommandContext, side: Side, work: Work): Promise<vo
     await woken(sequencer.lanes[side]);
   } catch (problem) {
     if (problem instanceof HandshakeRefused) context.replyRefused(problem);
+    else if (isDefect(problem)) context.failed(problem);
     else context.destroy();
   } finally {
     sequencer.unbar();

@@ -9,6 +9,7 @@ import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage } from '../../upstream/scan-page.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
 import type { CommandSpec } from '../../command/table.js';
+import { isDefect } from '../../pipeline/failures.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
 import { array, bulk, error, integer } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
@@ -78,13 +79,12 @@ export function answerSlot(context: CommandContext, slot: number, limit: number 
 
 function begin(context: CommandContext, side: Side, name: string, answer: (asked: Asked) => Promise<Buffer>): void {
   context.flow.whenIdle(() => {
-    ask(context, side, name, answer).then(
-      (reply) => {
+    ask(context, side, name, answer)
+      .then((reply) => {
         context.reply(reply);
         context.flow.resume();
-      },
-      () => context.destroy(),
-    );
+      })
+      .catch((problem: unknown) => (isDefect(problem) ? context.failed(problem) : context.destroy()));
   });
 }
 

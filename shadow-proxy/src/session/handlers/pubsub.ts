@@ -4,6 +4,7 @@
  * over them is passed on as it comes, between the replies of the lanes.
  */
 import type { CommandSpec } from '../../command/table.js';
+import { isDefect } from '../../pipeline/failures.js';
 import { NOTHING, Operation, WRITE, type Follow } from '../../pipeline/operation.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { HandshakeRefused } from '../../upstream/server.js';
@@ -206,13 +207,16 @@ export class Subscriptions implements Subscribed, Subscriber {
     };
     this.#change = run().catch((problem: Error) => {
       if (problem instanceof HandshakeRefused) context.replyRefused(problem);
+      else if (isDefect(problem)) context.failed(problem);
       else context.destroy();
     });
-    void this.#change.then(() => {
-      this.tidy();
-      context.clients.subscribers.ended(context);
-      context.flow.resume();
-    });
+    this.#change
+      .then(() => {
+        this.tidy();
+        context.clients.subscribers.ended(context);
+        context.flow.resume();
+      })
+      .catch((problem: unknown) => context.failed(problem));
   }
 
   /** Resolves when nothing is being subscribed to, or unsubscribed from. */

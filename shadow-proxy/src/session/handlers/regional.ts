@@ -8,6 +8,7 @@
 import { CounterError, type PlainCounters } from '../../../../counters/src/index.js';
 import { KeyList, keysOf } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
+import { OutOfStep } from '../../pipeline/failures.js';
 import { isNoError, type Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, questions, type Sink } from '../../pipeline/operation.js';
 import { isStillOpen } from '../../pipeline/transaction.js';
@@ -128,12 +129,15 @@ export function carryOut(
     context.deliver(operation, reply);
     context.flow.resume();
   };
-  void answer().then(deliver, (problem: Error) => {
-    const said = errorOf(problem);
+  answer()
+    .catch((problem: Error) => {
+      const said = errorOf(problem);
+      if (said === null) throw problem;
+      return said;
+    })
+    .then(deliver)
     // What was asked for may have been counted, or not: as the loss of the server would show itself.
-    if (said === null) context.lost(operation, problem);
-    else deliver(said);
-  });
+    .catch((problem: Error) => context.lost(operation, problem));
   return true;
 }
 
@@ -172,7 +176,7 @@ async function refusalOf(
       answered: (_operation, buffer, start, end) => {
         resolve(buffer.subarray(start, end));
         const last = lastOf(buffer, start, end);
-        if (lane.mayMulti === true && isStillOpen(buffer, last)) throw new Error('the server refused DISCARD');
+        if (lane.mayMulti === true && isStillOpen(buffer, last)) throw new OutOfStep('the server refused DISCARD');
       },
       lost: (_operation, reason) => reject(reason),
     });

@@ -1,4 +1,5 @@
 /** One command of a client that is sent as several, which are neighbours on their lane. */
+import { OutOfStep } from '../../pipeline/failures.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
 import { REPLY_LOST } from '../../pipeline/suspicion.js';
@@ -69,7 +70,7 @@ export function sendInside(
       const inner =
         buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
       context.deliver(each, refusal ?? shape?.(inner) ?? inner);
-      if (refusal === null && isStillOpen(buffer, from)) throw new Error('the server refused EXEC');
+      if (refusal === null && isStillOpen(buffer, from)) throw new OutOfStep('the server refused EXEC');
     },
     lost: (each, reason) => context.lost(each, reason),
   };

@@ -116,11 +116,13 @@ export class Watch implements Watching {
       if (transaction.commands.some(isSelect)) context.flow.holdUntilIdle();
       else context.flow.resume();
     };
-    void ready().then(run, (problem: Error) => {
-      order.giveUp(reservation);
-      this.end();
-      context.lanes.failed(problem);
-    });
+    ready()
+      .then(run)
+      .catch((problem: Error) => {
+        order.giveUp(reservation);
+        this.end();
+        context.lanes.failed(problem);
+      });
     return true;
   }
 
@@ -180,16 +182,16 @@ export function watch(context: CommandContext): void {
   const watched = workloadsOf(context);
   if (context.client.watch !== null) return context.client.watch.pass(watched);
   context.flow.hold();
-  lanes[rule.authority].borrow(context.client.identity).then(
-    (lane) => {
+  lanes[rule.authority]
+    .borrow(context.client.identity)
+    .then((lane) => {
       // A stage that changes now has changed before the server knows what to watch.
       const watch = new Watch(context, lane, workload);
       context.client.watches(watch);
       if (context.client.closed) watch.end();
       else watch.pass(watched);
-    },
-    (problem: Error) => context.lanes.failed(problem),
-  );
+    })
+    .catch((problem: Error) => context.lanes.failed(problem));
 }
 
 /** The workloads of the command's keys. */

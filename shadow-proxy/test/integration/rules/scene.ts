@@ -60,6 +60,7 @@ export async function withScene<T>(
         await shard.settled();
         const different = await differences(source, target);
         assert.deepEqual(different.slice(0, 5), [], `${different.length} keys differ`);
+        assert.equal(shard.snapshot().replyFailures, 0, 'the proxy failed at a reply: TEST_LOG=error shows it');
       },
     };
     try {

@@ -82,6 +82,9 @@ function mirrored(queueBytes = 1 << 20) {
     {
       ...{ matched: nothing, differs: nothing, accepted: nothing, database: nothing },
       connected: (up) => void state.connected.push(up),
+      failed: (_operation, thrown) => {
+        throw thrown;
+      },
       unconfirmed: () => state.unconfirmed++,
       dropped: () => state.dropped++,
       refused: ({ frame, start }, reason) => void state.refused.push(`${reason}: ${words(frame, start)}`),

@@ -59,6 +59,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     clients: 3,
     clientBytes: 0,
     clientsClosed: {},
+    replyFailures: 0,
     operations: 17,
     crossWorkload: { split: 0, refused: 0 },
     replicaReads: 0,
