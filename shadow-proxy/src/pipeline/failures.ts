@@ -1,7 +1,7 @@
 /**
  * What the proxy fails at: an exception while a server's reply is handled is a defect of the proxy, and stays with the
  * one operation. The reply counts as lost, so that what the operation may have changed is suspect, and nobody waits for
- * it for ever. The connection goes on, and so do the other operations on it.
+ * it forever. The connection goes on, and so do the other operations on it.
  */
 import type { Operation } from './operation.js';
 
