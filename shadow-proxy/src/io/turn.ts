@@ -2,7 +2,7 @@
  * The end of an event-loop turn: whatever was marked during the turn's reads is flushed once, after them.
  * One turn is one write a socket, however many commands it carries.
  *
- * Room: io: sockets as the proxy uses them: one write a turn, packed input, deadlines, latency.
+ * Room: io: what comes from outside: time, random, sockets, files; one write a turn, packed input.
  * Called by: every room after it.
  * Calls: no room.
  */
