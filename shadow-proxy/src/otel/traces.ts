@@ -137,7 +137,7 @@ export class Traces implements Observer {
         events.refused(operation, reason);
       },
       failed: (operation, thrown) => {
-        this.#end(operation, 'failed', performance.now());
+        this.#end(operation, 'failed', monotonicMs());
         events.failed(operation, thrown);
       },
       database: (db, why) => events.database(db, why),

@@ -50,7 +50,7 @@ test('a shard in a world of its own takes no time, timer, random number, socket 
   const uses = watchRawUses();
   try {
     const rig = await startOn({ source, target, threads: 0, sockets: 'node', stateDir: STATE });
-    const client = await rig.client();
+    const client = rig.client();
     await client.set('k', 'v', 'EX', 100);
     await client.rpush('list', 'a', 'b');
     assert.equal(await client.eval("return redis.call('INCR', KEYS[1])", 1, 'counter'), 1);
