@@ -3,6 +3,27 @@ import type { Fault } from '../fault.js';
 
 export const COPY: readonly Fault[] = [
   {
+    id: 'a-swap-leaves-the-scan-in-another-database',
+    file: 'shadow-proxy/src/copy/job/scanner.ts',
+    from: 'const db = ids.numberOf(id);',
+    to: 'const db = id;',
+    tests: ['copy/swapdb'],
+  },
+  {
+    id: 'a-swap-leaves-old-numbers-in-the-record-of-a-job',
+    file: 'shadow-proxy/src/copy/job/job.ts',
+    from: 'this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id))',
+    to: 'this.#placed(this.#at, (id) => id)',
+    tests: ['copy/swapdb'],
+  },
+  {
+    id: 'a-swap-leaves-keys-on-their-way-to-another-database',
+    file: 'shadow-proxy/src/copy/job/scheduler.ts',
+    from: 'return swaps.ids.numberOf(id);',
+    to: 'return id;',
+    tests: ['copy/swapdb'],
+  },
+  {
     id: 'a-copy-of-an-expired-key-lives-for-ever',
     file: 'shadow-proxy/src/copy/key/put.ts',
     from: 'if (payload === null || isOver(life)) {',

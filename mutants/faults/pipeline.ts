@@ -440,6 +440,13 @@ export const QUEUE: readonly Fault[] = [
     tests: UNIT,
   },
   {
+    id: 'what-was-read-during-a-swap-counts',
+    file: `${PIPELINE}swaps.ts`,
+    from: 'if (this.begun === begun) return done;',
+    to: 'return done;',
+    tests: ['unit/pipeline/swaps'],
+  },
+  {
     id: 'a-connection-from-before-a-swap-is-sent-effects',
     file: `${PIPELINE}mirror.ts`,
     from: 'for (const channel of this.#channels.values()) channel.stale = true;',

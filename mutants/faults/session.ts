@@ -613,7 +613,7 @@ export const EXCLUSIVE: readonly Fault[] = [
   {
     id: 'a-transaction-with-swapdb-while-clients-block-crashes-keydb',
     file: `${SESSION}handlers/exec.ts`,
-    from: 'if (swaps) await unblockAll(context.clients, plan.authority);',
+    from: 'if (maySwap) await unblockAll(context.clients, plan.authority);',
     to: '',
     tests: ['rules/rule-25-databases'],
   },

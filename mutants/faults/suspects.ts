@@ -103,8 +103,8 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'a-swap-of-databases-forgets-suspects',
     file: 'shadow-proxy/src/suspects/tracker.ts',
-    from: 'if (db === a || db === b) for (const each of [a, b])',
-    to: 'if (db === a) for (const each of [a])',
+    from: 'if (swapped.includes(db)) for (const each of swapped)',
+    to: 'if (db === swapped[0]) for (const each of swapped.slice(0, 1))',
     tests: ['unit/suspects/tracker'],
   },
   {

@@ -30,6 +30,7 @@ import { argumentCount } from '../resp/decode.js';
 import { ScriptEffects } from './script-effects.js';
 import type { Scripts } from '../script/catalog.js';
 import type { Server } from '../upstream/server.js';
+import { Swaps } from './swaps.js';
 import type { Turn } from '../io/turn.js';
 import {
   REPLY_LOST,
@@ -82,6 +83,7 @@ export class Sequencer implements LaneEvents {
   readonly expiry: ExpiryEdges;
   readonly fieldTtls: FieldTtls | null;
   readonly verdicts: Verdicts;
+  readonly swaps = new Swaps();
   readonly #confirmations: Readonly<Record<Side, Confirmations>>;
   #barred = false;
 

@@ -168,10 +168,13 @@ export class Workload {
    * How often it became suspect as a whole: a verification that began before the last time cannot end the suspicion.
    */
   timesSuspect = 0;
+  /** Why it was made suspect last, which may be over; null where it never was. */
+  suspectedLast: string | null = null;
 
   /** Makes every key of it suspect; the first reason stays until the suspicion ends. */
   markSuspect(why: string): void {
     this.timesSuspect++;
+    this.suspectedLast = why;
     this.suspect ??= why;
   }
 

@@ -58,6 +58,7 @@ export function hindrance(
 ): string | null {
   if (copies && authorities.frozen !== null) return authorities.frozen;
   if (sequencer.barred) return 'a command that needs the shard to itself is running';
+  if (sequencer.swaps.underWay) return 'the mirror has not confirmed SWAPDB yet';
   if (!adjudicator.buried()) return 'a lost connection may still run commands on the server';
   if (copies && admitted.isRecognising)
     return 'checking whether the target still holds the keys that were written to it';

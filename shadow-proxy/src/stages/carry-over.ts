@@ -74,13 +74,15 @@ export class Carry {
   async #read(): Promise<Carried[]> {
     const { sequencer, redact } = this.context;
     const server = sequencer.servers.source;
-    const scanner = new Scanner(server);
+    const scanner = new Scanner(server, sequencer.swaps);
     const connection = await server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials });
     const found = new Map<string, Carried>();
     const others: string[] = [];
     try {
-      for await (const { db, keys } of scanner.pages(null)) {
+      for await (const { id, keys } of scanner.pages(null)) {
         if (this.#stopped) break;
+        // No SWAPDB begins while the workload is held.
+        const db = sequencer.swaps.ids.numberOf(id);
         const mine = keys
           .filter(({ key }) => sequencer.router.match(key, 0, key.length) === this.workload)
           .map(({ key }) => key);

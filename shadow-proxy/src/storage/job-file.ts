@@ -62,7 +62,14 @@ const jobRecord = z.object({
   at: z
     .object({
       side: z.enum(SIDES),
-      checkpoint: z.object({ runId: z.string(), db: z.number(), cursor: z.string() }).nullable(),
+      checkpoint: z
+        .object({
+          runId: z.string(),
+          db: z.number(),
+          cursor: z.string(),
+          left: z.array(z.number()).readonly().optional(),
+        })
+        .nullable(),
     })
     .nullable(),
   counts,

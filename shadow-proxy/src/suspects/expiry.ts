@@ -26,6 +26,7 @@ import { TTL_TOLERANCE_MS, type Carrier, type Operation } from '../pipeline/oper
 import { askLife, type BothLives } from '../pipeline/question.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { ExpiryEdges } from '../pipeline/suspicion.js';
+import { DatabaseIds, swappedBy } from '../pipeline/swaps.js';
 
 /** Servers look at their clocks once a turn, and count in whole ms. */
 const MARGIN_MS = 15;
@@ -63,8 +64,8 @@ export class Expiry implements ExpiryEdges {
   readonly #set: CommandSpec;
   /** Keys whose lives are being asked for: how many questions about each have no answer yet. */
   readonly #measuring = new Map<number, number>();
-  /** Under which number the keys of a database are noted, where SWAPDB has made it another one. */
-  readonly #noted = new Map<number, number>();
+  /** The keys of a database are noted under its id. */
+  readonly #ids = new DatabaseIds();
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
 
@@ -335,14 +336,13 @@ export class Expiry implements ExpiryEdges {
 
   /** SWAPDB: what one database held is in the other now, with its times to live. */
   #swap(args: readonly Buffer[]): void {
-    const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
-    const [first, second] = [this.#noted.get(a) ?? a, this.#noted.get(b) ?? b];
-    this.#noted.set(a, second).set(b, first);
-    this.sequencer.fieldTtls?.swapped(a, b);
+    const swapped = swappedBy(args);
+    this.#ids.swap(swapped);
+    this.sequencer.fieldTtls?.swapped(...swapped);
   }
 
   #hash(db: number, buffer: Buffer, start?: number, end?: number): number {
-    return hashOfKey(this.#noted.size === 0 ? db : (this.#noted.get(db) ?? db), buffer, start, end);
+    return hashOfKey(this.#ids.idOf(db), buffer, start, end);
   }
 
   /**

@@ -14,6 +14,7 @@ import type { Workload } from '../route/router.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { ChunkedCopy, SuspectKeys } from '../pipeline/suspicion.js';
+import { swappedBy } from '../pipeline/swaps.js';
 import type { Operation } from '../pipeline/operation.js';
 import { Script } from '../script/catalog.js';
 
@@ -139,15 +140,10 @@ export class SuspectTracker implements SuspectKeys {
    * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
    */
   swapped(frame: Buffer, start: number): void {
-    const [a, b] = argumentsOf(frame, start)
-      .slice(1)
-      .map((arg) => Number(arg.toString('latin1')));
+    const swapped = swappedBy(argumentsOf(frame, start));
     for (const { db, key } of [...this.by.suspects.all(), ...this.by.adjudicator.keysAsked()]) {
-      if (db === a || db === b) for (const each of [a, b]) this.key(each, key, 'swapped');
+      if (swapped.includes(db)) for (const each of swapped) this.key(each, key, 'swapped');
     }
-    // A scan of the keys of a suspect workload may have passed the one database, and not the other.
-    for (const workload of this.by.sequencer.router.workloads)
-      if (workload.suspect !== null) workload.markSuspect(workload.suspect);
   }
 
   // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────

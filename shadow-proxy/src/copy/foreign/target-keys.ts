@@ -129,16 +129,19 @@ class Count {
     const { target } = sequencer.servers;
     this.#of = await target.keyCount();
     if (this.#of === 0) return;
-    const scanner = new Scanner(target);
+    const { swaps } = sequencer;
+    const scanner = new Scanner(target, swaps);
     try {
-      for await (const { db, keys } of scanner.pages(null)) {
+      for await (const { id, keys } of scanner.pages(null)) {
         if (this.closed()) throw new Error('the proxy is stopping');
         this.#looked += keys.length;
-        const mine = await this.#mine(db, keys);
-        if (mine.length === 0) continue;
-        const onlyThere = new Set(await readers.source.absent(db, mine));
-        // It may have expired since the scan.
-        const gone = new Set(await readers.target.absent(db, mine));
+        const { mine, onlyThere, gone } = await swaps.undisturbed(async () => {
+          const db = swaps.ids.numberOf(id);
+          const mine = await this.#mine(db, keys);
+          const onlyThere = new Set(await readers.source.absent(db, mine));
+          // It may have expired since the scan.
+          return { mine, onlyThere, gone: new Set(await readers.target.absent(db, mine)) };
+        });
         for (const scanned of mine) {
           if (gone.has(scanned)) continue;
           this.#found++;

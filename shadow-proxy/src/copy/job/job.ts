@@ -6,7 +6,8 @@
  *                                                                      └─ no: deleted? ── yes ─▶ flow (a copy deletes it)
  *
  * Both servers are scanned: the second scan finds what only the mirror has. Where the scan stands is on the disk. A
- * new suspicion of a whole workload starts it again.
+ * new suspicion of a whole workload starts it again. SWAPDB does not: databases are ids here (`pipeline/swaps.ts`), and
+ * what was read while one was under way is read again.
  *
  * Room: copy/job: backfill and verify: scan the keys, choose, limit the rate, report.
  * Called by: copy/foreign, stages, admin, shard, cli.
@@ -24,14 +25,15 @@ import { keyId } from '../../suspects/suspects.js';
 import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
-import { Chooser, type ChooserContext, type Told } from './chooser.js';
+import type { Swaps } from '../../pipeline/swaps.js';
+import { Chooser, type ChooserContext, type Chosen, type Told } from './chooser.js';
 import { CopyScheduler, Halt, type FlowContext } from './scheduler.js';
 import { isTemporary } from '../large/temporary.js';
 import type { Thresholds } from '../large/size.js';
 import { RateLimiter } from './rate-limiter.js';
 import { MemoryGuard, RoomError } from './memory-guard.js';
 import { WrittenKeys } from '../repair/written-keys.js';
-import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
+import { inDatabases, Scanner, type Checkpoint, type Page as ScannedPage, type ScannedKey } from './scanner.js';
 
 export interface JobContext
   extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete' | 'recounted'>, ChooserContext {
@@ -61,6 +63,8 @@ class Again extends Error {}
 
 /** So often it begins again. */
 const WALKS = 10;
+const HOW_TO_END =
+  'stop what causes that while the job runs (see "It started again" in docs/troubleshooting.md), then run the same command again';
 const SAVE_MS = 500;
 const RETRY_MS = 250;
 /** So many deletions of keys that only the mirror has are noted at once, before the first of them. */
@@ -98,7 +102,9 @@ export class Job {
   readonly #chooser: Chooser;
   /** What clients write while it runs; null where it has not begun, or goes on with what another process began. */
   #written: WrittenKeys | null = null;
-  /** Large keys that the scan of the authority has met: they are copied, once. */
+  /** What was found on the page that is being chosen from. */
+  #toldOfPage: Told[] = [];
+  /** Large keys that the scan of the authority has met, by the ids of their databases: they are copied, once. */
   readonly #largeOnes = new Set<string>();
   /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
   readonly #deleted = new Map<Workload, number>();
@@ -125,7 +131,7 @@ export class Job {
       ({ name }) => request.workloads === null || request.workloads.includes(name),
     );
     this.#workloads = wanted.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
-    this.#at = resumed?.at ?? null;
+    this.#at = resumed?.at ? this.#placed(resumed.at, (db) => this.#swaps.ids.idOf(db)) : null;
     this.#counts = resumed?.counts ?? noCounts();
     this.#before = this.#counts.seen;
     this.#scannedBefore = this.#counts.scanned;
@@ -139,14 +145,22 @@ export class Job {
       context,
       request,
       this.#workloads,
-      (db, key) => !this.#largeOnes.has(keyId(db, key)) && (this.#written?.has(db, key) ?? true),
+      (db, key) => !this.#largeOnes.has(keyId(this.#swaps.ids.idOf(db), key)) && (this.#written?.has(db, key) ?? true),
       Date.parse(this.#startedAt) % SLOTS,
-      (told) => this.#told(told),
+      (told) => void this.#toldOfPage.push(told),
     );
   }
 
   get running(): boolean {
     return this.#state === 'running';
+  }
+
+  get #swaps(): Swaps {
+    return this.context.sequencer.swaps;
+  }
+
+  #placed(at: NonNullable<JobRecord['at']>, to: (db: number) => number): JobRecord['at'] {
+    return { ...at, checkpoint: at.checkpoint && inDatabases(at.checkpoint, to) };
   }
 
   get #copies(): boolean {
@@ -180,6 +194,8 @@ export class Job {
       { job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null },
       'keyspace scan started',
     );
+    // The new numbers are on the disk before the journal forgets SWAPDB: a crash in between begins again.
+    const unlisten = this.#swaps.listen(() => this.#save());
     const room = new MemoryGuard(this.context.sequencer, this.#authorities, (why) => this.stop(why));
     try {
       if (this.#copies)
@@ -198,6 +214,7 @@ export class Job {
       this.#end(isFinal(error) ? 'stopped' : 'failed', (error as Error).message);
     }
     room.close();
+    unlisten();
     this.#written?.end();
     this.#pace.close();
     logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'keyspace scan finished');
@@ -230,7 +247,9 @@ export class Job {
         this.#flow = this.#newFlow();
         this.#pages = [];
         if (error instanceof Again) {
-          if (++scans > WALKS) throw new Halt(`it started again ${WALKS - 1} times, because ${error.message}`);
+          if (++scans > WALKS)
+            throw new Halt(`it started again ${WALKS - 1} times, because ${error.message}; ${HOW_TO_END}`);
+          this.#reason = `it started again: ${error.message}`;
           this.#startAgain();
         } else {
           this.#reason = (error as Error).message;
@@ -275,6 +294,8 @@ export class Job {
     this.#scannedBefore = 0;
     this.#failures.length = 0;
     this.#examples.length = 0;
+    this.#written?.end();
+    this.#written = new WrittenKeys(this.context.sequencer);
     this.#remember();
   }
 
@@ -295,7 +316,7 @@ export class Job {
     const { servers } = this.context.sequencer;
     const copies = this.#authorities.includes(side) || (this.#written?.any ?? true);
     const measures = !this.request.dryRun && copies;
-    const scanner = new Scanner(servers[side], measures ? this.context.large : null);
+    const scanner = new Scanner(servers[side], this.#swaps, measures ? this.context.large : null, this.#flow.halting);
     try {
       const pages = scanner.pages(from);
       let coming = pages.next();
@@ -306,10 +327,11 @@ export class Job {
         coming = pages.next();
         coming.catch(() => undefined);
         this.#look();
-        const { mine, extra, again } = await this.#chooser.choose(side, value.db, value.keys);
-        for (const { key, large } of mine) if (large) this.#largeOnes.add(keyId(value.db, key));
+        const { id } = value;
+        const { mine, extra, again, overwritten } = await this.#choose(side, value);
+        for (const { key, large } of mine) if (large) this.#largeOnes.add(keyId(id, key));
         this.#counts.seen += this.request.kind === 'restore' ? extra.length : mine.length;
-        if (this.request.kind === 'backfill' && mine.length > 0) await this.#countOverwritten(side, value.db, mine);
+        this.#counts.overwritten += overwritten;
         if (this.request.dryRun) this.#countDeletes(extra);
         const keys = this.request.dryRun ? [] : [...mine, ...extra, ...again];
         const page: Page = {
@@ -319,7 +341,7 @@ export class Job {
         };
         this.#pages.push(page);
         this.#pass();
-        await this.#flow.take(value.db, keys, () => {
+        await this.#flow.take(id, keys, () => {
           if (--page.left === 0) this.#pass();
         });
       }
@@ -328,15 +350,26 @@ export class Job {
     }
   }
 
-  /** Keys of a page that the mirror has before they are copied, where the kit is not known to have written them. */
-  async #countOverwritten(side: Side, db: number, keys: readonly ScannedKey[]): Promise<void> {
+  async #choose(side: Side, { id, keys }: ScannedPage): Promise<Chosen & { readonly overwritten: number }> {
+    const chosen = await this.#swaps.undisturbed(async () => {
+      this.#toldOfPage = [];
+      const db = this.#swaps.ids.numberOf(id);
+      const found = await this.#chooser.choose(side, db, keys);
+      return { ...found, overwritten: await this.#overwritten(side, db, found.mine) };
+    }, this.#flow.halting);
+    for (const told of this.#toldOfPage) this.#told(told);
+    return chosen;
+  }
+
+  /** How many of the keys the mirror has before they are copied, and the kit is not known to have written. */
+  async #overwritten(side: Side, db: number, keys: readonly ScannedKey[]): Promise<number> {
+    if (this.request.kind !== 'backfill') return 0;
     const { router } = this.context.sequencer;
     const uncertain = this.#workloads.some(({ mayOverwrite }) => mayOverwrite)
       ? keys.filter(({ key }) => router.match(key, 0, key.length).mayOverwrite)
       : [];
-    if (uncertain.length === 0) return;
-    this.#counts.overwritten +=
-      uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
+    if (uncertain.length === 0) return 0;
+    return uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
   }
 
   /**
@@ -403,9 +436,9 @@ export class Job {
 
   /** @throws {Again} where a workload became suspect since it began */
   #look(): void {
-    const timesSuspect = this.#workloads.find((workload) => workload.timesSuspect !== this.#timesSuspect.get(workload));
-    if (timesSuspect !== undefined)
-      throw new Again(`"${timesSuspect.name}" became a suspect meanwhile (${timesSuspect.suspect})`);
+    const suspect = this.#workloads.find((workload) => workload.timesSuspect !== this.#timesSuspect.get(workload));
+    if (suspect !== undefined)
+      throw new Again(`every key of "${suspect.name}" became a suspect meanwhile: ${suspect.suspectedLast}`);
   }
 
   /** Notes how far the scan has come: behind the last page before which all are done. */
@@ -472,6 +505,8 @@ export class Job {
 
   get #record(): JobRecord {
     const { running } = this;
+    // It is about to begin again.
+    const again = running && !this.#isCurrent;
     return {
       version: 1,
       request: this.request,
@@ -479,8 +514,8 @@ export class Job {
       reason: this.#reason,
       startedAt: this.#startedAt,
       endedAt: this.#endedAt,
-      at: this.#at,
-      counts: this.#counts,
+      at: again || this.#at === null ? null : this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id)),
+      counts: again ? noCounts() : this.#counts,
       deleting: {
         confirmed: this.#confirmedDeletes + (running ? this.#deletesNoted : 0),
         workloads: Object.fromEntries(

@@ -3,24 +3,35 @@
  * meanwhile may be met or not, or twice; what is there from the beginning to the end is met.
  *
  * A cursor means something to the process that gave it, and to no other: where another one answers, the database that
- * was being scanned starts over.
+ * was being scanned starts over. It goes with its database when SWAPDB gives that another number (on Redis 7.0.15 and
+ * KeyDB 6.3.4).
  */
 import { errorText, isError } from '../../resp/decode.js';
 import { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
+import type { Swaps } from '../../pipeline/swaps.js';
 import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage, ScanError, type KeyPage } from '../../upstream/scan-page.js';
 import type { Server } from '../../upstream/server.js';
 import { isLarge, mayBeLarge, sizeOf, type Thresholds } from '../large/size.js';
 
-/** Where a scan continues. */
+/** Where a scan continues. Databases are ids here, and numbers on the disk. */
 export interface Checkpoint {
   /** Of the process that gave the cursor. */
   readonly runId: string;
   readonly db: number;
   /** An unsigned 64-bit number. */
   readonly cursor: string;
+  /** Databases that are to be scanned after this one; absent in the records of 0.1.0: those with higher numbers. */
+  readonly left?: readonly number[];
 }
+
+/** The same place with each database as `to` says. */
+export const inDatabases = (checkpoint: Checkpoint, to: (db: number) => number): Checkpoint => ({
+  ...checkpoint,
+  db: to(checkpoint.db),
+  ...(checkpoint.left && { left: checkpoint.left.map(to) }),
+});
 
 export interface ScannedKey {
   readonly key: Buffer;
@@ -31,7 +42,8 @@ export interface ScannedKey {
 }
 
 export interface Page {
-  readonly db: number;
+  /** Its database's id: the number may have changed since the page was read. */
+  readonly id: number;
   readonly keys: readonly ScannedKey[];
   /** Where the scan continues after this page; null after the last one. */
   readonly next: Checkpoint | null;
@@ -49,12 +61,20 @@ const QUESTION_BYTES = 64;
 
 export class Scanner {
   #connection: Connection | undefined;
-  #db = 0;
+  /** The connection's database, and how many swaps had begun when it was selected. */
+  #selected = { db: -1, begun: -1 };
+  /** The next page of that database, which was asked for already. */
+  #coming: Promise<KeyPage> | undefined;
 
-  /** @param thresholds from which size on a key is large; null where sizes are of no interest */
+  /**
+   * @param thresholds from which size on a key is large; null where sizes are of no interest
+   * @param signal aborts the wait for the end of a SWAPDB
+   */
   constructor(
     private readonly server: Server,
+    private readonly swaps: Swaps,
     private readonly thresholds: Thresholds | null = null,
+    private readonly signal?: AbortSignal,
   ) {}
 
   /**
@@ -63,33 +83,46 @@ export class Scanner {
    * @throws {Error} where the connection is lost
    */
   async *pages(from: Checkpoint | null): AsyncGenerator<Page, void, undefined> {
+    const { swaps, signal } = this;
     const connection = await this.#open();
     const { runId } = this.server;
-    const databases = await this.#databases(from?.db ?? 0);
-    for (const [i, db] of databases.entries()) {
-      if (db !== this.#db) await this.#select(connection, db);
-      let coming = this.#scan(
-        connection,
-        from !== null && from.db === db && from.runId === runId ? from.cursor : FIRST_PAGE,
-      );
-      for (let cursor = ''; cursor !== FIRST_PAGE;) {
-        const page = await coming;
-        cursor = page.cursor;
-        if (cursor !== FIRST_PAGE) coming = this.#scan(connection, cursor);
-        const keys = await this.#measured(connection, page.keys);
-        const after =
-          cursor !== FIRST_PAGE
-            ? { runId, db, cursor }
-            : i + 1 < databases.length
-              ? { runId, db: databases[i + 1], cursor }
-              : null;
-        yield { db, keys, next: after };
-      }
+    let cursor = from?.runId === runId ? from.cursor : FIRST_PAGE;
+    let todo = await swaps.undisturbed(() => this.#databases(from), signal);
+    const { unknown } = swaps;
+    while (todo.length > 0) {
+      const [id, ...left] = todo;
+      const page = await swaps.undisturbed(() => this.#page(connection, id, cursor), signal);
+      if (swaps.unknown !== unknown) throw new Error('databases were swapped, and it is unknown which');
+      ({ cursor } = page);
+      if (cursor === FIRST_PAGE) todo = left;
+      const next = todo.length > 0 ? { runId, db: todo[0], cursor, left: todo.slice(1) } : null;
+      yield { id, keys: page.keys, next };
     }
   }
 
   close(): void {
     this.#connection?.destroy();
+  }
+
+  /** The page at the cursor, and the sizes of its keys; the next one is asked for together with these. */
+  async #page(
+    connection: Connection,
+    id: number,
+    cursor: string,
+  ): Promise<{ readonly cursor: string; readonly keys: readonly ScannedKey[] }> {
+    const { begun, ids } = this.swaps;
+    const db = ids.numberOf(id);
+    // After SWAPDB, Redis leaves the connection with the number, and KeyDB with what the database held.
+    if (this.#selected.db !== db || this.#selected.begun !== begun) {
+      this.#coming = undefined;
+      await this.#select(connection, db);
+      this.#selected = { db, begun };
+    }
+    const coming = this.#coming ?? this.#scan(connection, cursor);
+    this.#coming = undefined;
+    const page = await coming;
+    if (page.cursor !== FIRST_PAGE) this.#coming = this.#scan(connection, page.cursor);
+    return { cursor: page.cursor, keys: await this.#measured(connection, page.keys) };
   }
 
   #scan(connection: Connection, cursor: string): Promise<KeyPage> {
@@ -122,17 +155,21 @@ export class Scanner {
   }
 
   /**
-   * The databases that have keys now, from `first` on, ascending: one that is begun later has only what is written
-   * twice.
+   * The ids of databases to scan, that of the checkpoint first. Without one, those that have keys now: a database that
+   * is begun later has only what is written twice.
    */
-  async #databases(first: number): Promise<number[]> {
-    return [...(await this.server.databases()).keys()].filter((db) => db >= first).sort((a, b) => a - b);
+  async #databases(from: Checkpoint | null): Promise<number[]> {
+    if (from?.left !== undefined) return [from.db, ...from.left];
+    const { ids } = this.swaps;
+    const numbers = [...(await this.server.databases()).keys()].sort((a, b) => a - b);
+    if (from === null) return numbers.map((db) => ids.idOf(db));
+    const first = ids.numberOf(from.db);
+    return [from.db, ...numbers.filter((db) => db > first).map((db) => ids.idOf(db))];
   }
 
   async #select(connection: Connection, db: number): Promise<void> {
     const reply = await connection.ask('SELECT', db);
     if (isError(reply)) throw new ScanError(`${this.server.endpoint.label} refuses SELECT`, errorText(reply));
-    this.#db = db;
   }
 }
 

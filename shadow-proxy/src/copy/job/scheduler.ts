@@ -106,21 +106,21 @@ export class CopyScheduler {
   /** Begins no more; `take` throws the error. */
   halt(error: Error): void {
     this.#halted ??= error;
-    this.#halting.abort();
+    this.#halting.abort(this.#halted);
     this.#wake?.();
   }
 
   /**
-   * Resolves when all keys have begun; `ended` is called as each ends.
+   * Resolves when all keys, of the database with that id, have begun; `ended` is called as each ends.
    * @throws what `halt` was given
    */
-  async take(db: number, keys: readonly ScannedKey[], ended: () => void): Promise<void> {
+  async take(id: number, keys: readonly ScannedKey[], ended: () => void): Promise<void> {
     for (let i = 0; i < keys.length;) {
       if (this.#halted !== null) throw this.#halted;
       const end = Math.min(keys.length, i + Math.max(0, this.#room()));
       const tasks: Task[] = [];
       for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++)
-        tasks.push(this.#begin(db, keys[i], ended));
+        tasks.push(this.#begin(id, keys[i], ended));
       this.#start(tasks, this.request.kind === 'backfill');
       if (i < keys.length) await this.#change();
     }
@@ -129,6 +129,11 @@ export class CopyScheduler {
   /** Resolves when no key is under way. */
   async ended(): Promise<void> {
     while (this.#underWay > 0) await this.#change();
+  }
+
+  /** Aborted, with the error, when it is halted. */
+  get halting(): AbortSignal {
+    return this.#halting.signal;
   }
 
   /** Why it was halted; null where it was not. */
@@ -171,10 +176,22 @@ export class CopyScheduler {
 
   // ── keys under way ──────────────────────────────────────────────────────────────────────────────────────────
 
-  #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): Task {
+  #begin(id: number, { key, bytes, large }: ScannedKey, ended: () => void): Task {
     this.#underWay++;
-    const workload = this.context.sequencer.router.match(key, 0, key.length);
-    const task: Task = { db, key, workload, large, bytes: large ? 0 : bytes, looks: 0, waits: 0, ended };
+    const { router, swaps } = this.context.sequencer;
+    const task: Task = {
+      // SWAPDB gives it another number once nothing of it is in flight.
+      get db() {
+        return swaps.ids.numberOf(id);
+      },
+      key,
+      workload: router.match(key, 0, key.length),
+      large,
+      bytes: large ? 0 : bytes,
+      looks: 0,
+      waits: 0,
+      ended,
+    };
     this.#bytes += task.bytes;
     return task;
   }
@@ -236,7 +253,8 @@ export class CopyScheduler {
     const { side } = lane.server;
     if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null)
       return this.#again(tasks, copies);
-    const stays = ({ key, workload }: Task): boolean => workload.rule(key, 0, key.length).authority === side;
+    const stays = ({ db, key, workload }: Task): boolean =>
+      db === lane.identity.db && workload.rule(key, 0, key.length).authority === side;
     if (!tasks.every(stays)) return this.#again(tasks, copies);
     const refused = refusalOfMirror(sequencer, side, lane.identity.db);
     if (refused !== null) {

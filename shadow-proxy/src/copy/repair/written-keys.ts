@@ -4,6 +4,7 @@
  */
 import { WRITE, type Operation } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
+import { DatabaseIds, swappedBy } from '../../pipeline/swaps.js';
 import { otherDatabase } from '../../script/frame-keys.js';
 import { hashOfKey } from '../../suspects/deadlines.js';
 
@@ -16,6 +17,8 @@ export class WrittenKeys {
   any = false;
   /** A write whose keys are not known may have been to any. */
   #all = false;
+  /** As of the order's last operation: keys are known by the ids of their databases. */
+  readonly #ids = new DatabaseIds();
   readonly #unlisten: readonly (() => void)[];
 
   constructor(private readonly sequencer: Sequencer) {
@@ -23,8 +26,11 @@ export class WrittenKeys {
     this.#unlisten = [source, target].map((mirror) => mirror.listen((operation) => this.#ordered(operation)));
   }
 
+  /** @param db its number while no swap is under way */
   has(db: number, key: Buffer): boolean {
-    return this.#all || bitsOf(db, key).every((bit) => (this.#bits[bit >>> 5] & (1 << (bit & 31))) !== 0);
+    return (
+      this.#all || bitsOf(this.#ids.idOf(db), key).every((bit) => (this.#bits[bit >>> 5] & (1 << (bit & 31))) !== 0)
+    );
   }
 
   end(): void {
@@ -34,9 +40,10 @@ export class WrittenKeys {
   #ordered(operation: Operation): void {
     // The kit's own copies wait for their answers.
     if (operation.confirmed !== null) return;
+    if (operation.spec?.name === 'swapdb') return this.#ids.swap(swappedBy(operation.command.args));
     const all = eachWrittenKey(this.sequencer, operation, (db, key) => {
       this.any = true;
-      for (const bit of bitsOf(db, key)) this.#bits[bit >>> 5] |= 1 << (bit & 31);
+      for (const bit of bitsOf(this.#ids.idOf(db), key)) this.#bits[bit >>> 5] |= 1 << (bit & 31);
     });
     if (!all) this.any = this.#all = true;
   }

@@ -12,6 +12,7 @@ import type { Lanes } from '../../pipeline/lanes.js';
 import type { KeyLocks } from '../../pipeline/key-locks.js';
 import { inTime } from '../../io/in-time.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
+import { swappedBy } from '../../pipeline/swaps.js';
 import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf } from '../../resp/decode.js';
 import { otherSide, type Side } from '../../route/stage.js';
@@ -152,6 +153,7 @@ async function run(
   clients.counts.sent(spec, workload);
   if (spec.handling === 'script') sequencer.router.hid();
   if (mirrored) sequencer.suspects.note(context.client.db, frame, start);
+  const swaps = spec.name === 'swapdb' || scriptSwaps ? sequencer.swaps.begin() : null;
   const reply = await new Promise<Buffer>((resolve, reject) => {
     const sink: Sink = {
       answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
@@ -176,18 +178,21 @@ async function run(
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
     if (mirrored && spec.handling === 'script') sequencer.expiry.ranOn(lane, operation, operation.command);
+  }).catch((problem: unknown) => {
+    swaps?.('unknown');
+    throw problem;
   });
   if (spec.handling === 'script' && reply[0] !== MINUS) sequencer.scripts.accepted(argumentsOf(frame, start));
   const { side } = lane.server;
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
     sequencer.suspects.swapped(frame, start);
-    await databasesSwapped(context, side, mirrored);
-  }
-  if (scriptSwaps) {
+    const swapped = swappedBy(argumentsOf(frame, start));
+    databasesSwapped(context, side, mirrored, () => swaps?.(mirrored ? swapped : 'unknown'));
+  } else if (scriptSwaps) {
     // Which databases, and whether the mirror has done the same, is unknown.
-    if (mirrored) sequencer.suspects.hidden('swapped');
-    await databasesSwapped(context, side, mirrored);
-  }
+    if (mirrored) sequencer.suspects.hidden(SWAPPED_BY_SCRIPT);
+    databasesSwapped(context, side, mirrored, () => swaps?.('unknown'));
+  } else swaps?.('none');
   if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();
   if (spec.name.startsWith('function|')) sequencer.scripts.functions.forget();
   context.reply(reply);
@@ -202,22 +207,26 @@ export async function unblockAll({ blocked, sequencer }: Clients, side: Side): P
   await withDeadline(Promise.all([...blocked].map((each) => each.interrupt())));
 }
 
+/** Why all that is written twice is suspect after a script that may have swapped databases. */
+export const SWAPPED_BY_SCRIPT = 'a script that may call SWAPDB';
+
 /**
  * The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it again, at
- * both servers.
+ * both servers. `then` is called when both have run it.
  */
-export async function databasesSwapped({ clients }: CommandContext, side: Side, mirrored: boolean): Promise<void> {
+export function databasesSwapped({ clients }: CommandContext, side: Side, mirrored: boolean, then: () => void): void {
   const { sequencer } = clients;
   const selectAgain = (at: Side): void => {
     sequencer.selectAgain(at);
     if (at === 'target') clients.regional?.renew();
   };
   selectAgain(side);
-  if (mirrored) {
-    const other = otherSide(side);
-    const mirror = sequencer.mirrors[other];
-    mirror.afterAppended(() => selectAgain(other));
-  }
+  if (!mirrored) return then();
+  const other = otherSide(side);
+  sequencer.mirrors[other].afterAppended(() => {
+    selectAgain(other);
+    then();
+  });
 }
 
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));

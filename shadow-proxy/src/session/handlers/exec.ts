@@ -11,7 +11,7 @@ import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Watching } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { isKeyed, leavesDatabase, planOf, type ExecPlan, type Queued } from './exec-plan.js';
-import { alone, databasesSwapped, isAboutEveryKey, mayBegin, unblockAll } from './exclusive.js';
+import { alone, databasesSwapped, isAboutEveryKey, mayBegin, SWAPPED_BY_SCRIPT, unblockAll } from './exclusive.js';
 import { hiddenBy, prepared } from './script.js';
 import { databaseOf } from './databases.js';
 import { crossing } from './split.js';
@@ -201,10 +201,10 @@ export class Exec {
     alone(context, plan.authority, async (own) => {
       const lanes = await this.#lanesOf(plan);
       const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
-      const swaps = plan.commands.some(
+      const maySwap = plan.commands.some(
         ({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame),
       );
-      if (swaps) await unblockAll(context.clients, plan.authority);
+      if (maySwap) await unblockAll(context.clients, plan.authority);
       // The client has left, and the lane of its WATCH is another client's by now.
       if (context.client.watch !== watch) return;
       const lane = watch?.take(shared) ?? shared;
@@ -212,6 +212,7 @@ export class Exec {
       if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
       // Noted before it is sent; and after it, for a verification may have begun in between.
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
+      const swaps = maySwap ? sequencer.swaps.begin() : null;
       const reply = await new Promise<Buffer>((resolve, reject) => {
         const done: Done = (_exec, bytes, db) => {
           this.#arrive(db);
@@ -219,13 +220,16 @@ export class Exec {
         };
         const placed = this.#placed(plan, shared.identity.db, lanes);
         submitTransaction(sequencer, lane, placed, done, (_exec, reason) => reject(reason));
+      }).catch((problem: unknown) => {
+        swaps?.('unknown');
+        throw problem;
       });
       watch?.giveBack(reply);
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
-      if (swaps) {
+      if (maySwap) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
-        if (mirrored) sequencer.suspects.hidden('swapped');
-        await databasesSwapped(context, plan.authority, mirrored);
+        if (mirrored) sequencer.suspects.hidden(SWAPPED_BY_SCRIPT);
+        databasesSwapped(context, plan.authority, mirrored, () => swaps?.('unknown'));
       }
       context.reply(this.#withOwn(reply));
     });

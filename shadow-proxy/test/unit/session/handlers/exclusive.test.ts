@@ -88,6 +88,42 @@ test('SWAPDB has every lane of both servers select its database anew', async () 
   assert.deepEqual(proxy.mirrored, ['SWAPDB 0 1'], 'its channels select theirs again behind it');
 });
 
+test('SWAPDB is under way until the mirror has confirmed it; one that is refused changes no number', async () => {
+  const { client, proxy } = await connect();
+  const { swaps } = proxy.sequencer;
+  client.send('SWAPDB', '0', '1');
+  await settled();
+  assert.deepEqual([swaps.begun, swaps.underWay], [1, true]);
+  proxy.answer('-ERR DB index is out of range');
+  await settled();
+  assert.deepEqual([swaps.underWay, swaps.unknown, swaps.ids.numberOf(0)], [false, 0, 0]);
+  let confirm = (): void => assert.fail('the mirror has nothing to confirm');
+  proxy.sequencer.mirrors.target.afterAppended = (then) => void (confirm = then);
+  client.send('SWAPDB', '0', '1');
+  await settled();
+  proxy.answer('+OK');
+  await settled();
+  assert.deepEqual([client.replies.at(-1), swaps.underWay, swaps.ids.numberOf(0)], ['+OK', true, 0]);
+  confirm();
+  assert.deepEqual([swaps.underWay, swaps.unknown, swaps.ids.numberOf(0)], [false, 0, 1]);
+});
+
+for (const [what, ask] of [
+  ['SWAPDB that is lost', ['SWAPDB', '0', '1']],
+  ['a script that may call SWAPDB, and is lost', ['EVAL', "return redis.call('SWAPDB', 0, 1)", '0']],
+] as const) {
+  test(`of ${what} the outcome is unknown`, async () => {
+    const { client, proxy } = await connect();
+    const { swaps } = proxy.sequencer;
+    client.send(...ask);
+    await settled();
+    assert.equal(swaps.underWay, true);
+    proxy.lose('source');
+    await settled();
+    assert.deepEqual([swaps.underWay, swaps.unknown, swaps.ids.numberOf(0)], [false, 1, 0]);
+  });
+}
+
 test('a lost authority closes the client, and nobody waits any longer', async () => {
   const { client, proxy } = await connect();
   client.send('FLUSHALL');
