@@ -161,13 +161,16 @@ const UNIT = `${PROXY}unit/`;
 /** Folders of unit tests that change the clock of their process, or see what others have left in it. */
 const ALONE = ['health', 'lease', 'pipeline', 'session'];
 
+/** So many files are bundled: with fewer that takes as long as it saves. */
+const MANY = 20;
+
 /**
- * The compiled files that are run, each in a process. In a whole run the unit tests of a folder share one, and the tests
- * of the proxy are bundled: to start a process takes longer than most of them.
+ * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, and
+ * the tests of the proxy and the programs that they start are bundled: to start a process takes longer than most of them.
  */
-async function processesOf(files, parts) {
+async function processesOf(files) {
   const compiled = (file) => join(DIST, file.replace(/\.tsx?$/, '.js'));
-  if (parts.length > 0) return files.map(compiled);
+  if (files.length < MANY) return files.map(compiled);
   const folderOf = (file) => (file.startsWith(UNIT) ? file.slice(UNIT.length).split('/')[0] : '');
   const shares = (file) => folderOf(file) !== '' && !ALONE.includes(folderOf(file));
   const directory = join(DIST, 'test-folders');
@@ -180,7 +183,9 @@ async function processesOf(files, parts) {
   });
   const { bundle } = await import('../build/bundle.mjs');
   const alone = files.filter((file) => !shares(file));
-  const bundled = await bundle([...together, ...alone.filter((file) => file.startsWith(PROXY)).map(compiled)]);
+  const ofProxy = alone.filter((file) => file.startsWith(PROXY)).map(compiled);
+  const { files: bundled, programs } = await bundle([...together, ...ofProxy]);
+  process.env.TEST_PROGRAMS = programs;
   return [...bundled, ...alone.filter((file) => !file.startsWith(PROXY)).map(compiled)];
 }
 
@@ -199,7 +204,7 @@ async function runTests(parts) {
   }
   // Many tests wait most of the time.
   const concurrency = Math.min(4, availableParallelism() + 2);
-  run({ files: await processesOf(files, parts), concurrency, signal: controller.signal })
+  run({ files: await processesOf(files), concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
     })

@@ -7,10 +7,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { runbookNames } from '../../../src/runbook/shelf.js';
 import { STAGES } from '../../../src/route/stage.js';
 import { scratch } from '../../support/plans.js';
+import { PROGRAMS } from '../../support/programs.js';
 import { runProgram } from './process.js';
 import { needs } from '../../support/needs.js';
 
@@ -21,8 +21,6 @@ const scriptFor = async (t: TestContext, shell: string): Promise<string> => {
   writeFileSync(file, stdout);
   return file;
 };
-
-const PROGRAM = fileURLToPath(new URL('../../../src/cli/shadow-compare.js', import.meta.url));
 
 /** What bash offers behind these words, by the function that the script registers. */
 function offered(file: string, words: readonly string[], cwd?: string): string[] {
@@ -36,7 +34,7 @@ function offered(file: string, words: readonly string[], cwd?: string): string[]
   const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-uc', script, 'bash', file, ...words], {
     encoding: 'utf8',
     cwd,
-    env: { ...process.env, NODE: process.execPath, PROGRAM },
+    env: { ...process.env, NODE: process.execPath, PROGRAM: PROGRAMS['shadow-compare'] },
   });
   assert.deepEqual([status, stderr], [0, ''], words.join(' '));
   return stdout.split('\n').filter((word) => word !== '');

@@ -11,6 +11,7 @@ import { stringify } from 'yaml';
 import { startRedis } from '../../../src/local/servers.js';
 import { HostilePeer, QUICK, SLOW } from '../../support/hostile.js';
 import { scratch } from '../../support/plans.js';
+import { PROGRAMS } from '../../support/programs.js';
 import { casesOf, nameOf, testAgainst } from './commands.js';
 import { runProgram } from './process.js';
 
@@ -65,8 +66,9 @@ describe('every command ends well:', { concurrency: 3 }, () => {
   describe('a reader of the output that leaves', () => {
     /** Runs it, and closes its standard output after the first bytes. */
     const leave = async (t: TestContext, args: readonly string[]): Promise<{ code: number | null; stderr: string }> => {
-      const program = new URL('../../../src/cli/shadow-compare.js', import.meta.url);
-      const child = spawn(process.execPath, [program.pathname, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(process.execPath, [PROGRAMS['shadow-compare'], ...args], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       t.after(() => child.kill('SIGKILL'));
       let stderr = '';
       child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
@@ -93,8 +95,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
   });
 
   test('an output that cannot be written is an error', async (t) => {
-    const program = new URL('../../../src/cli/shadow-compare.js', import.meta.url);
-    const child = spawn('sh', ['-c', `"$0" "$1" runbook > /dev/full`, process.execPath, program.pathname]);
+    const child = spawn('sh', ['-c', `"$0" "$1" runbook > /dev/full`, process.execPath, PROGRAMS['shadow-compare']]);
     t.after(() => child.kill());
     let stderr = '';
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));

@@ -2,12 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
-
-const PROGRAMS = {
-  'shadow-proxy': fileURLToPath(new URL('../../../src/main.js', import.meta.url)),
-  'shadow-compare': fileURLToPath(new URL('../../../src/cli/shadow-compare.js', import.meta.url)),
-};
+import { PROGRAMS } from '../../support/programs.js';
 
 const WAIT_MS = 20_000;
 

@@ -30,6 +30,9 @@ interface Work {
   stop(): Promise<number>;
 }
 
+/** Both clients are at work between most requests of the proxy, and leave the cores to it and to the servers. */
+const STEP_MS = 2;
+
 /** Both clients, which read and write until they are stopped; each counts what it added, and no error passes. */
 async function work(port: number): Promise<Work> {
   const errors: Error[] = [];
@@ -51,6 +54,7 @@ async function work(port: number): Promise<Work> {
         errors.push(error as Error);
       }
       busy--;
+      await sleep(STEP_MS);
     }
   };
   const loops = [

@@ -5,10 +5,10 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { scratch, smallPlan } from '../../support/plans.js';
 import { lacking } from '../../support/needs.js';
+import { PROGRAMS } from '../../support/programs.js';
 
 const MIB = 2 ** 20;
 
@@ -34,13 +34,16 @@ test('--check refuses limits that the cgroup has no room for', (t) => {
   const cgroup = memoryCgroup(t, 1024 * MIB);
   if (cgroup === null) return t.skip(lacking('memory-cgroup'));
   const file = join(scratch(t), 'plan.yaml');
-  const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
   const checked = (totalClientBytes: string): { status: number | null; stderr: string } => {
     writeFileSync(file, stringify({ ...smallPlan(), limits: { totalClientBytes, queueBytes: '64MiB' } }));
     const inside = 'echo $$ > "$0/cgroup.procs" && exec "$@"';
-    return spawnSync('sh', ['-c', inside, cgroup, process.execPath, main, '--plan', file, '--check'], {
-      encoding: 'utf8',
-    });
+    return spawnSync(
+      'sh',
+      ['-c', inside, cgroup, process.execPath, PROGRAMS['shadow-proxy'], '--plan', file, '--check'],
+      {
+        encoding: 'utf8',
+      },
+    );
   };
   assert.equal(checked('576MiB').status, 0);
   const { status, stderr } = checked('577MiB');

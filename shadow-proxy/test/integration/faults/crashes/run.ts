@@ -9,7 +9,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
@@ -19,9 +18,9 @@ import type { Stage } from '../../../../src/route/stage.js';
 import { Random } from '../../random/random.js';
 import { differences } from '../../../support/keyspace.js';
 import { moveRequest } from '../../../support/move.js';
+import { PROGRAMS } from '../../../support/programs.js';
 import type { Pair } from '../../../support/servers.js';
 
-const MAIN = fileURLToPath(new URL('../../../../src/main.js', import.meta.url));
 const CLIENTS = 4;
 const KEYS = 400;
 const START_MS = 180_000;
@@ -51,7 +50,7 @@ export interface Crash {
 }
 
 /** @param program the compiled daemon; another build's, to see that the test can fail */
-export async function crash(servers: Pair, seed: number, program = MAIN): Promise<Crash> {
+export async function crash(servers: Pair, seed: number, program = PROGRAMS['shadow-proxy']): Promise<Crash> {
   const random = new Random(seed, 17);
   await Promise.all([servers.source, servers.target].map(flush));
   const directory = mkdtempSync(join(tmpdir(), 'crash-'));
