@@ -219,9 +219,12 @@ async function compile() {
   return `Compiled ${sources.length} files`;
 }
 
-/** Incremental: a second check takes the time of what has changed. */
+/**
+ * Incremental: a second check takes the time of what has changed. TypeScript 7 is compiled, and takes less than half of the
+ * time on both cores; ESLint, and what changes sources, need the API of version 6.
+ */
 async function check() {
-  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const tsc = join(ROOT, 'node_modules', 'typescript-7', 'bin', 'tsc');
   await must(process.execPath, [tsc, '--project', join(ROOT, 'tsconfig.json')], 'the types do not hold');
   return 'Checked types';
 }
