@@ -112,7 +112,7 @@ module.exports = {
       severity: 'error',
       from: { path: `^${SRC}/` },
       to: {
-        path: '^(shadow-proxy/test|loadtest|conformance|matrix|drills|rehearsal|packaging|dashboards|terraform|mutants)/',
+        path: '^(shadow-proxy/test|loadtest|conformance|matrix|drills|rehearsal|packaging|dashboards|terraform|mutants|simulation)/',
       },
     },
     {

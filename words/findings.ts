@@ -25,7 +25,7 @@ const EXEMPT = new Set(['CHANGELOG.md', 'docs/glossary.md']);
 const NO_TEXT = /\.(png|rdb|gz|tgz|aof)$|^package-lock\.json$|^words\/(npx\.ts|test\/)/;
 /** Comments of all code but tests. */
 const COMMENTS =
-  /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants)\/(?!.*\btest\/).*\.tsx?$/;
+  /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants|simulation)\/(?!.*\btest\/).*\.tsx?$/;
 const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashboards\/prometheus\/rules\/|\.tf$/;
 
 /** Checks every page and every message of the repository. */

@@ -145,6 +145,7 @@ export function testFiles(parts) {
     'dashboards',
     'mutants',
     'words',
+    'simulation',
   ].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
