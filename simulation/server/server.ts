@@ -15,6 +15,7 @@ import { error, QUEUED, Refusal } from './reply.js';
 import { SET_COMMANDS } from './sets.js';
 import { SORTED_SET_COMMANDS } from './sorted-sets.js';
 import { Client, State, type Command, type Engine, type Run } from './state.js';
+import { STREAM_COMMANDS } from './streams.js';
 import { STRING_COMMANDS } from './strings.js';
 import type { Surroundings } from './surroundings.js';
 import { TRANSACTION_COMMANDS } from './transactions.js';
@@ -61,6 +62,7 @@ export class ModelServer extends State {
       ...HASH_COMMANDS,
       ...SET_COMMANDS,
       ...SORTED_SET_COMMANDS,
+      ...STREAM_COMMANDS,
       ...TRANSACTION_COMMANDS,
       ...ACL_COMMANDS,
       ...CLIENT_COMMANDS,

@@ -7,9 +7,19 @@ export interface Id {
 
 export const ZERO_ID: Id = { ms: 0n, seq: 0n };
 
+const MAX_64 = 2n ** 64n - 1n;
+export const MAX_ID: Id = { ms: MAX_64, seq: MAX_64 };
+
 export const compareIds = (a: Id, b: Id): number =>
   a.ms < b.ms ? -1 : a.ms > b.ms ? 1 : a.seq < b.seq ? -1 : a.seq > b.seq ? 1 : 0;
 export const formatId = ({ ms, seq }: Id): string => `${ms}-${seq}`;
+
+/** The next higher ID; null after the highest. */
+export const nextId = ({ ms, seq }: Id): Id | null =>
+  seq < MAX_64 ? { ms, seq: seq + 1n } : ms < MAX_64 ? { ms: ms + 1n, seq: 0n } : null;
+/** The next lower ID; null before the lowest. */
+export const previousId = ({ ms, seq }: Id): Id | null =>
+  seq > 0n ? { ms, seq: seq - 1n } : ms > 0n ? { ms: ms - 1n, seq: MAX_64 } : null;
 
 export interface StreamEntry {
   readonly id: Id;

@@ -81,8 +81,8 @@ function inOrder(shape: unknown, [name]: Words): unknown {
   const tolerance = TIMED[command];
   if (tolerance !== undefined && typeof shape === 'string' && shape.length > 3) return ': a time';
   if (!Array.isArray(shape)) return shape;
-  // Each server counts its connections.
-  if (command === 'hello') return JSON.parse(JSON.stringify(shape).replace(/("\$id",":)\d+/, '$1'));
+  for (const [pattern, shown] of MASKED[command] ?? [])
+    return inOrder(JSON.parse(JSON.stringify(shape).replace(pattern, shown)), ['']);
   if (UNORDERED.has(command)) return [...shape].sort(byText);
   if (PAIRED.has(command)) return pairs(shape).sort(byText);
   return shape;
@@ -93,6 +93,15 @@ const UNORDERED = new Set([
   ...['spop', 'srandmember', 'hrandfield', 'zrandmember'],
 ]);
 const PAIRED = new Set(['hgetall']);
+/** What differs between two servers that do the same. */
+const MASKED: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
+  // Each server counts its connections.
+  hello: [[/("\$id",":)\d+/, '$1']],
+  // How long ago an entry was delivered.
+  xpending: [[/("\$\d+-\d+","\$[^"]*",":)\d+/g, '$1']],
+  // When a consumer was seen, and its entries delivered.
+  xinfo: [[/((?:"\$idle",)?":)(?:\d+(?<="\$idle",":\d+)|1\d{12})/g, '$1']],
+};
 /** Replies that move with the clock, and by how much they may differ. */
 const TIMED: Readonly<Record<string, number>> = { ttl: 1, pttl: 200, expiretime: 1, pexpiretime: 200 };
 
