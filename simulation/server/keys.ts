@@ -232,7 +232,8 @@ const flush =
     return OK;
   };
 
-const swap: Run = ({ server }, args) => {
+const swap: Run = (client, args) => {
+  const { server } = client;
   const [first, second] = args.slice(1).map((text, i) => {
     const index = integerOf(text);
     if (Number.isNaN(index) || Math.abs(index) > 2 ** 31 - 1)
@@ -241,7 +242,8 @@ const swap: Run = ({ server }, args) => {
   });
   const [one, other] = [server.databases[first], server.databases[second]];
   if (one === undefined || other === undefined) throw NO_DATABASE;
-  if (one !== other) one.swap(other);
+  if (one !== other && server.engine === 'redis') one.swap(other);
+  else if (one !== other) server.exchange(client, one, other);
   server.dirty++;
   return OK;
 };

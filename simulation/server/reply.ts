@@ -37,6 +37,10 @@ export const mapOf = (pairs: number, protocol: Protocol): string =>
 export const setOf = (length: number, protocol: Protocol): string =>
   protocol === 2 ? `*${length}\r\n` : `~${length}\r\n`;
 
+/** The head of what a server sends without being asked. */
+export const pushOf = (length: number, protocol: Protocol): string =>
+  protocol === 2 ? `*${length}\r\n` : `>${length}\r\n`;
+
 export function bulks(texts: readonly string[]): string {
   let reply = `*${texts.length}\r\n`;
   for (const text of texts) reply += `$${text.length}\r\n${text}\r\n`;

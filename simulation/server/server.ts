@@ -11,10 +11,12 @@ import { HASH_COMMANDS } from './hashes.js';
 import { infoCommands, SETTINGS, SETTINGS_OF_REDIS } from './info.js';
 import { KEY_COMMANDS } from './keys.js';
 import { LIST_COMMANDS } from './lists.js';
+import { PUB_SUB_COMMANDS } from './pub-sub.js';
 import { error, QUEUED, Refusal } from './reply.js';
+import { KNOWN_SCRIPTS, SCRIPT_COMMANDS } from './scripts.js';
 import { SET_COMMANDS } from './sets.js';
 import { SORTED_SET_COMMANDS } from './sorted-sets.js';
-import { Client, State, type Command, type Engine, type Run } from './state.js';
+import { Client, State, type Command, type Engine, type Run, type Script } from './state.js';
 import { STREAM_COMMANDS } from './streams.js';
 import { STRING_COMMANDS } from './strings.js';
 import type { Surroundings } from './surroundings.js';
@@ -41,10 +43,9 @@ const WHILE_SUBSCRIBED = new Set([
 ]);
 
 export class ModelServer extends State {
-  /** Commands that a client has sent and the model lacks. */
-  readonly lacking = new Set<string>();
   readonly #options: ModelOptions;
   readonly #table: Map<string, Command>;
+  #isDown = false;
 
   constructor(engine: Engine, surroundings: Surroundings, options: ModelOptions = {}) {
     super({ engine, surroundings, databases: options.databases ?? 16, port: options.port ?? 6379 });
@@ -63,6 +64,8 @@ export class ModelServer extends State {
       ...SET_COMMANDS,
       ...SORTED_SET_COMMANDS,
       ...STREAM_COMMANDS,
+      ...PUB_SUB_COMMANDS,
+      ...SCRIPT_COMMANDS,
       ...TRANSACTION_COMMANDS,
       ...ACL_COMMANDS,
       ...CLIENT_COMMANDS,
@@ -72,8 +75,14 @@ export class ModelServer extends State {
       const run = runs[name] ?? runs[name.split('|', 1)[0]];
       return run ?? lacking(name);
     });
+    for (const [text, script] of Object.entries(KNOWN_SCRIPTS)) this.addScript(text, script);
     this.#configure();
     this.#begin();
+  }
+
+  /** Lets the model run a script. */
+  addScript(text: string, script: Script): void {
+    this.knownScripts.set(text, script);
   }
 
   /** A connection from a client. `onBytes` gets replies, `onClose` hears that the server ends the connection. */
@@ -95,15 +104,34 @@ export class ModelServer extends State {
     return new ModelClient(client, (args) => this.process(client, args), onBytes, onClose);
   }
 
+  /** It has crashed, and answers nothing until `restart`. */
+  get isDown(): boolean {
+    return this.#isDown;
+  }
+
+  override crash(): void {
+    this.#isDown = true;
+    for (const client of [...this.clients.values()]) {
+      // Replies that were not written yet are lost.
+      client.out = '';
+      client.close();
+    }
+  }
+
   /** The server stops and starts again: no connection survives; keys do where they were saved. */
   restart(keepData: boolean): void {
     for (const client of [...this.clients.values()]) client.close();
+    this.#isDown = false;
     this.readClock();
     if (!keepData)
       for (const database of this.databases) {
         database.keys = new Map();
         database.expiring = new Set();
       }
+    for (const database of this.databases) {
+      database.blocked.clear();
+      database.watchers.clear();
+    }
     this.scripts.clear();
     this.expired = this.evicted = this.commands = this.connections = 0;
     this.replicaOf = null;

@@ -8,6 +8,19 @@ import type { Surroundings } from './surroundings.js';
 import type { Entry, Type, Values } from './values.js';
 import type { User } from './users.js';
 
+/** What a command answers a script, and what a script returns. */
+export type Result = string | number | null | readonly Result[] | { readonly ok: string };
+
+export interface ScriptCall {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** `redis.call`. @throws {Refusal} with the server's error */
+  call(...words: readonly string[]): Result;
+}
+
+/** A function that does what a script does. */
+export type Script = (script: ScriptCall) => Result;
+
 export type Engine = 'redis' | 'keydb';
 
 /** How often a server looks for expired keys, in milliseconds. */
@@ -20,7 +33,7 @@ export class Database {
   /** Clients that WATCH a key. */
   readonly watchers = new Map<string, Set<Client>>();
   /** Clients that block on a key, the longest-waiting first. */
-  readonly blocked = new Map<string, Client[]>();
+  blocked = new Map<string, Client[]>();
 
   constructor(
     readonly server: State,
@@ -122,8 +135,13 @@ export class Database {
     other.touchWatched(this);
     [this.keys, other.keys] = [other.keys, this.keys];
     [this.expiring, other.expiring] = [other.expiring, this.expiring];
-    for (const database of [this, other])
-      for (const key of database.blocked.keys()) if (database.keys.has(key)) database.ready(key);
+    this.readyBlocked();
+    other.readyBlocked();
+  }
+
+  /** The database is another one now: clients may block on keys that it has. */
+  readyBlocked(): void {
+    for (const key of this.blocked.keys()) if (this.keys.has(key)) this.ready(key);
   }
 
   /** All keys change: watched keys that exist, here or in what takes their place, are modified. */
@@ -321,7 +339,8 @@ export class Client {
     this.blocked = null;
     blocked.timer?.cancel();
     for (const key of blocked.keys) {
-      const waiting = blocked.database.blocked.get(key)!;
+      const waiting = blocked.database.blocked.get(key);
+      if (waiting === undefined) return this.server.crash();
       waiting.splice(waiting.indexOf(this), 1);
       if (waiting.length === 0) blocked.database.blocked.delete(key);
     }
@@ -355,14 +374,19 @@ export abstract class State {
   connections = 0;
   runId = '';
   startedAt: number;
-  /** Scripts by their SHA-1. */
+  /** Scripts by their SHA-1, as EVAL and SCRIPT LOAD have brought them. */
   readonly scripts = new Map<string, string>();
+  /** What the model can run, by the script's text. */
+  readonly knownScripts = new Map<string, Script>();
+  /** Commands and scripts that a client has sent and the model lacks. */
+  readonly lacking = new Set<string>();
   /** Replication. */
   replicaOf: { readonly host: string; readonly port: number; up: boolean } | null = null;
   replId = '';
   offset = 0;
   #ready: { readonly database: Database; readonly key: string }[] = [];
   #resuming: Client[] = [];
+  readonly #unflushed = new Set<Client>();
   #cycle: { cancel(): void } | null = null;
   #nextClient = 1;
 
@@ -375,6 +399,29 @@ export abstract class State {
 
   /** Runs a command as a client would, without checks; scripts use it. */
   abstract call(client: Client, args: readonly string[]): string;
+
+  /**
+   * Exchanges two databases as KeyDB does: only the client that asks for it sees the change. The others stay with the
+   * keys that they had, under the other number; one that blocks is served by a crash.
+   */
+  exchange(client: Client, one: Database, other: Database): void {
+    const { id } = client.database;
+    const { databases } = this;
+    [databases[one.id], databases[other.id]] = [other, one];
+    [one.id, other.id] = [other.id, one.id];
+    [one.blocked, other.blocked] = [other.blocked, one.blocked];
+    for (const [changed, next] of [
+      [other, one],
+      [one, other],
+    ]) {
+      changed.readyBlocked();
+      changed.touchWatched(next);
+    }
+    client.database = databases[id];
+  }
+
+  /** The server's process ends with an assertion: no connection survives, nor a key that was not saved. */
+  abstract crash(): void;
 
   readClock(): void {
     this.now = Math.floor(this.surroundings.unixMs());
@@ -415,7 +462,13 @@ export abstract class State {
       this.readClock();
       for (const { database, key } of batch) {
         for (const client of [...(database.blocked.get(key) ?? [])]) {
-          const reply = client.blocked === null ? null : this.#serve(client.blocked, key);
+          const { blocked } = client;
+          if (blocked === null) continue;
+          if (blocked.database !== database) {
+            if (database.get(key)?.type === blocked.type) return this.crash();
+            continue;
+          }
+          const reply = this.#serve(blocked, key);
           if (reply !== null) client.unblock(reply);
         }
       }
@@ -435,12 +488,19 @@ export abstract class State {
     this.#resuming.push(client);
   }
 
+  /** A client has got something without a command of its own. */
+  flushLater(client: Client): void {
+    this.#unflushed.add(client);
+  }
+
   /** Writes the replies of clients that were unblocked, and processes what they had sent meanwhile. */
   resumeClients(): void {
     for (let client = this.#resuming.shift(); client !== undefined; client = this.#resuming.shift()) {
       client.flush();
       client.resume();
     }
+    for (const client of this.#unflushed) client.flush();
+    this.#unflushed.clear();
   }
 
   startCycle(): void {

@@ -253,12 +253,13 @@ const END_OF_QUEUE = new Set(['EXEC', 'DISCARD', 'RESET']);
 /** KeyDB answers KEYS and SCAN from another thread, and lets what a pipeline has behind them wait for more input. */
 const endsBatch = ([name]: Words): boolean => ['KEYS', 'SCAN'].includes(name);
 
-/** A test for each engine: `count` random commands. `SEED` sets another seed than the fixed one. */
+/** A test for each engine: `count` random commands, behind some `first`. `SEED` sets another seed. */
 export function duels(
   title: string,
   fixedSeed: number,
   count: number,
   command: (random: Random, engine: Engine) => Words,
+  first: readonly Words[] = [],
 ): void {
   for (const engine of ENGINES)
     test(`the model of ${engine} ${title}`, async (t) => {
@@ -269,7 +270,7 @@ export function duels(
         const random = new Random(seed);
         await new Duel(engine, real).fight(
           t,
-          Array.from({ length: count }, () => command(random, engine)),
+          [...first, ...Array.from({ length: count }, () => command(random, engine))],
           seed,
         );
       } finally {
