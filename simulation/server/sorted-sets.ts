@@ -138,14 +138,21 @@ function isEmptyRange(min: LexBound, max: LexBound): boolean {
 }
 
 /** As a server searches: it takes it for granted that all scores are the same. */
-function lexRange(members: readonly Member[], min: LexBound, max: LexBound, isReverse: boolean): Member[] {
+function lexRange(
+  members: readonly Member[],
+  min: LexBound,
+  max: LexBound,
+  isReverse: boolean,
+  skipped: number,
+): Member[] {
   if (members.length === 0 || isEmptyRange(min, max)) return [];
   if (!isAbove(members[members.length - 1].member, min) || !isBelow(members[0].member, max)) return [];
   const ordered = isReverse ? [...members].reverse() : members;
   const begins = ({ member }: Member): boolean => (isReverse ? isBelow(member, max) : isAbove(member, min));
   const goesOn = ({ member }: Member): boolean => (isReverse ? isAbove(member, min) : isBelow(member, max));
-  const from = ordered.findIndex(begins);
-  if (from < 0) return [];
+  const first = ordered.findIndex(begins);
+  if (first < 0 || !goesOn(ordered[first])) return [];
+  const from = first + skipped;
   const end = ordered.findIndex((each, i) => i >= from && !goesOn(each));
   return ordered.slice(from, end < 0 ? undefined : end);
 }
@@ -188,10 +195,9 @@ function rangeOf(client: Client, args: readonly string[], at: number, form: Rang
   const [first, second] = [args[at + 1], args[at + 2]];
   const [min, max] = isReverse && by !== 'rank' ? [second, first] : [first, second];
   const pick = pickerOf(by, min, max, isReverse);
-  const members = pick(setAt(client, args[at])?.ordered() ?? NO_MEMBERS);
-  if (by === 'rank') return { members, scores };
-  const skipped = offset < 0 ? [] : members.slice(offset);
-  return { members: limit < 0 ? skipped : skipped.slice(0, limit), scores };
+  const ordered = setAt(client, args[at])?.ordered() ?? NO_MEMBERS;
+  const members = offset < 0 && by !== 'rank' ? NO_MEMBERS : pick(ordered, offset);
+  return { members: by === 'rank' || limit < 0 ? members : members.slice(0, limit), scores };
 }
 
 function pickerOf(
@@ -199,7 +205,7 @@ function pickerOf(
   min: string,
   max: string,
   isReverse: boolean,
-): (members: readonly Member[]) => readonly Member[] {
+): (members: readonly Member[], skipped?: number) => readonly Member[] {
   switch (by) {
     case 'rank': {
       const [start, end] = [needInteger(min), needInteger(max)];
@@ -210,14 +216,14 @@ function pickerOf(
     }
     case 'score': {
       const isIn = scoreTest(min, max);
-      return (members) => {
+      return (members, skipped = 0) => {
         const found = members.filter(({ score }) => isIn(score));
-        return isReverse ? found.reverse() : found;
+        return (isReverse ? found.reverse() : found).slice(skipped);
       };
     }
     case 'lex': {
       const [low, high] = [lexBound(min), lexBound(max)];
-      return (members) => lexRange(members, low, high, isReverse);
+      return (members, skipped = 0) => lexRange(members, low, high, isReverse, skipped);
     }
   }
 }

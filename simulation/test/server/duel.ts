@@ -29,7 +29,8 @@ export const REAL: Surroundings = {
 
 /** Without timers: an expired key is deleted only by a command that looks for it. */
 const WITHOUT_CYCLE: Surroundings = { ...REAL, after: () => ({ cancel: () => undefined }) };
-const STOP_CYCLE = ['DEBUG', 'SET-ACTIVE-EXPIRE', '0'];
+/** Empties a server, and leaves expired keys to the commands that look for them there, too. */
+const FRESH = [['DEBUG', 'SET-ACTIVE-EXPIRE', '0'], ['FLUSHALL'], ['SCRIPT', 'FLUSH']];
 
 export const startReal = (engine: Engine): Promise<LocalServer> =>
   engine === 'redis'
@@ -190,7 +191,7 @@ export class Duel {
 
   async #play(program: readonly Words[]): Promise<Difference | null> {
     const wire = await Wire.open({ port: this.real.port });
-    assert.deepEqual(await wire.pipeline([STOP_CYCLE, ['FLUSHALL']]), ['+OK', '+OK']);
+    assert.deepEqual(await wire.pipeline(FRESH), ['+OK', '+OK', '+OK']);
     const model = new ModelServer(this.engine, WITHOUT_CYCLE);
     const modelled = new ModelWire(model);
     let queued: Words[] = [];
@@ -253,13 +254,12 @@ const END_OF_QUEUE = new Set(['EXEC', 'DISCARD', 'RESET']);
 /** KeyDB answers KEYS and SCAN from another thread, and lets what a pipeline has behind them wait for more input. */
 const endsBatch = ([name]: Words): boolean => ['KEYS', 'SCAN'].includes(name);
 
-/** A test for each engine: `count` random commands, behind some `first`. `SEED` sets another seed. */
+/** A test for each engine: `count` random commands. `SEED` sets another seed than the fixed one. */
 export function duels(
   title: string,
   fixedSeed: number,
   count: number,
   command: (random: Random, engine: Engine) => Words,
-  first: readonly Words[] = [],
 ): void {
   for (const engine of ENGINES)
     test(`the model of ${engine} ${title}`, async (t) => {
@@ -270,7 +270,7 @@ export function duels(
         const random = new Random(seed);
         await new Duel(engine, real).fight(
           t,
-          [...first, ...Array.from({ length: count }, () => command(random, engine))],
+          Array.from({ length: count }, () => command(random, engine)),
           seed,
         );
       } finally {
