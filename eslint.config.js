@@ -37,6 +37,7 @@ const INSTEAD = {
   modules: 'io/files.ts, io/sockets.ts, io/http.ts, io/timers.ts or io/clock.ts',
 };
 const use = (what) => `Use ${what}: a simulation puts its own world there.`;
+const COUNTERS_TIME = 'Use `Time` of counters/src/time.ts: whoever opens the counters may bring its own.';
 const MODULES = '^(node:)?(fs|net|tls|https?|http2|dgram|dns|timers|perf_hooks|worker_threads|child_process)(/.+)?$';
 
 export default tseslint.config(
@@ -151,6 +152,26 @@ export default tseslint.config(
           message: use(INSTEAD.modules),
         },
       ],
+    },
+  },
+  {
+    // Shards with counters of several regions run this package: its time is theirs.
+    files: ['counters/src/**/*.ts'],
+    ignores: ['counters/src/time.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'setImmediate', 'performance'].map((name) => ({
+          name,
+          message: COUNTERS_TIME,
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: COUNTERS_TIME },
+        { object: 'Math', property: 'random', message: COUNTERS_TIME },
+      ],
+      'no-restricted-imports': ['error', { patterns: [{ regex: MODULES, message: COUNTERS_TIME }] }],
     },
   },
   {

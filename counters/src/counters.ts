@@ -18,6 +18,7 @@ import { rewrite, type Which } from './repair.js';
 import { GRACE_MS, PlainCounters, plainShape, type PlainOptions, type PlainPlace } from './plain.js';
 import type { PlainPart } from './plain-layout.js';
 import type { Store } from './store.js';
+import { NODE_TIME, type Time } from './time.js';
 import { Upkeep, type UpkeepOptions } from './upkeep.js';
 
 export interface CountersOptions {
@@ -40,6 +41,8 @@ export interface CountersOptions {
   readonly rewriteMs?: number;
   /** Unix ms; for tests. */
   readonly now?: () => number;
+  /** Where time and chance come from, for a simulation. Default: Node. */
+  readonly time?: Time;
 }
 
 /** Beyond its window, for how long a limiter looks at the part of a writer that is not heard of. */
@@ -58,9 +61,10 @@ export class Counters {
     /** `<region>.<writer>.<epoch>` */
     readonly id: string,
     private readonly now: () => number,
-    upkeep: UpkeepOptions,
+    private readonly time: Time,
+    upkeep: Omit<UpkeepOptions, 'time'>,
   ) {
-    this.#upkeep = new Upkeep((which) => this.#rewrite(which), upkeep);
+    this.#upkeep = new Upkeep((which) => this.#rewrite(which), { ...upkeep, time });
   }
 
   /**
@@ -68,14 +72,21 @@ export class Counters {
    * @throws {CounterError} OPTION; what the client throws
    */
   static async open(store: Store, options: CountersOptions): Promise<Counters> {
-    const { region, writer = 'app', prefix = 'counters', refreshMs = 1000, now = Date.now } = options;
+    const {
+      region,
+      writer = 'app',
+      prefix = 'counters',
+      refreshMs = 1000,
+      time = NODE_TIME,
+      now = time.unixMs,
+    } = options;
     const { blindAfterMs = 5 * refreshMs, repairMs = 10_000, rewriteMs = 600_000 } = options;
     demand(refreshMs >= 10, `refreshMs ${refreshMs}: at least 10 ms`);
     demand(blindAfterMs > refreshMs, `blindAfterMs ${blindAfterMs}: more than refreshMs (${refreshMs})`);
     demand(repairMs === 0 || repairMs >= 10, `repairMs ${repairMs}: 0, or at least 10 ms`);
     demand(rewriteMs >= repairMs, `rewriteMs ${rewriteMs}: at least repairMs (${repairMs})`);
     const keys = new Keys(prefix);
-    const id = writerId({ region, writer, epoch: newEpoch(now(), Math.random()) });
+    const id = writerId({ region, writer, epoch: newEpoch(now(), time.randomShare()) });
     const members: Members = new Members({
       store,
       keys,
@@ -84,9 +95,10 @@ export class Counters {
       refreshMs,
       blindAfterMs,
       now,
+      time,
       onGap: () => counters.#upkeep.sawGap(),
     });
-    const counters = new Counters(store, keys, members, id, now, { repairMs, rewriteMs });
+    const counters = new Counters(store, keys, members, id, now, time, { repairMs, rewriteMs });
     await members.join();
     counters.#upkeep.start();
     return counters;
@@ -240,6 +252,7 @@ export class Counters {
       id: this.id,
       options,
       now: this.now,
+      time: this.time,
       keyOf,
       known: (name) => (this.#owned.get(own(name)) as OwnedKey<PlainPart> | undefined) ?? null,
       owned: (name) => this.#own(own(name), shape),

@@ -9,3 +9,4 @@ export { type Limiter, type LimiterOptions, type SlidingOptions, type Taken } fr
 export { type PlainCounters, type PlainOptions } from './plain.js';
 export { add, begins, expireAt, look, remove, withdraw, type Standing, type Step } from './plain-layout.js';
 export { type Command, type Store } from './store.js';
+export { type Time } from './time.js';

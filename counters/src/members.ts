@@ -4,22 +4,22 @@
  * A view of the writers is used for `refreshMs` at the most, and a new writer counts nothing for as long after it has
  * entered itself: so a reader at the same server knows every writer that may have counted.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keys } from './layout.js';
 import type { Command, Store } from './store.js';
+import type { Time } from './time.js';
 
 /** The writers at one moment. Replaced, never changed. */
 export interface View {
   /** All that ever wrote, without ourselves. */
   readonly ids: readonly string[];
-  /** When it was asked for, in ms of `monotonic`. */
+  /** When it was asked for, in ms of `Time.monotonicMs`. */
   readonly at: number;
 }
 
 interface Heard {
   /** Unix ms by the writer's own clock, never less than before; negative since it has left. */
   readonly heartbeat: number;
-  /** When it last rose, in ms of `monotonic`: the clocks of others are not asked. */
+  /** When it last rose, in ms of `Time.monotonicMs`: the clocks of others are not asked. */
   readonly at: number;
 }
 
@@ -34,13 +34,11 @@ export interface MembersOptions {
   readonly onGap: () => void;
   /** Unix ms. */
   readonly now: () => number;
+  readonly time: Time;
 }
 
 /** A writer whose last heartbeat is so much older than another's of its region has ended, though it did not say so. */
 const ENDED_MS = 60_000;
-
-/** Ms that never go back. */
-export const monotonic = (): number => performance.now();
 
 export class Members {
   #view: View = { ids: [], at: -Infinity };
@@ -51,7 +49,7 @@ export class Members {
   /** What each region last said of a gap; absent until it is heard for the first time. */
   readonly #gaps = new Map<string, string | null>();
   #refreshing: Promise<void> | null = null;
-  #timer: NodeJS.Timeout | undefined;
+  #stopRefreshing: () => void = () => undefined;
   #heartbeat = 0;
 
   constructor(private readonly options: MembersOptions) {
@@ -60,16 +58,17 @@ export class Members {
 
   /** Enters us, and waits until every other writer of the region must have seen it. */
   async join(): Promise<void> {
+    const { time, refreshMs } = this.options;
     await this.refresh();
-    await sleep(this.options.refreshMs);
+    await time.sleep(refreshMs);
     await this.refresh();
     // What fails here fails again, and is reported, when a view is needed.
-    this.#timer = setInterval(() => void this.refresh().catch(() => undefined), this.options.refreshMs / 2).unref();
+    this.#stopRefreshing = time.every(refreshMs / 2, () => void this.refresh().catch(() => undefined));
   }
 
   /** No more heartbeats. */
   stop(): void {
-    clearInterval(this.#timer);
+    this.#stopRefreshing();
   }
 
   /** Says that we have left, so that nobody takes our silence for a cut. */
@@ -106,12 +105,12 @@ export class Members {
   }
 
   fresh(view: View): boolean {
-    return monotonic() - view.at <= this.options.refreshMs;
+    return this.options.time.monotonicMs() - view.at <= this.options.refreshMs;
   }
 
   /** Writers that may have written within the last `ms`: one not heard of for longer is left out. */
   recent(view: View, ms: number): View {
-    const since = monotonic() - ms;
+    const since = this.options.time.monotonicMs() - ms;
     return { at: view.at, ids: view.ids.filter((id) => (this.#heard.get(id)?.at ?? Infinity) >= since) };
   }
 
@@ -123,11 +122,13 @@ export class Members {
   /** Since when one of these has not been heard of, in Unix ms; null where all are. */
   unseenSince(): number | null {
     const unseen = this.#unseen();
-    return unseen.length === 0 ? null : this.options.now() - monotonic() + Math.min(...unseen.map(([, { at }]) => at));
+    return unseen.length === 0
+      ? null
+      : this.options.now() - this.options.time.monotonicMs() + Math.min(...unseen.map(([, { at }]) => at));
   }
 
   #unseen(): [string, { readonly at: number }][] {
-    const since = monotonic() - this.options.blindAfterMs;
+    const since = this.options.time.monotonicMs() - this.options.blindAfterMs;
     return [...this.#sight].filter(
       ([region, { at, present }]) => region !== this.options.region && present && at < since,
     );
@@ -141,7 +142,7 @@ export class Members {
 
   async #refresh(): Promise<void> {
     const { store, keys, region, id } = this.options;
-    const at = monotonic();
+    const at = this.options.time.monotonicMs();
     const entered = store.send(['HSET', keys.regions, region, '1']);
     await Promise.all([entered, store.send(['HSET', keys.writers(region), id, String(this.#beat())])]);
     const known = (await store.send(['HKEYS', keys.regions])) as string[];
@@ -159,7 +160,7 @@ export class Members {
       store.send(['GET', keys.gap(region)]) as Promise<string | null>,
     ]);
     const listed = new Map(fields(all).map(([id, heartbeat]) => [id, Number(heartbeat)]));
-    const at = monotonic();
+    const at = this.options.time.monotonicMs();
     for (const [id, heartbeat] of listed) {
       if (Math.abs(heartbeat) > Math.abs(this.#heard.get(id)?.heartbeat ?? 0)) this.#heard.set(id, { heartbeat, at });
     }

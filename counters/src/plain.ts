@@ -22,6 +22,7 @@ import {
   type Step,
   type Tended,
 } from './plain-layout.js';
+import type { Time } from './time.js';
 
 /** For so long after its end a part is kept, in ms: others hear of the end meanwhile. */
 export const GRACE_MS = 60_000;
@@ -41,6 +42,7 @@ export interface PlainPlace {
   readonly id: string;
   readonly options: Required<PlainOptions>;
   now(): number;
+  readonly time: Time;
   keyOf(name: string, id: string): string;
   /** Null where this process never wrote the name. */
   known(name: string): OwnedKey<PlainPart> | null;
@@ -66,14 +68,14 @@ export const plainShape = (graceMs: number): Shape<PlainPart> => ({
 /** All of them; made by `Counters.plain`. */
 export class PlainCounters {
   readonly #keys = new Map<string, PlainKey>();
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #stopTending: () => void = () => undefined;
   #walk: Iterator<PlainKey> | null = null;
   #tending = false;
 
   constructor(private readonly place: PlainPlace) {
     const { tendMs } = place.options;
     // What fails here is tended again at the next look.
-    if (tendMs > 0) this.#timer = setInterval(() => void this.#tendSome().catch(() => undefined), tendMs).unref();
+    if (tendMs > 0) this.#stopTending = place.time.every(tendMs, () => void this.#tendSome().catch(() => undefined));
   }
 
   /** How many names are held in memory. */
@@ -130,7 +132,7 @@ export class PlainCounters {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#stopTending();
   }
 
   /** Round and round, so that many names are no burden. */

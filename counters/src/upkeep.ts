@@ -1,18 +1,20 @@
 /** When a process writes its keys again by itself. */
 import type { Which } from './repair.js';
+import type { Time } from './time.js';
 
 export interface UpkeepOptions {
   /** Ms between looks; 0: never by itself. */
   readonly repairMs: number;
   /** Ms after which everything is written again in any case. */
   readonly rewriteMs: number;
+  readonly time: Time;
 }
 
 /** After a gap everything is written at once, and again at the next look: the first may still be behind a resync. */
 const WRITES_AFTER_GAP = 2;
 
 export class Upkeep {
-  #timer: NodeJS.Timeout | undefined;
+  #stopLooking: (() => void) | undefined;
   #due = 0;
   #looks = 0;
   #running: Promise<unknown> | null = null;
@@ -23,12 +25,13 @@ export class Upkeep {
   ) {}
 
   start(): void {
-    if (this.options.repairMs > 0) this.#timer = setInterval(() => this.#look(), this.options.repairMs).unref();
+    const { repairMs, time } = this.options;
+    if (repairMs > 0) this.#stopLooking = time.every(repairMs, () => this.#look());
   }
 
   stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#stopLooking?.();
+    this.#stopLooking = undefined;
   }
 
   sawGap(): void {
@@ -37,7 +40,7 @@ export class Upkeep {
   }
 
   #look(): void {
-    if (this.#timer === undefined || this.#running !== null) return;
+    if (this.#stopLooking === undefined || this.#running !== null) return;
     this.#looks++;
     const all = this.#due > 0 || this.#looks * this.options.repairMs >= this.options.rewriteMs;
     // What fails is due again: the server is disconnected, as the application's own commands show.

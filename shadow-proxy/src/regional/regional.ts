@@ -5,7 +5,10 @@
  * Called by: session, shard.
  * Calls: io, resp, route, upstream.
  */
-import { Counters, type PlainCounters } from '../../../counters/src/index.js';
+import { Counters, type PlainCounters, type Time } from '../../../counters/src/index.js';
+import { monotonicMs, unixMs } from '../io/clock.js';
+import { randomShare } from '../io/random.js';
+import { clearTimer, every, sleep } from '../io/timers.js';
 import type { Server } from '../upstream/server.js';
 import { PARTS } from '../route/parts.js';
 import { ServerStore } from './store.js';
@@ -15,6 +18,18 @@ const REFRESH_MS = 500;
 const BLIND_AFTER_MS = 5_000;
 /** Of so many commands, one is taken for a look at what is beside. */
 const LOOK_EVERY = 16;
+
+/** The counters get time and chance where the proxy does. */
+const TIME: Time = {
+  unixMs,
+  monotonicMs,
+  sleep: (ms) => sleep(ms),
+  every(ms, run) {
+    const timer = every(ms, run).unref();
+    return () => clearTimer(timer);
+  },
+  randomShare,
+};
 
 export interface RegionalOptions {
   /** The target. */
@@ -50,6 +65,7 @@ export class Regional {
       prefix: PARTS,
       refreshMs: REFRESH_MS,
       blindAfterMs: BLIND_AFTER_MS,
+      time: TIME,
     });
     return { counters, plain: counters.plain() };
   }
