@@ -160,7 +160,7 @@ export function testFiles(parts) {
 const PROXY = 'shadow-proxy/test/';
 const UNIT = `${PROXY}unit/`;
 /** Folders of unit tests that change the clock of their process, or see what others have left in it. */
-const ALONE = ['health', 'lease', 'pipeline', 'session'];
+const ALONE = ['health', 'io', 'lease', 'pipeline', 'session'];
 
 /** So many files are bundled: with fewer that takes as long as it saves. */
 const MANY = 20;
