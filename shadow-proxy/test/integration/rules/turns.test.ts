@@ -9,8 +9,8 @@ import type { Wire } from '../../support/wire.js';
 const USER = 'app on >app-password ~* &* +@all';
 const SERVERS = { source: { config: { user: USER } }, target: { config: { user: USER } } };
 const CONNECTIONS = 30;
-/** How long a turn may take to come on a busy machine; without an order it may take for ever. */
-const TURN_MS = 2_500;
+/** Without an order a turn may never come. */
+const TURN_MS = 10_000;
 const TURNS = 8;
 const AT_LEAST_MS = 1_500;
 
@@ -44,10 +44,10 @@ async function underFire(
     send();
     while (!over) {
       send();
-      await wire.frames(depth, TURN_MS * 4);
+      await wire.frames(depth, TURN_MS);
       answered += depth;
     }
-    await wire.frames(depth, TURN_MS * 4);
+    await wire.frames(depth, TURN_MS);
   };
   const firing = Promise.all(sent.map((_, connection) => fire(connection)));
   // What fails at once is told at once.
@@ -57,11 +57,13 @@ async function underFire(
 }
 
 /**
- * Has `one` take its turn again and again: as a rule, others have no more than `most` commands answered until it comes.
+ * Has `one` take its turn again and again. As a rule others have no more answered until it comes than what they have
+ * under way, twice: a turn may be two questions to the server.
+ * @param depth as of `underFire`; 0 where what comes has no place in the queue for keys
  */
 async function turns(
   t: { diagnostic(message: string): void },
-  most: number,
+  depth: number,
   one: (turn: number) => Promise<void>,
 ): Promise<void> {
   const took: number[] = [];
@@ -79,8 +81,8 @@ async function turns(
   t.diagnostic(
     `${took.length} turns, of which the longest took ${longest} ms to come; others had ${median} commands answered meanwhile, ${Math.max(...meanwhile)} at most`,
   );
-  assert.ok(longest < TURN_MS, `a turn took ${longest} ms to come`);
-  assert.ok(median <= most, `others had ${median} commands answered before a turn came`);
+  const underWay = CONNECTIONS * 2 * depth;
+  if (depth > 0) assert.ok(median <= 2 * underWay, `others had ${median} commands answered before a turn came`);
 }
 
 test('a command that blocks gets its keys while two users keep them busy', async (t) => {
@@ -89,9 +91,9 @@ test('a command that blocks gets its keys while two users keep them busy', async
     const hot = (connection: number, round: number): Command =>
       round % 2 === 0 ? ['RPUSH', 'hot', `${connection}:${round}`] : ['LPOP', 'hot'];
     await underFire(rig, 40, hot, () =>
-      turns(t, CONNECTIONS * 40, async (turn) => {
+      turns(t, 40, async (turn) => {
         client.send('BLPOP', 'hot', 'hot2', turn % 2 === 0 ? 1 : 0.001);
-        assert.match(await client.frame(TURN_MS * 4), /^\*/);
+        assert.match(await client.frame(TURN_MS), /^\*/);
       }),
     );
     await rig.assertEqual();
@@ -106,10 +108,10 @@ test('an EXEC that watched gets its keys while two users keep them busy', async 
       40,
       (connection) => ['INCR', `n:${connection % 3}`],
       () =>
-        turns(t, CONNECTIONS * 40, async () => {
+        turns(t, 40, async () => {
           const replies = await client.pipeline(
             [['WATCH', 'calm'], ['MULTI'], ['INCR', 'n:0'], ['INCR', 'n:1'], ['INCR', 'n:2'], ['EXEC']],
-            TURN_MS * 4,
+            TURN_MS,
           );
           assert.match(replies[5], /^\*3/);
         }),
@@ -126,9 +128,9 @@ test('a push gets the key that many clients poll by blocking for a moment', asyn
       1,
       (connection) => ['BLPOP', 'jobs', `jobs:${connection}`, '0.002'],
       () =>
-        turns(t, CONNECTIONS, async (turn) => {
+        turns(t, 1, async (turn) => {
           client.send('RPUSH', 'jobs', turn);
-          assert.match(await client.frame(TURN_MS * 4), /^:/);
+          assert.match(await client.frame(TURN_MS), /^:/);
         }),
     );
     await rig.assertEqual();
@@ -149,9 +151,9 @@ test('a command gets several keys of which another user keeps each busy', async 
       40,
       (connection, round) => (connection % 2 === 0 ? fire(connection, round) : ['GET', keys[round % keys.length]]),
       () =>
-        turns(t, CONNECTIONS * 40, async (turn) => {
+        turns(t, 40, async (turn) => {
           client.send('MSET', ...keys.flatMap((key) => [key, turn]));
-          assert.equal(await client.frame(TURN_MS * 4), '+OK');
+          assert.equal(await client.frame(TURN_MS), '+OK');
         }),
     );
     await rig.assertEqual();
@@ -168,9 +170,9 @@ test('what runs alone begins while clients block, watch and push', async (t) => 
           ? ['LMOVE', 'jobs', 'jobs2', 'LEFT', 'RIGHT']
           : ['RPUSH', round % 2 === 0 ? 'jobs' : 'jobs2', round];
     await underFire(rig, 1, busy, () =>
-      turns(t, Infinity, async () => {
+      turns(t, 0, async () => {
         client.send('FLUSHDB');
-        assert.equal(await client.frame(TURN_MS * 4), '+OK');
+        assert.equal(await client.frame(TURN_MS), '+OK');
         // They are not in the queue for keys: one behind the other without a rest, they would leave others little.
         await sleep(10);
       }),
