@@ -10,8 +10,8 @@ export function commandTable(engine: Engine, runOf: (name: string) => Run): Map<
   for (const [name, sourceArity, targetArity, flagText, ...keySpecs] of COMMANDS) {
     const arity = engine === 'redis' ? sourceArity : targetArity;
     if (arity === 0) continue;
-    const flags = new Set(flagText.split(' '));
     const [container, subcommand] = name.split('|');
+    const flags = flagsOf(engine, container, flagText.split(' '));
     const command: Command & Ruled = {
       name,
       arity,
@@ -36,6 +36,24 @@ export function commandTable(engine: Engine, runOf: (name: string) => Run): Map<
     found.set(name.toUpperCase(), complete);
   }
   return found;
+}
+
+/** Where the flags of KeyDB differ from those of Redis in the table: for a command with all subcommands. */
+const KEYDB_WHILE_STALE = {
+  also: /^(acl|client|cluster|config|latency|ping|pubsub|slowlog)$/,
+  not: /^(echo|eval|evalsha|readonly|readwrite)$/,
+};
+
+function flagsOf(engine: Engine, name: string, given: readonly string[]): ReadonlySet<string> {
+  const flags = new Set(given);
+  if (engine === 'redis') return flags;
+  for (const flag of ['stale', 'loading']) {
+    if (KEYDB_WHILE_STALE.also.test(name)) flags.add(flag);
+    if (KEYDB_WHILE_STALE.not.test(name)) flags.delete(flag);
+  }
+  if (name === 'cluster') flags.delete('loading');
+  if (name === 'reset') flags.delete('no_auth');
+  return flags;
 }
 
 /** Families of commands by what their names look like, the first that fits. */

@@ -65,11 +65,11 @@ const SECTIONS: Readonly<Record<string, (server: State) => Lines>> = {
     ['mem_fragmentation_ratio', '1.00'],
     ['mem_allocator', server.engine === 'redis' ? 'jemalloc-5.3.0' : 'libc'],
   ],
-  Persistence: () => [
-    ['loading', 0],
+  Persistence: ({ troubles }) => [
+    ['loading', troubles.loading ? 1 : 0],
     ['rdb_changes_since_last_save', 0],
     ['rdb_bgsave_in_progress', 0],
-    ['rdb_last_bgsave_status', 'ok'],
+    ['rdb_last_bgsave_status', troubles.cannotSave ? 'err' : 'ok'],
     ['aof_enabled', 0],
     ['aof_rewrite_in_progress', 0],
     ['aof_last_bgrewrite_status', 'ok'],

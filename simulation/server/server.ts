@@ -12,11 +12,13 @@ import { infoCommands, SETTINGS, SETTINGS_OF_REDIS } from './info.js';
 import { KEY_COMMANDS } from './keys.js';
 import { LIST_COMMANDS } from './lists.js';
 import { PUB_SUB_COMMANDS } from './pub-sub.js';
+import { refusedByState } from './refusals.js';
+import { apply, Feed, type Change } from './replication.js';
 import { error, QUEUED, Refusal } from './reply.js';
 import { KNOWN_SCRIPTS, SCRIPT_COMMANDS } from './scripts.js';
 import { SET_COMMANDS } from './sets.js';
 import { SORTED_SET_COMMANDS } from './sorted-sets.js';
-import { Client, State, type Command, type Engine, type Run, type Script } from './state.js';
+import { Client, State, type Command, type Database, type Engine, type Run, type Script } from './state.js';
 import { STREAM_COMMANDS } from './streams.js';
 import { STRING_COMMANDS } from './strings.js';
 import type { Surroundings } from './surroundings.js';
@@ -45,6 +47,8 @@ const WHILE_SUBSCRIBED = new Set([
 export class ModelServer extends State {
   readonly #options: ModelOptions;
   readonly #table: Map<string, Command>;
+  readonly #feed = new Feed(this);
+  #refuses: (client: Client, name: string, args: readonly string[]) => Refusal | null = () => null;
   #isDown = false;
 
   constructor(engine: Engine, surroundings: Surroundings, options: ModelOptions = {}) {
@@ -135,6 +139,7 @@ export class ModelServer extends State {
     this.scripts.clear();
     this.expired = this.evicted = this.commands = this.connections = 0;
     this.replicaOf = null;
+    Object.assign(this.troubles, { loading: false, busy: false, outOfMemory: false, cannotSave: false });
     this.#configure();
     this.#begin();
   }
@@ -150,12 +155,74 @@ export class ModelServer extends State {
     return found;
   }
 
+  /** Sets what refuses a command with an error of the caller's choice; it returns null for those that may run. */
+  refuse(decide: (client: Client, name: string, args: readonly string[]) => string | null): void {
+    this.#refuses = (client, name, args) => {
+      const text = decide(client, name, args);
+      return text === null ? null : new Refusal(text);
+    };
+  }
+
+  /** Makes it a replica whose link is down, until `replicate`. Its keys stay. */
+  becomeReplica(host: string, port: number): void {
+    this.replicaOf = { host, port, up: false };
+    for (const client of [...this.clients.values()]) {
+      if (client.blocked === null) continue;
+      client.closing = true;
+      client.unblock(DEMOTED);
+    }
+    this.resumeClients();
+  }
+
+  /** What a replica gets from its primary: first everything, then each change. @returns what ends it */
+  feed(listener: (change: Change) => void): () => void {
+    return this.#feed.follow(listener);
+  }
+
+  /** Takes over what `feed` of the primary has given, in its order. */
+  replicate(change: Change): void {
+    if (this.replicaOf === null) return;
+    this.readClock();
+    this.replicaOf.up = true;
+    this.replId = change.replId;
+    apply(this, change);
+    this.serveBlocked();
+    this.resumeClients();
+    this.flushChanges();
+  }
+
+  /** The link to the primary has ended. */
+  loseLink(): void {
+    if (this.replicaOf !== null) this.replicaOf.up = false;
+  }
+
+  /** Makes a replica a primary, with another replication ID. */
+  promote(): void {
+    if (this.replicaOf === null) return;
+    this.replicaOf = null;
+    this.replId = this.newId();
+    this.startCycle();
+  }
+
+  override noteTouched(database: Database, key: string): void {
+    if (this.#feed.isActive) this.#feed.touched(database, key);
+  }
+
+  override noteChangedAll(): void {
+    if (this.#feed.isActive) this.#feed.changedAll();
+  }
+
+  override flushChanges(): void {
+    if (this.#feed.isActive) this.#feed.flush();
+  }
+
   /** Removes the key as eviction does. */
   evict(database: number, key: string): boolean {
     const from = this.databases[database];
     if (!from.delete(key)) return false;
     this.evicted++;
     from.touch(key);
+    this.flushChanges();
     return true;
   }
 
@@ -175,12 +242,14 @@ export class ModelServer extends State {
     if (client.replies === 'skip next') client.replies = 'skip';
     else if (client.replies === 'skip') client.replies = 'on';
     this.serveBlocked();
+    this.flushChanges();
   }
 
   override call(client: Client, args: readonly string[]): string {
     const command = this.#find(args);
     try {
       if (command instanceof Refusal) throw command;
+      this.#noteKeys(client, command, args);
       return command.run(client, args);
     } catch (refusal) {
       if (refusal instanceof Refusal) return error(refusal.text.replace(/[\r\n]/g, ' '));
@@ -205,7 +274,14 @@ export class ModelServer extends State {
       client.multi!.push({ command: command as Command, args });
       return QUEUED;
     }
+    this.#noteKeys(client, command as Command, args);
     return run(client, args);
+  }
+
+  /** Not all that changes a stream's groups counts as a change of the key. */
+  #noteKeys({ database }: Client, command: Command, args: readonly string[]): void {
+    if (!this.#feed.isActive || !command.isWrite) return;
+    for (const { index } of keysOf(command, args)) this.#feed.touched(database, args[index]);
   }
 
   /** The command, or why there is none of that name and number of arguments. */
@@ -253,7 +329,8 @@ export class ModelServer extends State {
       const denied = this.#denied(client.user, command, args);
       if (denied !== null) return denied;
     }
-    if (this.replicaOf !== null && command.isWrite) return READ_ONLY;
+    const refused = this.#refuses(client, command.name, args) ?? refusedByState(client, command);
+    if (refused !== null) return refused;
     if (client.subscribed > 0 && client.protocol === 2 && !WHILE_SUBSCRIBED.has(name))
       return new Refusal(
         this.engine === 'redis'
@@ -314,8 +391,8 @@ const unknownOfKeydb = (args: readonly string[]): Refusal =>
     `ERR Unknown subcommand or wrong number of arguments for '${args[1]}'. Try ${args[0].toUpperCase()} HELP.`,
   );
 
+const DEMOTED = '-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n';
 const NO_AUTH = new Refusal('NOAUTH Authentication required.');
-const READ_ONLY = new Refusal("READONLY You can't write against a read only replica.");
 
 /** One client's connection, from the side of the network. */
 export class ModelClient {

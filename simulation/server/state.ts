@@ -8,6 +8,18 @@ import type { Surroundings } from './surroundings.js';
 import type { Entry, Type, Values } from './values.js';
 import type { User } from './users.js';
 
+/** What a world may do to a server. */
+export interface Troubles {
+  /** It reads its file after a start. */
+  loading: boolean;
+  /** A script runs longer than the server's limit. */
+  busy: boolean;
+  /** Its memory is full, and nothing can be evicted. */
+  outOfMemory: boolean;
+  /** It could not save its keys. */
+  cannotSave: boolean;
+}
+
 /** What a command answers a script, and what a script returns. */
 export type Result = string | number | null | readonly Result[] | { readonly ok: string };
 
@@ -110,6 +122,7 @@ export class Database {
   /** The key was modified: transactions that WATCH it fail. */
   touch(key: string): void {
     this.server.dirty++;
+    this.server.noteTouched(this, key);
     if (this.watchers.size === 0) return;
     for (const client of [...(this.watchers.get(key) ?? [])]) client.touched(this, key);
   }
@@ -122,6 +135,7 @@ export class Database {
   /** Removes all keys. */
   clear(): void {
     const { keys } = this;
+    this.server.noteChangedAll();
     this.touchWatched();
     this.keys = new Map();
     this.expiring = new Set();
@@ -131,6 +145,7 @@ export class Database {
 
   /** Exchanges all keys with another database: clients stay where they are. */
   swap(other: Database): void {
+    this.server.noteChangedAll();
     this.touchWatched(other);
     other.touchWatched(this);
     [this.keys, other.keys] = [other.keys, this.keys];
@@ -384,6 +399,7 @@ export abstract class State {
   replicaOf: { readonly host: string; readonly port: number; up: boolean } | null = null;
   replId = '';
   offset = 0;
+  readonly troubles: Troubles = { loading: false, busy: false, outOfMemory: false, cannotSave: false };
   #ready: { readonly database: Database; readonly key: string }[] = [];
   #resuming: Client[] = [];
   readonly #unflushed = new Set<Client>();
@@ -407,6 +423,7 @@ export abstract class State {
   exchange(client: Client, one: Database, other: Database): void {
     const { id } = client.database;
     const { databases } = this;
+    this.noteChangedAll();
     [databases[one.id], databases[other.id]] = [other, one];
     [one.id, other.id] = [other.id, one.id];
     [one.blocked, other.blocked] = [other.blocked, one.blocked];
@@ -419,6 +436,11 @@ export abstract class State {
     }
     client.database = databases[id];
   }
+
+  abstract noteTouched(database: Database, key: string): void;
+  abstract noteChangedAll(): void;
+  /** Hands on what has changed since. */
+  abstract flushChanges(): void;
 
   /** The server's process ends with an assertion: no connection survives, nor a key that was not saved. */
   abstract crash(): void;
@@ -509,6 +531,7 @@ export abstract class State {
       if (this.keepsExpired) return;
       this.readClock();
       for (const database of this.databases) database.expireDue();
+      this.flushChanges();
       this.serveBlocked();
       this.resumeClients();
       if (this.databases.some(({ expiring }) => expiring.size > 0)) this.startCycle();

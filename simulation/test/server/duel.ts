@@ -1,7 +1,12 @@
 /** The same commands to a model and to a real server: what both answer, and what both hold in the end. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { startKeydb, startRedis, type LocalServer } from '../../../shadow-proxy/src/local/servers.js';
+import {
+  startKeydb,
+  startRedis,
+  type LocalServer,
+  type ServerConfig,
+} from '../../../shadow-proxy/src/local/servers.js';
 import { decodeReply, type Reply } from '../../../shadow-proxy/src/resp/decode.js';
 import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
 import { FrameReader } from '../../../shadow-proxy/src/resp/reader.js';
@@ -32,10 +37,10 @@ const WITHOUT_CYCLE: Surroundings = { ...REAL, after: () => ({ cancel: () => und
 /** Empties a server, and leaves expired keys to the commands that look for them there, too. */
 const FRESH = [['DEBUG', 'SET-ACTIVE-EXPIRE', '0'], ['FLUSHALL'], ['SCRIPT', 'FLUSH']];
 
-export const startReal = (engine: Engine): Promise<LocalServer> =>
+export const startReal = (engine: Engine, config: ServerConfig = {}): Promise<LocalServer> =>
   engine === 'redis'
-    ? startRedis({ config: { 'enable-debug-command': 'yes' } })
-    : startKeydb({ config: { ...EVERY_COMMAND.config, 'server-threads': 1 } });
+    ? startRedis({ config: { 'enable-debug-command': 'yes', ...config } })
+    : startKeydb({ config: { ...EVERY_COMMAND.config, 'server-threads': 1, ...config } });
 
 /** A client of a model whose replies are read as frames. */
 export class ModelWire {
