@@ -56,6 +56,8 @@ const LOOKS = 3;
 /** How often a verification waits for the repair of a suspect, each time twice as long: 6.2 s. */
 const WAITS = 5;
 const PATIENCE_MS = AGAIN_MS * (2 ** WAITS - 1);
+/** So often a large key begins again because its database has another number. */
+const MOST_SWAPS = 10;
 /** Where no repair came in that time, the job waits for none until so long after it, in ms. */
 const HOPELESS_MS = 60_000;
 
@@ -72,6 +74,8 @@ interface Task extends CopiedKey {
   looks: number;
   /** How often it waited for a repair. */
   waits: number;
+  /** How often its database got another number during its chunked copy, or comparison. */
+  swaps: number;
   readonly ended: () => void;
 }
 
@@ -190,6 +194,7 @@ export class CopyScheduler {
       bytes: large ? 0 : bytes,
       looks: 0,
       waits: 0,
+      swaps: 0,
       ended,
     };
     this.#bytes += task.bytes;
@@ -446,6 +451,13 @@ export class CopyScheduler {
 
   #problem(task: Task, error: CopyError, copies: boolean): void {
     if (error.code === 'lost' || error.code === 'declined') return this.#again([task], copies);
+    if (error.code === 'swapped') {
+      if (++task.swaps < MOST_SWAPS) return this.#again([task], copies, 0);
+      const work = copies ? 'copy' : 'comparison';
+      const why = `SWAPDB gave its database another number ${MOST_SWAPS} times during its chunked ${work}: send none for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`;
+      this.#refused(task, new CopyError('swapped', why));
+      return this.#end(task);
+    }
     if (error.code === 'memory')
       this.halt(new Halt(`${error.message}; give it more memory, and start again: copied keys are kept`));
     else this.#refused(task, error);

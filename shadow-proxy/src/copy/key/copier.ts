@@ -37,6 +37,8 @@ import { Puts } from './puts.js';
 export const COPY_ERRORS = [
   /** It is written to in a way that lets no chunked copy end. */
   'moving',
+  /** `SWAPDB` gave its database another number during its chunked copy, or comparison: it may begin again there. */
+  'swapped',
   /** A connection was lost: it may go when it is back. */
   'lost',
   /** The authority refused to read it. */

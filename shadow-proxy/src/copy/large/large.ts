@@ -64,7 +64,8 @@ export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
 
 /**
  * Copies a key in chunks from its authority to its mirror.
- * @throws {CopyError} when either server refuses, what it holds cannot be copied in chunks, or a connection is lost
+ * @throws {CopyError} when either server refuses, what it holds cannot be copied in chunks, a connection is lost, or
+ * SWAPDB gives the database another number
  */
 export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {
   const { sequencer, suspects, workload, db, key } = given;
@@ -148,6 +149,7 @@ class Large {
           return this.#outcome(await this.#attempt(), restarts, why);
         } catch (problem) {
           if (!(problem instanceof Disturbed)) throw problem;
+          this.meanwhile.assertInPlace();
           why = problem.message;
           this.#suspect.copied = 0;
         }
@@ -283,6 +285,7 @@ class Large {
         recounted: () => (this.#miscounted = true),
       });
     });
+    this.meanwhile.assertInPlace();
     return 'small';
   }
 }

@@ -4,7 +4,9 @@ import { WRITES } from '../../command/keys.js';
 import { WRITE, type Operation } from '../../pipeline/operation.js';
 import type { ChunkedCopy } from '../../pipeline/suspicion.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
+import { swappedBy } from '../../pipeline/swaps.js';
 import type { Side } from '../../route/stage.js';
+import { CopyError } from '../key/copier.js';
 
 /** The copy does not hold: what was copied is not what there is. It may be begun again. */
 export class Disturbed extends Error {}
@@ -30,6 +32,7 @@ export interface Copy {
 
 export class Meanwhile implements ChunkedCopy {
   #disturbed: string | null = null;
+  #swapped = false;
   #expiresAt = Infinity;
   #written: Written | null = null;
   #copy: Copy | null = null;
@@ -44,6 +47,11 @@ export class Meanwhile implements ChunkedCopy {
   /** Why the copy has to begin again; null where it holds so far. */
   get disturbed(): string | null {
     return this.#disturbed;
+  }
+
+  /** @throws {CopyError} where the key is in another database by now: nothing that was done holds */
+  assertInPlace(): void {
+    if (this.#swapped) throw new CopyError('swapped', 'SWAPDB gave its database another number meanwhile');
   }
 
   /** When the key may expire at the earliest, in ms of the monotonic clock. */
@@ -117,10 +125,10 @@ export class Meanwhile implements ChunkedCopy {
     const { args } = command;
     const name = args[0].toString('latin1').toUpperCase();
     if (name === 'SWAPDB') {
-      const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
-      if (!swapped.includes(this.db)) return;
+      if (!swappedBy(args).includes(this.db)) return;
+      this.#swapped = true;
+      this.disturb('SWAPDB has run');
       this.#copy?.discard();
-      for (const each of swapped) this.sequencer.suspects.key(each, this.key, 'swapped');
     } else if (
       name === 'FLUSHALL' ||
       (name === 'FLUSHDB' && db === this.db) ||

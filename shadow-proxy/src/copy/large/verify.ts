@@ -39,7 +39,7 @@ const ATTEMPTS = 3;
 
 /**
  * How the two differ; null where they do not, `moving` where its elements shift so often that the result is unknown.
- * @throws {CopyError} when a server refuses, or a connection is lost
+ * @throws {CopyError} when a server refuses, a connection is lost, or SWAPDB gives the database another number
  */
 export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<LargeDifference | null | 'moving'> {
   const { sequencer, workload, db, key } = given;
@@ -50,8 +50,11 @@ export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       meanwhile.begin();
       try {
-        return await new Comparison(parts, scout, db).run();
+        const difference = await new Comparison(parts, scout, db).run();
+        meanwhile.assertInPlace();
+        return difference;
       } catch (problem) {
+        meanwhile.assertInPlace();
         if (!(problem instanceof Disturbed)) throw problem;
       }
     }

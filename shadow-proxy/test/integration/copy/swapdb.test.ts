@@ -20,6 +20,7 @@ const LIMITS = { keysPerSecond: 4_000 };
 const FILLED = [0, 2, 3];
 const DATABASES = [0, 1, 2, 3];
 const SWAP_MS = 250;
+const LARGE_KEYS = 3;
 /** The journal forgets after a second. */
 const FORGOTTEN_MS = 2_000;
 
@@ -137,6 +138,41 @@ test('a backfill beside SWAPDB copies every key into its database, and is not st
     assert.deepEqual([state, reason, failed], ['done', null, 0]);
     assert.ok(seen < FILLED.length * KEYS * 1.2, `${seen} keys were seen: each is met once`);
     assert.ok(swaps > 10, `${swaps} swaps`);
+    await expired(rig);
+    await rig.assertEqual();
+    assert.ok(isClean(rig));
+  });
+});
+
+test('large keys are copied, and compared, in chunks beside SWAPDB, each in its database', async () => {
+  const limits = { largeKeyElements: 1_000 };
+  await withRig({ default: { stage: 'off' }, limits }, async (rig) => {
+    for (const db of FILLED) {
+      const source = rig.client({ of: rig.source, db });
+      for (let i = 0; i < LARGE_KEYS; i++) {
+        const elements = Array.from({ length: 3_000 }, (_, n) => [`f${n}`, `${db}:${i}:${n}`]);
+        await source.hset(`hash:${i}`, Object.fromEntries(elements));
+        await source.rpush(`list:${i}`, ...elements.flat());
+      }
+    }
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    const stopFirst = load(rig, SWAP_MS);
+    ask(rig, { kind: 'backfill' });
+    await ended(rig, 60_000);
+    const copied = job(rig);
+    await stopFirst();
+    await rig.shard.settled();
+    for (const db of DATABASES) {
+      const mirror = rig.client({ of: rig.target, db });
+      if ((await mirror.exists('hash:0')) === 1) await mirror.hset('hash:0', 'f0', 'planted');
+    }
+    const stop = load(rig, SWAP_MS);
+    ask(rig, { kind: 'verify', repair: true });
+    await ended(rig, 60_000);
+    const repaired = job(rig);
+    await stop();
+    assert.deepEqual([copied.state, copied.failures], ['done', []]);
+    assert.deepEqual([repaired.state, repaired.failures, repaired.differences], ['done', [], { value: FILLED.length }]);
     await expired(rig);
     await rig.assertEqual();
     assert.ok(isClean(rig));
