@@ -1,6 +1,6 @@
 /** Commands of connections: HELLO, SELECT, CLIENT, RESET and the like. */
 import { authenticate } from './acl.js';
-import { integerOf, needInteger } from './numbers.js';
+import { integerOf, needCount, needInteger } from './numbers.js';
 import { lower, Options } from './options.js';
 import {
   bulk,
@@ -18,7 +18,7 @@ import {
   type Protocol,
 } from './reply.js';
 import type { Client, Run, State } from './state.js';
-import { container } from './subcommand.js';
+import { container, unknownSubcommand } from './subcommand.js';
 
 export const VERSIONS = { redis: '7.0.15', keydb: '6.3.4' };
 
@@ -125,12 +125,10 @@ function kill(client: Client, args: readonly string[]): string {
     if (!options.more) throw SYNTAX;
     const value = options.next();
     if (word === 'id') {
-      const id = integerOf(value);
-      if (!(id > 0))
-        throw new Refusal(
-          server.engine === 'redis' ? 'ERR client-id should be greater than 0' : 'ERR value is out of range',
-        );
-      tests.push((other) => other.id === id);
+      const refusal = new Refusal('ERR client-id should be greater than 0');
+      const id = server.engine === 'redis' ? needCount(value, refusal) : needInteger(value);
+      // KeyDB takes 0 for no condition.
+      if (id !== 0) tests.push((other) => other.id === id);
     } else if (word === 'type') {
       const type = needType(value);
       tests.push((other) => typeOf(other) === type);
@@ -156,6 +154,7 @@ function kill(client: Client, args: readonly string[]): string {
 }
 
 function unblock(server: State, args: readonly string[]): string {
+  if (args.length > 4) throw unknownSubcommand(server, args);
   const how = lower(args[3] ?? 'timeout');
   if (how !== 'timeout' && how !== 'error') throw new Refusal('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
   const client = server.clients.get(needInteger(args[2]));

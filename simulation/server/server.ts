@@ -326,7 +326,7 @@ export class ModelServer extends State {
     const { flags, name } = command;
     if (client.user === null && !flags.has('no_auth')) return NO_AUTH;
     if (client.user !== null) {
-      const denied = this.#denied(client.user, command, args);
+      const denied = this.#denied(client, command, args);
       if (denied !== null) return denied;
     }
     const refused = this.#refuses(client, command.name, args) ?? refusedByState(client, command);
@@ -342,18 +342,25 @@ export class ModelServer extends State {
     return null;
   }
 
-  #denied(user: User, command: Command, args: readonly string[]): Refusal | null {
+  override lackingRight({ user }: Client, command: Command, args: readonly string[]): 'command' | 'keys' | null {
+    if (user === null) return null;
     if (!user.allCommands && !command.flags.has('no_auth') && !user.mayRun(command as Command & Ruled))
-      return new Refusal(
-        this.engine === 'redis'
-          ? `NOPERM this user has no permissions to run the '${command.name}' command`
-          : `NOPERM this user has no permissions to run the '${command.name.split('|', 1)[0]}' command or its subcommand`,
-      );
+      return 'command';
     if (user.allKeys) return null;
-    for (const { index, reads, writes } of keysOf(command, args))
-      if (!user.mayUse(args[index], reads, writes))
-        return new Refusal('NOPERM this user has no permissions to access one of the keys used as arguments');
-    return null;
+    const mayUse = keysOf(command, args).every(({ index, reads, writes }) => user.mayUse(args[index], reads, writes));
+    return mayUse ? null : 'keys';
+  }
+
+  #denied(client: Client, command: Command, args: readonly string[]): Refusal | null {
+    const lacks = this.lackingRight(client, command, args);
+    if (lacks === null) return null;
+    if (lacks === 'keys')
+      return new Refusal('NOPERM this user has no permissions to access one of the keys used as arguments');
+    return new Refusal(
+      this.engine === 'redis'
+        ? `NOPERM this user has no permissions to run the '${command.name}' command`
+        : `NOPERM this user has no permissions to run the '${command.name.split('|', 1)[0]}' command or its subcommand`,
+    );
   }
 
   /** Settings and users as a start reads them. */

@@ -437,6 +437,8 @@ export abstract class State {
     client.database = databases[id];
   }
 
+  /** What a client's user lacks for a command; null where it may run it. */
+  abstract lackingRight(client: Client, command: Command, args: readonly string[]): 'command' | 'keys' | null;
   abstract noteTouched(database: Database, key: string): void;
   abstract noteChangedAll(): void;
   /** Hands on what has changed since. */

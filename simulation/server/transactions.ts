@@ -1,6 +1,13 @@
 /** MULTI, EXEC, DISCARD, WATCH. */
-import { arrayOf, nilArray, OK, Refusal } from './reply.js';
+import { arrayOf, error, nilArray, OK, Refusal } from './reply.js';
 import type { Run } from './state.js';
+
+const CHANGED =
+  'NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: ';
+const REASONS = {
+  command: 'no permission to execute the command or subcommand',
+  keys: 'no permission to touch the specified keys',
+};
 
 const exec: Run = (client) => {
   const { multi, server } = client;
@@ -12,7 +19,10 @@ const exec: Run = (client) => {
   if (stale) return nilArray(client.protocol);
   client.mayNotBlock = true;
   let reply = arrayOf(multi.length);
-  for (const { args } of multi) reply += server.call(client, args);
+  for (const { command, args } of multi) {
+    const lacks = server.lackingRight(client, command, args);
+    reply += lacks === null ? server.call(client, args) : error(`${CHANGED}${REASONS[lacks]}`);
+  }
   client.mayNotBlock = false;
   return reply;
 };

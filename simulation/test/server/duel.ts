@@ -35,7 +35,7 @@ export const REAL: Surroundings = {
 /** Without timers: an expired key is deleted only by a command that looks for it. */
 const WITHOUT_CYCLE: Surroundings = { ...REAL, after: () => ({ cancel: () => undefined }) };
 /** Empties a server, and leaves expired keys to the commands that look for them there, too. */
-const FRESH = [['DEBUG', 'SET-ACTIVE-EXPIRE', '0'], ['FLUSHALL'], ['SCRIPT', 'FLUSH']];
+const FRESH = [['DEBUG', 'SET-ACTIVE-EXPIRE', '0'], ['FLUSHALL'], ['SCRIPT', 'FLUSH'], ['ACL', 'DELUSER', 'u1', 'u2']];
 
 export const startReal = (engine: Engine, config: ServerConfig = {}): Promise<LocalServer> =>
   engine === 'redis'
@@ -196,7 +196,8 @@ export class Duel {
 
   async #play(program: readonly Words[]): Promise<Difference | null> {
     const wire = await Wire.open({ port: this.real.port });
-    assert.deepEqual(await wire.pipeline(FRESH), ['+OK', '+OK', '+OK']);
+    const fresh = await wire.pipeline(FRESH);
+    assert.ok(!fresh.some((reply) => reply.startsWith('-')), String(fresh));
     const model = new ModelServer(this.engine, WITHOUT_CYCLE);
     const modelled = new ModelWire(model);
     let queued: Words[] = [];
