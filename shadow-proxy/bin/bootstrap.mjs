@@ -162,6 +162,9 @@ const UNIT = `${PROXY}unit/`;
 /** Folders of unit tests that change the clock of their process, or see what others have left in it. */
 const ALONE = ['health', 'io', 'lease', 'pipeline', 'session'];
 
+/** Tests that see which file of the product a call comes from: in a bundle there are no such files. */
+const BY_FILE = `${PROXY}integration/io/`;
+
 /** So many files are bundled: with fewer that takes as long as it saves. */
 const MANY = 20;
 
@@ -184,10 +187,11 @@ async function processesOf(files) {
   });
   const { bundle } = await import('../build/bundle.mjs');
   const alone = files.filter((file) => !shares(file));
-  const ofProxy = alone.filter((file) => file.startsWith(PROXY)).map(compiled);
+  const isBundled = (file) => file.startsWith(PROXY) && !file.startsWith(BY_FILE);
+  const ofProxy = alone.filter(isBundled).map(compiled);
   const { files: bundled, programs } = await bundle([...together, ...ofProxy]);
   process.env.TEST_PROGRAMS = programs;
-  return [...bundled, ...alone.filter((file) => !file.startsWith(PROXY)).map(compiled)];
+  return [...bundled, ...alone.filter((file) => !isBundled(file)).map(compiled)];
 }
 
 async function runTests(parts) {
