@@ -1,0 +1,77 @@
+/** Which keys differ between the two servers, kept up to date with each change. */
+import type { Entry } from '../server/values.js';
+import type { KeyName, ServerHost } from '../world/server-host.js';
+
+/** By how much the expiry of a key may differ, in milliseconds, where the clocks agree. */
+const TTL_TOLERANCE_MS = 50;
+
+export class Equality {
+  /** Keys that differ, with the time since when. */
+  readonly differing = new Map<KeyName, number>();
+
+  constructor(
+    private readonly source: ServerHost,
+    private readonly target: ServerHost,
+  ) {}
+
+  /** Compares what was changed since the last call. */
+  update(now: number): void {
+    for (const { changed } of [this.source, this.target]) {
+      if (changed.size === 0) continue;
+      for (const key of changed) this.compare(key, now);
+      changed.clear();
+    }
+  }
+
+  /** Whether the key is equal, as clients would see it now. */
+  compare(key: KeyName, now: number): boolean {
+    const equal = isEqual(this.source.entry(key), this.target.entry(key), this.source.unixMs);
+    if (equal) this.differing.delete(key);
+    else if (!this.differing.has(key)) this.differing.set(key, now);
+    return equal;
+  }
+
+  /** Compares all keys of both. */
+  compareAll(now: number): void {
+    for (const { model } of [this.source, this.target])
+      for (const [db, keys] of model.keyspace()) for (const key of keys.keys()) this.compare(`${db} ${key}`, now);
+    for (const key of [...this.differing.keys()]) this.compare(key, now);
+  }
+
+  show(key: KeyName): string {
+    return `${key}: source ${show(this.source.entry(key))}, target ${show(this.target.entry(key))}`;
+  }
+}
+
+function isEqual(a: Entry | undefined, b: Entry | undefined, now: number): boolean {
+  if (a === undefined || b === undefined) {
+    const other = a ?? b;
+    // One of the two may expire a moment before the other.
+    return other === undefined || (other.expireAt !== -1 && other.expireAt - now <= TTL_TOLERANCE_MS);
+  }
+  if (a.type !== b.type) return false;
+  if (Math.abs(a.expireAt - b.expireAt) > TTL_TOLERANCE_MS) return false;
+  return a.value === b.value || plain(a) === plain(b);
+}
+
+/** The value as text: collections without an order are sorted. */
+function plain({ type, value }: Entry): string {
+  switch (type) {
+    case 'string':
+      return value as string;
+    case 'list':
+      return JSON.stringify(value);
+    case 'hash':
+      return JSON.stringify([...(value as Map<string, string>)].sort());
+    case 'set':
+      return JSON.stringify([...(value as Set<string>)].sort());
+    case 'zset':
+    case 'stream':
+      throw new Error(`the checkers compare no ${type} yet`);
+  }
+}
+
+const show = (entry: Entry | undefined): string =>
+  entry === undefined
+    ? 'lacks it'
+    : `has ${plain(entry).slice(0, 80)}${entry.expireAt === -1 ? '' : `, expires at ${entry.expireAt}`}`;

@@ -1,0 +1,223 @@
+/**
+ * A disk in memory. What was written outlives the process. A host that loses its power keeps what was synced, and of
+ * the rest a part: the beginning of what was added to a file, and some of the names that were made, moved or removed.
+ */
+import { posix } from 'node:path';
+import type { Random } from './random.js';
+
+export interface DiskFaults {
+  /** Share of writes that fail because the disk is full, and of those that fail with an input/output error. */
+  fullShare: number;
+  errorShare: number;
+}
+
+class File {
+  bytes: Buffer = Buffer.alloc(0);
+  size = 0;
+  mtimeMs = 0;
+  /** What outlives the host. */
+  synced: Buffer = Buffer.alloc(0);
+}
+
+interface Open {
+  readonly path: string;
+  readonly file: File | null;
+  readonly writes: boolean;
+  readonly appends: boolean;
+  at: number;
+}
+
+export class Disk {
+  readonly faults: DiskFaults = { fullShare: 0, errorShare: 0 };
+  /** How often a fault struck. */
+  failures = 0;
+  #files = new Map<string, File>();
+  /** Names that outlive the host. */
+  #syncedFiles = new Map<string, File>();
+  readonly #folders = new Set<string>(['/']);
+  readonly #open = new Map<number, Open>();
+  #next = 3;
+
+  constructor(
+    private readonly random: Random,
+    private readonly unixMs: () => number,
+  ) {}
+
+  open(path: string, flags: 'r' | 'w' | 'a+'): number {
+    const name = posix.resolve(path);
+    const descriptor = this.#next++;
+    if (this.#folders.has(name)) {
+      if (flags !== 'r') throw problem('EISDIR', 'open', path);
+      this.#open.set(descriptor, { path: name, file: null, writes: false, appends: false, at: 0 });
+      return descriptor;
+    }
+    let file = this.#files.get(name);
+    if (file === undefined) {
+      if (flags === 'r' || !this.#folders.has(posix.dirname(name))) throw problem('ENOENT', 'open', path);
+      file = new File();
+      file.mtimeMs = this.unixMs();
+      this.#files.set(name, file);
+    }
+    if (flags === 'w') file.size = 0;
+    this.#open.set(descriptor, { path: name, file, writes: flags !== 'r', appends: flags === 'a+', at: 0 });
+    return descriptor;
+  }
+
+  close(descriptor: number): void {
+    if (!this.#open.delete(descriptor)) throw problem('EBADF', 'close');
+  }
+
+  /** A file that the host has, whatever happens. */
+  place(path: string, text: string): void {
+    this.mkdir(posix.dirname(path));
+    const file = new File();
+    file.bytes = file.synced = Buffer.from(text);
+    file.size = file.bytes.length;
+    this.#files.set(path, file);
+    this.#syncedFiles.set(path, file);
+  }
+
+  read(descriptor: number, bytes: Buffer, at: number, length: number, position: number): number {
+    const { file } = this.#of(descriptor, 'read');
+    const end = Math.min(file.size, position + length);
+    return position >= end ? 0 : file.bytes.copy(bytes, at, position, end);
+  }
+
+  write(descriptor: number, bytes: Buffer, at: number, length: number, position: number | null): number {
+    const open = this.#of(descriptor, 'write');
+    const { file } = open;
+    if (!open.writes) throw problem('EBADF', 'write');
+    this.#strike('write');
+    const from = open.appends ? file.size : (position ?? open.at);
+    const end = from + length;
+    reserve(file, end);
+    if (from > file.size) file.bytes.fill(0, file.size, from);
+    bytes.copy(file.bytes, from, at, at + length);
+    file.size = Math.max(file.size, end);
+    file.mtimeMs = this.unixMs();
+    if (position === null) open.at = end;
+    return length;
+  }
+
+  truncate(descriptor: number, size: number): void {
+    const { file } = this.#of(descriptor, 'ftruncate');
+    reserve(file, size);
+    if (size > file.size) file.bytes.fill(0, file.size, size);
+    file.size = size;
+  }
+
+  sync(descriptor: number): void {
+    const open = this.#open.get(descriptor);
+    if (open === undefined) throw problem('EBADF', 'fsync');
+    this.#strike('fsync');
+    if (open.file !== null) open.file.synced = Buffer.from(open.file.bytes.subarray(0, open.file.size));
+    else this.#syncNames(open.path);
+  }
+
+  readFile(path: string): Buffer {
+    const name = posix.resolve(path);
+    const file = this.#files.get(name);
+    if (file === undefined) throw problem(this.#folders.has(name) ? 'EISDIR' : 'ENOENT', 'open', path);
+    return Buffer.from(file.bytes.subarray(0, file.size));
+  }
+
+  stat(path: string): { readonly size: number; readonly mtimeMs: number } {
+    const name = posix.resolve(path);
+    const file = this.#files.get(name);
+    if (file !== undefined) return { size: file.size, mtimeMs: file.mtimeMs };
+    if (this.#folders.has(name)) return { size: 4096, mtimeMs: 0 };
+    throw problem('ENOENT', 'stat', path);
+  }
+
+  rename(from: string, to: string): void {
+    const [old, name] = [posix.resolve(from), posix.resolve(to)];
+    const file = this.#files.get(old);
+    if (file === undefined || !this.#folders.has(posix.dirname(name))) throw problem('ENOENT', 'rename', from);
+    this.#files.delete(old);
+    this.#files.set(name, file);
+  }
+
+  remove(path: string): void {
+    this.#files.delete(posix.resolve(path));
+  }
+
+  mkdir(path: string): void {
+    for (let name = posix.resolve(path); !this.#folders.has(name); name = posix.dirname(name)) {
+      if (this.#files.has(name)) throw problem('EEXIST', 'mkdir', path);
+      this.#folders.add(name);
+    }
+  }
+
+  list(path: string): string[] {
+    const folder = posix.resolve(path);
+    if (!this.#folders.has(folder)) throw problem('ENOENT', 'scandir', path);
+    return [...this.#files.keys(), ...this.#folders]
+      .filter((name) => name !== '/' && posix.dirname(name) === folder)
+      .map((name) => posix.basename(name))
+      .sort();
+  }
+
+  /** The host loses its power. */
+  losePower(): void {
+    this.#open.clear();
+    const names = new Map(this.#syncedFiles);
+    for (const name of new Set([...this.#files.keys(), ...names.keys()])) {
+      if (!this.random.chance(0.5)) continue;
+      const file = this.#files.get(name);
+      if (file === undefined) names.delete(name);
+      else names.set(name, file);
+    }
+    for (const file of new Set(names.values())) {
+      const whole = file.bytes.subarray(0, file.size);
+      const grows = whole.length > file.synced.length && whole.subarray(0, file.synced.length).equals(file.synced);
+      const kept = grows ? file.synced.length + this.random.below(whole.length - file.synced.length + 1) : 0;
+      file.bytes = Buffer.from(grows ? whole.subarray(0, kept) : this.random.chance(0.5) ? file.synced : whole);
+      file.size = file.bytes.length;
+      file.synced = file.bytes;
+    }
+    this.#files = names;
+    this.#syncedFiles = new Map(names);
+  }
+
+  #syncNames(folder: string): void {
+    for (const name of [...this.#syncedFiles.keys()])
+      if (posix.dirname(name) === folder && !this.#files.has(name)) this.#syncedFiles.delete(name);
+    for (const [name, file] of this.#files) if (posix.dirname(name) === folder) this.#syncedFiles.set(name, file);
+  }
+
+  #of(descriptor: number, call: string): Open & { readonly file: File } {
+    const open = this.#open.get(descriptor);
+    if (open === undefined) throw problem('EBADF', call);
+    if (open.file === null) throw problem('EISDIR', call);
+    return open as Open & { readonly file: File };
+  }
+
+  #strike(call: string): void {
+    const { fullShare, errorShare } = this.faults;
+    const code = this.random.chance(fullShare) ? 'ENOSPC' : this.random.chance(errorShare) ? 'EIO' : null;
+    if (code === null) return;
+    this.failures++;
+    throw problem(code, call);
+  }
+}
+
+function reserve(file: File, size: number): void {
+  if (file.bytes.length >= size) return;
+  const bytes = Buffer.alloc(Math.max(size, 2 * file.bytes.length, 256));
+  file.bytes.copy(bytes, 0, 0, file.size);
+  file.bytes = bytes;
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  EBADF: 'bad file descriptor',
+  EEXIST: 'file already exists',
+  EIO: 'i/o error',
+  EISDIR: 'illegal operation on a directory',
+  ENOENT: 'no such file or directory',
+  ENOSPC: 'no space left on device',
+};
+
+function problem(code: string, syscall: string, path?: string): NodeJS.ErrnoException {
+  const where = path === undefined ? '' : ` '${path}'`;
+  return Object.assign(new Error(`${code}: ${TEXTS[code]}, ${syscall}${where}`), { code, syscall, path });
+}

@@ -1,0 +1,35 @@
+/** A simulated process: what it owns ends with it, and its events never run again. */
+import type { Disk } from './disk.js';
+import type { Owner } from './events.js';
+import type { Network } from './network.js';
+
+/** A machine: its clock and its disk outlive its processes. */
+export class Host {
+  /** By how much its clock is ahead of virtual time. */
+  clockAheadMs = 0;
+
+  constructor(
+    /** An IP address. */
+    readonly address: string,
+    readonly disk: Disk,
+  ) {}
+}
+
+export class Process implements Owner {
+  alive = true;
+  /** Open files, by descriptor. */
+  readonly files = new Set<number>();
+
+  constructor(
+    readonly name: string,
+    readonly host: Host,
+    private readonly network: Network,
+  ) {}
+
+  /** SIGKILL: all that is in memory is gone; its connections are closed by the system. */
+  kill(): void {
+    this.alive = false;
+    for (const file of this.files) this.host.disk.close(file);
+    this.network.abandon(this);
+  }
+}

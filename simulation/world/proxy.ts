@@ -1,0 +1,96 @@
+/** A process of the proxy with one shard: the product's own code, from `launch` on. */
+import { pino, type Logger } from 'pino';
+import { planFrom } from '../../shadow-proxy/src/plan/load.js';
+import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
+import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
+import type { Host, Process } from './process.js';
+import type { SimulatedWorld } from './world.js';
+
+export const PROXY_PORT = 7000;
+
+export interface ProxyOptions {
+  readonly source: string;
+  readonly target: string;
+  /** Written into the plan as they are. */
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+export class Proxy {
+  process: Process | null = null;
+  launched: Launched | null = null;
+  /** Called where a process ends by itself. */
+  onEnd: (problem: Error) => void = () => undefined;
+  /** Why the last process ended by itself. */
+  problem: Error | null = null;
+  starts = 0;
+  readonly plan: Plan;
+  readonly #logger: Logger;
+
+  constructor(
+    private readonly world: SimulatedWorld,
+    readonly host: Host,
+    { source, target, plan = {} }: ProxyOptions,
+    logLevel = 'silent',
+  ) {
+    const shard = { name: 's0', listen: `redis://${host.address}:${PROXY_PORT}`, source, target };
+    this.plan = planFrom(
+      {
+        ...{ version: 1, name: 'simulated', shards: [shard], workloads: [], default: { stage: 'shadow' } },
+        ...{ state: '/state', threads: 0, sockets: 'node' },
+        ...plan,
+      },
+      'simulated',
+      { directory: '/', env: {} },
+    );
+    this.#logger = pino({ level: logLevel }, pino.destination({ fd: 2, sync: true }));
+  }
+
+  get address(): { readonly host: string; readonly port: number } {
+    return { host: this.host.address, port: PROXY_PORT };
+  }
+
+  /** A new process on the disk that is there. */
+  start(): void {
+    const process = this.world.newProcess(`proxy ${++this.starts}`, this.host);
+    this.process = process;
+    this.world.events.after(0, process, () => {
+      launch(this.plan, this.plan.shards[0], this.#logger, { firstStart: this.starts === 1 }).then(
+        (launched) => {
+          this.launched = launched;
+          void launched.lost.then((problem) => this.#end(process, problem));
+        },
+        (problem: Error) => this.#end(process, problem),
+      );
+    });
+  }
+
+  /** The process ends by itself: it could not start, or its shard was taken over. */
+  #end(process: Process, problem: Error): void {
+    this.problem = problem;
+    if (this.process !== process) return;
+    this.kill();
+    this.onEnd(problem);
+  }
+
+  /** SIGKILL. */
+  kill(): void {
+    this.process?.kill();
+    this.process = null;
+    this.launched = null;
+  }
+
+  /** What it reports of itself; null where it does not run. */
+  snapshot(): ShardSnapshot | null {
+    const { process, launched } = this;
+    if (process === null || launched === null) return null;
+    return this.world.events.as(process, () => launched.shard.snapshot());
+  }
+
+  /** Runs `run` as code of the process, in an event of its own. */
+  within(run: (launched: Launched) => void): void {
+    const { process, launched } = this;
+    if (process === null || launched === null) return;
+    this.world.events.after(0, process, () => run(launched));
+  }
+}

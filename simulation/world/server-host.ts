@@ -1,0 +1,132 @@
+/** Puts a model of a server on the network: it listens, stops, and starts again with or without its data. */
+import { ModelServer, type ModelOptions } from '../server/server.js';
+import type { Engine } from '../server/state.js';
+import type { Entry } from '../server/values.js';
+import type { End } from './network.js';
+import type { Host, Process } from './process.js';
+import type { SimulatedWorld } from './world.js';
+
+/** What a key is called in the checkers: its database and its name. */
+export type KeyName = `${number} ${string}`;
+
+export class ServerHost {
+  readonly model: ModelServer;
+  /** Called with each command that the server runs. */
+  onCommand: (address: string, args: readonly string[]) => void = () => undefined;
+  /** Keys that were changed since the checkers looked last. */
+  readonly changed = new Set<KeyName>();
+  readonly #host: Host;
+  readonly #ends = new Set<End>();
+  #process: Process;
+  #listens = false;
+  #pausedUntil = 0;
+
+  constructor(
+    private readonly world: SimulatedWorld,
+    readonly engine: Engine,
+    readonly address: { readonly host: string; readonly port: number },
+    options: Omit<ModelOptions, 'port'> = {},
+  ) {
+    this.#host = world.newHost(address.host);
+    this.#process = world.newProcess(engine, this.#host);
+    const random = world.random.fork();
+    this.model = new ModelServer(
+      engine,
+      {
+        unixMs: () => world.unixMsAt(this.#host),
+        after: (ms, run) => {
+          const event = world.events.after(ms, this.#process, run);
+          return { cancel: () => void (event.run = null) };
+        },
+        random: () => random.share(),
+      },
+      { ...options, port: address.port },
+    );
+    for (const database of this.model.databases) {
+      const touch = database.touch.bind(database);
+      database.touch = (key) => {
+        this.changed.add(`${database.id} ${key}`);
+        touch(key);
+      };
+    }
+    const process = this.model.process.bind(this.model);
+    this.model.process = (client, args) => {
+      this.onCommand(client.address, args);
+      process(client, args);
+    };
+    this.#listen();
+  }
+
+  /** By how much its clock is ahead of the others'. */
+  set clockAheadMs(ms: number) {
+    this.#host.clockAheadMs = ms;
+  }
+
+  get unixMs(): number {
+    return this.world.unixMsAt(this.#host);
+  }
+
+  get isUp(): boolean {
+    return this.#listens;
+  }
+
+  /** Ends; its keys are kept for a start with data. */
+  stop(): void {
+    if (!this.#listens) return;
+    this.#listens = false;
+    this.world.network.unlisten(this.address);
+    for (const end of this.#ends) end.close(this.world.random.chance(0.5));
+    this.#ends.clear();
+    for (const client of [...this.model.clients.values()]) client.close();
+  }
+
+  /** What clients see of the key; it changes nothing. */
+  entry(name: KeyName): Entry | undefined {
+    const space = name.indexOf(' ');
+    const entry = this.model.databases[Number(name.slice(0, space))].keys.get(name.slice(space + 1));
+    const isPast = entry !== undefined && entry.expireAt !== -1 && this.world.unixMsAt(this.#host) > entry.expireAt;
+    return isPast ? undefined : entry;
+  }
+
+  start(keepData: boolean): void {
+    if (this.#listens) return;
+    if (!keepData)
+      for (const { id, keys } of this.model.databases)
+        for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
+    this.model.restart(keepData);
+    this.#listen();
+  }
+
+  /** SIGSTOP, and SIGCONT after so long: what arrives meanwhile is read then, in any order between connections. */
+  pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.world.events.now + ms);
+    for (const end of this.#ends) end.silence(ms + this.world.random.between(0, 0.5));
+  }
+
+  #listen(): void {
+    this.#listens = true;
+    this.world.network.listen({ ...this.address, owner: this.#process, accept: (end) => this.#accept(end) });
+  }
+
+  #accept(end: End): void {
+    this.#ends.add(end);
+    const client = this.model.connect(
+      (bytes) => void end.send(bytes),
+      () => {
+        this.#ends.delete(end);
+        end.close();
+      },
+      end.remote,
+    );
+    const left = this.#pausedUntil - this.world.events.now;
+    if (left > 0) end.silence(left + this.world.random.between(0, 0.5));
+    end.received = (bytes) => client.receive(bytes);
+    const ended = (): void => {
+      if (!this.#ends.delete(end)) return;
+      client.end();
+      end.close();
+    };
+    end.ended = ended;
+    end.closed = ended;
+  }
+}
