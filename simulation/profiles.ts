@@ -44,7 +44,18 @@ export interface Profile {
 
 const NEAR: NetworkOptions = { delayMs: [0.02, 0.2], lateShare: 0.002, lateMs: 40, splitShare: 0.01 };
 const ALL: Partial<Mix> = {
-  ...{ strings: 5, expiring: 3, counters: 3, lists: 4, blocking: 3, hashes: 2, sets: 2, transactions: 2, several: 1 },
+  ...{
+    strings: 5,
+    expiring: 3,
+    counters: 3,
+    lists: 4,
+    blocking: 3,
+    hashes: 2,
+    sets: 2,
+    transactions: 2,
+    several: 1,
+    followed: 16,
+  },
 };
 
 const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Profile => ({
@@ -59,6 +70,7 @@ export const PROFILES: readonly Profile[] = [
   profile('pauses', { pause: 2_000, pauseMs: 3_000, cut: 500 }),
   profile('servers', { serverRestart: 700, cut: 300 }),
   profile('restarts', { proxyKill: 500, cut: 300 }),
+  profile('expiry-restarts', { proxyKill: 300, cut: 200 }, { mix: { expiring: 10, transactions: 1 }, keys: 30 }),
   profile('operator', { stageChange: 50, cut: 150, verify: 300 }),
   profile('storm', {
     ...{ cut: 150, leave: 200, silence: 300, silenceMs: 1_000, pause: 4_000, pauseMs: 2_000 },

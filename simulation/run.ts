@@ -2,6 +2,7 @@
 import { useWorld } from '../shadow-proxy/src/io/world.js';
 import { STAGES } from '../shadow-proxy/src/route/stage.js';
 import { Equality } from './check/equality.js';
+import { Histories } from './check/histories.js';
 import { wrongType } from './check/reply-types.js';
 import { Timeline } from './check/timeline.js';
 import { Client, type Operation } from './clients/client.js';
@@ -40,8 +41,10 @@ export interface Result {
   readonly struck: ReadonlyMap<Fault, number>;
   /** How often each stage was entered. */
   readonly stages: ReadonlyMap<string, number>;
-  /** How often the two servers were compared while the shard was clean. */
+  /** How often everything came to rest, and both servers were compared. */
   readonly cleanChecks: number;
+  /** Calls whose history was checked. */
+  readonly linearized: number;
   /** Commands that the models lack. */
   readonly lacking: readonly string[];
 }
@@ -55,8 +58,12 @@ const STEP_MS = 100;
 const SETTLE_MS = 180_000;
 /** How long a command may run on after its client's connection has ended, beyond the longest silence. */
 const GRACE_MS = 1_000;
-/** One of so many events is followed by a look at the status. */
-const LOOK_EACH = 40;
+/** At most once in so long. */
+const LOOK_EACH_MS = 1;
+/** A key that has differed for so long is a reason to look at the status. */
+const LOOK_AFTER_MS = 3;
+/** After so many commands the faults and the clients pause, and everything must come to rest. */
+const ROUND = 1_500;
 
 export async function simulate(options: RunOptions): Promise<Result> {
   const run = new Run(options);
@@ -94,12 +101,16 @@ class Run {
   readonly #inFlight = new Map<string, number>();
   /** By key: until when a command of a closed connection may still be run. */
   readonly #uncertainUntil = new Map<string, number>();
+  readonly #histories = new Histories();
+  /** Followed keys that take no new commands. */
+  readonly #retired = new Set<string>();
   #finding: Finding | null = null;
   #operations = 0;
   #answered = 0;
   #lost = 0;
   #cleanChecks = 0;
-  #isOver = false;
+  #isQuiet = false;
+  #nextLook = 0;
   #stage: string;
 
   constructor(private readonly options: RunOptions) {
@@ -146,6 +157,7 @@ class Run {
       struck: this.#struck,
       stages: this.#stages,
       cleanChecks: this.#cleanChecks,
+      linearized: this.#histories.checked,
       lacking: [...new Set([...this.#source.model.lacking, ...this.#target.model.lacking])],
     };
   }
@@ -177,16 +189,24 @@ class Run {
     }
     this.#beginFaults();
     this.#acceptAuthorities();
-    const isOver = (): boolean => this.#finding !== null || this.#operations >= this.options.operations;
-    if (!(await events.run(isOver, this.options.operations * STEP_MS)))
-      throw new Finding(`after ${this.options.operations * STEP_MS} ms, only ${this.#operations} commands were sent`);
-    if (this.#finding === null) await this.#settle();
+    const { operations } = this.options;
+    for (let round = 1; this.#finding === null; round++) {
+      const until = Math.min(operations, round * ROUND);
+      const isOver = (): boolean => this.#finding !== null || this.#operations >= until;
+      if (!(await events.run(isOver, ROUND * STEP_MS)))
+        throw new Finding(`after ${(ROUND * STEP_MS) / 1000} s, only ${this.#operations} commands were sent`);
+      if (this.#finding === null) await this.#settle();
+      if (until === operations) return;
+      this.#isQuiet = false;
+      this.#note('!', ['clients and faults go on']);
+      for (const client of this.#clients) client.start();
+    }
   }
 
-  /** The faults are over: everything must end, and both servers hold the same. */
+  /** No faults, no new commands: everything must come to rest, and both servers hold the same. */
   async #settle(): Promise<void> {
     const { events } = this.#world;
-    this.#isOver = true;
+    this.#isQuiet = true;
     this.#note('!', ['no more faults']);
     for (const client of this.#clients) client.stop();
     for (const server of [this.#source, this.#target]) server.start(true);
@@ -207,15 +227,19 @@ class Run {
     }
     this.#equality.compareAll(events.now);
     for (const key of this.#equality.differing.keys()) this.#differs(key, 'at the end');
-    const { mismatches } = this.#proxy.snapshot()!;
-    if (Object.keys(mismatches).length > 0)
-      throw new Finding(`a mismatch is reported that does not exist: ${JSON.stringify(this.#proxy.launched!.ledger.latest().slice(-2))}`);
+    for (const key of this.#histories.keys) {
+      this.#commands.retire(key);
+      this.#checkHistory(key);
+    }
+    this.#retired.clear();
+    this.#noMismatch();
+    this.#cleanChecks++;
   }
 
   // ── clients ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #next(client: Client): ReturnType<Commands['next']> {
-    if (this.#operations >= this.options.operations) return [];
+    if (this.#isQuiet) return [];
     const commands = [];
     for (let i = 1 + this.#random.below(this.#profile.pipeline); i > 0; i--) commands.push(...this.#commands.next());
     for (const { args, keys } of commands) {
@@ -227,6 +251,7 @@ class Run {
 
   #answer(operation: Operation): void {
     this.#answered++;
+    this.#follow(operation);
     this.#landed(operation);
     const { client, args } = operation;
     const reply = operation.reply!;
@@ -259,6 +284,7 @@ class Run {
   #lose(operation: Operation): void {
     this.#lost++;
     this.#inTransaction.delete(operation.client);
+    this.#follow(operation);
     this.#landed(operation);
     const { silenceMs = 0, pauseMs = 0 } = this.#profile.faults;
     const until = this.#world.events.now + GRACE_MS + Math.max(silenceMs, pauseMs);
@@ -269,27 +295,70 @@ class Run {
   #landed({ keys }: Operation): void {
     for (const key of keys) {
       const count = this.#inFlight.get(key)! - 1;
-      if (count === 0) this.#inFlight.delete(key);
-      else this.#inFlight.set(key, count);
+      if (count > 0) this.#inFlight.set(key, count);
+      else {
+        this.#inFlight.delete(key);
+        if (this.#retired.delete(key)) this.#checkHistory(key);
+      }
     }
+  }
+
+  #follow(operation: Operation): void {
+    const [key] = operation.keys;
+    if (operation.keys.length !== 1) return;
+    const { client, args, invokedAt: from, answeredAt, reply } = operation;
+    if (!this.#histories.add(key, { client, args, from }, answeredAt, reply)) return;
+    this.#retired.add(key);
+    this.#commands.retire(key);
+  }
+
+  #checkHistory(key: string): void {
+    const wrong = this.#histories.finish(key);
+    if (wrong === null) return;
+    const calls = wrong.map(
+      ({ client, args, from, to, reply }) =>
+        `${from.toFixed(3)} to ${to.toFixed(3)} ${client}: ${args.join(' ')} → ${JSON.stringify(reply)}`,
+    );
+    this.#fail(`the replies on ${key} are those of no order of its commands:\n  ${calls.join('\n  ')}`, [key]);
   }
 
   // ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #afterEvent(): void {
-    const { events } = this.#world;
-    this.#equality.update(events.now);
-    if (events.count % LOOK_EACH !== 0 || this.#equality.differing.size === 0 || !this.#isClean()) return;
-    this.#cleanChecks++;
+    const { now } = this.#world.events;
+    this.#equality.update(now);
+    if (now < this.#nextLook) return;
+    for (const [key, since] of this.#equality.differing) {
+      if (now - since < LOOK_AFTER_MS || this.#isUncertain(key)) continue;
+      this.#look();
+      return;
+    }
+  }
+
+  /** A key differs, and no client's command may be the reason: the status must say that something is left to do. */
+  #look(): void {
+    this.#nextLook = this.#world.events.now + LOOK_EACH_MS;
+    this.#noMismatch();
+    if (!this.#isClean()) return;
     for (const key of this.#equality.differing.keys()) this.#differs(key, 'while the status is clean');
   }
 
+  #noMismatch(): void {
+    const snapshot = this.#proxy.snapshot();
+    if (snapshot === null || Object.keys(snapshot.mismatches).length === 0) return;
+    const latest = JSON.stringify(this.#proxy.launched!.ledger.latest().slice(-2));
+    this.#fail(`a mismatch is reported that does not exist: ${latest}`);
+  }
+
   #differs(key: KeyName, when: string): void {
-    const { events } = this.#world;
-    const name = key.slice(key.indexOf(' ') + 1);
-    if (this.#inFlight.has(name) || (this.#uncertainUntil.get(name) ?? 0) > events.now) return;
-    if (this.#equality.compare(key, events.now)) return;
-    this.#fail(`a key differs ${when}: ${this.#equality.show(key)}`, [name]);
+    if (this.#isUncertain(key) || this.#equality.compare(key, this.#world.events.now)) return;
+    this.#fail(`a key differs ${when}: ${this.#equality.show(key)}`, [nameOf(key)]);
+  }
+
+  /** Whether a command on the key is on its way, or may still be run although its client is cut off. */
+  #isUncertain(key: KeyName): boolean {
+    const name = nameOf(key);
+    return this.#inFlight.has(name) || (this.#uncertainUntil.get(name) ?? 0) > this.#world.events.now;
   }
 
   #isClean(): boolean {
@@ -349,8 +418,7 @@ class Run {
 
   #repeat(fault: Fault, meanMs: number, strike: () => string | null): void {
     this.#world.events.after(-Math.log(1 - this.#random.share()) * meanMs, WORLD, () => {
-      if (this.#isOver) return;
-      const what = strike();
+      const what = this.#isQuiet ? null : strike();
       if (what !== null) {
         this.#struck.set(fault, (this.#struck.get(fault) ?? 0) + 1);
         this.#note('!', [what]);
@@ -358,7 +426,6 @@ class Run {
       this.#repeat(fault, meanMs, strike);
     });
   }
-
 
   /** While the proxy starts, few connections are struck: nothing else would ever happen. */
   #pickConnection(): { readonly name: string; readonly connection: Connection } | null {
@@ -397,7 +464,9 @@ class Run {
   }
 
   #pickServer(): { readonly name: string; readonly server: ServerHost } {
-    return this.#random.chance(0.5) ? { name: 'source', server: this.#source } : { name: 'target', server: this.#target };
+    return this.#random.chance(0.5)
+      ? { name: 'source', server: this.#source }
+      : { name: 'target', server: this.#target };
   }
 
   #pause(): string {
@@ -450,7 +519,9 @@ class Run {
   #verify(): string {
     this.#proxy.within(({ shard }) => {
       try {
-        shard.startJob({ kind: 'verify', workloads: ['default'], repair: false } as Parameters<typeof shard.startJob>[0]);
+        shard.startJob({ kind: 'verify', workloads: ['default'], repair: false } as Parameters<
+          typeof shard.startJob
+        >[0]);
       } catch (problem) {
         this.#note('!', [`the verification is refused: ${(problem as Error).message}`]);
       }
@@ -479,5 +550,4 @@ class Run {
   }
 }
 
-
-
+const nameOf = (key: KeyName): string => key.slice(key.indexOf(' ') + 1);

@@ -32,6 +32,7 @@ export const PROGRAMS = {
   'drill:counters': ['drills/counters/main.js'],
   'drill:failover': ['drills/failover/main.js'],
   'counters:cost': ['counters/cost/main.js'],
+  simulate: ['simulation/main.js'],
   adversary: ['drills/adversary/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'client-suites': ['conformance/client-suites.js'],

@@ -30,17 +30,16 @@ export class Histories {
     return key.startsWith('ll') ? listSpec : null;
   }
 
-  /** @returns what is wrong; the key should not be used any more where `retired` is called */
-  add(key: string, call: Omit<Call, 'to' | 'reply'>, to: number | null, reply: Reply | undefined, retired: (key: string) => void): readonly Call[] | null {
+  /** Adds a call; `to` is null where its reply was lost. @returns whether the key should take no new calls */
+  add(key: string, call: Omit<Call, 'to' | 'reply'>, to: number | null, reply: Reply | undefined): boolean {
     const spec = Histories.specOf(key);
-    if (spec === null) return null;
+    if (spec === null) return false;
     let history = this.#histories.get(key);
     if (history === undefined) this.#histories.set(key, (history = { spec, calls: [], lost: 0 }));
     const isLost = to === null || (isError(reply!) && !OF_SERVER.test(reply));
     history.calls.push({ ...call, to: isLost ? Infinity : to, reply: isLost ? undefined : reply });
     if (isLost) history.lost++;
-    if (history.calls.length === PORTION || history.lost === LOST) retired(key);
-    return null;
+    return history.calls.length >= PORTION || history.lost >= LOST;
   }
 
   /** Checks a key that no call waits for any more. */

@@ -23,7 +23,10 @@ export class Timeline {
     return lines
       .filter(({ who, what }) => words.length === 0 || who === '!' || what.some((each) => words.includes(each)))
       .slice(-count)
-      .map(({ at, who, what }) => `${at.toFixed(3).padStart(12)}  ${who.padEnd(24)} ${(who === '!' ? what : what.map(shown)).join(' ')}`);
+      .map(
+        ({ at, who, what }) =>
+          `${at.toFixed(3).padStart(12)}  ${who.padEnd(24)} ${(who === '!' ? what : what.map(shown)).join(' ')}`,
+      );
   }
 }
 

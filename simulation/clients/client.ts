@@ -46,6 +46,7 @@ export class Client {
   ) {}
 
   start(): void {
+    this.#stopped = false;
     this.#reader = new ReplyReader();
     this.inTransaction = false;
     const end = this.network.connect(WORLD, '10.0.1.1', this.address, () => {
@@ -114,7 +115,8 @@ export class Client {
     } catch (problem) {
       return this.events.broken(this, (problem as Error).message);
     }
-    if (this.waiting.length === 0) this.network.events.after(this.random.between(...this.thinkMs), WORLD, this.#again(this.#end!));
+    if (this.waiting.length === 0)
+      this.network.events.after(this.random.between(...this.thinkMs), WORLD, this.#again(this.#end!));
   }
 
   #again(end: End): () => void {

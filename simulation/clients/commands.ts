@@ -17,11 +17,14 @@ export interface Mix {
   readonly sets: number;
   readonly transactions: number;
   readonly several: number;
+  /** Single commands on keys whose histories are checked. */
+  readonly followed: number;
 }
 
 export class Commands {
   readonly #kinds: readonly (keyof Mix)[];
   readonly #until: readonly number[];
+  readonly #generations = new Map<string, number>();
   #value = 0;
 
   constructor(
@@ -60,6 +63,8 @@ export class Commands {
         return [this.#set(this.#key('t'))];
       case 'several':
         return [this.#several()];
+      case 'followed':
+        return [this.#followed()];
       case 'transactions':
         return this.#transaction(random.chance(0.3));
     }
@@ -67,6 +72,19 @@ export class Commands {
 
   #key(kind: string): string {
     return `${kind}${this.random.below(this.keys)}`;
+  }
+
+  #followed(): Command {
+    const kind = this.random.pick(['ls', 'lc', 'll']);
+    const key = this.#key(kind);
+    const name = `${key}.${this.#generations.get(key) ?? 0}`;
+    return kind === 'ls' ? this.#string(name) : kind === 'lc' ? this.#counter(name) : this.#list(name);
+  }
+
+  /** Uses another key in the place of this one. */
+  retire(name: string): void {
+    const [key, generation] = name.split('.');
+    this.#generations.set(key, Math.max(this.#generations.get(key) ?? 0, Number(generation) + 1));
   }
 
   #string(key: string): Command {

@@ -82,7 +82,10 @@ export class Events {
           first = false;
           if (done()) return finish(true);
           const event = this.#next(end);
-          if (event === null) return finish(false);
+          if (event === null) {
+            if (end !== Infinity) this.now = end;
+            return finish(false);
+          }
           this.now = event.at;
           this.count++;
           this.note(Math.trunc(event.at * 1000) ^ (event.order << 8));

@@ -91,8 +91,7 @@ export class ServerHost {
   start(keepData: boolean): void {
     if (this.#listens) return;
     if (!keepData)
-      for (const { id, keys } of this.model.databases)
-        for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
+      for (const { id, keys } of this.model.databases) for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
     this.model.restart(keepData);
     this.#listen();
   }

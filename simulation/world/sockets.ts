@@ -188,7 +188,11 @@ export class Server extends EventEmitter implements TcpServer {
   }
 }
 
-export function connect(process: Process, network: Network, to: { readonly host: string; readonly port: number }): Socket {
+export function connect(
+  process: Process,
+  network: Network,
+  to: { readonly host: string; readonly port: number },
+): Socket {
   const socket = new Socket(process, network);
   socket.connecting = true;
   const { address } = process.host;
