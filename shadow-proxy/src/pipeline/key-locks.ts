@@ -102,6 +102,8 @@ export function reservationsOf(orders: readonly KeyLocks[], now: number): Reserv
 export class KeyLocks {
   /** Whether a command has to ask at all. */
   active = false;
+  /** Effects of woken clients, which have their replies, that wait for the reply to the write that woke them. */
+  withheld = 0;
   #tracking = false;
   readonly #held = new Map<string, Holding>();
   /** Who waits, by key, in the order of their numbers. */

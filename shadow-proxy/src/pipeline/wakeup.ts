@@ -94,6 +94,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     this.#open.delete(waiter);
     if (taken !== null) {
       this.#taken.push(taken);
+      this.order.withheld++;
       this.#mayTake--;
     }
     this.#settle();
@@ -110,6 +111,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     if (this.#mayTake <= 0) this.#letGo();
     if (this.#open.size > 0) return;
     this.#ended = true;
+    this.order.withheld -= this.#taken.length;
     for (const taken of this.#taken)
       taken.tell(
         this.#taken.every(

@@ -115,14 +115,14 @@ function serverFacts({ sequencer, monitor, silenced }: Observed, side: Side, isU
   };
 }
 
-function mirrorFacts({ mirrors }: Sequencer, side: Side, now: number, isNeeded: boolean): MirrorFacts {
+function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isNeeded: boolean): MirrorFacts {
   const mirror = mirrors[side];
   return {
     lagMs: mirror.lagMs(now),
     queuedBytes: mirror.queuedBytes,
     queuedEffects: mirror.queued,
     gates: mirror.gates,
-    isEmpty: mirror.isEmpty,
+    isEmpty: mirror.isEmpty && [...lanes[otherSide(side)].orders()].every(({ withheld }) => withheld === 0),
     connected: mirror.connected,
     isNeeded,
   };

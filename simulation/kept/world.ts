@@ -1,0 +1,99 @@
+/** A small world for a program that once failed: a source, a target, a shard, and clients that send by hand. */
+import { useWorld } from '../../shadow-proxy/src/io/world.js';
+import { ReplyReader, type Reply } from '../clients/replies.js';
+import { WORLD } from '../world/events.js';
+import type { End } from '../world/network.js';
+import { Proxy } from '../world/proxy.js';
+import { ServerHost, type KeyName } from '../world/server-host.js';
+import { SimulatedWorld } from '../world/world.js';
+
+/** Long enough for whatever the program waits for. */
+const LIMIT_MS = 60_000;
+
+export class KeptWorld {
+  readonly world: SimulatedWorld;
+  readonly source: ServerHost;
+  readonly target: ServerHost;
+  readonly proxy: Proxy;
+
+  private constructor(seed: number) {
+    this.world = new SimulatedWorld(seed, { delayMs: [0.1, 0.1], lateShare: 0, lateMs: 0, splitShare: 0 });
+    this.source = new ServerHost(this.world, 'redis', { host: '10.0.0.2', port: 6379 });
+    this.target = new ServerHost(this.world, 'keydb', { host: '10.0.0.3', port: 6379 });
+    const urls = { source: 'redis://10.0.0.2:6379', target: 'redis://10.0.0.3:6379' };
+    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), urls);
+  }
+
+  /** Runs a program in a world whose shard serves. */
+  static async run(program: (world: KeptWorld) => Promise<void>): Promise<void> {
+    const kept = new KeptWorld(1);
+    useWorld(kept.world);
+    try {
+      kept.proxy.start();
+      await kept.until(() => kept.proxy.launched !== null, 'the shard serves');
+      await program(kept);
+    } finally {
+      useWorld(null);
+    }
+  }
+
+  /** Lets virtual time pass until it is so. */
+  async until(isSo: () => boolean, what: string): Promise<void> {
+    if (!(await this.world.events.run(isSo, LIMIT_MS))) throw new Error(`never: ${what}`);
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.world.events.run(() => false, ms);
+  }
+
+  async client(): Promise<KeptClient> {
+    let connected = false;
+    const end = this.world.network.connect(WORLD, '10.0.1.1', this.proxy.address, () => (connected = true));
+    await this.until(() => connected, 'the client is connected');
+    return new KeptClient(this, end);
+  }
+
+  /** The server's end of the proxy's connection on which it last ran the command. */
+  endOf(server: ServerHost, port: number): End {
+    for (const { near, far } of this.world.network.connections)
+      if (far.local.host === server.address.host && near.local.port === port) return near;
+    throw new Error(`the proxy has no connection from port ${port}`);
+  }
+
+  /** Both servers' values of a key. */
+  values(key: KeyName): readonly unknown[] {
+    return [this.source, this.target].map((server) => server.entry(key)?.value ?? null);
+  }
+
+  get isClean(): boolean {
+    return this.proxy.snapshot()!.workloads.every(({ clean }) => clean);
+  }
+}
+
+export class KeptClient {
+  readonly replies: Reply[] = [];
+  readonly #reader = new ReplyReader();
+
+  constructor(
+    private readonly kept: KeptWorld,
+    private readonly end: End,
+  ) {
+    end.received = (bytes) => {
+      this.#reader.feed(bytes);
+      for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) this.replies.push(reply);
+    };
+  }
+
+  send(command: string): void {
+    const args = command.split(' ').map((arg) => `$${arg.length}\r\n${arg}\r\n`);
+    this.end.send(Buffer.from(`*${args.length}\r\n${args.join('')}`, 'latin1'));
+  }
+
+  /** The reply to a command, where nothing else is on its way. */
+  async ask(command: string): Promise<Reply> {
+    const count = this.replies.length;
+    this.send(command);
+    await this.kept.until(() => this.replies.length > count, `a reply to ${command}`);
+    return this.replies[count];
+  }
+}
