@@ -1,4 +1,4 @@
-/** `npm run simulate`: runs the proxy in simulated worlds, and prints what is wrong, with the command that repeats it. */
+/** `npm run simulate`: the proxy in simulated worlds; what is wrong is printed with the command that repeats it. */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 /**
  * Virtual time. An event belongs to a process and runs in a real `setImmediate` callback of its own: Node runs the
  * promises and ticks that follow from it before the next one. Events of one moment run in the order in which they were
- * made. Time stands still while an event runs.
+ * made. Time does not pass while an event runs.
  */
 
 /** Events of a process that is not alive do not run. */

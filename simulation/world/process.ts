@@ -26,7 +26,7 @@ export class Process implements Owner {
     private readonly network: Network,
   ) {}
 
-  /** SIGKILL: all that is in memory is gone; its connections are closed by the system. */
+  /** SIGKILL: all that is in memory is lost; its connections are closed by the system. */
   kill(): void {
     this.alive = false;
     for (const file of this.files) this.host.disk.close(file);
