@@ -245,7 +245,6 @@ export class End {
 
   readonly #deliver = (): void => {
     const { events, random, options } = this.connection.network;
-    if (this.#scheduledAt > events.now) return;
     this.#scheduledAt = Infinity;
     if (this.#silentUntil <= events.now) this.#deliverOne(random.chance(options.splitShare) ? random.share() : 1);
     this.#schedule();
