@@ -56,6 +56,8 @@ const program = new Command('npm run simulate --')
 const values = program.parse().opts<Values>();
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
+// Who reads has enough, such as `| head`.
+process.stdout.on('error', () => process.exit());
 
 const counts = (of: ReadonlyMap<string, number>): string =>
   [...of].map(([name, count]) => `${name} ${count}`).join(', ') || 'none';

@@ -159,9 +159,11 @@ export function testFiles(parts) {
 }
 
 const PROXY = 'shadow-proxy/test/';
-const UNIT = `${PROXY}unit/`;
 /** Folders of unit tests that change the clock of their process, or see what others have left in it. */
 const ALONE = ['health', 'io', 'lease', 'pipeline', 'session'];
+/** Folders of integration tests that ask nothing of their process: a few files share one. */
+const SHARED = ['command', 'compare', 'copy', 'rules', 'stages'];
+const FILES_A_PROCESS = 5;
 
 /** Tests that see which file of the product a call comes from: in a bundle there are no such files. */
 const BY_FILE = `${PROXY}integration/io/`;
@@ -170,22 +172,33 @@ const BY_FILE = `${PROXY}integration/io/`;
 const MANY = 20;
 
 /**
- * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, and
- * the tests of the proxy and the programs that they start are bundled: to start a process takes longer than most of them.
+ * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, some
+ * integration tests do, and the tests of the proxy and the programs that they start are bundled: to start a process takes
+ * longer than most of them.
  */
 async function processesOf(files) {
   const compiled = (file) => join(DIST, file.replace(/\.tsx?$/, '.js'));
   if (files.length < MANY) return files.map(compiled);
-  const folderOf = (file) => (file.startsWith(UNIT) ? file.slice(UNIT.length).split('/')[0] : '');
-  const shares = (file) => folderOf(file) !== '' && !ALONE.includes(folderOf(file));
   const directory = join(DIST, 'test-folders');
   mkdirSync(directory, { recursive: true });
-  const together = [...new Set(files.filter(shares).map(folderOf))].map((folder) => {
-    const members = files.filter((file) => shares(file) && folderOf(file) === folder);
-    const file = join(directory, `${folder}.test.js`);
-    writeFileSync(file, members.map((member) => `import '${pathToFileURL(compiled(member))}';\n`).join(''));
-    return file;
+  const sharing = new Map();
+  for (const file of files) {
+    const [kind, folder] = file.startsWith(PROXY) ? file.slice(PROXY.length).split('/') : [];
+    const shares = kind === 'unit' ? !ALONE.includes(folder) : kind === 'integration' && SHARED.includes(folder);
+    if (!shares || file.includes('.long.')) continue;
+    const members = sharing.get(`${kind}-${folder}`) ?? [];
+    sharing.set(`${kind}-${folder}`, [...members, file]);
+  }
+  const together = [...sharing].flatMap(([name, members]) => {
+    const most = name.startsWith('unit-') ? members.length : FILES_A_PROCESS;
+    return Array.from({ length: Math.ceil(members.length / most) }, (_, i) => {
+      const file = join(directory, `${name}-${i + 1}.test.js`);
+      const imports = members.slice(i * most, (i + 1) * most).map((member) => pathToFileURL(compiled(member)));
+      writeFileSync(file, imports.map((url) => `import '${url}';\n`).join(''));
+      return file;
+    });
   });
+  const shares = (file) => [...sharing.values()].some((members) => members.includes(file));
   const { bundle } = await import('../build/bundle.mjs');
   const alone = files.filter((file) => !shares(file));
   const isBundled = (file) => file.startsWith(PROXY) && !file.startsWith(BY_FILE);
