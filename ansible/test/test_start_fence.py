@@ -181,6 +181,8 @@ class InCluster:
         until(lambda: "master_link_status:up" in nodes.ask("a2", "INFO", "replication"), "a2 is in sync")
         # Without a, the others would never hear of a2.
         until(lambda: all(nodes.ask(name, "CLUSTER", "NODES").count(self.id) == 2 for name in ["b", "c"]), "b and c know a2")
+        # Nor would a2 ever hear of them, whose votes it needs: it may know a alone so far.
+        until(lambda: "cluster_state:ok" in nodes.ask("a2", "CLUSTER", "INFO"), "a2 knows the slots of all")
 
     def kill_after_a_snapshot_and_a_write(self):
         assert self.nodes.ask("a", "SET", "bar", "1") == "OK" and self.nodes.ask("a", "SAVE") == "OK"
