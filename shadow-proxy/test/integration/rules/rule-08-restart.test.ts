@@ -45,16 +45,34 @@ const LIFE_MS = 300;
 /** Within the tolerance. */
 const APART_MS = 45;
 
+/**
+ * Lets the keys of each list expire on that server, and a moment later on the other one; resolves between the two. The
+ * process does not know the keys: as if the TTLs were given before it started.
+ */
+async function expireApart(
+  { client, source, target }: Scene,
+  keys: Readonly<Record<'source' | 'target', string[]>>,
+): Promise<void> {
+  const [here, there] = [client({ of: source }), client({ of: target })];
+  const moment = Date.now() + LIFE_MS;
+  for (const [each, first] of [
+    [here, keys.source],
+    [there, keys.target],
+  ] as const)
+    await Promise.all(
+      [...keys.source, ...keys.target].map((key) => each.pexpireat(key, moment + (first.includes(key) ? 0 : APART_MS))),
+    );
+  await until(async () => (await there.exists(keys.target)) === 0);
+}
+
 for (const [end, ended] of Object.entries(ENDS)) {
   for (const [way, sent] of Object.entries(WAYS)) {
     test(`a write ${way} that finds its key expired on one server only, after ${end}`, async () => {
       await withScene({}, async (scene) => {
-        const [here, there] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
         const keys = {
           source: WRITES.map(({ name }) => keyOf(name, 0)),
           target: WRITES.map(({ name }) => keyOf(name, 1)),
         };
-        const all = [...keys.source, ...keys.target];
         const before = await scene.wire();
         await before.pipeline(WRITES.flatMap(({ setup }, i) => [setup(keys.source[i]), setup(keys.target[i])]));
         await before.ask('SADD', '{k}c', 'c');
@@ -63,15 +81,7 @@ for (const [end, ended] of Object.entries(ENDS)) {
         await ended(scene);
         await scene.shard.settled();
         const wire = await scene.wire();
-        // The process does not know the keys: as if the TTLs were given before it started.
-        // The keys of each list expire first on that server.
-        const moment = Date.now() + LIFE_MS;
-        for (const [client, first] of [
-          [here, keys.source],
-          [there, keys.target],
-        ] as const)
-          await Promise.all(all.map((key) => client.pexpireat(key, moment + (first.includes(key) ? 0 : APART_MS))));
-        await until(async () => (await there.exists(keys.target)) === 0);
+        await expireApart(scene, keys);
         const replies = await wire.pipeline(
           WRITES.flatMap(({ write }, i) => [keys.source[i], keys.target[i]].flatMap((key) => sent(write(key, 0), key))),
         );
@@ -98,20 +108,12 @@ const LIVES: readonly ((key: string) => Command)[] = [
 
 test('a command that changes the TTL of a key that has expired on one server only is no mismatch after a restart', () =>
   withScene({}, async (scene) => {
-    const [here, there] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
     const keys = { source: LIVES.map((_, i) => `s${i}`), target: LIVES.map((_, i) => `t${i}`) };
-    const all = [...keys.source, ...keys.target];
-    await (await scene.wire()).pipeline(all.map((key) => ['SET', key, 'v']));
+    await (await scene.wire()).pipeline([...keys.source, ...keys.target].map((key) => ['SET', key, 'v']));
     await scene.stopShard('drained');
     await scene.startShard();
     const wire = await scene.wire();
-    const moment = Date.now() + LIFE_MS;
-    for (const [client, first] of [
-      [here, keys.source],
-      [there, keys.target],
-    ] as const)
-      await Promise.all(all.map((key) => client.pexpireat(key, moment + (first.includes(key) ? 0 : APART_MS))));
-    await until(async () => (await there.exists(keys.target)) === 0);
+    await expireApart(scene, keys);
     await wire.pipeline(LIVES.flatMap((change, i) => [change(keys.source[i]), change(keys.target[i])]));
     await scene.assertEqual();
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
