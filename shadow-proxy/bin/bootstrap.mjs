@@ -198,9 +198,9 @@ async function processesOf(files) {
       return file;
     });
   });
-  const shares = (file) => [...sharing.values()].some((members) => members.includes(file));
   const { bundle } = await import('../build/bundle.mjs');
-  const alone = files.filter((file) => !shares(file));
+  const shared = new Set([...sharing.values()].flat());
+  const alone = files.filter((file) => !shared.has(file));
   const isBundled = (file) => file.startsWith(PROXY) && !file.startsWith(BY_FILE);
   const ofProxy = alone.filter(isBundled).map(compiled);
   const { files: bundled, programs } = await bundle([...together, ...ofProxy]);

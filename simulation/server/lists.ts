@@ -1,4 +1,5 @@
 /** Commands of lists, those that block among them. */
+import { popFirst } from './collections.js';
 import { needCount, needInteger, needPositive, waitOf } from './numbers.js';
 import { lower, Options } from './options.js';
 import {
@@ -180,31 +181,6 @@ const blockingMove = (client: Client, from: string, to: string, out: End, into: 
 
 const isList = (database: Database, key: string): boolean => database.get(key)?.type === 'list';
 
-/** The reply of the first key that has a list; waits where none has one. */
-function popFirst(
-  client: Client,
-  keys: readonly string[],
-  popFrom: (key: string, list: string[]) => string,
-  ms: number | null,
-): string {
-  const { database, protocol } = client;
-  for (const key of keys) {
-    const list = database.getAs(key, 'list');
-    if (list !== undefined) return popFrom(key, list);
-  }
-  if (ms === null || client.mayNotBlock) return nilArray(protocol);
-  client.block(
-    {
-      type: 'list',
-      keys,
-      serve: (key) => (isList(database, key) ? popFrom(key, database.getAs(key, 'list')!) : null),
-      atTimeout: nilArray(protocol),
-    },
-    ms,
-  );
-  return '';
-}
-
 const rounding = ({ server }: Client): 'up' | 'down' => (server.engine === 'redis' ? 'up' : 'down');
 
 const blockingPop =
@@ -216,7 +192,7 @@ const blockingPop =
       removed(client.database, key, list);
       return bulks([key, value]);
     };
-    return popFirst(client, args.slice(1, -1), popFrom, ms);
+    return popFirst(client, 'list', args.slice(1, -1), popFrom, ms);
   };
 
 /** LMPOP and BLMPOP: `numkeys key … LEFT|RIGHT [COUNT n]` from argument `at` on. */
@@ -233,7 +209,7 @@ function popMany(client: Client, args: readonly string[], at: number, ms: number
   }
   const popFrom = (key: string, list: string[]): string =>
     arrayOf(2) + bulk(key) + bulks(takeMany(client.database, key, list, end, most ?? 1));
-  return popFirst(client, args.slice(at + 1, where), popFrom, ms);
+  return popFirst(client, 'list', args.slice(at + 1, where), popFrom, ms);
 }
 
 export const LIST_COMMANDS: Readonly<Record<string, Run>> = {

@@ -1,4 +1,5 @@
 /** Commands of sets. */
+import { store } from './collections.js';
 import { needCount, needInteger, needPositive } from './numbers.js';
 import { Options } from './options.js';
 import {
@@ -52,22 +53,8 @@ const combined =
 
 const stored =
   (combine: Combine): Run =>
-  (client, args) => {
-    const { database } = client;
-    const [, to] = args;
-    const members = combine(setsOf(client, args.slice(2)));
-    if (members.length === 0) {
-      if (database.get(to) !== undefined) {
-        database.delete(to);
-        database.touch(to);
-      }
-      return ZERO;
-    }
-    database.get(to);
-    database.overwrite(to, 'set', new Set(members));
-    database.touch(to);
-    return integer(members.length);
-  };
+  (client, args) =>
+    store(client.database, args[1], 'set', new Set(combine(setsOf(client, args.slice(2)))));
 
 const cardinality: Run = (client, args) => {
   const refusal = new Refusal('ERR numkeys should be greater than 0');

@@ -1,4 +1,5 @@
 /** Commands of sorted sets, those that block among them. */
+import { popFirst, store } from './collections.js';
 import { double, doubleOf, formatDouble, needCount, needDouble, needInteger, needPositive, waitOf } from './numbers.js';
 import { lower, Options } from './options.js';
 import {
@@ -9,7 +10,6 @@ import {
   EMPTY_ARRAY,
   integer,
   nil,
-  nilArray,
   Refusal,
   SYNTAX,
   WRONG_TYPE,
@@ -235,21 +235,6 @@ const range =
     return listed(members, scores, client.protocol);
   };
 
-/** Puts members in the place of what the key holds; deletes it where there are none. */
-function store(database: Database, key: string, members: readonly (readonly [string, number])[]): string {
-  if (members.length === 0) {
-    if (database.get(key) !== undefined) {
-      database.delete(key);
-      database.touch(key);
-    }
-    return ZERO;
-  }
-  database.get(key);
-  database.overwrite(key, 'zset', new SortedSet(members));
-  database.touch(key);
-  return integer(members.length);
-}
-
 const removeRange =
   (by: By): Run =>
   ({ database }, args) => {
@@ -360,7 +345,7 @@ const combination =
 const combinationStore =
   (operation: Operation): Run =>
   (client, args) =>
-    store(client.database, args[1], [...combine(client, args, 2, operation, true).result]);
+    store(client.database, args[1], 'zset', new SortedSet(combine(client, args, 2, operation, true).result));
 
 const cardinality: Run = ({ database }, args) => {
   const count = needInteger(args[1]);
@@ -408,34 +393,6 @@ const pop =
     return arrayOf(2) + bulk(taken[0].member) + double(taken[0].score, protocol);
   };
 
-/** The reply of the first key that has a sorted set; waits where none has one. */
-function popFirst(
-  client: Client,
-  keys: readonly string[],
-  popFrom: (key: string, set: SortedSet) => string,
-  ms: number | null,
-): string {
-  const { database, protocol } = client;
-  for (const key of keys) {
-    const set = database.getAs(key, 'zset');
-    if (set !== undefined) return popFrom(key, set);
-  }
-  if (ms === null || client.mayNotBlock) return nilArray(protocol);
-  client.block(
-    {
-      type: 'zset',
-      keys,
-      serve(key) {
-        const entry = database.get(key);
-        return entry?.type === 'zset' ? popFrom(key, entry.value as SortedSet) : null;
-      },
-      atTimeout: nilArray(protocol),
-    },
-    ms,
-  );
-  return '';
-}
-
 const blockingPop =
   (end: End): Run =>
   (client, args) => {
@@ -444,7 +401,7 @@ const blockingPop =
       const [{ member, score }] = take(client.database, key, set, end, 1);
       return arrayOf(3) + bulk(key) + bulk(member) + double(score, client.protocol);
     };
-    return popFirst(client, args.slice(1, -1), popFrom, ms);
+    return popFirst(client, 'zset', args.slice(1, -1), popFrom, ms);
   };
 
 /** ZMPOP and BZMPOP: `numkeys key … MIN|MAX [COUNT n]` from argument `at` on. */
@@ -465,7 +422,7 @@ function popMany(client: Client, args: readonly string[], at: number, waits: boo
     const rows = taken.map(({ member, score }) => arrayOf(2) + bulk(member) + double(score, client.protocol));
     return arrayOf(2) + bulk(key) + arrayOf(rows.length) + rows.join('');
   };
-  return popFirst(client, args.slice(at + 1, where), popFrom, waits ? waitOf(args[1], 'up') : null);
+  return popFirst(client, 'zset', args.slice(at + 1, where), popFrom, waits ? waitOf(args[1], 'up') : null);
 }
 
 const rank =
@@ -539,11 +496,7 @@ export const SORTED_SET_COMMANDS: Readonly<Record<string, Run>> = {
   zrevrangebylex: range('lex', true),
   zrangestore(client, args) {
     const { members } = rangeOf(client, args, 2, { by: null, isReverse: null, scores: false });
-    return store(
-      client.database,
-      args[1],
-      members.map(({ member, score }) => [member, score]),
-    );
+    return store(client.database, args[1], 'zset', new SortedSet(members.map(({ member, score }) => [member, score])));
   },
   zunion: combination('union'),
   zinter: combination('inter'),

@@ -21,6 +21,12 @@ export const isDefect = (problem: unknown): boolean =>
   problem instanceof ReplyFailed ||
   [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => problem instanceof kind);
 
+/** A command cannot be answered: its client is closed, as by the loss of a server, or by a failure of the proxy. */
+export function closeFor(problem: unknown, client: { failed(problem: unknown): void; destroy(): void }): void {
+  if (isDefect(problem)) client.failed(problem);
+  else client.destroy();
+}
+
 export class Failures {
   /** Since the start. */
   count = 0;

@@ -2,7 +2,7 @@
  * The lanes that carry one client's commands, and what it has in flight on them. Its commands are never reordered:
  * while some are in flight on one lane, one for another lane waits.
  */
-import { isDefect } from '../pipeline/failures.js';
+import { closeFor } from '../pipeline/failures.js';
 import type { KeyLocks, LockRequest } from '../pipeline/key-locks.js';
 import type { Lane } from '../pipeline/lane.js';
 import { NOTHING, Operation, type Sink } from '../pipeline/operation.js';
@@ -140,7 +140,7 @@ export class ClientLanes {
     const { client, flow } = this.of;
     if (client.closed) return;
     // As the loss of the server would show itself.
-    if (!(problem instanceof HandshakeRefused)) return isDefect(problem) ? this.of.failed(problem) : this.of.destroy();
+    if (!(problem instanceof HandshakeRefused)) return closeFor(problem, this.of);
     this.of.replyRefused(problem);
     flow.skip();
   }

@@ -17,7 +17,7 @@ import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
 import { after, clearTimer, nextTurn } from '../io/timers.js';
 import { titleOf } from '../command/forms.js';
-import { isDefect } from '../pipeline/failures.js';
+import { closeFor } from '../pipeline/failures.js';
 import type { Operation } from '../pipeline/operation.js';
 import { argumentsOf } from '../resp/decode.js';
 import { error } from '../resp/encode.js';
@@ -271,8 +271,7 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   lost(_operation: Operation, reason: Error): void {
-    if (isDefect(reason)) this.failed(reason);
-    else this.destroy();
+    closeFor(reason, this);
     this.settled();
   }
 

@@ -5,7 +5,7 @@
 import type { CommandSpec } from '../../command/table.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { removeExpired } from '../../pipeline/expired.js';
-import { isDefect } from '../../pipeline/failures.js';
+import { closeFor } from '../../pipeline/failures.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { BEYOND, NOTHING, Operation, SWAPS, WRITE, type Sink } from '../../pipeline/operation.js';
 import type { Lanes } from '../../pipeline/lanes.js';
@@ -114,8 +114,7 @@ async function pass(context: CommandContext, side: Side, work: Work): Promise<vo
     await woken(sequencer.lanes[side]);
   } catch (problem) {
     if (problem instanceof HandshakeRefused) context.replyRefused(problem);
-    else if (isDefect(problem)) context.failed(problem);
-    else context.destroy();
+    else closeFor(problem, context);
   } finally {
     sequencer.unbar();
     clients.waitingRoom.open();

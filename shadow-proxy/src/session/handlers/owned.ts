@@ -9,7 +9,7 @@ import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage } from '../../upstream/scan-page.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
 import type { CommandSpec } from '../../command/table.js';
-import { isDefect } from '../../pipeline/failures.js';
+import { closeFor } from '../../pipeline/failures.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
 import { array, bulk, error, integer } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
@@ -84,7 +84,7 @@ function begin(context: CommandContext, side: Side, name: string, answer: (asked
         context.reply(reply);
         context.flow.resume();
       })
-      .catch((problem: unknown) => (isDefect(problem) ? context.failed(problem) : context.destroy()));
+      .catch((problem: unknown) => closeFor(problem, context));
   });
 }
 

@@ -4,7 +4,7 @@
  * over them is passed on as it comes, between the replies of the lanes.
  */
 import type { CommandSpec } from '../../command/table.js';
-import { isDefect } from '../../pipeline/failures.js';
+import { closeFor } from '../../pipeline/failures.js';
 import { NOTHING, Operation, WRITE, type Follow } from '../../pipeline/operation.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { HandshakeRefused } from '../../upstream/server.js';
@@ -207,8 +207,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     };
     this.#change = run().catch((problem: Error) => {
       if (problem instanceof HandshakeRefused) context.replyRefused(problem);
-      else if (isDefect(problem)) context.failed(problem);
-      else context.destroy();
+      else closeFor(problem, context);
     });
     this.#change
       .then(() => {
