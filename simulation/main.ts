@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { PROFILES, type Profile } from './profiles.js';
-import { simulate, type Result } from './run.js';
-import { Totals } from './totals.js';
+import { PROFILES, type Profile } from './run/profiles.js';
+import { simulate, type Result } from './run/run.js';
+import { Totals } from './run/totals.js';
 
 function number(text: string): number {
   const value = Number(text);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PROFILES } from '../../profiles.js';
-import { simulate } from '../../run.js';
+import { PROFILES } from '../../run/profiles.js';
+import { simulate } from '../../run/run.js';
 
 const OPERATIONS = 1_500;
 /** Another one: `SEED=7 npm test -- simulation/`. */

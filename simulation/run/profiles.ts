@@ -1,6 +1,6 @@
 /** What a run does: load, faults by probability, operator. Times are milliseconds of virtual time. */
-import type { Mix } from './clients/commands.js';
-import type { NetworkOptions } from './world/network.js';
+import type { Mix } from '../clients/commands.js';
+import type { NetworkOptions } from '../world/network.js';
 
 /** The mean time between two of a kind; absent: never. */
 export interface Faults {

@@ -1,0 +1,156 @@
+/** One run: a seed and a profile make a world with two servers, a shard, clients, faults and an operator. */
+import { useWorld } from '../../shadow-proxy/src/io/world.js';
+import { Checks } from './checks.js';
+import { Faults } from './faults.js';
+import { Load } from './load.js';
+import { Operator } from './operator.js';
+import type { Fault, Profile } from './profiles.js';
+import { Finding, Scene } from './scene.js';
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly profile: Profile;
+  /** Of clients. */
+  readonly operations: number;
+  readonly logLevel?: string;
+}
+
+export interface Result {
+  /** What is wrong, with the last events around it; null where nothing is. */
+  readonly finding: string | null;
+  readonly timeline: readonly string[];
+  readonly operations: number;
+  readonly answered: number;
+  /** Commands whose connection ended before their reply. */
+  readonly lost: number;
+  /** Replies that were errors. */
+  readonly errors: ReadonlyMap<string, number>;
+  readonly events: number;
+  readonly virtualMs: number;
+  /** The same for two runs with the same events. */
+  readonly trace: number;
+  /** How often each fault struck. */
+  readonly struck: ReadonlyMap<Fault, number>;
+  /** How often each stage was entered. */
+  readonly stages: ReadonlyMap<string, number>;
+  /** How often everything came to rest, and both servers were compared. */
+  readonly cleanChecks: number;
+  /** Calls whose history was checked. */
+  readonly linearized: number;
+  /** Commands that the models lack. */
+  readonly lacking: readonly string[];
+}
+
+const START_MS = 60_000;
+/** The clients send a command at least each so many milliseconds. */
+const STEP_MS = 100;
+/** What the last fault has begun is over after so long. */
+const SETTLE_MS = 180_000;
+/** After so many commands the faults and the clients pause, and everything must come to rest. */
+const ROUND = 1_500;
+
+export async function simulate(options: RunOptions): Promise<Result> {
+  const run = new Run(options);
+  try {
+    return await run.run();
+  } finally {
+    useWorld(null);
+  }
+}
+
+class Run {
+  readonly #scene: Scene;
+  readonly #load: Load;
+  readonly #checks: Checks;
+  readonly #operator: Operator;
+  readonly #faults: Faults;
+  #cleanChecks = 0;
+
+  constructor(private readonly options: RunOptions) {
+    const { seed, profile, logLevel } = options;
+    this.#scene = new Scene(seed, profile, logLevel);
+    this.#load = new Load(this.#scene);
+    this.#checks = new Checks(this.#scene, this.#load);
+    this.#operator = new Operator(this.#scene);
+    this.#faults = new Faults(this.#scene, this.#load, this.#operator);
+  }
+
+  async run(): Promise<Result> {
+    const scene = this.#scene;
+    const { world, source, target, timeline } = scene;
+    useWorld(world);
+    world.events.afterEach = () => this.#checks.afterEvent();
+    try {
+      await this.#run();
+    } catch (problem) {
+      scene.finding ??= problem instanceof Finding ? problem : new Finding((problem as Error).stack!);
+    }
+    const load = this.#load;
+    return {
+      finding: scene.finding?.message ?? null,
+      timeline: timeline.about(scene.finding?.words ?? ['!'], 80),
+      operations: load.operations,
+      answered: load.answered,
+      lost: load.lost,
+      errors: load.errors,
+      events: world.events.count,
+      virtualMs: world.events.now,
+      trace: world.events.trace,
+      struck: this.#faults.struck,
+      stages: this.#operator.stages,
+      cleanChecks: this.#cleanChecks,
+      linearized: load.linearized,
+      lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
+    };
+  }
+
+  async #run(): Promise<void> {
+    const scene = this.#scene;
+    const { proxy, world } = scene;
+    const load = this.#load;
+    proxy.start();
+    if (!(await world.events.run(() => proxy.launched !== null, START_MS)))
+      throw new Finding(`the shard does not start: ${proxy.problem?.message ?? 'nothing is left to happen'}`);
+    load.start();
+    this.#operator.start();
+    this.#faults.start();
+    const { operations } = this.options;
+    for (let round = 1; scene.finding === null; round++) {
+      const until = Math.min(operations, round * ROUND);
+      const isOver = (): boolean => scene.finding !== null || load.operations >= until;
+      if (!(await world.events.run(isOver, ROUND * STEP_MS)))
+        throw new Finding(`after ${(ROUND * STEP_MS) / 1000} s, only ${load.operations} commands were sent`);
+      if (scene.finding === null) await this.#settle();
+      if (until === operations) return;
+      scene.isQuiet = false;
+      scene.say('clients and faults go on');
+      load.start();
+    }
+  }
+
+  /** No faults, no new commands: everything must come to rest, and both servers hold the same. */
+  async #settle(): Promise<void> {
+    const scene = this.#scene;
+    const load = this.#load;
+    const checks = this.#checks;
+    scene.isQuiet = true;
+    scene.say('no more faults');
+    load.stop();
+    this.#faults.end();
+    const from = scene.now + 1_000;
+    const isCalm = (): boolean => scene.now > from && load.waiting.length === 0 && checks.isClean;
+    const isOver = await scene.world.events.run(() => scene.finding !== null || isCalm(), SETTLE_MS);
+    if (scene.finding !== null) return;
+    if (!isOver) {
+      const [first] = load.waiting;
+      if (first !== undefined)
+        throw new Finding(
+          `${load.waiting.length} commands have waited for a reply for ${SETTLE_MS / 1000} s: ${first.client}: ${first.args.join(' ')}`,
+          first.keys,
+        );
+      throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
+    }
+    checks.atRest();
+    this.#cleanChecks++;
+  }
+}

@@ -1,0 +1,68 @@
+/** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
+import { Timeline } from '../check/timeline.js';
+import type { Random } from '../world/random.js';
+import { Proxy } from '../world/proxy.js';
+import { ServerHost } from '../world/server-host.js';
+import { SimulatedWorld } from '../world/world.js';
+import type { Profile } from './profiles.js';
+
+const SOURCE = { host: '10.0.0.2', port: 6379 };
+const TARGET = { host: '10.0.0.3', port: 6379 };
+
+export class Finding extends Error {
+  constructor(
+    message: string,
+    /** Words of the lines of the timeline that belong to it. */
+    readonly words: readonly string[] = [],
+  ) {
+    super(message);
+  }
+}
+
+export class Scene {
+  readonly world: SimulatedWorld;
+  readonly random: Random;
+  readonly source: ServerHost;
+  readonly target: ServerHost;
+  readonly proxy: Proxy;
+  readonly timeline = new Timeline();
+  /** No faults strike, and clients send no new commands. */
+  isQuiet = false;
+  /** The first. */
+  finding: Finding | null = null;
+
+  constructor(
+    seed: number,
+    readonly profile: Profile,
+    logLevel?: string,
+  ) {
+    this.world = new SimulatedWorld(seed, profile.network);
+    this.random = this.world.random.fork();
+    this.source = new ServerHost(this.world, 'redis', SOURCE);
+    this.target = new ServerHost(this.world, 'keydb', TARGET);
+    const plan = { default: { stage: profile.stage }, ...profile.plan };
+    const urls = { source: `redis://${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
+    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan }, logLevel);
+    for (const [name, server] of [['source', this.source] as const, ['target', this.target] as const])
+      server.onCommand = (address, args) => this.note(`${name} ← ${address}`, args);
+  }
+
+  get now(): number {
+    return this.world.events.now;
+  }
+
+  note(who: string, what: readonly string[]): void {
+    this.timeline.add(this.now, who, what);
+  }
+
+  /** A line of the timeline that is none of a client's or a server's. */
+  say(what: string): void {
+    this.note('!', [what]);
+  }
+
+  fail(message: string, words: readonly string[] = []): void {
+    if (this.finding !== null) return;
+    this.say(message);
+    this.finding = new Finding(message, words);
+  }
+}
