@@ -4,14 +4,8 @@ import type { KeyName } from '../world/server-host.js';
 import type { Load } from './load.js';
 import type { Scene } from './scene.js';
 
-/** At most once in so long. */
-const LOOK_EACH_MS = 1;
-/** A key that has differed for so long is a reason to look at the status. */
-const LOOK_AFTER_MS = 3;
-
 export class Checks {
   readonly #equality: Equality;
-  #nextLook = 0;
 
   constructor(
     private readonly scene: Scene,
@@ -20,13 +14,23 @@ export class Checks {
     this.#equality = new Equality(scene.source, scene.target);
   }
 
+  /**
+   * A key may differ while the reply to what changed it is on its way to the proxy, or while the status says that
+   * something is left to do, or while the key is a suspect.
+   */
   afterEvent(): void {
-    const { now } = this.scene;
+    const { now, source, target, proxy } = this.scene;
     this.#equality.update(now);
-    if (now < this.#nextLook) return;
-    for (const [key, since] of this.#equality.differing) {
-      if (now - since < LOOK_AFTER_MS || this.#isUncertain(key)) continue;
-      this.#look();
+    const { differing } = this.#equality;
+    if (differing.size === 0 || proxy.launched === null) return;
+    const { suspects, sequencer } = proxy.parts!;
+    if (!sequencer.mirrors.source.isEmpty || !sequencer.mirrors.target.isEmpty) return;
+    for (const key of differing.keys()) {
+      const [db, name] = partsOf(key);
+      if (suspects.has(db, Buffer.from(name, 'latin1'))) continue;
+      if (source.unanswered.has(key) || target.unanswered.has(key) || this.#equality.compare(key, now)) continue;
+      if (!this.isMirrored) return;
+      this.scene.fail(`a key differs while the status is clean: ${this.#equality.show(key)}`, [name]);
       return;
     }
   }
@@ -34,9 +38,15 @@ export class Checks {
   /** No command is on its way, and nothing is left to do. */
   atRest(): void {
     this.#equality.compareAll(this.scene.now);
-    for (const key of this.#equality.differing.keys()) this.#differs(key, 'at the end');
+    for (const key of this.#equality.differing.keys())
+      this.scene.fail(`a key differs at rest: ${this.#equality.show(key)}`, [partsOf(key)[1]]);
     this.load.finishHistories();
     this.#noMismatch();
+  }
+
+  /** Whether the status says that the mirror has all that was acknowledged. */
+  get isMirrored(): boolean {
+    return this.scene.proxy.snapshot()?.workloads.every(({ clean }) => clean) ?? false;
   }
 
   /** What the proxy says of itself: whether nothing is left to do. */
@@ -66,14 +76,6 @@ export class Checks {
     });
   }
 
-  /** A key differs, and no client's command may be the reason: the status must say that something is left to do. */
-  #look(): void {
-    this.#nextLook = this.scene.now + LOOK_EACH_MS;
-    this.#noMismatch();
-    if (!this.isClean) return;
-    for (const key of this.#equality.differing.keys()) this.#differs(key, 'while the status is clean');
-  }
-
   #noMismatch(): void {
     const { proxy } = this.scene;
     const snapshot = proxy.snapshot();
@@ -81,15 +83,9 @@ export class Checks {
     const latest = JSON.stringify(proxy.launched!.ledger.latest().slice(-2));
     this.scene.fail(`a mismatch is reported that does not exist: ${latest}`);
   }
-
-  #differs(key: KeyName, when: string): void {
-    if (this.#isUncertain(key) || this.#equality.compare(key, this.scene.now)) return;
-    this.scene.fail(`a key differs ${when}: ${this.#equality.show(key)}`, [nameOf(key)]);
-  }
-
-  #isUncertain(key: KeyName): boolean {
-    return this.load.isUncertain(nameOf(key));
-  }
 }
 
-const nameOf = (key: KeyName): string => key.slice(key.indexOf(' ') + 1);
+function partsOf(key: KeyName): [db: number, name: string] {
+  const space = key.indexOf(' ');
+  return [Number(key.slice(0, space)), key.slice(space + 1)];
+}

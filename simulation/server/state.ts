@@ -492,14 +492,15 @@ export abstract class State {
             if (database.get(key)?.type === blocked.type) return this.crash();
             continue;
           }
-          const reply = this.#serve(blocked, key);
+          const reply = this.serve(client, blocked, key);
           if (reply !== null) client.unblock(reply);
         }
       }
     }
   }
 
-  #serve(blocked: Blocked, key: string): string | null {
+  /** @returns the reply to the client that waits; null where it waits on */
+  serve(_client: Client, blocked: Blocked, key: string): string | null {
     try {
       return blocked.serve(key);
     } catch (error) {

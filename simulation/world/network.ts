@@ -119,6 +119,9 @@ const RESET = 'reset';
 type Segment = Buffer | typeof FIN | typeof RESET;
 
 export class End {
+  /** Bytes that were sent from here, and those that have arrived here. */
+  bytesSent = 0;
+  bytesArrived = 0;
   /** Its user sets these. */
   received: (bytes: Buffer) => void = () => undefined;
   ended: () => void = () => undefined;
@@ -153,6 +156,7 @@ export class End {
   send(bytes: Buffer): boolean {
     if (this.isClosed || this.#hasFinished) return true;
     const { other } = this;
+    this.bytesSent += bytes.length;
     other.#add(bytes);
     this.#full = other.#unread >= WINDOW;
     return !this.#full;
@@ -275,6 +279,7 @@ export class End {
       bytes = bytes.subarray(0, now);
     }
     this.#unread -= bytes.length;
+    this.bytesArrived += bytes.length;
     if (this.other.#full && this.#unread < WINDOW / 2) {
       const { other } = this;
       other.#full = false;

@@ -3,6 +3,7 @@ import { pino, type Logger } from 'pino';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
 import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
+import type { Parts } from '../../shadow-proxy/src/shard/parts.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Host, Process } from './process.js';
 import type { SimulatedWorld } from './world.js';
@@ -85,6 +86,11 @@ export class Proxy {
     const { process, launched } = this;
     if (process === null || launched === null) return null;
     return this.world.events.as(process, () => launched.shard.snapshot());
+  }
+
+  /** What its shard is made of, for checks that look inside; null where it does not run. */
+  get parts(): Parts | null {
+    return this.launched === null ? null : (this.launched.shard as unknown as { readonly parts: Parts }).parts;
   }
 
   /** Runs `run` as code of the process, in an event of its own. */

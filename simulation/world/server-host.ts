@@ -4,6 +4,7 @@ import type { Engine } from '../server/state.js';
 import type { Entry } from '../server/values.js';
 import type { End } from './network.js';
 import type { Host, Process } from './process.js';
+import { Unanswered } from './unanswered.js';
 import type { SimulatedWorld } from './world.js';
 
 /** What a key is called in the checkers: its database and its name. */
@@ -15,6 +16,8 @@ export class ServerHost {
   onCommand: (address: string, args: readonly string[]) => void = () => undefined;
   /** Keys that were changed since the checkers looked last. */
   readonly changed = new Set<KeyName>();
+  /** Changes of keys whose replies are on their way. */
+  readonly unanswered = new Unanswered();
   readonly #host: Host;
   readonly #ends = new Set<End>();
   #process: Process;
@@ -45,15 +48,19 @@ export class ServerHost {
     for (const database of this.model.databases) {
       const touch = database.touch.bind(database);
       database.touch = (key) => {
-        this.changed.add(`${database.id} ${key}`);
+        const name: KeyName = `${database.id} ${key}`;
+        this.changed.add(name);
+        this.unanswered.changed(name);
         touch(key);
       };
     }
     const process = this.model.process.bind(this.model);
     this.model.process = (client, args) => {
       this.onCommand(client.address, args);
-      process(client, args);
+      this.unanswered.as(client, () => process(client, args));
     };
+    const serve = this.model.serve.bind(this.model);
+    this.model.serve = (client, blocked, key) => this.unanswered.as(client, () => serve(client, blocked, key));
     this.#listen();
   }
 
@@ -110,13 +117,17 @@ export class ServerHost {
   #accept(end: End): void {
     this.#ends.add(end);
     const client = this.model.connect(
-      (bytes) => void end.send(bytes),
+      (bytes) => {
+        end.send(bytes);
+        this.unanswered.replied(client.client);
+      },
       () => {
         this.#ends.delete(end);
         end.close();
       },
       end.remote,
     );
+    this.unanswered.connected(client.client, end);
     const left = this.#pausedUntil - this.world.events.now;
     if (left > 0) end.silence(left + this.world.random.between(0, 0.5));
     end.received = (bytes) => client.receive(bytes);

@@ -1,0 +1,67 @@
+/**
+ * Changes of a server's keys whose replies have not arrived yet: what made them has not been acknowledged to anyone. A
+ * change is over when its reply has arrived whole at the other end of its connection, or when that end is closed.
+ */
+import type { Client } from '../server/state.js';
+import type { End } from './network.js';
+import type { KeyName } from './server-host.js';
+
+interface Change {
+  /** The end at which the reply arrives. */
+  readonly end: End;
+  /** The reply has arrived with so many bytes; Infinity while the server has not written it. */
+  at: number;
+}
+
+export class Unanswered {
+  readonly #ends = new WeakMap<Client, End>();
+  readonly #changes = new Map<KeyName, Change[]>();
+  /** By client: changes whose replies are not written yet. */
+  readonly #unwritten = new Map<Client, Change[]>();
+  #actor: Client | null = null;
+
+  connected(client: Client, end: End): void {
+    this.#ends.set(client, end);
+  }
+
+  /** Runs what a client has asked for. */
+  as<T>(client: Client, run: () => T): T {
+    const before = this.#actor;
+    this.#actor = client;
+    try {
+      return run();
+    } finally {
+      this.#actor = before;
+    }
+  }
+
+  changed(key: KeyName): void {
+    const client = this.#actor;
+    const end = client && this.#ends.get(client);
+    if (client === null || end === undefined || end === null) return;
+    const change = { end: end.other, at: Infinity };
+    const changes = this.#changes.get(key);
+    if (changes === undefined) this.#changes.set(key, [change]);
+    else if (!changes.some((each) => each.end === end.other && each.at === Infinity)) changes.push(change);
+    const unwritten = this.#unwritten.get(client);
+    if (unwritten === undefined) this.#unwritten.set(client, [change]);
+    else unwritten.push(change);
+  }
+
+  /** The server has written the client's replies so far. */
+  replied(client: Client): void {
+    const unwritten = this.#unwritten.get(client);
+    if (unwritten === undefined) return;
+    for (const change of unwritten) change.at = change.end.other.bytesSent;
+    this.#unwritten.delete(client);
+  }
+
+  has(key: KeyName): boolean {
+    const changes = this.#changes.get(key);
+    if (changes === undefined) return false;
+    const left = changes.filter(({ end, at }) => !end.isClosed && end.bytesArrived < at);
+    if (left.length > 0) this.#changes.set(key, left);
+    else this.#changes.delete(key);
+    return left.length > 0;
+  }
+}
