@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../shadow-proxy/src/local/port.js';
 import { findKeydb, findRedis, ServerMissing } from '../shadow-proxy/src/local/program.js';
 import { startKeydb, startRedis } from '../shadow-proxy/src/local/servers.js';
 import type { Gate, GateName } from '../shadow-proxy/src/stages/gates.js';
@@ -65,7 +65,7 @@ const isGood = (row: Row): boolean =>
 async function runPackage(name: string, options: Options): Promise<Row> {
   const redis = await startRedis();
   const keydb = await startKeydb();
-  const port = await getPort({ host: '127.0.0.1' });
+  const port = await freePort();
   const proxy = await startProxy({ source: redis, target: keydb }, 'shadow', port, false);
   try {
     const log = path.join(options.out, 'script-logs', `${name}.log`);

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { stringify } from 'yaml';
 import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
 import type { ShardEvidence } from '../../shadow-proxy/src/stages/next-stage.js';
@@ -60,7 +60,7 @@ export async function startProxy(
   cluster: boolean,
 ): Promise<ProxyProcess> {
   const dir = mkdtempSync(join(tmpdir(), 'redis-to-keydb-conformance-'));
-  const admin = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`;
+  const admin = `127.0.0.1:${await freePort()}`;
   const state = join(dir, 'state');
   const { source, target } = servers;
   const sides = { listen: `redis://127.0.0.1:${port}`, source: source.url, target: target.url };

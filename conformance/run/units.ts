@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { adjoiningPorts } from '../../shadow-proxy/src/local/cluster.js';
+import { freePorts } from '../../shadow-proxy/src/local/port.js';
 import type { ServerConfig } from '../../shadow-proxy/src/local/servers.js';
 import { ConformanceError } from './error.js';
 import { reportMirror } from './mirror.js';
@@ -115,7 +115,7 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
   const isDirect = way === 'redis' || way === 'keydb';
   const count = isDirect ? masters * (1 + (cluster?.replicas ?? 0)) : masters;
   const wanted = suite.port?.(unit);
-  const port = wanted ?? (await adjoiningPorts(count));
+  const port = wanted ?? (await freePorts(count));
   const ports = Array.from({ length: count }, (_, i) => port + i);
   if (wanted !== undefined) for (const each of ports) await untilFree(each);
   const nodes = (program: 'redis' | 'keydb', layout: ClusterLayout | undefined, own?: number): Promise<Nodes> => {

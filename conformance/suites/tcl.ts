@@ -1,6 +1,6 @@
 /** Redis's own tests: `runtest` of a Redis source tree, against a server that runs already. */
 import { readFileSync } from 'node:fs';
-import getPort, { portNumbers } from 'get-port';
+import { freePorts } from '../../shadow-proxy/src/local/port.js';
 import { LEFT_OUT } from '../exceptions.js';
 import { runLimited } from '../run/program.js';
 import type { Outcome, TestResult } from '../run/result.js';
@@ -43,7 +43,7 @@ export async function runTcl(
     const file = `${log}${hung.length > 0 ? `.${hung.length}` : ''}.log`;
     const skipped = [...LEFT_OUT.map(({ test }) => test), ...hung].flatMap((name) => ['--skiptest', name]);
     // The suite's own processes talk to each other at 32 ports below its base, of which it takes the first.
-    const base = 32 + (await getPort({ host: '127.0.0.1', port: portNumbers(21_000, 29_000) }));
+    const base = 32 + (await freePorts(33));
     const args = [
       '--baseport',
       String(base),

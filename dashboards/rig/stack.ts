@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { parse, stringify } from 'yaml';
 import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { Rig } from '../../loadtest/rig/rig.js';
@@ -174,8 +174,6 @@ function writeConfig(rig: Rig, targets: Readonly<Record<string, readonly Target[
   );
   return file;
 }
-
-const freePort = (): Promise<number> => getPort({ host: '127.0.0.1', reserve: true });
 
 /** Every target has been scraped often enough to tell a rate. */
 export async function scraped({ prometheus }: Stack): Promise<void> {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { startKeydb, startRedis } from '../../shadow-proxy/src/local/servers.js';
 import { until } from '../../shadow-proxy/test/support/shard.js';
 import { rules } from './files.js';
@@ -19,7 +19,7 @@ test('every metric of redis_exporter in a rule is told of Redis, of KeyDB, and o
     rules().flatMap(({ expr }) => [...expr.matchAll(/(?<![\w:])redis_[a-z_]+/g)].map(([name]) => name)),
   );
   assert.ok(named.size > 4, [...named].join(' '));
-  const port = await getPort();
+  const port = await freePort();
   // As group_vars/monitoring.yml: no server of its own, and the login for those that it is asked for.
   const exporter = spawn(EXPORTER, ['--web.listen-address', `127.0.0.1:${port}`], {
     env: { ...process.env, REDIS_ADDR: '', REDIS_PASSWORD: 'secret' },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { stringify } from 'yaml';
 import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
@@ -34,10 +34,7 @@ export class ProxyProcess {
 
   /** Starts it between the two URLs, with the workloads in the program's stages. @throws {ProxyEnded} */
   static async start(program: Program, source: string, target: string): Promise<ProxyProcess> {
-    const [port, adminPort] = [
-      await getPort({ host: '127.0.0.1', reserve: true }),
-      await getPort({ host: '127.0.0.1', reserve: true }),
-    ];
+    const [port, adminPort] = [await freePort(), await freePort()];
     const proxy = new ProxyProcess(port, adminPort);
     const plan = {
       version: 1,

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { stringify } from 'yaml';
 import type { Certificates } from '../../shadow-proxy/src/local/certificates.js';
 import { LoadtestError } from './errors.js';
@@ -36,7 +36,7 @@ export async function startProxy(
   more: object = {},
   name = 'loadtest',
 ): Promise<Proxy> {
-  const [port, adminPort] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
+  const [port, adminPort] = [await freePort(), await freePort()];
   const plan = rig.file(`${name}.yaml`);
   writeFileSync(plan, stringify({ ...planOf(rig, servers, { port, adminPort, name, tls }), ...more }));
   const [program, ...args] = command.split(/\s+/).filter(Boolean);

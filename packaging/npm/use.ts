@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
 import { run, type Ran } from '../../rehearsal/run.js';
 import type { LocalServer } from '../../shadow-proxy/src/local/servers.js';
@@ -41,7 +41,7 @@ export async function useKit(place: Place, servers: { source: LocalServer; targe
 }
 
 async function compareTwoServers(place: Place, source: string, target: string): Promise<void> {
-  const port = await getPort();
+  const port = await freePort();
   const ends = ['--source', source, '--target', target, '--listen', `127.0.0.1:${port}`];
   const verdict = npx(place, ['shadow-compare', 'run', ...ends, '--for', '2s', '--overwrite', '--json']);
   const client = new Redis({ port, retryStrategy: () => 50, maxRetriesPerRequest: null });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
 import { parseAllDocuments } from 'yaml';
 import { run } from '../../rehearsal/run.js';
@@ -53,7 +53,7 @@ test(
     } = of('StatefulSet').spec.template.spec;
 
     await withServers(async ({ source, target }) => {
-      const [port, ...admins] = [await getPort(), await getPort(), await getPort()];
+      const [port, ...admins] = [await freePort(), await freePort(), await freePort()];
       const ready = (pod: number): Promise<boolean> =>
         fetch(`http://127.0.0.1:${admins[pod]}${container.readinessProbe.httpGet.path}`).then(
           ({ ok }) => ok,

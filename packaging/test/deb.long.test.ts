@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
 import { run } from '../../rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
@@ -70,7 +70,7 @@ describe('the Debian package', { skip }, () => {
 
   /** The example with ports of this machine. */
   async function writePlan(): Promise<{ port: number; admin: number; target: number; plan: string }> {
-    const [source, target, port, admin] = [await startRedis(), await startTarget(), await getPort(), await getPort()];
+    const [source, target, port, admin] = [await startRedis(), await startTarget(), await freePort(), await freePort()];
     const plan = readFileSync(join(root, PLAN), 'utf8')
       .replace('redis://127.0.0.1:6400', `redis://127.0.0.1:${port}`)
       .replace('redis://127.0.0.1:6379', source.url)

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
 import { run } from '../../rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
@@ -96,7 +96,7 @@ describe('the image', { skip: await missing('linux', 'root', 'buildah', 'deboots
   test('serves as its user on a read-only root, is healthy, and drains on SIGTERM', async () => {
     assert.match(configured.User, /^[1-9]\d*:[1-9]\d*$/, 'not root, and a number');
     const [source, target] = [await startRedis(), await startTarget()];
-    const [port, admin] = [await getPort(), await getPort()];
+    const [port, admin] = [await freePort(), await freePort()];
     const [plan, state] = [join(folder, 'plan'), join(folder, 'state')];
     for (const path of [plan, state]) mkdirSync(path);
     chownSync(state, ...(configured.User.split(':').map(Number) as [number, number]));

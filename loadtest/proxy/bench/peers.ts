@@ -1,7 +1,7 @@
 /** Who is measured, and how each is set up. All stand on loopback before the same source (and target). */
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
-import getPort from 'get-port';
+import { freePort } from '../../../shadow-proxy/src/local/port.js';
 import { loadNative } from '../../../shadow-proxy/src/front/native.js';
 import { frontThreads } from '../../../shadow-proxy/src/front/threads.js';
 import { count } from '../../../shadow-proxy/src/text/figures.js';
@@ -104,7 +104,7 @@ function startShadow(name: ShadowName, rig: Rig, servers: Servers, proxyCommand:
 }
 
 async function startHaproxy(rig: Rig, { source }: Servers): Promise<Running> {
-  const port = await getPort({ host: '127.0.0.1' });
+  const port = await freePort();
   const config = `
 global
   maxconn 2000
@@ -122,7 +122,7 @@ listen redis
 }
 
 async function startTwemproxy(rig: Rig, { source }: Servers): Promise<Running> {
-  const [port, stats] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
+  const [port, stats] = [await freePort(), await freePort()];
   const config = `
 redis:
   listen: 127.0.0.1:${port}
@@ -146,7 +146,7 @@ redis:
 }
 
 async function startEnvoy(rig: Rig, servers: Servers): Promise<Running> {
-  const port = await getPort({ host: '127.0.0.1' });
+  const port = await freePort();
   const config = written(rig, 'envoy.json', JSON.stringify(envoyConfig(port, servers)));
   const args = ['--config-path', config, '--concurrency', '1', '--disable-hot-restart', '--log-level', 'error'];
   return rig.start('envoy', port, findEnvoy()!, args);

@@ -8,7 +8,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import Table from 'cli-table3';
 import { Command } from 'commander';
 import { stringify } from 'yaml';
-import { adjoiningPorts, startCluster } from '../../../shadow-proxy/src/local/cluster.js';
+import { startCluster } from '../../../shadow-proxy/src/local/cluster.js';
+import { freePorts } from '../../../shadow-proxy/src/local/port.js';
 import { SLOTS } from '../../../shadow-proxy/src/route/slot.js';
 import { sum, type ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
 import { median } from '../../figures/median.js';
@@ -75,7 +76,7 @@ async function main(): Promise<number> {
 
 /** Starts the proxies, loads them, and ends them. */
 async function measure(rig: Rig, seeds: Seeds, processes: number, options: Options): Promise<Measured> {
-  const [port, adminPort] = [await adjoiningPorts(processes), await adjoiningPorts(processes)];
+  const [port, adminPort] = [await freePorts(processes), await freePorts(processes)];
   const cuts = Array.from({ length: processes - 1 }, (_, i) => Math.floor(((i + 1) * SLOTS) / processes));
   const plan = rig.file(`${processes}.yaml`);
   writeFileSync(

@@ -9,11 +9,11 @@ import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import getPort from 'get-port';
+import { freePort, freePorts } from '../local/port.js';
 import { stringify } from 'yaml';
 import { Daemon } from '../shard/daemon.js';
 import { afterDeath } from '../local/guard.js';
-import { adjoiningPorts, startCluster } from '../local/cluster.js';
+import { startCluster } from '../local/cluster.js';
 import { findRedis, findTarget, requireKeydb } from '../local/program.js';
 import {
   standInLimits,
@@ -189,8 +189,8 @@ async function serve(options: UpOptions): Promise<void> {
   try {
     const cluster = options.cluster === true;
     const [[source, target], sides] = await (cluster ? startClusters(options) : startServers(options));
-    const proxy = options.proxyPort ?? (cluster ? await adjoiningPorts(MASTERS) : await getPort());
-    const admin = options.adminPort ?? (await getPort());
+    const proxy = options.proxyPort ?? (cluster ? await freePorts(MASTERS) : await freePort());
+    const admin = options.adminPort ?? (await freePort());
     writeFileSync(folder.file('migration.yaml'), planOf(sides(proxy), admin));
     const daemon = await Daemon.start(await openPlan(folder.file('migration.yaml')), null, createLogger('info'));
     const stopped = new Promise<void>((resolve) =>

@@ -5,7 +5,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import getPort from 'get-port';
+import { freePort } from './port.js';
 import { Redis } from 'ioredis';
 import { Relay } from './relay.js';
 import { startKeydb, type LocalServer, type ServerConfig } from './servers.js';
@@ -66,7 +66,7 @@ export class ActiveNodes<Name extends string> {
     names: readonly Name[],
     { backlogBytes = 1 << 20, appendonly = false, config = {} }: MeshOptions = {},
   ): Promise<ActiveNodes<Name>> {
-    const found = await Promise.all(names.map(() => getPort({ host: '127.0.0.1', reserve: true })));
+    const found = await Promise.all(names.map(() => freePort()));
     const ports = ofEach(names, (name) => found[names.indexOf(name)]);
     const links: MeshLink<Name>[] = [];
     for (const of of names)

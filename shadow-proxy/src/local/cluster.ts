@@ -1,5 +1,4 @@
 /** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and who has which slots. */
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeReply, isError, text, type Reply, errorText } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
@@ -170,19 +169,3 @@ export async function moveSlot(
   for (const node of [to, from, ...masters.filter((each) => each !== to && each !== from)])
     await askNode(node, 'CLUSTER', 'SETSLOT', slot, 'NODE', toId);
 }
-
-/** The first of so many adjoining ports that are free. */
-export async function adjoiningPorts(count: number): Promise<number> {
-  for (;;) {
-    const first = 20_000 + Math.floor(Math.random() * 9_000);
-    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
-    if (free.every(Boolean)) return first;
-  }
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });

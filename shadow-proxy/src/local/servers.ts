@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import getPort from 'get-port';
+import { freePort } from './port.js';
 import { afterDeath } from './guard.js';
 import { ping } from './ping.js';
 import { findRedis, findTarget, findValkey, requireKeydb, ServerMissing, type Program } from './program.js';
@@ -264,7 +264,7 @@ async function launch(
     );
   }
   for (let attempt = 1; ; attempt++) {
-    const port = options.port ?? (await getPort({ host: HOST, reserve: true }));
+    const port = options.port ?? (await freePort());
     const dir = await mkdtemp(join(tmpdir(), `${program.name}-`));
     const config = { ...defaults(program, port, flags, options.tls), ...options.config };
     const args = program.container ? asArguments(config) : ['server.conf', ...flags];

@@ -4,14 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from 'ioredis';
 import { pino } from 'pino';
-import {
-  adjoiningPorts,
-  askNode,
-  askRaw,
-  startCluster,
-  type ClusterOptions,
-  type LocalCluster,
-} from '../../src/local/cluster.js';
+import { askNode, askRaw, startCluster, type ClusterOptions, type LocalCluster } from '../../src/local/cluster.js';
+import { freePorts } from '../../src/local/port.js';
 import type { LocalServer } from '../../src/local/servers.js';
 import { planFrom } from '../../src/plan/load.js';
 import type { Plan } from '../../src/plan/plan.js';
@@ -71,7 +65,7 @@ export class ClusterRig {
     ]);
     const state = mkdtempSync(join(tmpdir(), 'cluster-'));
     const targets = targetCluster?.masters ?? [standalone!];
-    const rig = new ClusterRig(source, targetCluster, targets, options, state, await adjoiningPorts(40));
+    const rig = new ClusterRig(source, targetCluster, targets, options, state, await freePorts(40));
     try {
       await rig.serve();
       return rig;

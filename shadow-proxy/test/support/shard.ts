@@ -8,6 +8,7 @@ import type { Observer } from '../../src/pipeline/observer.js';
 import type { Shard } from '../../src/shard/contract.js';
 import type { Parts } from '../../src/shard/parts.js';
 import type { ShardSnapshot } from '../../src/telemetry/snapshot.js';
+import { freePort } from '../../src/local/port.js';
 import { launch } from '../../src/shard/launch.js';
 import { planFrom } from '../../src/plan/load.js';
 import type { CounterLayout } from '../../src/plan/plan.js';
@@ -94,7 +95,10 @@ export const partsOf = (shard: Shard): Parts => (shard as unknown as { readonly 
 
 export async function startTestShard(options: TestShardOptions): Promise<TestShard> {
   const stateDir = options.stateDir ?? (await mkdtemp(join(tmpdir(), 'shard-')));
-  const plan = planFrom(asPlan(options, stateDir), 'the test', { directory: stateDir, env: {} });
+  const plan = planFrom(asPlan(options, stateDir, options.port ?? (await freePort())), 'the test', {
+    directory: stateDir,
+    env: {},
+  });
   const [shardPlan] = plan.shards;
   const logger = pino({ level: process.env.TEST_LOG ?? 'silent' }, pino.destination({ fd: 2, sync: true }));
   const discard = async (): Promise<void> => {
@@ -137,7 +141,7 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
   };
 }
 
-function asPlan(options: TestShardOptions, stateDir: string): unknown {
+function asPlan(options: TestShardOptions, stateDir: string, port: number): unknown {
   const { source, target, listenTls, sourceTls, targetTls } = options;
   const url = (server: string | { readonly url: string }): string => (typeof server === 'string' ? server : server.url);
   const tls = {
@@ -151,7 +155,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     shards: [
       {
         name: options.name ?? 'test',
-        listen: `${listenTls ? 'rediss' : 'redis'}://127.0.0.1:${options.port ?? 0}`,
+        listen: `${listenTls ? 'rediss' : 'redis'}://127.0.0.1:${port}`,
         source: url(source).replace(
           '://',
           options.sourcePassword === undefined ? '://' : `://:${options.sourcePassword}@`,

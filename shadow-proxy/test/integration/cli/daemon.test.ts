@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
@@ -135,7 +135,7 @@ describe('the daemon', () => {
     });
     await withServers(
       async (servers) => {
-        const port = await getPort();
+        const port = await freePort();
         const plan = await planFor(servers, (p) => {
           p.shards[0].listen = `rediss://127.0.0.1:${port}`;
           p.shards[0].tls = { listen: { cert: 'proxy.crt', key: 'proxy.key' } };
@@ -231,7 +231,7 @@ describe('the daemon', () => {
 
   test('has one shard of several, with its own admin address', async (t) => {
     await withServers(async (servers) => {
-      const own = await getPort();
+      const own = await freePort();
       const plan = await planFor(servers, (p) => {
         p.shards.push({
           name: 'b',

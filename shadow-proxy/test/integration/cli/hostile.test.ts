@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { stringify } from 'yaml';
 import { startRedis } from '../../../src/local/servers.js';
 import { HostilePeer, QUICK, SLOW } from '../../support/hostile.js';
@@ -176,7 +176,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
       });
 
     test('one port twice', async (t) => {
-      const port = String(await getPort());
+      const port = String(await freePort());
       const args = [
         'local',
         'up',

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { stringify } from 'yaml';
 import { startReceiver } from '../../support/notices.js';
 import { scratch, smallPlan } from '../../support/plans.js';
 import { runProgram } from './process.js';
 
 test('notify lists the receivers, sends a test to each with --test, shows the answers, and no secret', async (t) => {
-  const [hook, slack, dead] = [await startReceiver(t), await startReceiver(t), await getPort()];
+  const [hook, slack, dead] = [await startReceiver(t), await startReceiver(t), await freePort()];
   slack.answer = { status: 404, text: 'no_service' };
   const directory = scratch(t, {
     secret: 'very-secret\n',

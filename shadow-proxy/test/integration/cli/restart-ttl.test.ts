@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
@@ -32,7 +32,7 @@ const APART_MS = 45;
 for (const { name, signal, standby, peer } of ENDS) {
   test(`a write that keeps a TTL is on both servers after ${name}`, async (t) => {
     await withServers(async ({ source, target }) => {
-      const [port, ...adminPorts] = [await getPort(), await getPort(), await getPort()];
+      const [port, ...adminPorts] = [await freePort(), await freePort(), await freePort()];
       const directory = scratch(t);
       const start = (process: 0 | 1, args: readonly string[] = []): Program => {
         const file = join(directory, `plan-${process}.yaml`);

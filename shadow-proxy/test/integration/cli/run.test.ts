@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { scratch } from '../../support/plans.js';
 import { withServers, type Pair } from '../../support/servers.js';
@@ -98,7 +98,7 @@ describe('shadow-compare run', () => {
   test('prints one JSON object and nothing else with --json, in full with --no-redact', async (t) => {
     if (!(await needs(t, 'native'))) return;
     await withServers(async (servers) => {
-      const listen = await getPort();
+      const listen = await freePort();
       const program = new Program(t, 'shadow-compare', [
         'run',
         ...toServers(servers).slice(0, 4),
@@ -152,7 +152,7 @@ describe('shadow-compare run', () => {
         'run',
         ...toServers(servers).slice(0, 4),
         '--listen',
-        `127.0.0.1:${await getPort()}`,
+        `127.0.0.1:${await freePort()}`,
         '--json',
         '--for',
         '1s',

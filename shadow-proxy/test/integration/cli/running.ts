@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
@@ -29,9 +29,9 @@ export async function planFor(
   const plan = {
     version: 1,
     name: 'test',
-    shards: [{ name: 'a', listen: `redis://127.0.0.1:${await getPort()}`, source: source.url, target: target.url }],
+    shards: [{ name: 'a', listen: `redis://127.0.0.1:${await freePort()}`, source: source.url, target: target.url }],
     workloads: [{ name: 'sessions', keys: ['session:*'] }],
-    admin: { listen: `127.0.0.1:${await getPort()}` },
+    admin: { listen: `127.0.0.1:${await freePort()}` },
   };
   change(plan);
   return plan;

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
@@ -28,7 +28,7 @@ interface Setting extends Pair {
 
 async function withSetting(t: TestContext, body: (setting: Setting) => Promise<void>): Promise<void> {
   await withServers(async ({ source, target }) => {
-    const [port, adminPort] = [await getPort(), await getPort()];
+    const [port, adminPort] = [await freePort(), await freePort()];
     const directory = scratch(t);
     const plan = {
       version: 1,
@@ -267,7 +267,7 @@ test('a standby leaves the shard to a process that is stopped and has its addres
 for (const folder of ['the same', 'another'] as const) {
   test(`a standby with ${folder} state folder takes over from a process that is stopped, which ends when it wakes`, async (t) => {
     await withSetting(t, async ({ start, port, plan, ...servers }) => {
-      const [standbyPort, standbyAdmin] = [await getPort(), await getPort()];
+      const [standbyPort, standbyAdmin] = [await freePort(), await freePort()];
       const first = start();
       await first.prints(/"listening"/);
       const second = start(['--standby'], (changed) => {
@@ -352,7 +352,7 @@ test('a standby whose own folder knows of other stages does not serve', async (t
 
 test('a standby with a peer goes on in the stages that were changed while it waited', async (t) => {
   await withSetting(t, async ({ start, admin, plan, ...servers }) => {
-    const [port, adminPort] = [await getPort(), await getPort()];
+    const [port, adminPort] = [await freePort(), await freePort()];
     const first = start();
     await first.prints(/"listening"/);
     const second = start(['--standby', '--peer', admin], (changed) => {

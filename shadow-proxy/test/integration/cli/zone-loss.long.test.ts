@@ -10,7 +10,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
@@ -35,7 +35,7 @@ async function startSwitch(
   proxies: readonly { port: number; admin: number }[],
   check: string,
 ): Promise<Switch> {
-  const port = await getPort();
+  const port = await freePort();
   const servers = proxies.map(
     (proxy, i) =>
       `  server proxy-${i} 127.0.0.1:${proxy.port} check port ${proxy.admin} ${check} on-marked-down shutdown-sessions`,
@@ -123,8 +123,8 @@ for (const [signal, loss] of [
     await withServers(async ({ source, target }) => {
       const directory = scratch(t);
       const proxies = [
-        { port: await getPort(), admin: await getPort() },
-        { port: await getPort(), admin: await getPort() },
+        { port: await freePort(), admin: await freePort() },
+        { port: await freePort(), admin: await freePort() },
       ];
       const start = (i: number): Program => {
         const file = join(directory, `plan-${i}.yaml`);

@@ -9,7 +9,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import type { Running } from '../../../src/cli/local/folder.js';
 import { startRedis, startTarget, stopServers, type LocalServer } from '../../../src/local/servers.js';
@@ -159,7 +159,7 @@ describe('the commands of the docs', () => {
       const args = here(told);
       if (told.args[0] === 'run' && !args.includes('--listen')) args.push('--listen', '');
       const listen = args.indexOf('--listen') + 1;
-      if (listen > 0) args[listen] = `127.0.0.1:${await getPort()}`;
+      if (listen > 0) args[listen] = `127.0.0.1:${await freePort()}`;
       const { code, stdout, stderr } = await program(
         told.program as 'shadow-compare',
         args,

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
@@ -36,7 +36,7 @@ async function startAlertmanager(t: TestContext): Promise<{ url: string; alerts(
   const directory = scratch(t);
   const config = join(directory, 'alertmanager.yml');
   writeFileSync(config, 'route: { receiver: none }\nreceivers: [{ name: none }]\n');
-  const port = await getPort();
+  const port = await freePort();
   const child = spawn(
     ALERTMANAGER,
     [
@@ -72,7 +72,7 @@ test('stage changes, mismatches, an outage and a failover reach a webhook and an
   const receiver = await startReceiver(t);
   const alertmanager = await startAlertmanager(t);
   const notify = [
-    aReceiver({ name: 'dead', url: `http://127.0.0.1:${await getPort()}` }),
+    aReceiver({ name: 'dead', url: `http://127.0.0.1:${await freePort()}` }),
     aReceiver({ name: 'ops', url: receiver.url, secret: SECRET }),
     ...(alertmanager === null
       ? []

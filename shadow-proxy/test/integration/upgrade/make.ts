@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { startKeydb, startRedis, stopServers } from '../../../src/local/servers.js';
 import type { Stage } from '../../../src/route/stage.js';
@@ -29,7 +29,7 @@ const PROGRAM = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 
 const work = mkdtempSync(join(tmpdir(), 'state-folder-'));
 const [source, target] = [await startRedis(), await startKeydb()];
-const [port, adminPort] = [await getPort(), await getPort()];
+const [port, adminPort] = [await freePort(), await freePort()];
 const admin = `http://127.0.0.1:${adminPort}`;
 const plan = {
   ...{ version: 1, name: 'previous', workloads, state: join(work, 'state') },

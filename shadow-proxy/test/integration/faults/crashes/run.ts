@@ -9,7 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import getPort from 'get-port';
+import { freePort } from '../../../../src/local/port.js';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { Relay } from '../../../../src/local/relay.js';
@@ -57,8 +57,8 @@ export async function crash(servers: Pair, seed: number, program = PROGRAMS['sha
   const relays = { source: await Relay.start(servers.source), target: await Relay.start(servers.target) };
   const stage = random.pick(STAGES);
   const copying = random.chance(0.25);
-  const port = await getPort();
-  const admin = await getPort();
+  const port = await freePort();
+  const admin = await freePort();
   const plan = {
     version: 1,
     name: 'crash',
