@@ -1,4 +1,6 @@
 /** Which keys differ between the two servers, kept up to date with each change. */
+import type { SortedSet } from '../server/sorted-set.js';
+import { formatId, pendingInOrder, type Stream } from '../server/stream.js';
 import type { Entry } from '../server/values.js';
 import type { KeyName, ServerHost } from '../world/server-host.js';
 
@@ -66,9 +68,26 @@ function plain({ type, value }: Entry): string {
     case 'set':
       return JSON.stringify([...(value as Set<string>)].sort());
     case 'zset':
+      return JSON.stringify((value as SortedSet).ordered().map(({ member, score }) => [member, String(score)]));
     case 'stream':
-      throw new Error(`the checkers compare no ${type} yet`);
+      return plainStream(value as Stream);
   }
+}
+
+/** Times and counts of deliveries are left out: the servers set them by their own clocks. */
+function plainStream({ entries, lastId, groups }: Stream): string {
+  return JSON.stringify([
+    formatId(lastId),
+    entries.map(({ id, fields }) => [formatId(id), ...fields]),
+    [...groups.values()]
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ name, lastId: last, consumers, pending }) => [
+        name,
+        formatId(last),
+        [...consumers.keys()].sort(),
+        pendingInOrder(pending).map(({ id, consumer }) => [formatId(id), consumer.name]),
+      ]),
+  ]);
 }
 
 const show = (entry: Entry | undefined): string =>

@@ -3,6 +3,7 @@
  * ended, and is checked. Keys that only single commands use are followed; a key that lost too many replies is replaced.
  */
 import { isError, type Reply } from '../clients/replies.js';
+import type { KeyName } from '../world/server-host.js';
 import { violation, type Call, type Spec } from './linearizability.js';
 import { listSpec, stringSpec } from './spec.js';
 
@@ -22,16 +23,23 @@ interface History {
 export class Histories {
   /** Calls that were checked. */
   checked = 0;
-  readonly #histories = new Map<string, History>();
+  readonly #histories = new Map<KeyName, History>();
 
   /** The spec of a key that is followed; null where it is not. Names: `ls…` strings, `lc…` counters, `ll…` lists. */
-  static specOf(key: string): Spec | null {
-    if (key.startsWith('ls') || key.startsWith('lc')) return stringSpec;
-    return key.startsWith('ll') ? listSpec : null;
+  static specOf(key: KeyName): Spec | null {
+    switch (key.slice(key.indexOf(' ') + 1).slice(0, 2)) {
+      case 'ls':
+      case 'lc':
+        return stringSpec;
+      case 'll':
+        return listSpec;
+      default:
+        return null;
+    }
   }
 
   /** Adds a call; `to` is null where its reply was lost. @returns whether the key should take no new calls */
-  add(key: string, call: Omit<Call, 'to' | 'reply'>, to: number | null, reply: Reply | undefined): boolean {
+  add(key: KeyName, call: Omit<Call, 'to' | 'reply'>, to: number | null, reply: Reply | undefined): boolean {
     const spec = Histories.specOf(key);
     if (spec === null) return false;
     let history = this.#histories.get(key);
@@ -43,7 +51,7 @@ export class Histories {
   }
 
   /** Checks a key that no call waits for any more. */
-  finish(key: string): readonly Call[] | null {
+  finish(key: KeyName): readonly Call[] | null {
     const history = this.#histories.get(key);
     if (history === undefined) return null;
     this.#histories.delete(key);
@@ -51,7 +59,7 @@ export class Histories {
     return violation(history.calls, history.spec);
   }
 
-  get keys(): readonly string[] {
+  get keys(): readonly KeyName[] {
     return [...this.#histories.keys()];
   }
 }

@@ -27,14 +27,24 @@ export function stringSpec(value: Value, args: readonly string[]): Step {
       const next = old.slice(0, at).padEnd(at, '\u0000') + second + old.slice(at + second.length);
       return { value: next, reply: next.length };
     }
+    case 'GETRANGE': {
+      const text = value ?? '';
+      const end = Number(second) < 0 ? text.length + Number(second) : Number(second);
+      return { value, reply: `$${text.slice(Number(first), end + 1)}` };
+    }
+    case 'EXISTS':
+      return { value, reply: value === null ? 0 : 1 };
     case 'STRLEN':
       return { value, reply: (value ?? '').length };
     case 'DEL':
+    case 'UNLINK':
       return { value: null, reply: value === null ? 0 : 1 };
     case 'GETDEL':
       return { value: null, reply: bulk(value) };
     case 'INCR':
       return add(value, 1);
+    case 'DECR':
+      return add(value, -1);
     case 'INCRBY':
       return add(value, Number(first));
     case 'DECRBY':
@@ -68,7 +78,17 @@ export function listSpec(value: Value, args: readonly string[]): Step {
       if (rest.length === 0) return step(bulk(list.shift()));
       return value === null ? step(null) : step(list.splice(0, Number(rest[0])).map((each) => `$${each}`));
     case 'RPOP':
-      return step(bulk(list.pop()));
+      if (rest.length === 0) return step(bulk(list.pop()));
+      return value === null
+        ? step(null)
+        : step(
+            list
+              .splice(-Number(rest[0]))
+              .reverse()
+              .map((each) => `$${each}`),
+          );
+    case 'RPUSHX':
+      return step(value === null ? 0 : list.push(...rest));
     case 'LLEN':
       return step(list.length);
     case 'LRANGE':

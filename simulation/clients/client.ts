@@ -2,13 +2,15 @@
 import type { End, Network } from '../world/network.js';
 import { WORLD } from '../world/events.js';
 import type { Random } from '../world/random.js';
+import type { KeyName } from '../world/server-host.js';
+import type { Command } from './draw.js';
 import { ReplyReader, type Reply } from './replies.js';
 
 export interface Operation {
   readonly id: number;
   readonly client: string;
   readonly args: readonly string[];
-  readonly keys: readonly string[];
+  readonly keys: readonly KeyName[];
   readonly invokedAt: number;
   /** Null while it waits, and where the connection ended before. */
   answeredAt: number | null;
@@ -17,7 +19,7 @@ export interface Operation {
 
 export interface ClientEvents {
   /** What the client sends now, in one write; empty: nothing more. */
-  next(client: Client): readonly { readonly args: readonly string[]; readonly keys: readonly string[] }[];
+  next(client: Client): readonly Command[];
   answered(operation: Operation): void;
   /** The connection ended: it is unknown whether the command was run. */
   lost(operation: Operation): void;

@@ -1,13 +1,12 @@
 /** The clients of a run: what they send, and what came of it. */
 import { Histories } from '../check/histories.js';
-import { wrongType } from '../check/reply-types.js';
+import { wrongType, wrongTypesOfExec } from '../check/reply-types.js';
 import { Client, type Operation } from '../clients/client.js';
 import { Commands } from '../clients/commands.js';
+import type { Command } from '../clients/draw.js';
 import { isError } from '../clients/replies.js';
+import type { KeyName } from '../world/server-host.js';
 import type { Scene } from './scene.js';
-
-/** How long a command may run on after its client's connection has ended, beyond the longest silence. */
-const GRACE_MS = 1_000;
 
 export class Load {
   readonly clients: Client[] = [];
@@ -19,18 +18,16 @@ export class Load {
   lost = 0;
   readonly #commands: Commands;
   /** By key: commands that wait for their reply. */
-  readonly #inFlight = new Map<string, number>();
-  /** By key: until when a command of a closed connection may still be run. */
-  readonly #uncertainUntil = new Map<string, number>();
+  readonly #inFlight = new Map<KeyName, number>();
   readonly #histories = new Histories();
   /** Followed keys that take no new commands. */
-  readonly #retired = new Set<string>();
-  /** Clients that are between MULTI and EXEC: replies of one connection come in order. */
-  readonly #inTransaction = new Set<string>();
+  readonly #retired = new Set<KeyName>();
+  /** By client between MULTI and EXEC: what was queued. Replies of one connection come in order. */
+  readonly #queued = new Map<string, (readonly string[])[]>();
 
   constructor(private readonly scene: Scene) {
     const { world, profile, proxy } = scene;
-    this.#commands = new Commands(world.random.fork(), profile.mix, profile.keys);
+    this.#commands = new Commands(world.random.fork(), profile.mix, profile.keys, () => scene.source.unixMs);
     for (let i = 1; i <= profile.clients; i++) {
       const client = new Client(
         `client ${i}`,
@@ -67,11 +64,6 @@ export class Load {
     for (const client of this.clients) client.stop();
   }
 
-  /** Whether a command on the key is on its way, or may still be run although its client is cut off. */
-  isUncertain(key: string): boolean {
-    return this.#inFlight.has(key) || (this.#uncertainUntil.get(key) ?? 0) > this.scene.now;
-  }
-
   /** Checks all histories: no command is on its way. */
   finishHistories(): void {
     for (const key of this.#histories.keys) {
@@ -81,10 +73,10 @@ export class Load {
     this.#retired.clear();
   }
 
-  #next(client: Client): ReturnType<Commands['next']> {
+  #next(client: Client): readonly Command[] {
     const { scene } = this;
     if (scene.isQuiet) return [];
-    const commands = [];
+    const commands: Command[] = [];
     for (let i = 1 + scene.random.below(scene.profile.pipeline); i > 0; i--) commands.push(...this.#commands.next());
     for (const { args, keys } of commands) {
       for (const key of keys) this.#inFlight.set(key, (this.#inFlight.get(key) ?? 0) + 1);
@@ -105,32 +97,33 @@ export class Load {
       const code = reply.slice(1).split(' ', 1)[0];
       this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
     }
-    const problem = wrongType(args, reply, this.#isQueued(operation));
-    if (problem !== null) scene.fail(`${client}: ${problem}`, operation.keys);
+    if (args[0] === 'DUMP') this.#commands.draw.dumped(reply);
+    const problem = this.#wrongReply(operation);
+    if (problem !== null) scene.fail(`${client}: ${problem}`, namesOf(operation.keys));
   }
 
-  #isQueued({ client, args, reply }: Operation): boolean {
-    const open = this.#inTransaction;
-    if (args[0] === 'MULTI') {
-      if (!isError(reply!)) open.add(client);
-      return false;
+  #wrongReply({ client, args, reply = null }: Operation): string | null {
+    const [name] = args;
+    const queued = this.#queued.get(client);
+    if (name === 'MULTI' && !isError(reply)) this.#queued.set(client, []);
+    if (queued === undefined || name === 'MULTI') return wrongType(args, reply);
+    if (name === 'EXEC' || name === 'DISCARD') {
+      this.#queued.delete(client);
+      return wrongType(args, reply) ?? wrongTypesOfExec(queued, reply);
     }
-    if (args[0] === 'EXEC' || args[0] === 'DISCARD') {
-      open.delete(client);
-      return false;
+    if (reply === '+QUEUED') {
+      queued.push(args);
+      return null;
     }
-    return open.has(client);
+    return isError(reply) ? null : `${args.join(' ')} in a transaction got ${JSON.stringify(reply)}`;
   }
 
   #lose(operation: Operation): void {
     const { scene } = this;
     this.lost++;
-    this.#inTransaction.delete(operation.client);
+    this.#queued.delete(operation.client);
     this.#follow(operation);
     this.#landed(operation);
-    const { silenceMs = 0, pauseMs = 0 } = scene.profile.faults;
-    const until = scene.now + GRACE_MS + Math.max(silenceMs, pauseMs);
-    for (const key of operation.keys) this.#uncertainUntil.set(key, until);
     scene.note(operation.client, ['was cut off from', ...operation.args]);
   }
 
@@ -154,13 +147,18 @@ export class Load {
     this.#commands.retire(key);
   }
 
-  #checkHistory(key: string): void {
+  #checkHistory(key: KeyName): void {
     const wrong = this.#histories.finish(key);
     if (wrong === null) return;
     const calls = wrong.map(
       ({ client, args, from, to, reply }) =>
         `${from.toFixed(3)} to ${to.toFixed(3)} ${client}: ${args.join(' ')} → ${JSON.stringify(reply)}`,
     );
-    this.scene.fail(`the replies on ${key} are those of no order of its commands:\n  ${calls.join('\n  ')}`, [key]);
+    this.scene.fail(
+      `the replies on ${key} are those of no order of its commands:\n  ${calls.join('\n  ')}`,
+      namesOf([key]),
+    );
   }
 }
+
+const namesOf = (keys: readonly KeyName[]): string[] => keys.map((key) => key.slice(key.indexOf(' ') + 1));

@@ -44,18 +44,8 @@ export interface Profile {
 
 const NEAR: NetworkOptions = { delayMs: [0.02, 0.2], lateShare: 0.002, lateMs: 40, splitShare: 0.01 };
 const ALL: Partial<Mix> = {
-  ...{
-    strings: 5,
-    expiring: 3,
-    counters: 3,
-    lists: 4,
-    blocking: 3,
-    hashes: 2,
-    sets: 2,
-    transactions: 2,
-    several: 1,
-    followed: 16,
-  },
+  ...{ strings: 4, expiring: 3, counters: 2, floats: 1, lists: 3, blocking: 3, hashes: 2, sets: 2, sortedSets: 3 },
+  ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, followed: 16 },
 };
 
 const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Profile => ({

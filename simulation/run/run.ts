@@ -146,7 +146,7 @@ class Run {
       if (first !== undefined)
         throw new Finding(
           `${load.waiting.length} commands have waited for a reply for ${SETTLE_MS / 1000} s: ${first.client}: ${first.args.join(' ')}`,
-          first.keys,
+          first.keys.map((key) => key.slice(key.indexOf(' ') + 1)),
         );
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }

@@ -45,6 +45,8 @@ const WHILE_SUBSCRIBED = new Set([
 ]);
 
 export class ModelServer extends State {
+  /** Hears of each key that a write names: not all that changes a stream's groups counts as a change of the key. */
+  onWrite: ((database: Database, key: string) => void) | null = null;
   readonly #options: ModelOptions;
   readonly #table: Map<string, Command>;
   readonly #feed = new Feed(this);
@@ -278,10 +280,12 @@ export class ModelServer extends State {
     return run(client, args);
   }
 
-  /** Not all that changes a stream's groups counts as a change of the key. */
   #noteKeys({ database }: Client, command: Command, args: readonly string[]): void {
-    if (!this.#feed.isActive || !command.isWrite) return;
-    for (const { index } of keysOf(command, args)) this.#feed.touched(database, args[index]);
+    if (!command.isWrite || (!this.#feed.isActive && this.onWrite === null)) return;
+    for (const { index } of keysOf(command, args)) {
+      if (this.#feed.isActive) this.#feed.touched(database, args[index]);
+      this.onWrite?.(database, args[index]);
+    }
   }
 
   /** The command, or why there is none of that name and number of arguments. */

@@ -45,12 +45,16 @@ export class ServerHost {
       },
       { ...options, port: address.port },
     );
+    const changed = (database: number, key: string): void => {
+      const name: KeyName = `${database} ${key}`;
+      this.changed.add(name);
+      this.unanswered.changed(name);
+    };
+    this.model.onWrite = ({ id }, key) => changed(id, key);
     for (const database of this.model.databases) {
       const touch = database.touch.bind(database);
       database.touch = (key) => {
-        const name: KeyName = `${database.id} ${key}`;
-        this.changed.add(name);
-        this.unanswered.changed(name);
+        changed(database.id, key);
         touch(key);
       };
     }

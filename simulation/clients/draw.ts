@@ -1,0 +1,76 @@
+/** What random commands are made of: keys of a kind, values that are used once, numbers. */
+import type { Random } from '../world/random.js';
+import type { KeyName } from '../world/server-host.js';
+import type { Reply } from './replies.js';
+
+export interface Command {
+  readonly args: readonly string[];
+  /** Keys that it names. */
+  readonly keys: readonly KeyName[];
+}
+
+/** One command on one key. */
+export type Form = (draw: Draw, key: string) => readonly string[];
+
+/** What DUMP gave is kept for RESTORE: so many payloads. */
+const PAYLOADS = 16;
+
+export class Draw {
+  /** The database of the client that the commands are for. */
+  database = 0;
+  readonly #payloads: string[] = [];
+  #value = 0;
+
+  constructor(
+    readonly random: Random,
+    /** How many keys of each kind. */
+    private readonly keys: number,
+  ) {}
+
+  /** A name of the kind. */
+  key(kind: string): string {
+    return `${kind}${this.random.below(this.keys)}`;
+  }
+
+  /** A value that no other command has. */
+  value(): string {
+    return `v${(this.#value++).toString(36)}`;
+  }
+
+  /** A whole number from 0 up to, not including, `limit`, as text. */
+  below(limit: number): string {
+    return String(this.random.below(limit));
+  }
+
+  pick<T>(...from: readonly T[]): T {
+    return this.random.pick(from);
+  }
+
+  /** A time to live: many end within the run. */
+  ms(): string {
+    return String(1 + this.random.below(this.random.pick([5, 80, 400, 2_000])));
+  }
+
+  /** How long a command blocks, in seconds. */
+  seconds(): string {
+    return (0.001 + this.random.share() * this.random.pick([0.01, 0.2])).toFixed(3);
+  }
+
+  form(forms: readonly Form[], key: string): Command {
+    return this.of(this.random.pick(forms)(this, key), key);
+  }
+
+  of(args: readonly string[], ...keys: readonly string[]): Command {
+    return { args, keys: keys.map((key): KeyName => `${this.database} ${key}`) };
+  }
+
+  /** A value in a server's own format; null before the first DUMP. */
+  payload(): string | null {
+    return this.#payloads.length === 0 ? null : this.random.pick(this.#payloads);
+  }
+
+  dumped(reply: Reply): void {
+    if (typeof reply !== 'string' || reply[0] !== '$') return;
+    if (this.#payloads.push(reply.slice(1)) > PAYLOADS) this.#payloads.shift();
+  }
+}

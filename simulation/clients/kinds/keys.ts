@@ -1,0 +1,102 @@
+/** Commands of keys of any type, of several keys, and those that name none. */
+import type { Command, Draw, Form } from '../draw.js';
+
+/** On one key of any type. */
+export const ANY: readonly Form[] = [
+  (_, key) => ['TYPE', key],
+  (_, key) => ['EXISTS', key, key],
+  (_, key) => ['TOUCH', key],
+  (_, key) => ['DUMP', key],
+  (draw, key) => ['OBJECT', draw.pick('ENCODING', 'REFCOUNT', 'IDLETIME'), key],
+  (_, key) => ['PTTL', key],
+  (_, key) => ['UNLINK', key],
+  (draw, key) => ['EXPIRE', key, draw.pick('1', '0', '-1', '100')],
+  (_, key) => ['PERSIST', key],
+  (draw, key) => ['SET', key, draw.value(), 'KEEPTTL'],
+];
+
+const KINDS = ['s', 'c', 'l', 'h', 't', 'z', 'x', 'e'] as const;
+
+export const anyKey = (draw: Draw): string => draw.key(draw.random.pick(KINDS));
+
+export function several(draw: Draw): Command {
+  const [first, second] = [draw.key('s'), draw.key('s')];
+  const value = draw.value();
+  switch (draw.random.below(6)) {
+    case 0:
+      return draw.of(['MSET', first, value, second, value], first, second);
+    case 1:
+      return draw.of(['MGET', first, second], first, second);
+    case 2:
+      return draw.of([draw.pick('DEL', 'UNLINK', 'EXISTS', 'TOUCH'), first, second], first, second);
+    case 3:
+      return draw.of([draw.pick('RENAME', 'RENAMENX'), first, second], first, second);
+    case 4:
+      return draw.of(['COPY', first, second, ...draw.pick([], ['REPLACE'])], first, second);
+    default:
+      return draw.of(['MSETNX', first, value, second, value], first, second);
+  }
+}
+
+/** Keys of any types: what was at the other is replaced. */
+export function mixed(draw: Draw): Command {
+  const [from, to] = [anyKey(draw), anyKey(draw)];
+  const payload = draw.payload();
+  switch (draw.random.below(4)) {
+    case 0:
+      return draw.of(['RENAME', from, to], from, to);
+    case 1:
+      return draw.of(['COPY', from, to, 'REPLACE'], from, to);
+    case 2:
+      if (payload !== null) {
+        const options = draw.pick(['REPLACE'], ['REPLACE'], []);
+        return draw.of(['RESTORE', to, draw.pick('0', draw.ms()), payload, ...options], to);
+      }
+      return draw.of(['DUMP', from], from);
+    default:
+      return draw.form(ANY, from);
+  }
+}
+
+/** Commands on the whole database that change nothing. */
+export function keyspace(draw: Draw): Command {
+  return draw.of(
+    draw.pick<readonly string[]>(
+      ['SCAN', '0', 'COUNT', '1000'],
+      ['SCAN', '0', 'MATCH', 's*', 'TYPE', 'string'],
+      ['RANDOMKEY'],
+      ['KEYS', 's1*'],
+      ['DBSIZE'],
+      ['PING'],
+      ['ECHO', draw.value()],
+      ['TIME'],
+    ),
+  );
+}
+
+/** Commands that KeyDB lacks. */
+export function ofRedisOnly(draw: Draw): Command {
+  const [list, other, sorted, set, expiring] = [
+    draw.key('b'),
+    draw.key('b'),
+    draw.key('z'),
+    draw.key('t'),
+    draw.key('e'),
+  ];
+  switch (draw.random.below(7)) {
+    case 0:
+      return draw.of(['LMPOP', '2', list, other, draw.pick('LEFT', 'RIGHT'), 'COUNT', '2'], list, other);
+    case 1:
+      return draw.of(['BLMPOP', draw.seconds(), '2', list, other, 'LEFT'], list, other);
+    case 2:
+      return draw.of(['ZMPOP', '1', sorted, 'MIN'], sorted);
+    case 3:
+      return draw.of(['BZMPOP', draw.seconds(), '1', sorted, 'MAX', 'COUNT', '2'], sorted);
+    case 4:
+      return draw.of(['SINTERCARD', '1', set], set);
+    case 5:
+      return draw.of(['PEXPIRE', expiring, draw.ms(), draw.pick('NX', 'XX', 'GT', 'LT')], expiring);
+    default:
+      return draw.of(['PEXPIRETIME', expiring], expiring);
+  }
+}

@@ -1,0 +1,47 @@
+/** MULTI with commands of many kinds, WATCH, and what a transaction refuses. */
+import type { Command, Draw } from '../draw.js';
+import { HASH } from './hashes.js';
+import { anyKey, several } from './keys.js';
+import { blocking, LIST } from './lists.js';
+import { SET } from './sets.js';
+import { SORTED_SET } from './sorted-sets.js';
+import { STREAM } from './streams.js';
+import { COUNTER, EXPIRING, STRING } from './strings.js';
+
+const INSIDE: readonly ((draw: Draw) => Command)[] = [
+  (draw) => draw.form(STRING, draw.key('s')),
+  (draw) => draw.form(STRING, draw.key('s')),
+  (draw) => draw.form(COUNTER, draw.key('c')),
+  (draw) => draw.form(LIST, draw.key('l')),
+  (draw) => draw.form(LIST, draw.key('b')),
+  (draw) => draw.form(EXPIRING, draw.key('e')),
+  (draw) => draw.form(HASH, draw.key('h')),
+  (draw) => draw.form(SET, draw.key('t')),
+  (draw) => draw.form(SORTED_SET, draw.key('z')),
+  (draw) => draw.form(STREAM, draw.key('x')),
+  several,
+  // Does not block in a transaction.
+  blocking,
+  // Mostly of the wrong type: an error among the replies of EXEC.
+  (draw) => draw.form(draw.random.pick([STRING, LIST, HASH]), anyKey(draw)),
+];
+
+/** EXEC answers EXECABORT after one of these. */
+const REFUSED: readonly (readonly string[])[] = [['GET'], ['LPUSH', 'b1'], ['NOSUCH', 'b1']];
+
+export function transaction(draw: Draw): readonly Command[] {
+  const { random } = draw;
+  const inside = Array.from({ length: 1 + random.below(4) }, () => random.pick(INSIDE)(draw));
+  if (random.chance(0.05)) inside.push(draw.of(random.pick(REFUSED)));
+  const keys = inside.flatMap((each) => each.keys);
+  const names = [...new Set(keys.map((key) => key.slice(key.indexOf(' ') + 1)))];
+  const watches = names.length > 0 && random.chance(0.3);
+  return [
+    ...(watches ? [draw.of(['WATCH', ...names])] : []),
+    ...(watches && random.chance(0.3) ? [draw.of(['GET', names[0]])] : []),
+    ...(watches && random.chance(0.1) ? [draw.of(['UNWATCH'])] : []),
+    draw.of(['MULTI']),
+    ...inside,
+    { args: [random.chance(0.1) ? 'DISCARD' : 'EXEC'], keys },
+  ];
+}
