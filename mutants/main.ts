@@ -3,25 +3,40 @@
  *
  *   npm run mutants                             both of the following; hours
  *   npm run mutants -- --faults [part]           the list of mutants/faults, or those with the part in their id or file
+ *   npm run mutants -- --simulate [part]         the same list, noticed by simulated runs instead of tests
  *   npm run mutants -- --stryker [part]          StrykerJS over mutants/stryker/modules.ts: a group, or part of a path
  *
  * Exits with 0 where every fault is noticed or has the reason why it cannot be, and Stryker's score is high enough; 1
  * where not, 2 where it cannot be tried.
  */
 import { Command, InvalidArgumentError } from 'commander';
+import type { Fault } from './fault.js';
 import { FAULTS } from './faults/index.js';
+import { ROOT } from './root.js';
 import { shortcomings, table, tryFaults } from './try-faults.js';
 
 interface CommandLine {
   readonly faults?: string | true;
   readonly stryker?: string | true;
+  readonly simulate?: string | true;
+  readonly seconds: number;
+  readonly again: boolean;
   readonly parallel: number;
 }
+
+/** Of each simulated run. */
+const OPERATIONS = 3_000;
 
 const program = new Command('mutants')
   .description('Puts faults into the code, one at a time, and says whether a test notices.')
   .option('--faults [part]', 'the faults of mutants/faults, or those with this part in their id or file')
   .option('--stryker [part]', 'the modules of mutants/stryker/modules.ts: all, a group, or part of a path')
+  .option(
+    '--simulate [part]',
+    'the same faults, or those with one of these parts: a,b; simulated runs must notice them',
+  )
+  .option('--seconds <n>', 'with --simulate: CPU time for each fault', seconds, 20)
+  .option('--again', 'with --simulate: tries what was noticed before, too', false)
   .option('--parallel <n>', 'faults, or test processes of Stryker, at a time: 1 or 2', oneOrTwo, 2);
 
 const controller = new AbortController();
@@ -30,10 +45,11 @@ const partOf = (option: string | true | undefined): string => (typeof option ===
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 try {
-  const { faults, stryker, parallel } = program.parse().opts<CommandLine>();
-  const both = faults === undefined && stryker === undefined;
+  const { faults, stryker, simulate, parallel, seconds, again } = program.parse().opts<CommandLine>();
+  const both = faults === undefined && stryker === undefined && simulate === undefined;
   const mutated = both || stryker !== undefined ? await runModules(partOf(stryker), parallel) : true;
   const noticed = both || faults !== undefined ? await runFaults(partOf(faults), parallel) : true;
+  if (simulate !== undefined) await runSimulated(partOf(simulate), { parallel, seconds, again });
   process.exitCode = mutated && noticed ? 0 : 1;
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
@@ -50,15 +66,44 @@ async function runModules(part: string, parallel: number): Promise<boolean> {
   return score >= LEAST_SCORE;
 }
 
+/** @param parts of ids and files, one of which a fault must have; separated by commas */
+function chosenOf(parts: string): readonly Fault[] {
+  if (parts === '') return FAULTS;
+  const chosen = FAULTS.filter(({ id, file }) =>
+    parts.split(',').some((part) => id.includes(part) || file.includes(part)),
+  );
+  if (chosen.length > 0) return chosen;
+  throw new Error(`No fault has "${parts}" in its id or in the path of its file: see mutants/faults.`);
+}
+
+async function runSimulated(part: string, options: Pick<CommandLine, 'parallel' | 'seconds' | 'again'>): Promise<void> {
+  // Only here: it loads the simulation.
+  const { shareOf, trySimulated } = await import('./simulated/try-simulated.js');
+  const chosen = chosenOf(part);
+  const report = `${ROOT}reports/simulated-faults`;
+  const trials = await trySimulated(chosen, {
+    ...options,
+    operations: OPERATIONS,
+    seedsToCount: 2,
+    report,
+    say,
+    signal: controller.signal,
+  });
+  say(`\n${shareOf(chosen, trials)}. The table is in reports/simulated-faults.md.`);
+}
+
 async function runFaults(part: string, parallel: number): Promise<boolean> {
-  const chosen = part === '' ? FAULTS : FAULTS.filter(({ id, file }) => id.includes(part) || file.includes(part));
-  if (chosen.length === 0)
-    throw new Error(`No fault has "${part}" in its id or in the path of its file: see mutants/faults.`);
+  const chosen = chosenOf(part);
   const trials = await tryFaults(chosen, { parallel, say, signal: controller.signal });
   say(`\n${table(trials)}`);
   const lacks = shortcomings(trials, chosen === FAULTS);
   for (const each of lacks) say(each);
   return lacks.length === 0;
+}
+
+function seconds(value: string): number {
+  if (Number(value) > 0) return Number(value);
+  throw new InvalidArgumentError('Give a number above 0.');
 }
 
 function oneOrTwo(value: string): number {

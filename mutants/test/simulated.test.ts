@@ -1,0 +1,56 @@
+/** A simulated run notices a gross fault, and what cannot be noticed is named with its reason. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Fault } from '../fault.js';
+import { FAULTS } from '../faults/index.js';
+import { outsideOf } from '../simulated/reach.js';
+import { trySimulated } from '../simulated/try-simulated.js';
+
+const tests = ['unit/route/stage'];
+const GROSS: Fault = {
+  id: 'shadow-mirrors-nothing',
+  file: 'shadow-proxy/src/route/stage.ts',
+  from: "shadow: { authority: 'source', mirrorsWrites: true,",
+  to: "shadow: { authority: 'source', mirrorsWrites: false,",
+  tests,
+};
+/** In a function that no run calls. */
+const UNUSED: Fault = {
+  id: 'a-tls-socket-is-plain',
+  file: 'shadow-proxy/src/io/sockets.ts',
+  from: 'world.connectTls(to)',
+  to: 'world.connectTcp(to)',
+  tests,
+};
+const OUTSIDE: Fault = FAULTS.find(({ file }) => file.includes('/notify/'))!;
+
+test('A fault is noticed by a run with its seed; the next start tries only what was not noticed', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'simulated-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const lines: string[] = [];
+  const report = join(directory, 'table');
+  const options = {
+    parallel: 1,
+    seconds: 60,
+    operations: 300,
+    seedsToCount: 1,
+    again: false,
+    report,
+    signal: t.signal,
+  };
+  const start = (): ReturnType<typeof trySimulated> =>
+    trySimulated([GROSS, UNUSED, OUTSIDE], { ...options, say: (line) => void lines.push(line) });
+  const [gross, unused, outside] = await start();
+  assert.ok(gross.noticed, gross.why);
+  assert.match(gross.why, /^(a key differs|the shard is not clean)/);
+  assert.ok(gross.seed === 1 && gross.operations > 0 && gross.seconds > 0);
+  assert.deepEqual([unused.noticed, unused.why], [false, 'its line never runs']);
+  assert.deepEqual([outside.noticed, outside.why], [false, outsideOf(OUTSIDE)]);
+  assert.match(readFileSync(`${report}.md`, 'utf8'), /^\| route \| 1 \| 1 \| 0 \| 0 \|$/m);
+  lines.length = 0;
+  assert.deepEqual(await start(), [gross, unused, outside]);
+  assert.deepEqual(lines, ['3 faults, 0 to try']);
+});
