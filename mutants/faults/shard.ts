@@ -5,15 +5,15 @@ export const SHARD: readonly Fault[] = [
   {
     id: 'a-workload-with-unconfirmed-effects-is-clean',
     file: 'shadow-proxy/src/shard/snapshot.ts',
-    from: 'clean: suspects.acknowledged === 0 && suspect === null && mirrorIsEmpty,',
-    to: 'clean: suspects.acknowledged === 0 && suspect === null,',
+    from: 'clean: suspects.acknowledged === 0 && suspect === null && !asked && mirrorIsEmpty,',
+    to: 'clean: suspects.acknowledged === 0 && suspect === null && !asked,',
     tests: ['unit/shard/snapshot'],
   },
   {
     id: 'a-workload-in-doubt-is-clean',
     file: 'shadow-proxy/src/shard/snapshot.ts',
-    from: 'clean: suspects.acknowledged === 0 && suspect === null && mirrorIsEmpty,',
-    to: 'clean: suspects.acknowledged === 0 && mirrorIsEmpty,',
+    from: 'clean: suspects.acknowledged === 0 && suspect === null && !asked && mirrorIsEmpty,',
+    to: 'clean: suspects.acknowledged === 0 && !asked && mirrorIsEmpty,',
     tests: ['unit/shard/snapshot'],
   },
   {

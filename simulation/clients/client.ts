@@ -49,6 +49,8 @@ export class Client {
 
   start(): void {
     this.#stopped = false;
+    // It was stopped, or has started again, while it connects.
+    if (this.#end?.isClosed === false) return;
     this.#reader = new ReplyReader();
     this.inTransaction = false;
     const end = this.network.connect(WORLD, '10.0.1.1', this.address, () => {

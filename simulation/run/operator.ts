@@ -1,68 +1,129 @@
-/** The operator of a run: changes stages, verifies, and accepts authorities. */
-import { STAGES } from '../../shadow-proxy/src/route/stage.js';
+/** The operator of a run: changes stages, copies, verifies, reloads the plan, and accepts authorities. */
+import { STAGES, type Stage } from '../../shadow-proxy/src/route/stage.js';
+import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
+import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
 import { WORLD } from '../world/events.js';
+import type { Strikes } from './faults/faults.js';
 import type { Scene } from './scene.js';
+
+/** A whole workload that is suspect for so long is copied once more. */
+const BACKFILL_AFTER_MS = 3_000;
+/** Keys that were deleted in stage off are deleted from the target, too. */
+const CONSENT = { overwrite: true, deleteForeign: true, confirm: 100_000 };
+const LIMITS = [
+  { queueBytes: '1mb', batchMs: 0 },
+  { queueBytes: '64kb', batchMs: 5 },
+  { queueBytes: '64mb', batchMs: 1 },
+];
 
 export class Operator {
   /** How often each stage was entered. */
   readonly stages = new Map<string, number>();
-  #stage: string;
+  readonly acts: Strikes<'stageChange' | 'rollback' | 'verify' | 'backfill' | 'stopJob' | 'reload'> = {
+    stageChange: () => this.#changeStage(),
+    rollback: () => this.#rollback(),
+    verify: () => this.#job('verify'),
+    backfill: () => this.#job('backfill'),
+    stopJob: () => this.#stopJob(),
+    reload: () => this.#reload(),
+  };
+  #suspectSince: number | null = null;
 
-  constructor(private readonly scene: Scene) {
-    this.#stage = scene.profile.stage;
-  }
+  constructor(private readonly scene: Scene) {}
 
   start(): void {
-    this.#enter(this.#stage);
-    this.#acceptAuthorities();
+    this.#watchStage(null);
+    this.#care();
   }
 
-  changeStage(): string | null {
-    const { scene } = this;
-    const at = STAGES.indexOf(this.#stage as (typeof STAGES)[number]);
-    const stage = STAGES[scene.random.chance(0.5) ? at + 1 : at - 1];
-    if (stage === 'off' || stage === 'complete') return null;
-    scene.proxy.within(({ shard }) => {
-      shard.changeStage({ workload: 'default', stage }).then(
-        () => this.#enter(stage),
-        (problem: Error) => scene.say(`${stage} is refused: ${problem.message}`),
-      );
+  #changeStage(): string | null {
+    const { random, stage: from } = this.scene;
+    if (from === null) return null;
+    const at = STAGES.indexOf(from);
+    const stage = from === 'live' && random.chance(0.5) ? 'live' : STAGES[random.chance(0.5) ? at + 1 : at - 1];
+    if (stage === undefined || stage === 'off' || stage === 'complete') return null;
+    const percent = stage === 'live' ? random.pick([1, 50, 99, 100]) : undefined;
+    return this.#ask(`${stage}${percent === undefined ? '' : ` for ${percent} % of the keys`}`, ({ shard }) =>
+      shard.changeStage({ workload: 'default', stage, percent, consent: CONSENT }),
+    );
+  }
+
+  #rollback(): string | null {
+    return this.#ask('a rollback', ({ shard }) => shard.rollback({ workload: 'default' }));
+  }
+
+  #job(kind: 'verify' | 'backfill'): string {
+    const repair = kind === 'verify' && this.scene.random.chance(0.5);
+    return this.#ask(`a ${kind}${repair ? ' with repair' : ''}`, ({ shard }) => {
+      const deletes = kind === 'verify' && !repair ? 0 : CONSENT.confirm;
+      const rest = {
+        workloads: ['default'],
+        deletes,
+        dryRun: false,
+        again: true,
+        sample: 100,
+        limits: {},
+        automatic: false,
+      };
+      shard.startJob(jobRequest.parse({ kind, repair, ...rest }));
     });
-    return `the operator asks for ${stage}`;
   }
 
-  verify(): string {
-    const { scene } = this;
-    scene.proxy.within(({ shard }) => {
-      try {
-        shard.startJob({ kind: 'verify', workloads: ['default'], repair: false } as Parameters<
-          typeof shard.startJob
-        >[0]);
-      } catch (problem) {
-        scene.say(`the verification is refused: ${(problem as Error).message}`);
-      }
+  #stopJob(): string {
+    return this.#ask('the end of the job', ({ shard }) => void shard.stopJob());
+  }
+
+  #reload(): string {
+    const limits = this.scene.random.pick(LIMITS);
+    return this.#ask(`other limits: ${JSON.stringify(limits)}`, async (launched) => {
+      const next = this.scene.proxy.planWith({ limits });
+      const problems = launched.checkReload(next);
+      if (problems.length > 0) throw new Error(problems.join('; '));
+      await launched.reload(next);
     });
-    return 'the operator asks for a verification';
   }
 
-  /** The operator accepts an authority that has started again: it has its data. */
-  #acceptAuthorities(): void {
+  #ask(what: string, act: (launched: Launched) => unknown): string {
+    const { scene } = this;
+    scene.proxy.within((launched) => {
+      void (async () => {
+        await act(launched);
+      })().catch((problem: Error) => scene.say(`the operator is refused ${what}: ${problem.message}`));
+    });
+    return `the operator asks for ${what}`;
+  }
+
+  #watchStage(last: Stage | null): void {
+    const { scene } = this;
+    const { stage } = scene;
+    if (stage !== null && stage !== last) {
+      this.stages.set(stage, (this.stages.get(stage) ?? 0) + 1);
+      scene.say(`the stage is ${stage}`);
+    }
+    scene.world.events.after(5, WORLD, () => this.#watchStage(stage ?? last));
+  }
+
+  /** An authority that has started again has its data: it is accepted. A workload that stays
+   * suspect is copied, and one that was taken back to off is written twice again. */
+  #care(): void {
     const { scene } = this;
     scene.world.events.after(scene.random.between(100, 2_000), WORLD, () => {
-      if (scene.proxy.snapshot()?.frozen)
-        scene.proxy.within(({ shard }) => {
-          shard.acceptAuthority(null).then(
-            (sides) => scene.say(`the operator accepts ${sides.join(', ')}`),
-            (problem: Error) => scene.say(`the operator may not accept the authority: ${problem.message}`),
-          );
-        });
-      this.#acceptAuthorities();
+      const snapshot = scene.proxy.snapshot();
+      if (snapshot?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
+      if (scene.stage === 'off')
+        scene.say(
+          this.#ask('dualwrite', ({ shard }) =>
+            shard.changeStage({ workload: 'default', stage: 'dualwrite', consent: CONSENT }),
+          ),
+        );
+      const isSuspect = snapshot?.workloads.some(({ suspect }) => suspect !== null) ?? false;
+      if (!isSuspect) this.#suspectSince = null;
+      else this.#suspectSince ??= scene.now;
+      if (this.#suspectSince !== null && scene.now - this.#suspectSince > BACKFILL_AFTER_MS) {
+        this.#suspectSince = null;
+        scene.say(this.#job('backfill'));
+      }
+      this.#care();
     });
-  }
-
-  #enter(stage: string): void {
-    this.#stage = stage;
-    this.stages.set(stage, (this.stages.get(stage) ?? 0) + 1);
-    this.scene.say(`the stage is ${stage}`);
   }
 }

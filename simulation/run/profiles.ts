@@ -18,15 +18,42 @@ export interface Faults {
   readonly pauseMs?: number;
   /** A server ends and starts again with its data. */
   readonly serverRestart?: number;
+  /** The mirror ends and starts again without its data. */
+  readonly mirrorLoss?: number;
+  /** A server is loading, busy, out of memory, cannot save, or is a replica, for up to `troubleMs`. */
+  readonly trouble?: number;
+  readonly troubleMs?: number;
+  /** A server refuses a share of all commands for up to `troubleMs`. */
+  readonly refusal?: number;
+  /** A server refuses a step of new connections for up to `troubleMs`. */
+  readonly handshake?: number;
   /** The proxy's process is killed at any event, and starts again. */
   readonly proxyKill?: number;
-  /** The operator changes the stage. */
+  /** It is asked to end (SIGTERM), and starts again. */
+  readonly proxyStop?: number;
+  /** It is stopped (SIGSTOP) for up to `proxyPauseMs`. */
+  readonly proxyPause?: number;
+  readonly proxyPauseMs?: number;
+  /** Its machine loses its power: what was not synced may be lost. */
+  readonly powerLoss?: number;
+  /** Its disk refuses writes, or is slow. */
+  readonly diskFull?: number;
+  readonly diskSlow?: number;
+  /** The operator changes the stage, or takes it back. */
   readonly stageChange?: number;
-  /** The operator begins a verification. */
+  readonly rollback?: number;
+  /** The operator begins a verification or a copy, or ends it. */
   readonly verify?: number;
+  readonly backfill?: number;
+  readonly stopJob?: number;
+  /** The operator reloads the plan with other limits. */
+  readonly reload?: number;
 }
 
-export type Fault = Exclude<keyof Faults, 'silenceMs' | 'pauseMs'>;
+/** What only says how long a fault lasts at most. */
+export const DURATIONS = ['silenceMs', 'pauseMs', 'troubleMs', 'proxyPauseMs'] as const;
+
+export type Fault = Exclude<keyof Faults, (typeof DURATIONS)[number]>;
 
 export interface Profile {
   readonly name: string;
@@ -61,7 +88,20 @@ export const PROFILES: readonly Profile[] = [
   profile('servers', { serverRestart: 700, cut: 300 }),
   profile('restarts', { proxyKill: 500, cut: 300 }),
   profile('expiry-restarts', { proxyKill: 300, cut: 200 }, { mix: { expiring: 10, transactions: 1 }, keys: 30 }),
-  profile('operator', { stageChange: 50, cut: 150, verify: 300 }),
+  profile('operator', {
+    stageChange: 50,
+    rollback: 400,
+    cut: 150,
+    verify: 300,
+    backfill: 500,
+    stopJob: 300,
+    reload: 500,
+  }),
+  profile('troubles', { trouble: 400, troubleMs: 600, cut: 400 }),
+  profile('refusals', { refusal: 400, handshake: 400, troubleMs: 500, cut: 300 }),
+  profile('losses', { mirrorLoss: 2_000, cut: 300, proxyKill: 3_000 }),
+  profile('disk', { diskFull: 700, diskSlow: 700, powerLoss: 700, proxyKill: 1_000, cut: 300 }),
+  profile('upgrades', { proxyStop: 500, proxyPause: 700, proxyPauseMs: 2_000, cut: 300 }),
   profile('storm', {
     ...{ cut: 150, leave: 200, silence: 300, silenceMs: 1_000, pause: 4_000, pauseMs: 2_000 },
     ...{ serverRestart: 2_000, proxyKill: 2_000, stageChange: 150, verify: 700, slowReader: 400 },

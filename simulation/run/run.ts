@@ -1,7 +1,7 @@
 /** One run: a seed and a profile make a world with two servers, a shard, clients, faults and an operator. */
 import { useWorld } from '../../shadow-proxy/src/io/world.js';
 import { Checks } from './checks.js';
-import { Faults } from './faults.js';
+import { Faults } from './faults/faults.js';
 import { Load } from './load.js';
 import { Operator } from './operator.js';
 import type { Fault, Profile } from './profiles.js';

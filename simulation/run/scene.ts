@@ -1,4 +1,5 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
+import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { Timeline } from '../check/timeline.js';
 import type { Random } from '../world/random.js';
 import { Proxy } from '../world/proxy.js';
@@ -28,6 +29,8 @@ export class Scene {
   readonly timeline = new Timeline();
   /** No faults strike, and clients send no new commands. */
   isQuiet = false;
+  /** Kinds of mismatches that exist: commands that only one server has, and what faults have made. */
+  readonly trueMismatches = new Set(['unsupported']);
   /** The first. */
   finding: Finding | null = null;
 
@@ -45,6 +48,18 @@ export class Scene {
     this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan }, logLevel);
     for (const [name, server] of [['source', this.source] as const, ['target', this.target] as const])
       server.onCommand = (address, args) => this.note(`${name} ← ${address}`, args);
+  }
+
+  /** That of the one workload; null where the proxy does not run. */
+  get stage(): Stage | null {
+    return this.proxy.parts?.router.workloads[0].stage ?? null;
+  }
+
+  /** The server that clients do not depend on; null where both have a share of the keys, or the proxy does not run. */
+  get mirror(): { readonly name: string; readonly server: ServerHost } | null {
+    const { stage } = this;
+    if (stage === 'dualwrite' || stage === 'shadow') return { name: 'target', server: this.target };
+    return stage === 'rampdown' ? { name: 'source', server: this.source } : null;
   }
 
   get now(): number {

@@ -1,11 +1,11 @@
 /** The sum of several runs, and what they have not shown: a run in which nothing happened proves nothing. */
-import type { Fault, Profile } from './profiles.js';
+import { DURATIONS, type Fault, type Profile } from './profiles.js';
 import type { Result } from './run.js';
 
 /** From so many commands of a profile on, each of its faults must have struck. */
 const ENOUGH = 20_000;
 const STAGES = ['dualwrite', 'shadow', 'live', 'rampdown'];
-const NO_TIME: ReadonlySet<string> = new Set(['silenceMs', 'pauseMs']);
+const NO_FAULTS: ReadonlySet<string> = new Set(DURATIONS);
 
 export class Totals {
   operations = 0;
@@ -27,7 +27,7 @@ export class Totals {
   /** What has not happened, and should have. */
   missing(): string[] {
     if (this.operations < ENOUGH) return [];
-    const faults = Object.keys(this.profile.faults).filter((name) => !NO_TIME.has(name)) as Fault[];
+    const faults = Object.keys(this.profile.faults).filter((name) => !NO_FAULTS.has(name)) as Fault[];
     const stages = this.profile.faults.stageChange === undefined ? [this.profile.stage] : STAGES;
     return [
       ...faults.filter((fault) => !this.#struck.has(fault)).map((fault) => `the fault ${fault} never struck`),

@@ -8,10 +8,12 @@
 export interface Owner {
   readonly name: string;
   readonly alive: boolean;
+  /** Its events wait until then. */
+  readonly stoppedUntil: number;
 }
 
 export interface Event {
-  readonly at: number;
+  at: number;
   readonly order: number;
   readonly owner: Owner;
   /** Null where it was cancelled. */
@@ -111,7 +113,10 @@ export class Events {
       const event = this.#heap[0];
       if (event === undefined || event.at > end) return null;
       this.#pop();
-      if (event.run !== null && event.owner.alive) return event;
+      if (event.run === null || !event.owner.alive) continue;
+      if (event.owner.stoppedUntil <= event.at) return event;
+      event.at = event.owner.stoppedUntil;
+      this.#push(event);
     }
   }
 
@@ -145,6 +150,6 @@ export class Events {
 }
 
 /** Whose events the network, the faults and the clients are. */
-export const WORLD: Owner = { name: 'world', alive: true };
+export const WORLD: Owner = { name: 'world', alive: true, stoppedUntil: 0 };
 
 const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);

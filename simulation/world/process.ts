@@ -17,6 +17,8 @@ export class Host {
 
 export class Process implements Owner {
   alive = true;
+  /** Its events wait until then: SIGSTOP and SIGCONT. */
+  stoppedUntil = 0;
   /** Open files, by descriptor. */
   readonly files = new Set<number>();
 

@@ -26,25 +26,34 @@ export class Proxy {
   problem: Error | null = null;
   starts = 0;
   readonly plan: Plan;
+  /** It was asked to end, and has not ended yet. */
+  isEnding = false;
   readonly #logger: Logger;
 
   constructor(
     private readonly world: SimulatedWorld,
     readonly host: Host,
-    { source, target, plan = {} }: ProxyOptions,
+    private readonly options: ProxyOptions,
     logLevel = 'silent',
   ) {
-    const shard = { name: 's0', listen: `redis://${host.address}:${PROXY_PORT}`, source, target };
-    this.plan = planFrom(
+    this.plan = this.planWith({});
+    this.#logger = pino({ level: logLevel }, pino.destination({ fd: 2, sync: true }));
+  }
+
+  /** Its plan with other settings. */
+  planWith(more: Readonly<Record<string, unknown>>): Plan {
+    const { source, target, plan = {} } = this.options;
+    const shard = { name: 's0', listen: `redis://${this.host.address}:${PROXY_PORT}`, source, target };
+    return planFrom(
       {
         ...{ version: 1, name: 'simulated', shards: [shard], workloads: [], default: { stage: 'shadow' } },
         ...{ state: '/state', threads: 0, sockets: 'node' },
         ...plan,
+        ...more,
       },
       'simulated',
       { directory: '/', env: {} },
     );
-    this.#logger = pino({ level: logLevel }, pino.destination({ fd: 2, sync: true }));
   }
 
   get address(): { readonly host: string; readonly port: number } {
@@ -79,12 +88,34 @@ export class Proxy {
     this.process?.kill();
     this.process = null;
     this.launched = null;
+    this.isEnding = false;
+  }
+
+  /** SIGTERM: it waits for its mirrors for so long, and ends. */
+  end(drainMs: number, ended: () => void): void {
+    const { process } = this;
+    this.isEnding = true;
+    this.within(({ shard, stop }) => {
+      void shard
+        .drain(drainMs)
+        .then(stop)
+        .then(() => {
+          if (this.process !== process) return;
+          this.kill();
+          ended();
+        });
+    });
+  }
+
+  /** Whether its process runs, and is not stopped. */
+  get answers(): boolean {
+    return this.process !== null && this.process.stoppedUntil <= this.world.events.now;
   }
 
   /** What it reports of itself; null where it does not run. */
   snapshot(): ShardSnapshot | null {
     const { process, launched } = this;
-    if (process === null || launched === null) return null;
+    if (process === null || launched === null || !this.answers) return null;
     return this.world.events.as(process, () => launched.shard.snapshot());
   }
 

@@ -58,6 +58,7 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
 
 /** What a mirror that has no memory left refuses. */
 export const MIRROR_FULL = 'mirror-full';
+const MIRROR_READ_ONLY = 'mirror-read-only';
 const SLOT_AWAY = 'mirror-slot-away';
 
 /** What to say of an effect without a reply to compare, which the mirror has refused. */
@@ -66,23 +67,36 @@ export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
   return reason === null ? { kind: 'mismatch', what: 'error' } : { kind: 'inconclusive', reason };
 }
 
-/** Why the mirror cannot write now, whatever its data; null where the error does not say so. */
+/** Why the mirror cannot run the command now, whatever its data; null where the error does not say so. */
 function unableTo(command: CommandView, error: string): string | null {
   if (servesNotSlot(error, command)) return SLOT_AWAY;
+  const cannotServe = MIRROR_STATES.get(error.split(' ', 1)[0]);
+  if (cannotServe !== undefined) return cannotServe;
   if (lacksMemory(error, command)) return MIRROR_FULL;
-  return takesNoWrites(error, command) ? 'mirror-read-only' : null;
+  return takesNoWrites(error, command) ? MIRROR_READ_ONLY : null;
 }
+
+/** States in which a server refuses writes only. */
+const OF_WRITES = new Set([MIRROR_FULL, MIRROR_READ_ONLY]);
+
+/** States in which a server refuses also what only reads, by the code of its error. */
+const MIRROR_STATES = new Map([
+  ['LOADING', 'mirror-loading'],
+  ['BUSY', 'mirror-busy'],
+  ['MASTERDOWN', 'mirror-without-master'],
+  ['MISCONF', 'mirror-cannot-save'],
+  ['NOREPLICAS', 'mirror-lacks-replicas'],
+]);
 
 /** Why the replies do not show whether the data differ; null when they can. */
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
-  // It did not even look at the key, so an error of the authority may be right all the same.
-  if (isError(mirror) && servesNotSlot(text(mirror), command)) return SLOT_AWAY;
-  if (isError(mirror) && !isError(authority)) {
-    const unable = isRead(command) ? null : unableTo(command, text(mirror));
-    if (unable !== null) return unable;
+  if (isError(mirror)) {
+    // It did not even look at the key, so an error of the authority may be right all the same.
+    const unable = unableTo(command, text(mirror));
+    if (unable !== null && (!isRead(command) || !OF_WRITES.has(unable))) return unable;
     // The command in it that was refused has its own verdict.
-    if (name === 'exec' && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';
+    if (name === 'exec' && !isError(authority) && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';
   }
   // Keys that have expired and are not removed yet are counted.
   if (name === 'dbsize' && integerOf(authority) !== null && integerOf(mirror) !== null) return 'dbsize-counts-expired';

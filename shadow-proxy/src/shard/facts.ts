@@ -22,7 +22,7 @@ export interface Observed {
   readonly since: number;
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
-  readonly adjudicator: Pick<Adjudicator, 'undecided'>;
+  readonly adjudicator: Pick<Adjudicator, 'undecided' | 'asksOf'>;
   readonly deferred: Pick<DeferredPairs, 'pending'>;
   readonly clients: Clients;
   readonly monitor: Pick<HealthMonitor, 'silentMs'>;
@@ -88,9 +88,7 @@ export function factsOf(parts: Observed): ShardFacts {
     dropped: sequencer.dropped,
     asked: parts.adjudicator.undecided + parts.deferred.pending,
     suspects: { total: suspects.size, byReason: suspects.byReason() },
-    workloads: workloads.map((workload) =>
-      workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, clients.counts.byCommand(workload)),
-    ),
+    workloads: workloads.map((workload) => workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, parts)),
   };
 }
 
@@ -131,7 +129,7 @@ function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isN
 const workloadFacts = (
   workload: Workload,
   suspects: WorkloadFacts['suspects'],
-  byCommand: WorkloadFacts['byCommand'],
+  { adjudicator, clients }: Observed,
 ): WorkloadFacts => ({
   name: workload.name,
   workloadClass: workload.workloadClass,
@@ -142,5 +140,6 @@ const workloadFacts = (
   strayWrites: workload.strayWrites,
   mirror: otherSide(workload.keylessRule.authority),
   suspects,
-  byCommand,
+  asked: adjudicator.asksOf(workload),
+  byCommand: clients.counts.byCommand(workload),
 });

@@ -39,6 +39,8 @@ export interface WorkloadFacts extends Pick<
   readonly mirror: Side;
   /** Suspect keys, and those of them on which the mirror may lack an acknowledged effect. */
   readonly suspects: { readonly total: number; readonly acknowledged: number };
+  /** Both servers are being asked what a difference on one of its keys means. */
+  readonly asked: boolean;
   readonly byCommand: Readonly<Record<string, number>>;
 }
 
@@ -125,7 +127,7 @@ function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: 
 }
 
 function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): WorkloadSnapshot {
-  const { name, stage, percent, counters, suspects, suspect, strayWrites, byCommand } = workload;
+  const { name, stage, percent, counters, suspects, suspect, asked, strayWrites, byCommand } = workload;
   const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
     name,
@@ -142,7 +144,7 @@ function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): Work
     inconclusive: sumOf(inconclusive),
     suspects: suspects.total,
     suspect,
-    clean: suspects.acknowledged === 0 && suspect === null && mirrorIsEmpty,
+    clean: suspects.acknowledged === 0 && suspect === null && !asked && mirrorIsEmpty,
     strayWrites,
     unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
     newErrors: Object.fromEntries(counters.newErrors),

@@ -250,12 +250,14 @@ export class Flipper {
   }
 
   #assertClean({ workload, from, to, leaving }: Change): void {
-    const { suspects, redact } = this.context;
+    const { suspects, adjudicator, redact } = this.context;
     const unclean = [...suspects.all()].filter(
       (suspect) => suspect.workload === workload && this.#isSuspect(suspect, leaving),
     );
-    if (workload.suspect === null && unclean.length === 0) return;
-    const why = workload.suspect ?? `${unclean.length} suspect ${unclean.length === 1 ? 'key' : 'keys'}`;
+    const isAsked = adjudicator.asksOf(workload);
+    if (workload.suspect === null && unclean.length === 0 && !isAsked) return;
+    const keys = `${unclean.length} suspect ${unclean.length === 1 ? 'key' : 'keys'}`;
+    const why = workload.suspect ?? (unclean.length > 0 ? keys : 'a difference has no verdict yet');
     const list = unclean
       .slice(0, LISTED)
       .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);

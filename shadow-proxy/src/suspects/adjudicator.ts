@@ -314,7 +314,9 @@ export class Adjudicator implements Verdicts {
       case 'inconclusive':
         increment(counters.inconclusive, verdict.reason);
         if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
-        this.#suspectKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
+        // A read that the mirror could not serve shows nothing of its keys.
+        if (pair.writes || pair.mirror[0] !== MINUS)
+          this.#suspectKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
         return;
       case 'mismatch':
         counters.compared++;

@@ -93,7 +93,10 @@ export interface WorkloadSnapshot {
   readonly suspects: number;
   /** Why every key of the workload is suspect; null where that is not so. */
   readonly suspect: string | null;
-  /** The mirror has confirmed every effect that was acknowledged, and no key is suspect. */
+  /**
+   * The mirror has confirmed every effect that was acknowledged, no key is suspect, and no difference waits for its
+   * verdict.
+   */
   readonly clean: boolean;
   /** Writes on it although another region is its one writer: refused, or only counted, as the plan says. */
   readonly strayWrites: number;

@@ -157,6 +157,16 @@ test('an effect that the mirror refuses is a mismatch, unless the mirror cannot 
       error("READONLY You can't write against a read only replica."),
       { kind: 'inconclusive', reason: 'mirror-read-only' },
     ],
+    // Queued in a transaction, a read is refused, too.
+    [
+      'lrange',
+      error("OOM command not allowed when used memory > 'maxmemory'."),
+      { kind: 'inconclusive', reason: 'mirror-full' },
+    ],
+    ['set', error('BUSY KeyDB is busy running a script.'), { kind: 'inconclusive', reason: 'mirror-busy' }],
+    ['set', error('MISCONF KeyDB is configured'), { kind: 'inconclusive', reason: 'mirror-cannot-save' }],
+    ['set', error('NOREPLICAS Not enough good replicas'), { kind: 'inconclusive', reason: 'mirror-lacks-replicas' }],
+    ['set', error('BUSYKEY Target key name already exists.'), { kind: 'mismatch', what: 'error' }],
     ['set', error('ERR Error running script: -READONLY You can'), { kind: 'mismatch', what: 'error' }],
     [
       'eval',

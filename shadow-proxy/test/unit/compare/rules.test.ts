@@ -1253,9 +1253,10 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
   for (const [command, authority, mirror, verdict] of [
     ['INCR x', integer(1), oom, '?mirror-full'],
     ['INCR x', oom, integer(1), '!error'],
-    ['INCR x', error('WRONGTYPE Operation'), oom, '!error'],
+    // Memory is looked at before the key.
+    ['INCR x', error('WRONGTYPE Operation'), oom, '?mirror-full'],
     ['GET x', string('x'), oom, '!error'],
-    ['SET x y', status('OK'), error('MISCONF'), '!error'],
+    ['SET x y', status('OK'), error('MISCONF'), '?mirror-cannot-save'],
     ['EVAL "return 1" 0', integer(1), script, '?mirror-full'],
     ['SET x y', status('OK'), script, '!error'],
     [
@@ -1282,6 +1283,11 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
       error('CLUSTERDOWN The cluster is down'),
       '?mirror-slot-away',
     ],
+    ['GET x', string('x'), error('LOADING KeyDB is loading the dataset in memory'), '?mirror-loading'],
+    ['GET x', string('x'), error('BUSY KeyDB is busy running a script.'), '?mirror-busy'],
+    ['GET x', string('x'), error('MASTERDOWN Link with MASTER is down'), '?mirror-without-master'],
+    ['GET x', error('WRONGTYPE Operation against a key'), error('BUSY KeyDB is busy'), '?mirror-busy'],
+    ['GET x', error('BUSY Redis is busy running a script.'), string('x'), '!error'],
     ['GET x', string('x'), error("READONLY You can't write against a read only replica."), '!error'],
   ] as const) {
     assert.equal(judge(command, authority, mirror), verdict, `${command} ${String(authority)} ${String(mirror)}`);

@@ -50,7 +50,14 @@ const { workloads } = new Router(
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
   const { name, workloadClass, stage, percent, counters, suspect, strayWrites } = workloads[index];
   const plain = { name, workloadClass, stage, percent, counters, suspect, strayWrites };
-  return { ...plain, mirror: 'target', suspects: { total: 0, acknowledged: 0 }, byCommand: {}, ...change };
+  return {
+    ...plain,
+    mirror: 'target',
+    suspects: { total: 0, acknowledged: 0 },
+    asked: false,
+    byCommand: {},
+    ...change,
+  };
 };
 
 const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
@@ -115,13 +122,14 @@ test('the counts of the workloads are added up, by name where they have names', 
   );
 });
 
-test('a workload is clean only without acknowledged suspects, without a doubt as a whole, and with an empty mirror', () => {
+test('a workload is clean only without acknowledged suspects or open questions, not suspect as a whole, and with an empty mirror', () => {
   const clean = (change: Partial<WorkloadFacts>, isEmpty = true): boolean =>
     snapshotOf(facts({ workloads: [workload(0, change)], mirrors: { source: mirror(), target: mirror({ isEmpty }) } }))
       .workloads[0].clean;
   assert.equal(clean({ suspects: { total: 2, acknowledged: 0 } }), true, 'only replies were lost');
   assert.equal(clean({ suspects: { total: 2, acknowledged: 1 } }), false);
   assert.equal(clean({ suspect: 'the target restarted' }), false);
+  assert.equal(clean({ asked: true }), false);
   assert.equal(clean({}, false), false);
 });
 

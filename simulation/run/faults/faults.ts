@@ -1,0 +1,52 @@
+/** The faults of a run: each strikes by itself, with the profile's mean time between two. */
+import { WORLD } from '../../world/events.js';
+import type { Load } from '../load.js';
+import type { Operator } from '../operator.js';
+import type { Fault } from '../profiles.js';
+import type { Scene } from '../scene.js';
+import { networkFaults } from './network.js';
+import { proxyFaults } from './proxy.js';
+import { serverFaults } from './servers.js';
+
+/** By fault: strikes, and says what it did; null where nothing could be done. */
+export type Strikes<Kind extends Fault = Fault> = Readonly<Record<Kind, () => string | null>>;
+
+export class Faults {
+  /** How often each struck. */
+  readonly struck = new Map<Fault, number>();
+  readonly #strikes: Strikes;
+
+  constructor(
+    private readonly scene: Scene,
+    load: Load,
+    operator: Operator,
+  ) {
+    this.#strikes = { ...networkFaults(scene, load), ...serverFaults(scene), ...proxyFaults(scene), ...operator.acts };
+  }
+
+  start(): void {
+    for (const fault of Object.keys(this.#strikes) as Fault[]) {
+      const meanMs = this.scene.profile.faults[fault];
+      if (meanMs !== undefined) this.#repeat(fault, meanMs);
+    }
+  }
+
+  /** Ends what lasts: servers and the proxy run again. */
+  end(): void {
+    const { source, target, proxy } = this.scene;
+    for (const server of [source, target]) server.start(true);
+    if (proxy.process === null) proxy.start();
+  }
+
+  #repeat(fault: Fault, meanMs: number): void {
+    const { scene } = this;
+    scene.world.events.after(-Math.log(1 - scene.random.share()) * meanMs, WORLD, () => {
+      const what = scene.isQuiet ? null : this.#strikes[fault]();
+      if (what !== null) {
+        this.struck.set(fault, (this.struck.get(fault) ?? 0) + 1);
+        scene.say(what);
+      }
+      this.#repeat(fault, meanMs);
+    });
+  }
+}

@@ -1,0 +1,44 @@
+/** Faults of connections and clients. */
+import type { Connection } from '../../world/network.js';
+import type { Load } from '../load.js';
+import type { Scene } from '../scene.js';
+import type { Strikes } from './faults.js';
+
+export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silence' | 'leave' | 'slowReader'> {
+  const { world, random, profile } = scene;
+
+  /** While the proxy starts, few connections are struck: nothing else would ever happen. */
+  function pick(): { readonly name: string; readonly connection: Connection } | null {
+    const { connections } = world.network;
+    if (connections.size === 0 || (scene.proxy.launched === null && random.chance(0.9))) return null;
+    const connection = random.pick([...connections]);
+    const { from, to } = connection;
+    return { connection, name: `${from.host}:${from.port} → ${to.host}:${to.port}` };
+  }
+
+  return {
+    cut() {
+      const found = pick();
+      found?.connection.cut();
+      return found && `cut ${found.name}`;
+    },
+    silence() {
+      const found = pick();
+      if (found === null) return null;
+      const ms = random.between(1, profile.faults.silenceMs ?? 100);
+      const end = random.pick([found.connection.near, found.connection.far]);
+      end.silence(ms);
+      return `nothing arrives at ${end.local.host}:${end.local.port} of ${found.name} for ${ms.toFixed(0)} ms`;
+    },
+    leave() {
+      const client = random.pick(load.clients);
+      client.leave(random.chance(0.5));
+      return `${client.name} closes its connection`;
+    },
+    slowReader() {
+      const client = random.pick(load.clients);
+      client.readLate(random.between(10, 500));
+      return `${client.name} does not read`;
+    },
+  };
+}

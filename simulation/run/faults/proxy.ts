@@ -1,0 +1,69 @@
+/** Faults of the proxy's process, its machine and its disk. */
+import { WORLD } from '../../world/events.js';
+import type { Scene } from '../scene.js';
+import type { Strikes } from './faults.js';
+
+export function proxyFaults(
+  scene: Scene,
+): Strikes<'proxyKill' | 'proxyStop' | 'proxyPause' | 'powerLoss' | 'diskFull' | 'diskSlow'> {
+  const { random, world, proxy, profile } = scene;
+  const { disk } = proxy.host;
+  const later = (ms: number, run: () => void): void => void world.events.after(ms, WORLD, run);
+
+  /** As a supervisor does. */
+  function startLater(): void {
+    later(random.between(1, 300), () => {
+      if (proxy.process === null) proxy.start();
+      scene.say('the proxy starts');
+    });
+  }
+
+  proxy.onEnd = (problem) => {
+    scene.say(`the proxy ends: ${problem.message}`);
+    startLater();
+  };
+
+  return {
+    proxyKill() {
+      if (proxy.launched === null) return null;
+      proxy.kill();
+      startLater();
+      return 'the proxy is killed';
+    },
+    proxyStop() {
+      if (proxy.launched === null || proxy.isEnding) return null;
+      proxy.end(random.pick([0, 200, 5_000]), startLater);
+      return 'the proxy is asked to end';
+    },
+    proxyPause() {
+      if (proxy.process === null) return null;
+      const ms = random.between(1, profile.faults.proxyPauseMs ?? 1_000);
+      proxy.process.stoppedUntil = scene.now + ms;
+      return `the proxy is stopped for ${ms.toFixed(0)} ms`;
+    },
+    powerLoss() {
+      if (proxy.launched === null) return null;
+      proxy.kill();
+      disk.losePower();
+      disk.place('/proc/sys/kernel/random/boot_id', world.randomUuid());
+      startLater();
+      return 'the machine of the proxy loses its power';
+    },
+    diskFull() {
+      const ms = random.between(1, 1_000);
+      const kind = random.pick(['fullShare', 'errorShare'] as const);
+      disk.faults[kind] = random.pick([0.05, 0.5, 1]);
+      later(ms, () => {
+        disk.faults[kind] = 0;
+        scene.say('the disk takes everything');
+      });
+      return `the disk refuses ${disk.faults[kind] * 100} % of the writes (${kind === 'fullShare' ? 'full' : 'broken'}) for ${ms.toFixed(0)} ms`;
+    },
+    diskSlow() {
+      const ms = random.between(1, 2_000);
+      world.diskMs = [1, random.pick([20, 300])];
+      later(ms, () => (world.diskMs = [0.02, 0.5]));
+      return `the disk takes up to ${world.diskMs[1]} ms for each call, for ${ms.toFixed(0)} ms`;
+    },
+  };
+}

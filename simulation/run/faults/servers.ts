@@ -1,0 +1,109 @@
+/** Faults of the two servers. */
+import type { ModelServer } from '../../server/server.js';
+import { WORLD } from '../../world/events.js';
+import type { ServerHost } from '../../world/server-host.js';
+import type { Scene } from '../scene.js';
+import type { Strikes } from './faults.js';
+
+/** Commands by which the proxy begins a connection, or learns what a server is. */
+const HANDSHAKE = ['hello', 'auth', 'select', 'info', 'ping', 'role', 'config|get', 'client|id', 'client|setname'];
+
+interface Trouble {
+  readonly name: string;
+  begin(model: ModelServer): void;
+  end(model: ModelServer): void;
+}
+
+const setting = (name: 'loading' | 'busy' | 'outOfMemory' | 'cannotSave'): Trouble => ({
+  name,
+  begin: ({ troubles }) => void (troubles[name] = true),
+  end: ({ troubles }) => void (troubles[name] = false),
+});
+
+export function serverFaults(
+  scene: Scene,
+): Strikes<'pause' | 'serverRestart' | 'mirrorLoss' | 'trouble' | 'refusal' | 'handshake'> {
+  const { random, profile, source, target, world } = scene;
+  const later = (ms: number, run: () => void): void => void world.events.after(ms, WORLD, run);
+  const pick = (): { readonly name: string; readonly server: ServerHost } =>
+    random.chance(0.5) ? { name: 'source', server: source } : { name: 'target', server: target };
+  /** Servers that are in some trouble: one at a time. */
+  const inTrouble = new Set<ServerHost>();
+
+  function restart({ name, server }: ReturnType<typeof pick>, keepData: boolean): string | null {
+    if (!server.isUp) return null;
+    server.stop();
+    later(random.between(1, 1_500), () => {
+      if (server.isUp) return;
+      server.start(keepData);
+      scene.say(`the ${name} has started${keepData ? '' : ', and is empty'}`);
+    });
+    return `the ${name} ends`;
+  }
+
+  function troubled(begin: (model: ModelServer) => { readonly what: string; end(): void }): string | null {
+    const { name, server } = pick();
+    if (inTrouble.has(server) || !server.isUp) return null;
+    inTrouble.add(server);
+    const { what, end } = begin(server.model);
+    const ms = random.between(1, profile.faults.troubleMs ?? 500);
+    later(ms, () => {
+      end();
+      inTrouble.delete(server);
+      scene.say(`the ${name} answers as always`);
+    });
+    return `the ${name} ${what} for ${ms.toFixed(0)} ms`;
+  }
+
+  /** Some commands are refused, each with this chance. */
+  function refuse(model: ModelServer, names: readonly string[] | null, error: string, share: number): () => void {
+    model.refuse((_, name) => ((names === null || names.includes(name)) && random.chance(share) ? error : null));
+    return () => model.refuse(() => null);
+  }
+
+  const replica: Trouble = {
+    name: 'is a replica without its primary',
+    begin: (model) => model.becomeReplica('10.0.0.9', 6379),
+    end: (model) => model.promote(),
+  };
+  const troubles = [setting('loading'), setting('busy'), setting('outOfMemory'), setting('cannotSave'), replica];
+
+  return {
+    pause() {
+      const { name, server } = pick();
+      const ms = random.between(1, profile.faults.pauseMs ?? 100);
+      server.pause(ms);
+      return `the ${name} is stopped for ${ms.toFixed(0)} ms`;
+    },
+    serverRestart: () => restart(pick(), true),
+    mirrorLoss() {
+      const mirror = scene.mirror;
+      return mirror && restart(mirror, false);
+    },
+    trouble: () =>
+      troubled((model) => {
+        const trouble = random.pick(troubles);
+        trouble.begin(model);
+        return { what: trouble.name, end: () => trouble.end(model) };
+      }),
+    refusal: () =>
+      troubled((model) => {
+        const error = random.pick([
+          "NOPERM this user has no permissions to run the 'x' command",
+          "OOM command not allowed when used memory > 'maxmemory'.",
+          'ERR a module has failed',
+        ]);
+        const share = random.pick([0.02, 0.3, 1]);
+        scene.trueMismatches.add('error');
+        return { what: `refuses commands (${error.split(' ', 1)[0]})`, end: refuse(model, null, error, share) };
+      }),
+    handshake: () =>
+      troubled((model) => {
+        const name = random.pick(HANDSHAKE);
+        const end = refuse(model, [name], `ERR ${name} is refused`, random.pick([0.5, 1]));
+        // Connections that are there have had theirs.
+        for (const client of [...model.clients.values()]) if (random.chance(0.5)) client.close();
+        return { what: `refuses ${name} of new connections`, end };
+      }),
+  };
+}
