@@ -173,10 +173,13 @@ function isInstalled(folder, development) {
   const wanted = readJson(join(folder, 'package-lock.json'))?.packages;
   const installed = readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages;
   if (!wanted || !installed) return wanted === undefined;
-  return Object.entries(wanted).every(([path, { version, integrity, optional, devOptional, dev }]) => {
+  return Object.entries(wanted).every(([path, { version, integrity, optional, devOptional, dev, os, cpu, libc }]) => {
     if (path === '' || (dev && !development)) return true;
     const found = installed[path];
-    return found ? found.version === version && found.integrity === integrity : (optional ?? devOptional) === true;
+    if (found) return found.version === version && found.integrity === integrity;
+    // npm leaves out the binaries of other systems, and without an error one of this system that it could not download.
+    const isForThis = os?.includes(process.platform) && cpu?.includes(process.arch) && libc === undefined;
+    return (optional ?? devOptional) === true && !isForThis;
   });
 }
 

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
@@ -59,6 +69,29 @@ describe('a clone is made ready', () => {
     'Building the native module …',
     "No C compiler (no-such-compiler): Node's own sockets do the native module's work, more slowly (T).",
   ];
+
+  test('packages that differ from the lock file are installed, and so is a binary of this system that is missing', async () => {
+    const one = { version: '1.0.0', integrity: 'sha512-one', dev: true };
+    const two = { ...one, optional: true, os: [process.platform], cpu: [process.arch] };
+    const foreign = { ...two, os: ['plan9'] };
+    const lock = (packages: object): string => JSON.stringify({ packages });
+    put(
+      'package-lock.json',
+      lock({ 'node_modules/one': one, 'node_modules/two': two, 'node_modules/foreign': foreign }),
+    );
+    rmSync(join(clone, 'node_modules'));
+    put('programs/npm', '#!/bin/sh\nexit 1\n');
+    chmodSync(join(clone, 'programs/npm'), 0o755);
+    const env = { ...noCompiler, PATH: `${join(clone, 'programs')}:${process.env.PATH}`, npm_execpath: '' };
+    const installs = async (packages: object): Promise<boolean> => {
+      put('node_modules/.package-lock.json', lock(packages));
+      return /npm ci failed/.test((await build({ development: true }, env)).join('\n'));
+    };
+    assert.equal(await installs({ 'node_modules/one': one, 'node_modules/two': two }), false);
+    assert.equal(await installs({ 'node_modules/two': two }), true);
+    assert.equal(await installs({ 'node_modules/one': one }), true);
+    assert.equal(await installs({ 'node_modules/one': { ...one, version: '0.9.0' }, 'node_modules/two': two }), true);
+  });
 
   test('two processes at once: one compiles, the other waits and finds it done', async () => {
     const both = await Promise.all([build({}, noCompiler), build({}, noCompiler)]);
