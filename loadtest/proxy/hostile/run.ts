@@ -17,7 +17,7 @@ export interface HostileOptions {
 
 /** The plan's defaults. */
 const TOTAL_CLIENT_BYTES = 256 << 20;
-const QUEUE_BYTES = 64 << 20;
+export const QUEUE_BYTES = 64 << 20;
 
 export async function runHostile(
   rig: Rig,
