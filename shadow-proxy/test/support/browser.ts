@@ -1,5 +1,5 @@
 /** A real browser for tests: headless Chromium, which can reach nothing but what a test serves. */
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { CHROMIUM, needs } from './needs.js';
 
@@ -14,12 +14,14 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+/** One for all tests of the process: each page has a context of its own, with nothing of the others. */
+let opened: Promise<Browser> | undefined;
+after(async () => (await opened)?.close());
+
 /** Null, with the test skipped, where there is no Chromium. */
 export async function openBrowser(t: TestContext): Promise<Browser | null> {
   if (!(await needs(t, 'chromium'))) return null;
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
-  t.after(() => browser.close());
-  return browser;
+  return (opened ??= chromium.launch({ executablePath: CHROMIUM, args: FLAGS }));
 }
 
 export interface Looks {

@@ -119,7 +119,7 @@ const layoutOf = (page: Page): Promise<Layout> =>
     return { faults, words, commands: commands.length, labels };
   }, COMMAND_LINE);
 
-/** At each width and in both colours; with pictures of all, where there is a folder for them. */
+/** At each width, and at the first in both colours; with pictures in both of all, where there is a folder for them. */
 export async function layoutsOf(
   page: Page,
   pictures: string | undefined,
@@ -128,6 +128,8 @@ export async function layoutsOf(
   const layouts = [];
   for (const width of WIDTHS)
     for (const colorScheme of ['light', 'dark'] as const) {
+      // Colours move nothing.
+      if (colorScheme === 'dark' && width !== WIDTHS[0] && pictures === undefined) continue;
       const look = `${width}-${colorScheme}`;
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });

@@ -62,6 +62,11 @@ class Scene {
     return (await status(this.running.admin))[0];
   }
 
+  async evidence(): Promise<readonly ShardEvidence[]> {
+    const response = await fetch(`${this.running.admin}/api/evidence`);
+    return ((await response.json()) as { shards: ShardEvidence[] }).shards;
+  }
+
   run(...args: string[]): ReturnType<typeof runProgram> {
     return runProgram(this.t, 'shadow-compare', [...args, '--plan', this.running.file]);
   }
@@ -92,9 +97,7 @@ class Scene {
 
   /** The commands that are named now, by who names them. */
   async names(): Promise<Map<string, string>> {
-    const { shards } = (await (await fetch(`${this.running.admin}/api/evidence`)).json()) as {
-      shards: ShardEvidence[];
-    };
+    const shards = await this.evidence();
     const snapshot = await this.snapshot();
     const { file, daemon } = this.running;
     const logged = daemon.stdout.slice(this.#read);
@@ -256,7 +259,9 @@ describe('every command that is named as the next step is accepted', { concurren
     const bypassed = (): Promise<void> =>
       until(async () => {
         await source.set('session:bypassing', Date.now());
-        return /NO\s.*bypass/.test((await scene.run('promote', 'sessions', '--dry-run')).stdout);
+        return (await scene.evidence())[0].workloads[0].gates.some(
+          ({ name, answer }) => name === 'bypass' && answer === 'no',
+        );
       }, 60_000);
     await client.set('session:1', 'v');
     await bypassed();

@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
+import type { ShardEvidence } from '../../../src/stages/next-stage.js';
 import { withServers } from '../../support/servers.js';
 import { compareKeyspaces } from '../random/comparer.js';
 import { runProgram } from './process.js';
@@ -31,7 +32,7 @@ interface Work {
 }
 
 /** Both clients are at work between most requests of the proxy, and leave the cores to it and to the servers. */
-const STEP_MS = 2;
+const STEP_MS = 8;
 
 /** Both clients, which read and write until they are stopped; each counts what it added, and no error passes. */
 async function work(port: number): Promise<Work> {
@@ -97,6 +98,14 @@ async function work(port: number): Promise<Work> {
   };
 }
 
+/** Whether every gate of the sessions is open, on each shard. A program that asks would take a core of the clients. */
+async function gatesAreOpen({ admin }: Running, except?: string): Promise<boolean> {
+  const response = await fetch(`${admin}/api/evidence`);
+  const { shards } = (await response.json()) as { shards: ShardEvidence[] };
+  const next = shards.map(({ workloads }) => workloads.find(({ workload }) => workload === 'sessions')!);
+  return next.every(({ gates }) => gates.every(({ name, answer }) => answer === 'yes' || name === except));
+}
+
 const GATES = { minCompared: 500, minMinutes: 1, maxP99Ratio: 100, maxAllowedShare: 1 };
 
 test('the whole story: each step on its gates, a rollback, and no write is lost', async (t) => {
@@ -113,6 +122,8 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
       const [{ workloads }] = await status(running.admin);
       return `${workloads[0].stage} ${workloads[0].percent}`;
     };
+    const promoted = (...more: string[]): Promise<void> =>
+      until(async () => (await gatesAreOpen(running)) && (await tool('promote', 'sessions', ...more)).code === 0);
     const equal = (): Promise<void> =>
       clients.pause(async () => {
         await until(async () => (await status(running.admin))[0].mirror.queuedEffects === 0);
@@ -133,7 +144,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.equal((await tool('promote', 'sessions')).code, 0);
     assert.equal((await tool('promote', 'sessions')).code, 1, 'keys from before are not copied');
     assert.equal((await tool('backfill', '--workload', 'sessions')).code, 0);
-    await until(async () => (await tool('promote', 'sessions')).code === 0);
+    await promoted();
     assert.equal(await stage(), 'shadow 100');
     await equal();
 
@@ -145,11 +156,13 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
       ['unknown', 'unknown'],
     );
     assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
-    await until(async () => (await tool('rollback', 'sessions', '--drill')).code === 0);
+    await until(
+      async () => (await gatesAreOpen(running, 'drill')) && (await tool('rollback', 'sessions', '--drill')).code === 0,
+    );
     assert.equal(await stage(), 'shadow 100');
 
     for (const percent of ['live 1', 'live 10', 'live 50', 'live 100']) {
-      await until(async () => (await tool('promote', 'sessions')).code === 0);
+      await promoted();
       assert.equal(await stage(), percent);
       await equal();
     }
@@ -172,9 +185,9 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.equal(await stage(), 'shadow 100');
     running.reload((planned) => Object.assign(planned, { gates: { ...GATES, steps: false } }));
     await running.daemon.prints(/the plan was reloaded[^]*the plan was reloaded/);
-    await until(async () => (await tool('promote', 'sessions', '--percent', '100')).code === 0);
+    await promoted('--percent', '100');
     await equal();
-    await until(async () => (await tool('promote', 'sessions')).code === 0);
+    await promoted();
     assert.equal(await stage(), 'rampdown 100');
 
     assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
@@ -264,7 +277,7 @@ test('several shards go together, or none does', async (t) => {
       assert.equal(refused.code, 1);
       assert.deepEqual(await stages(), ['off', 'off']);
       beside.disconnect();
-      await until(async () => (await tool('promote', 'sessions')).code === 0);
+      await until(async () => (await gatesAreOpen(running)) && (await tool('promote', 'sessions')).code === 0);
       assert.deepEqual(await stages(), ['dualwrite', 'dualwrite']);
       assert.equal((await tool('rollback', 'sessions', '--shard', 'b')).code, 0);
       assert.deepEqual(await stages(), ['dualwrite', 'off']);

@@ -122,7 +122,7 @@ test('what clients do to the keys while they are copied is on both servers', asy
   await withRig({ servers, default: { stage: 'off' } }, async (rig) => {
     const load = (seed: number, durationMs: number) =>
       drive({ port: rig.shard.port, seed, durationMs, connections: 16, keysPerType: 400, barriers: false });
-    await load(1, 2_000);
+    await load(1, 700);
     // The driver knows what is in these.
     for (const db of [0, 1, 2, 3]) {
       const source = rig.client({ of: rig.source, db });
@@ -130,7 +130,7 @@ test('what clients do to the keys while they are copied is on both servers', asy
     }
     await fill(rig, 100);
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
-    const driven = load(2, 6_000);
+    const driven = load(2, 2_500);
     ask(rig, { kind: 'backfill', limits: { keysPerSecond: 2_000 } });
     const report = await driven;
     await ended(rig);

@@ -98,7 +98,7 @@ test('under full load nothing is reported that does not differ', async () => {
       const driven = drive({
         port: rig.shard.port,
         seed: 11,
-        durationMs: 8_000,
+        durationMs: 4_000,
         connections: 24,
         prefixes: ['', 'live:'],
         functions: [''],
