@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { PROFILES, type Profile } from './run/profiles.js';
 import { simulate, type Result } from './run/run.js';
+import { linesOf } from './run/program.js';
+import { shrink } from './run/shrink.js';
 import { Totals } from './run/totals.js';
 
 function number(text: string): number {
@@ -27,6 +29,7 @@ interface Values {
   readonly workers: number;
   readonly stride: number;
   readonly timeline: boolean;
+  readonly shrink?: number;
   readonly log: string;
 }
 
@@ -52,6 +55,9 @@ const program = new Command('npm run simulate --')
   )
   .addOption(new Option('--stride <number>', 'between two seeds of one worker').argParser(whole).default(1).hideHelp())
   .option('--timeline', 'print the last events also where nothing is wrong', false)
+  .addOption(
+    new Option('--shrink [seconds]', 'make what is found small, in so much CPU time').argParser(number).preset(60),
+  )
   .option('--log <level>', "print the proxy's log from this level on", 'silent');
 const values = program.parse().opts<Values>();
 
@@ -62,7 +68,17 @@ process.stdout.on('error', () => process.exit());
 const counts = (of: ReadonlyMap<string, number>): string =>
   [...of].map(([name, count]) => `${name} ${count}`).join(', ') || 'none';
 
-function report(seed: number, { name }: Profile, result: Result, seconds: number): void {
+/** The finding as a program of a few lines, and what happens in it. */
+async function printSmall(profile: Profile, result: Result): Promise<void> {
+  const small = await shrink(profile, result, values.shrink!);
+  if (small === null) return print('the program that was recorded does not repeat the finding');
+  for (const line of linesOf(small.program)) print(line);
+  print(`FINDING: ${small.result.finding}`);
+  for (const line of small.result.timeline) print(line);
+}
+
+async function report(seed: number, profile: Profile, result: Result, seconds: number): Promise<void> {
+  const { name } = profile;
   const { finding, timeline, operations, virtualMs, events, trace } = result;
   print(
     `seed ${seed}, profile ${name}: ${operations} operations, ${events} events, ${(virtualMs / 1000).toFixed(1)} s of virtual time, trace ${trace.toString(16)}; ${Math.round(operations / seconds)} operations a second of one core`,
@@ -73,6 +89,7 @@ function report(seed: number, { name }: Profile, result: Result, seconds: number
   if (result.lacking.length > 0) print(`  the models lack: ${result.lacking.join(', ')}`);
   if (finding !== null) print(`FINDING: ${finding}`);
   if (finding !== null || values.timeline) for (const line of timeline) print(line);
+  if (finding !== null && values.shrink !== undefined) await printSmall(profile, result);
   if (finding !== null)
     print(`again: npm run simulate -- --seed ${seed} --profile ${name} --operations ${values.operations}`);
 }
@@ -89,7 +106,7 @@ async function runSeeds(): Promise<boolean> {
       const seed = first + i * stride;
       const began = process.cpuUsage();
       const result = await simulate({ seed, profile, operations, logLevel: values.log });
-      report(seed, profile, result, process.cpuUsage(began).user / 1e6);
+      await report(seed, profile, result, process.cpuUsage(began).user / 1e6);
       totals[at].add(result);
       if (result.finding !== null) return false;
     }

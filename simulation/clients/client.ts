@@ -87,6 +87,11 @@ export class Client {
     this.network.events.after(ms, WORLD, () => end.resume());
   }
 
+  /** Sends what there is by now, unless it waits for replies. */
+  go(): void {
+    if (this.#connected && !this.#stopped && this.waiting.length === 0) this.#send();
+  }
+
   #leave(): void {
     if (this.#connected) this.#end?.close();
   }

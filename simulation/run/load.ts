@@ -6,6 +6,8 @@ import { Commands } from '../clients/commands.js';
 import type { Command } from '../clients/draw.js';
 import { isError } from '../clients/replies.js';
 import type { KeyName } from '../world/server-host.js';
+import { WORLD } from '../world/events.js';
+import { Replayed, type Sent } from './program.js';
 import type { Scene } from './scene.js';
 
 export class Load {
@@ -19,6 +21,7 @@ export class Load {
   readonly #commands: Commands;
   /** By key: commands that wait for their reply. */
   readonly #inFlight = new Map<KeyName, number>();
+  #replayed: Replayed | null = null;
   readonly #histories = new Histories();
   /** Followed keys that take no new commands. */
   readonly #retired = new Set<KeyName>();
@@ -60,6 +63,19 @@ export class Load {
     for (const client of this.clients) client.start();
   }
 
+  /** Sends this, each at its time, or as soon as what came before it is answered. */
+  replay(sent: readonly Sent[]): void {
+    const { world } = this.scene;
+    this.#replayed = new Replayed(sent, this.scene.now);
+    for (const { at, client } of sent)
+      world.events.after(at, WORLD, () => this.clients.find(({ name }) => name === client)?.go());
+  }
+
+  /** Whether all that is replayed was sent. */
+  get isReplayed(): boolean {
+    return this.#replayed?.isEmpty !== false;
+  }
+
   stop(): void {
     for (const client of this.clients) client.stop();
   }
@@ -76,12 +92,19 @@ export class Load {
   #next(client: Client): readonly Command[] {
     const { scene } = this;
     if (scene.isQuiet) return [];
-    const commands: Command[] = [];
-    for (let i = 1 + scene.random.below(scene.profile.pipeline); i > 0; i--) commands.push(...this.#commands.next());
+    const commands = this.#replayed === null ? this.#drawn() : this.#replayed.next(client.name, scene.now);
+    if (commands.length > 0) scene.recorder.sent(scene.now, client.name, commands);
     for (const { args, keys } of commands) {
       for (const key of keys) this.#inFlight.set(key, (this.#inFlight.get(key) ?? 0) + 1);
       scene.note(client.name, args);
     }
+    return commands;
+  }
+
+  #drawn(): readonly Command[] {
+    const { random, profile } = this.scene;
+    const commands: Command[] = [];
+    for (let i = 1 + random.below(profile.pipeline); i > 0; i--) commands.push(...this.#commands.next());
     return commands;
   }
 

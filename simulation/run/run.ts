@@ -3,6 +3,7 @@ import { useWorld } from '../../shadow-proxy/src/io/world.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
 import { Load } from './load.js';
+import { isSent, isStrike, type Program } from './program.js';
 import { Operator } from './operator.js';
 import type { Fault, Profile } from './profiles.js';
 import { Finding, Scene } from './scene.js';
@@ -13,6 +14,8 @@ export interface RunOptions {
   /** Of clients. */
   readonly operations: number;
   readonly logLevel?: string;
+  /** Replayed in the place of what would be drawn. */
+  readonly program?: Program;
 }
 
 export interface Result {
@@ -37,6 +40,8 @@ export interface Result {
   readonly cleanChecks: number;
   /** Calls whose history was checked. */
   readonly linearized: number;
+  /** What was sent and what struck. */
+  readonly program: Program;
   /** Commands that the models lack. */
   readonly lacking: readonly string[];
 }
@@ -67,8 +72,8 @@ class Run {
   #cleanChecks = 0;
 
   constructor(private readonly options: RunOptions) {
-    const { seed, profile, logLevel } = options;
-    this.#scene = new Scene(seed, profile, logLevel);
+    const { seed, profile, logLevel, program } = options;
+    this.#scene = new Scene(seed, profile, program?.network ?? profile.network, logLevel);
     this.#load = new Load(this.#scene);
     this.#checks = new Checks(this.#scene, this.#load);
     this.#operator = new Operator(this.#scene);
@@ -100,6 +105,7 @@ class Run {
       stages: this.#operator.stages,
       cleanChecks: this.#cleanChecks,
       linearized: load.linearized,
+      program: { seed: this.options.seed, network: scene.network, rounds: scene.recorder.rounds },
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }
@@ -113,9 +119,11 @@ class Run {
       throw new Finding(`the shard does not start: ${proxy.problem?.message ?? 'nothing is left to happen'}`);
     load.start();
     this.#operator.start();
+    const { operations, program } = this.options;
+    if (program !== undefined) return this.#replay(program);
     this.#faults.start();
-    const { operations } = this.options;
     for (let round = 1; scene.finding === null; round++) {
+      scene.recorder.begin(scene.now);
       const until = Math.min(operations, round * ROUND);
       const isOver = (): boolean => scene.finding !== null || load.operations >= until;
       if (!(await world.events.run(isOver, ROUND * STEP_MS)))
@@ -125,6 +133,23 @@ class Run {
       scene.isQuiet = false;
       scene.say('clients and faults go on');
       load.start();
+    }
+  }
+
+  async #replay({ rounds }: Program): Promise<void> {
+    const scene = this.#scene;
+    const load = this.#load;
+    for (const [i, round] of rounds.entries()) {
+      if (i > 0) load.start();
+      scene.isQuiet = false;
+      scene.recorder.begin(scene.now);
+      load.replay(round.filter(isSent));
+      this.#faults.replay(round.filter(isStrike));
+      const endsAt = scene.now + (round.at(-1)?.at ?? 0);
+      const isOver = (): boolean => scene.finding !== null || (scene.now >= endsAt && load.isReplayed);
+      await scene.world.events.run(isOver, endsAt - scene.now + STEP_MS);
+      if (scene.finding === null) await this.#settle();
+      if (scene.finding !== null) return;
     }
   }
 

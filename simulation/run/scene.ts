@@ -3,9 +3,11 @@ import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { Timeline } from '../check/timeline.js';
 import type { Random } from '../world/random.js';
 import { Proxy } from '../world/proxy.js';
+import type { NetworkOptions } from '../world/network.js';
 import { ServerHost } from '../world/server-host.js';
 import { SimulatedWorld } from '../world/world.js';
 import type { Profile } from './profiles.js';
+import { Recorder } from './program.js';
 
 const SOURCE = { host: '10.0.0.2', port: 6379 };
 const TARGET = { host: '10.0.0.3', port: 6379 };
@@ -31,15 +33,17 @@ export class Scene {
   isQuiet = false;
   /** Kinds of mismatches that exist: commands that only one server has, and what faults have made. */
   readonly trueMismatches = new Set(['unsupported']);
+  readonly recorder = new Recorder();
   /** The first. */
   finding: Finding | null = null;
 
   constructor(
     seed: number,
     readonly profile: Profile,
+    readonly network: NetworkOptions,
     logLevel?: string,
   ) {
-    this.world = new SimulatedWorld(seed, profile.network);
+    this.world = new SimulatedWorld(seed, network);
     this.random = this.world.random.fork();
     this.source = new ServerHost(this.world, 'redis', SOURCE);
     this.target = new ServerHost(this.world, 'keydb', TARGET);

@@ -6,10 +6,21 @@ export class Random {
   #counter = 1;
 
   constructor(seed: number) {
-    this.#a = seed | 0;
-    this.#b = Math.imul(seed, 0x9e3779b1) | 0;
-    this.#c = ~seed | 0;
+    [this.#a, this.#b, this.#c] = begun(seed);
     for (let i = 0; i < 15; i++) this.next();
+  }
+
+  /** What `run` draws is that of the seed; afterwards the numbers go on where they were. */
+  withSeed<T>(seed: number, run: () => T): T {
+    const [a, b, c, counter] = [this.#a, this.#b, this.#c, this.#counter];
+    [this.#a, this.#b, this.#c] = begun(seed);
+    this.#counter = 1;
+    for (let i = 0; i < 15; i++) this.next();
+    try {
+      return run();
+    } finally {
+      [this.#a, this.#b, this.#c, this.#counter] = [a, b, c, counter];
+    }
   }
 
   /** 32 bits. */
@@ -55,3 +66,5 @@ export class Random {
     return new Random(this.next());
   }
 }
+
+const begun = (seed: number): [number, number, number] => [seed | 0, Math.imul(seed, 0x9e3779b1) | 0, ~seed | 0];

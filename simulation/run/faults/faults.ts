@@ -2,6 +2,7 @@
 import { WORLD } from '../../world/events.js';
 import type { Load } from '../load.js';
 import type { Operator } from '../operator.js';
+import type { Strike } from '../program.js';
 import type { Fault } from '../profiles.js';
 import type { Scene } from '../scene.js';
 import { networkFaults } from './network.js';
@@ -38,14 +39,25 @@ export class Faults {
     if (proxy.process === null) proxy.start();
   }
 
+  /** Strikes each at its time. */
+  replay(strikes: readonly Strike[]): void {
+    for (const { at, fault, seed } of strikes)
+      this.scene.world.events.after(at, WORLD, () => this.#strike(fault, seed));
+  }
+
+  #strike(fault: Fault, seed: number): void {
+    const { scene } = this;
+    const what = scene.random.withSeed(seed, this.#strikes[fault]);
+    if (what === null) return;
+    this.struck.set(fault, (this.struck.get(fault) ?? 0) + 1);
+    scene.say(what);
+    scene.recorder.struck(scene.now, { fault, seed, what });
+  }
+
   #repeat(fault: Fault, meanMs: number): void {
     const { scene } = this;
     scene.world.events.after(-Math.log(1 - scene.random.share()) * meanMs, WORLD, () => {
-      const what = scene.isQuiet ? null : this.#strikes[fault]();
-      if (what !== null) {
-        this.struck.set(fault, (this.struck.get(fault) ?? 0) + 1);
-        scene.say(what);
-      }
+      if (!scene.isQuiet) this.#strike(fault, scene.random.next());
       this.#repeat(fault, meanMs);
     });
   }
