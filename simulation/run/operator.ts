@@ -3,7 +3,7 @@ import { STAGES, type Stage } from '../../shadow-proxy/src/route/stage.js';
 import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
 import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
 import { WORLD } from '../world/events.js';
-import type { Strikes } from './faults/faults.js';
+import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
 
 /** A whole workload that is suspect for so long is copied once more. */

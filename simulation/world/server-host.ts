@@ -2,13 +2,13 @@
 import { ModelServer, type ModelOptions } from '../server/server.js';
 import type { Engine } from '../server/state.js';
 import type { Entry } from '../server/values.js';
+import type { KeyName } from './key-name.js';
 import type { End } from './network.js';
 import type { Host, Process } from './process.js';
 import { Unanswered } from './unanswered.js';
 import type { SimulatedWorld } from './world.js';
 
-/** What a key is called in the checkers: its database and its name. */
-export type KeyName = `${number} ${string}`;
+export type { KeyName };
 
 export class ServerHost {
   readonly model: ModelServer;

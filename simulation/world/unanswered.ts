@@ -4,7 +4,7 @@
  */
 import type { Client } from '../server/state.js';
 import type { End } from './network.js';
-import type { KeyName } from './server-host.js';
+import type { KeyName } from './key-name.js';
 
 interface Change {
   /** The end at which the reply arrives. */

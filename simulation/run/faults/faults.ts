@@ -8,9 +8,7 @@ import type { Scene } from '../scene.js';
 import { networkFaults } from './network.js';
 import { proxyFaults } from './proxy.js';
 import { serverFaults } from './servers.js';
-
-/** By fault: strikes, and says what it did; null where nothing could be done. */
-export type Strikes<Kind extends Fault = Fault> = Readonly<Record<Kind, () => string | null>>;
+import type { Strikes } from './strikes.js';
 
 export class Faults {
   /** How often each struck. */

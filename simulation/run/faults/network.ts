@@ -2,7 +2,7 @@
 import type { Connection } from '../../world/network.js';
 import type { Load } from '../load.js';
 import type { Scene } from '../scene.js';
-import type { Strikes } from './faults.js';
+import type { Strikes } from './strikes.js';
 
 export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silence' | 'leave' | 'slowReader'> {
   const { world, random, profile } = scene;

@@ -1,7 +1,7 @@
 /** Faults of the proxy's process, its machine and its disk. */
 import { WORLD } from '../../world/events.js';
 import type { Scene } from '../scene.js';
-import type { Strikes } from './faults.js';
+import type { Strikes } from './strikes.js';
 
 export function proxyFaults(
   scene: Scene,

@@ -3,7 +3,7 @@ import type { ModelServer } from '../../server/server.js';
 import { WORLD } from '../../world/events.js';
 import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
-import type { Strikes } from './faults.js';
+import type { Strikes } from './strikes.js';
 
 /** Commands by which the proxy begins a connection, or learns what a server is. */
 const HANDSHAKE = ['hello', 'auth', 'select', 'info', 'ping', 'role', 'config|get', 'client|id', 'client|setname'];
