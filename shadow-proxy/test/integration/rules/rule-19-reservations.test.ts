@@ -12,11 +12,16 @@ async function block(scene: Scene, ...command: readonly Argument[]): Promise<{ c
   const client = await scene.wire();
   // The shared lane of its database is open before the private one.
   await client.ask('PING');
-  const before = new Set(scene.toSource.links);
   client.send(...command);
   const source = scene.client({ of: scene.source });
-  await until(async () => /blocked_clients:1/.test(await source.info('clients')));
-  const [link] = scene.toSource.links.filter((each) => !before.has(each));
+  let port = 0;
+  await until(async () => {
+    const list = (await source.call('CLIENT', 'LIST')) as string;
+    port = Number(/^id=\d+ addr=127\.0\.0\.1:(\d+) .* flags=b /m.exec(list)?.[1]);
+    return port > 0;
+  });
+  // The proxy opens others at the same time: a lane of the client's, one that watches the server.
+  const link = scene.toSource.links.find(({ server }) => server.localPort === port)!;
   return { client, link };
 }
 
