@@ -64,10 +64,10 @@ test('every reading and writing command that the server has of Redis 7.0 is sent
     const totals = { operations: 0, transactions: 0, vanished: 0 };
     let missing: string[] = [];
     // The rarest commands come a few times a second on an idle machine.
-    for (let seed = 1; seed <= 30; seed++) {
+    for (let seed = 1; seed <= 12; seed++) {
       // Each drive counts from the beginning.
       await client.flushall();
-      const report = await drive({ port: server.port, seed, durationMs: 2_000 });
+      const report = await drive({ port: server.port, seed, durationMs: 5000 });
       assert.deepEqual(report.violations, [], `seed ${report.seed}`);
       for (const what of ['operations', 'transactions', 'vanished'] as const) totals[what] += report[what];
       for (const [name, { ok }] of report.commands) if (ok > 0) succeeded.add(name.split(' ')[0].toLowerCase());
@@ -164,7 +164,7 @@ test('who talks finds nothing wrong with a server, and notices a message that is
   await withRedis(async ({ port }) => {
     const { violations, published, heard, left } = await talk({ port, seed: 1, durationMs: 1500 });
     assert.deepEqual(violations, []);
-    assert.ok(published > 20 && heard >= 4 * published && left > 0, JSON.stringify({ published, heard, left }));
+    assert.ok(published > 5 && heard >= 4 * published && left > 0, JSON.stringify({ published, heard, left }));
     for (const wrong of ['lost', 'twice'] as const) {
       let done = false;
       const spoil = (chunk: Buffer): Buffer => {
