@@ -222,7 +222,7 @@ async function runTests(parts) {
     });
   }
   // Many tests wait most of the time.
-  const concurrency = Math.min(4, availableParallelism() + 2);
+  const concurrency = Math.min(5, availableParallelism() + 3);
   run({ files: await processesOf(files), concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
