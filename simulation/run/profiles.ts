@@ -69,41 +69,39 @@ export interface Profile {
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-const NEAR: NetworkOptions = { delayMs: [0.02, 0.2], lateShare: 0.002, lateMs: 40, splitShare: 0.01 };
+/** Connections that differ: what was sent first arrives last. */
+const NEAR: NetworkOptions = { delayMs: [0.02, 1], lateShare: 0.005, lateMs: 40, splitShare: 0.01 };
 const ALL: Partial<Mix> = {
   ...{ strings: 4, expiring: 3, counters: 2, floats: 1, lists: 3, blocking: 3, hashes: 2, sets: 2, sortedSets: 3 },
   ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, followed: 16 },
 };
 
 const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Profile => ({
-  ...{ name, clients: 8, pipeline: 6, thinkMs: [0, 40], keys: 12, mix: ALL, network: NEAR, faults, stage: 'shadow' },
+  ...{ name, clients: 12, pipeline: 6, thinkMs: [0, 4], keys: 5, mix: ALL, network: NEAR, faults, stage: 'shadow' },
   ...more,
 });
 
+const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
+
+/** In 100 ms about 1,000 commands are sent, where nothing stands still. */
 export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
-  profile('cuts', { cut: 80, leave: 100, slowReader: 300, silence: 150, silenceMs: 300 }),
-  profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, { mix: { expiring: 10, transactions: 1 }, keys: 20 }),
-  profile('pauses', { pause: 2_000, pauseMs: 3_000, cut: 500 }),
-  profile('servers', { serverRestart: 700, cut: 300 }),
-  profile('restarts', { proxyKill: 500, cut: 300 }),
-  profile('expiry-restarts', { proxyKill: 300, cut: 200 }, { mix: { expiring: 10, transactions: 1 }, keys: 30 }),
+  profile('cuts', { cut: 15, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
+  profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, EXPIRING),
+  profile('pauses', { pause: 200, pauseMs: 3_000, cut: 50 }),
+  profile('servers', { serverRestart: 100, cut: 40 }),
+  profile('restarts', { proxyKill: 70, cut: 40 }),
+  profile('expiry-restarts', { proxyKill: 300, cut: 200 }, EXPIRING),
   profile('operator', {
-    stageChange: 50,
-    rollback: 400,
-    cut: 150,
-    verify: 300,
-    backfill: 500,
-    stopJob: 300,
-    reload: 500,
+    ...{ stageChange: 15, rollback: 100, cut: 50, verify: 100, backfill: 100, stopJob: 100, reload: 150 },
   }),
-  profile('troubles', { trouble: 400, troubleMs: 600, cut: 400 }),
-  profile('refusals', { refusal: 400, handshake: 400, troubleMs: 500, cut: 300 }),
-  profile('losses', { mirrorLoss: 2_000, cut: 300, proxyKill: 3_000 }),
-  profile('disk', { diskFull: 700, diskSlow: 700, powerLoss: 700, proxyKill: 1_000, cut: 300 }),
-  profile('upgrades', { proxyStop: 500, proxyPause: 700, proxyPauseMs: 2_000, cut: 300 }),
+  profile('troubles', { trouble: 60, troubleMs: 200, cut: 50 }),
+  profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }),
+  profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
+  profile('disk', { diskFull: 100, diskSlow: 100, powerLoss: 100, proxyKill: 150, cut: 50 }),
+  profile('upgrades', { proxyStop: 70, proxyPause: 100, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {
-    ...{ cut: 150, leave: 200, silence: 300, silenceMs: 1_000, pause: 4_000, pauseMs: 2_000 },
-    ...{ serverRestart: 2_000, proxyKill: 2_000, stageChange: 150, verify: 700, slowReader: 400 },
+    ...{ cut: 30, leave: 40, silence: 50, silenceMs: 1_000, pause: 400, pauseMs: 2_000, slowReader: 60 },
+    ...{ serverRestart: 300, proxyKill: 300, stageChange: 30, verify: 150 },
   }),
 ];

@@ -6,7 +6,7 @@
  * the command. Times are in ms of the monotonic clock.
  */
 
-/** The table holds three quarters of this at most: 10 MiB. */
+/** The table holds three quarters of this at most: 12 MiB. */
 const MAX_SLOTS = 1 << 19;
 const FIRST_SLOTS = 1 << 10;
 /** One in so many is looked at to find the middle. */
@@ -15,8 +15,7 @@ const SAMPLED = 64;
 export class Deadlines {
   #hashes = new Float64Array(FIRST_SLOTS);
   #earliest = new Float64Array(FIRST_SLOTS);
-  /** From the earliest on, in ms; longer ones end here. */
-  #spans = new Uint32Array(FIRST_SLOTS);
+  #latest = new Float64Array(FIRST_SLOTS);
   #used = 0;
   /** The last moment at which any key that was noted may still be about to expire. */
   #last = -Infinity;
@@ -47,7 +46,7 @@ export class Deadlines {
       this.#used++;
     }
     this.#earliest[slot] = earliest;
-    this.#spans[slot] = Math.min(0xffffffff, Math.ceil(Math.max(0, latest - earliest)));
+    this.#latest[slot] = Math.max(earliest, latest);
     if (latest > this.#last) this.#last = latest;
   }
 
@@ -56,7 +55,7 @@ export class Deadlines {
     const slot = slotOf(this.#hashes, hash);
     const known = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
     if (known === -Infinity) this.note(hash, earliest, latest);
-    else this.note(hash, Math.min(known, earliest), Math.max(known + this.#spans[slot], latest));
+    else this.note(hash, Math.min(known, earliest), Math.max(this.#latest[slot], latest));
   }
 
   /** Whether anything is known of the key: a span, or that it has no time to live. */
@@ -67,7 +66,9 @@ export class Deadlines {
   /** The key has no time to live. */
   forget(hash: number): void {
     const slot = slotOf(this.#hashes, hash);
-    if (this.#hashes[slot] !== 0) this.#earliest[slot] = -Infinity;
+    if (this.#hashes[slot] === 0) return;
+    this.#earliest[slot] = -Infinity;
+    this.#latest[slot] = -Infinity;
   }
 
   /** Whether the key may expire between `from` and `to`. */
@@ -75,25 +76,24 @@ export class Deadlines {
     if (this.#last < from) return false;
     const slot = slotOf(this.#hashes, hash);
     if (this.#hashes[slot] === 0) return false;
-    const earliest = this.#earliest[slot];
-    return earliest <= to && earliest + this.#spans[slot] >= from;
+    return this.#earliest[slot] <= to && this.#latest[slot] >= from;
   }
 
   /** What holds for one key may hold for the other: it was renamed or copied. */
   copy(from: number, to: number): void {
     const slot = slotOf(this.#hashes, from);
     const earliest = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
-    if (earliest !== -Infinity) this.widen(to, earliest, earliest + this.#spans[slot]);
+    if (earliest !== -Infinity) this.widen(to, earliest, this.#latest[slot]);
   }
 
   /** Drops what is past; grows, or drops about the half that is farthest ahead. */
   #makeRoom(): void {
-    const [hashes, earliest, spans] = [this.#hashes, this.#earliest, this.#spans];
+    const [hashes, earliest, latest] = [this.#hashes, this.#earliest, this.#latest];
     const past = this.oldest();
     let live = 0;
     const sample: number[] = [];
     for (let slot = 0; slot < hashes.length; slot++) {
-      if (hashes[slot] !== 0 && earliest[slot] + spans[slot] >= past && live++ % SAMPLED === 0)
+      if (hashes[slot] !== 0 && latest[slot] >= past && live++ % SAMPLED === 0)
         sample.push(earliest[slot]);
     }
     let slots = hashes.length;
@@ -102,14 +102,14 @@ export class Deadlines {
       live * 2 > slots ? sample.sort((a, b) => a - b)[Math.floor((sample.length * slots) / 2 / live)] : Infinity;
     this.#hashes = new Float64Array(slots);
     this.#earliest = new Float64Array(slots);
-    this.#spans = new Uint32Array(slots);
+    this.#latest = new Float64Array(slots);
     this.#used = 0;
     for (let slot = 0; slot < hashes.length; slot++) {
-      if (hashes[slot] === 0 || earliest[slot] + spans[slot] < past || earliest[slot] > nearest) continue;
+      if (hashes[slot] === 0 || latest[slot] < past || earliest[slot] > nearest) continue;
       const to = slotOf(this.#hashes, hashes[slot]);
       this.#hashes[to] = hashes[slot];
       this.#earliest[to] = earliest[slot];
-      this.#spans[to] = spans[slot];
+      this.#latest[to] = latest[slot];
       this.#used++;
     }
     this.forgotten += live - this.#used;

@@ -24,6 +24,18 @@ test('a key expires in the span that was noted for it, and in no other', () => {
   assert.deepEqual([deadlines.any(6_009), deadlines.any(6_010)], [true, false]);
 });
 
+test('a key that may expire at two moments that lie far apart expires at both', () => {
+  const deadlines = new Deadlines(() => 0);
+  const [YEAR_MS, SINCE_1970_MS] = [31_536_000_000, 1_800_000_000_000];
+  // EXPIREAT key 1, and SET key value NX PX 5.
+  deadlines.note(1, -SINCE_1970_MS, -SINCE_1970_MS);
+  deadlines.widen(1, 105, 110);
+  assert.equal(deadlines.within(1, 107, 107), true);
+  deadlines.note(2, YEAR_MS, YEAR_MS + 10);
+  deadlines.widen(2, 105, 110);
+  assert.deepEqual([deadlines.within(2, 107, 107), deadlines.within(2, YEAR_MS + 5, Infinity)], [true, true]);
+});
+
 test('the same name in another database is another key', () => {
   const deadlines = new Deadlines(() => 0);
   deadlines.note(hashOfKey(0, Buffer.from('k')), 100, 110);
