@@ -83,7 +83,7 @@ const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Pro
 
 const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
-/** In 100 ms about 1,000 commands are sent, where nothing stands still. */
+/** In 100 ms about 1,000 commands are sent, where nothing waits. */
 export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
   profile('cuts', { cut: 15, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),

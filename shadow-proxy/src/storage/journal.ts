@@ -152,9 +152,12 @@ export class Journal {
     }).unref();
   }
 
-  /** Writes what was noted. To be called before anything that was noted is sent. */
-  flush(): void {
-    if (this.#used === FRAME || this.#closed) return;
+  /**
+   * Writes what was noted. To be called before anything that was noted is sent.
+   * @returns whether the file has it; where not, it says that everything is suspect
+   */
+  flush(): boolean {
+    if (this.#used === FRAME || this.#closed) return true;
     try {
       if (this.#current.bytes + this.#other.bytes > MAX_BYTES) this.#giveUp();
       this.#write();
@@ -165,12 +168,14 @@ export class Journal {
       this.noteEverything('the disk was full, and writes in flight could not be recorded');
       this.#gap = true;
       this.#markGap(this.#current);
-      return this.#by.failed(problem as Error);
+      this.#by.failed(problem as Error);
+      return false;
     }
     if ((this.#current.bytes > this.#turnAt || this.#gap) && this.#turning === null) {
       this.#gap = false;
       this.#turn();
     }
+    return true;
   }
 
   /** Forgets, as soon as what is on its way is confirmed, what is suspect no more. */
@@ -189,8 +194,7 @@ export class Journal {
     this.#hidden = false;
     for (let file = 0; file < 2; file++) {
       [this.#current, this.#other] = [this.#other, this.#current];
-      this.#carry();
-      this.#empty(this.#other);
+      if (this.#carry()) this.#empty(this.#other);
     }
   }
 
@@ -240,15 +244,26 @@ export class Journal {
     segment.crc = crc;
   }
 
-  /** In place, for which a full disk has room. */
+  /** In place, for which a full disk has room; a disk that takes no bytes at all may still cut the file. */
   #markGap(segment: Segment): void {
     if (segment.gap) return;
     try {
       disk.write(segment.fd, YES, 0, YES.length, GAP_AT);
       segment.gap = true;
     } catch {
-      // `failed` is called by the one that wanted it marked.
+      try {
+        this.#cut(segment);
+      } catch {
+        // `failed` is called by the one that wanted it marked.
+      }
     }
+  }
+
+  /** A file that ends behind its header is no whole journal: everything is suspect. */
+  #cut(segment: Segment): void {
+    disk.truncate(segment.fd, HEADER);
+    segment.bytes = segment.size = HEADER;
+    segment.crc = this.#header.readUInt32LE(CHECKED);
   }
 
   /** The files take turns; the one put aside is emptied when what it lists is confirmed. */
@@ -260,19 +275,21 @@ export class Journal {
     const turning = (this.#turning = Symbol());
     void this.#by.settle().then(() => {
       if (this.#closed || this.#turning !== turning) return;
-      this.#carry();
+      const isCarried = this.#carry();
       this.#turning = null;
-      this.#empty(aside);
+      if (isCarried) this.#empty(aside);
     });
   }
 
   /**
    * Where much is suspect, all the file may list that: as much again has to come before it is worth another turn.
+   * @returns whether the file lists it: until then, the other one is needed
    */
-  #carry(): void {
+  #carry(): boolean {
     this.#by.carry();
-    this.flush();
+    const isWritten = this.flush();
     this.#turnAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
+    return isWritten;
   }
 
   #giveUp(): void {
@@ -286,18 +303,15 @@ export class Journal {
    * need be.
    */
   #empty(segment: Segment): void {
-    if (this.#closed || (segment.bytes === HEADER && !segment.gap)) return;
+    if (this.#closed || (segment.bytes === HEADER && segment.size > HEADER && !segment.gap)) return;
     try {
-      disk.truncate(segment.fd, HEADER);
-      disk.truncate(segment.fd, SEGMENT_BYTES);
+      this.#cut(segment);
+      grow(segment, 0);
       if (segment.gap) disk.write(segment.fd, NO, 0, NO.length, GAP_AT);
+      segment.gap = false;
     } catch (problem) {
-      return this.#by.failed(problem as Error);
+      this.#by.failed(problem as Error);
     }
-    segment.bytes = HEADER;
-    segment.size = SEGMENT_BYTES;
-    segment.crc = this.#header.readUInt32LE(CHECKED);
-    segment.gap = false;
   }
 
   #noteText(kind: number, text: string): void {
