@@ -38,8 +38,8 @@ export const INTERLEAVINGS: readonly Fault[] = [
   {
     id: 'an-emptied-journal-is-written-behind-its-old-end',
     file: 'shadow-proxy/src/storage/journal.ts',
-    from: '    segment.bytes = HEADER;\n    segment.size',
-    to: '    segment.size',
+    from: 'segment.bytes = segment.size = HEADER;',
+    to: 'segment.size = HEADER;',
     tests: ['integration/storage/journal.test'],
   },
   {

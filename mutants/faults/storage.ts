@@ -104,8 +104,8 @@ export const KEPT: readonly Fault[] = [
   {
     id: 'what-is-still-suspect-is-forgotten-when-the-files-take-turns',
     file: `${STORAGE}journal.ts`,
-    from: 'if (this.#closed || this.#turning !== turning) return;\n      this.#carry();',
-    to: 'if (this.#closed || this.#turning !== turning) return;',
+    from: 'if (this.#closed || this.#turning !== turning) return;\n      const isCarried = this.#carry();',
+    to: 'if (this.#closed || this.#turning !== turning) return;\n      const isCarried = true;',
     tests: [JOURNAL],
   },
   {

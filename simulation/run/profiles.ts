@@ -88,7 +88,7 @@ export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
   profile('cuts', { cut: 15, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
   profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, EXPIRING),
-  profile('pauses', { pause: 200, pauseMs: 3_000, cut: 50 }),
+  profile('pauses', { pause: 1_000, pauseMs: 3_000, cut: 50 }),
   profile('servers', { serverRestart: 100, cut: 40 }),
   profile('restarts', { proxyKill: 70, cut: 40 }),
   profile('expiry-restarts', { proxyKill: 300, cut: 200 }, EXPIRING),
@@ -98,10 +98,10 @@ export const PROFILES: readonly Profile[] = [
   profile('troubles', { trouble: 60, troubleMs: 200, cut: 50 }),
   profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }),
   profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
-  profile('disk', { diskFull: 100, diskSlow: 100, powerLoss: 100, proxyKill: 150, cut: 50 }),
-  profile('upgrades', { proxyStop: 70, proxyPause: 100, proxyPauseMs: 2_000, cut: 40 }),
+  profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50 }),
+  profile('upgrades', { proxyStop: 100, proxyPause: 800, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {
-    ...{ cut: 30, leave: 40, silence: 50, silenceMs: 1_000, pause: 400, pauseMs: 2_000, slowReader: 60 },
-    ...{ serverRestart: 300, proxyKill: 300, stageChange: 30, verify: 150 },
+    ...{ cut: 30, leave: 40, silence: 50, silenceMs: 1_000, pause: 2_000, pauseMs: 2_000, slowReader: 60 },
+    ...{ serverRestart: 800, proxyKill: 600, stageChange: 10, verify: 150 },
   }),
 ];

@@ -199,8 +199,17 @@ class RunningShard implements Shard {
     await Promise.race([regional?.leave().catch(() => undefined), timedOut]);
     const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0;
     // The journal names keys with fields that expire: the next process has to know of them.
-    if (clean && (fieldTtls?.size ?? 0) === 0) await keeper.ended();
-    return clean;
+    if (!clean || (fieldTtls?.size ?? 0) > 0) return clean;
+    try {
+      await keeper.ended();
+      return true;
+    } catch (problem) {
+      this.#options.logger.error(
+        { shard: this.name, problem: (problem as Error).message },
+        'all writes are confirmed, but that cannot be saved: the next start verifies the keys of the last ones',
+      );
+      return false;
+    }
   }
 
   async stop(): Promise<void> {

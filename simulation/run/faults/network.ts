@@ -4,14 +4,18 @@ import type { Load } from '../load.js';
 import type { Scene } from '../scene.js';
 import type { Strikes } from './strikes.js';
 
+/** So many connections there are where nothing is lost, or more. */
+const AS_OF = 30;
+
 export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silence' | 'leave' | 'slowReader'> {
   const { world, random, profile } = scene;
 
-  /** While the proxy starts, few connections are struck: nothing else would ever happen. */
+  /** Each connection is struck as often, however few there are: else nothing could ever be connected again. */
   function pick(): { readonly name: string; readonly connection: Connection } | null {
-    const { connections } = world.network;
-    if (connections.size === 0 || (scene.proxy.launched === null && random.chance(0.9))) return null;
-    const connection = random.pick([...connections]);
+    const connections = [...world.network.connections];
+    const at = random.below(Math.max(connections.length, AS_OF));
+    if (at >= connections.length) return null;
+    const connection = connections[at];
     const { from, to } = connection;
     return { connection, name: `${from.host}:${from.port} → ${to.host}:${to.port}` };
   }

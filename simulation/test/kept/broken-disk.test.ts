@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { useWorld } from '../../../shadow-proxy/src/io/world.js';
 import { Journal } from '../../../shadow-proxy/src/storage/journal.js';
 import { readJournal, type JournalRecords } from '../../../shadow-proxy/src/storage/journal-reader.js';
+import { KeptWorld } from '../../kept/world.js';
 import { SimulatedWorld } from '../../world/world.js';
 
 const [ID, DIRECTORY] = ['0123456789abcdef', '/state'];
@@ -71,4 +72,13 @@ test('A journal on a disk that takes no write at all leaves everything suspect, 
     journal.turn();
     await Promise.resolve();
     assert.deepEqual(left(), { keys: [], workloads: new Map(), everything: null });
+  }));
+
+test('A proxy that cannot save that all is confirmed drains, and says that it is not', () =>
+  KeptWorld.run(async (kept) => {
+    let drained: boolean | null = null;
+    kept.proxy.host.disk.faults.errorShare = 1;
+    kept.proxy.within(({ shard }) => void shard.drain(1_000).then((isClean) => (drained = isClean)));
+    await kept.until(() => drained !== null, 'it has drained');
+    assert.equal(drained, false);
   }));
