@@ -1,4 +1,5 @@
 /** What must hold at every moment of a run, and when everything has come to rest. */
+import { untruths } from '../check/at-rest.js';
 import { Equality } from '../check/equality.js';
 import type { KeyName } from '../world/server-host.js';
 import type { Load } from './load.js';
@@ -43,6 +44,19 @@ export class Checks {
       this.scene.fail(`a key differs at rest: ${this.#equality.show(key)}`, [partsOf(key)[1]]);
     this.load.finishHistories();
     this.#noMismatch();
+    const { proxy } = this.scene;
+    const snapshot = proxy.snapshot();
+    if (snapshot === null) return;
+    const [untrue] = untruths(snapshot, { clients: this.#clients });
+    if (untrue !== undefined) this.scene.fail(`the status is not true at rest: ${untrue}`);
+  }
+
+  /** Connections of clients that the proxy's host has. */
+  get #clients(): number {
+    const { world, proxy } = this.scene;
+    const { host, port } = proxy.address;
+    return [...world.network.connections].filter(({ to, far }) => to.host === host && to.port === port && !far.isClosed)
+      .length;
   }
 
   /** Whether the status says that the mirror has all that was acknowledged. */
