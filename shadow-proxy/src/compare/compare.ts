@@ -6,7 +6,7 @@
  * Pure functions of the two frames: no clock, no sockets.
  *
  * Room: compare: two replies → a verdict; pure.
- * Called by: telemetry, pipeline, suspects, stages, otel, shard, docs, cli.
+ * Called by: telemetry, pipeline, suspects, copy/repair, stages, otel, shard, docs, cli.
  * Calls: resp.
  */
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';

@@ -15,7 +15,7 @@ test('A program is replayed: the same commands and faults at the same moments', 
   assert.deepEqual(linesOf(again.program), linesOf(run.program));
 });
 
-test('A finding is made small: of 500 commands and faults, two or three commands are left', async (t) => {
+test('A finding is made small: of 1,500 commands and faults, two or three commands are left', async (t) => {
   const { process } = ModelServer.prototype;
   t.after(() => void (ModelServer.prototype.process = process));
   // A KeyDB that sets the first element, whichever is named.
@@ -23,7 +23,7 @@ test('A finding is made small: of 500 commands and faults, two or three commands
     const isBroken = this.engine === 'keydb' && args[0] === 'LSET';
     process.call(this, client, isBroken ? ['LSET', args[1], '0', args[3]] : args);
   };
-  const result = await simulate({ seed: 1, profile, operations: 500 });
+  const result = await simulate({ seed: 1, profile, operations: 1_500 });
   assert.match(result.finding!, /^a key differs/);
   const small = await shrink(profile, result, 60);
   const lines = linesOf(small!.program);

@@ -8,6 +8,7 @@
  * So a key that scripts change all the time is compared as well: what they do comes behind that place. Keys that
  * scripts change and no client reads are compared now and then, or nothing would show that they are equal.
  */
+import { isCondition } from '../../compare/wording.js';
 import { monotonicMs } from '../../io/clock.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, READ } from '../../pipeline/operation.js';
@@ -30,6 +31,8 @@ export interface RecheckContext {
   readonly adjudicator: Adjudicator;
   readonly large: Thresholds;
 }
+
+const MINUS = '-'.charCodeAt(0);
 
 /** Whether a difference at a place in the order is one of the data. */
 type Decides = () => boolean;
@@ -100,6 +103,9 @@ export class Recheck {
       {
         lost: () => this.#lost(pair),
         answered: ({ answeredAt, stalledMs }, buffer, start, end) => {
+          // What the authority cannot answer now says nothing of the data.
+          if (buffer[start] === MINUS && isCondition(buffer.toString('latin1', start + 1, end)))
+            return this.#lost(pair);
           const decides = place(answeredAt);
           const echo = new Operation(frame, 0, frame.length, null, spec, workload, db, 2, READ);
           echo.lane = lane;

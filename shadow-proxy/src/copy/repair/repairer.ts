@@ -7,7 +7,7 @@
  *
  * Room: copy/repair: copy suspects again; restore what a restarted authority lost.
  * Called by: copy/job, health, shard.
- * Calls: io, resp, route, upstream, script, pipeline, suspects, copy/key, copy/large, copy/verify.
+ * Calls: io, resp, compare, route, upstream, script, pipeline, suspects, copy/key, copy/large, copy/verify.
  */
 import type { Logger } from 'pino';
 import { monotonicMs } from '../../io/clock.js';
