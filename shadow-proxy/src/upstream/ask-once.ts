@@ -13,6 +13,10 @@ export interface Credentials {
   readonly password: string;
 }
 
+/** Whether both are the same login, each perhaps of another client. */
+export const isSameLogin = (a: Credentials | undefined, b: Credentials | undefined): boolean =>
+  a?.username === b?.username && a?.password === b?.password;
+
 const TIMEOUT_MS = 2_000;
 
 /**

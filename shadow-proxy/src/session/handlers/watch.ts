@@ -6,6 +6,7 @@ import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
 import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../../pipeline/transaction.js';
 import { encodeCommand, OK } from '../../resp/encode.js';
+import { isSameLogin } from '../../upstream/ask-once.js';
 import type { Workload } from '../../route/router.js';
 import { notAllowed, rewrittenIn } from './regional.js';
 import { routeKeys } from '../routing.js';
@@ -28,7 +29,9 @@ export class Watch implements Watching {
   get broken(): boolean {
     const { lane, context } = this;
     const { protocol, credentials } = lane.identity;
-    if (lane.closed || protocol !== context.client.protocol || credentials !== context.client.credentials) return true;
+    if (lane.closed || protocol !== context.client.protocol) return true;
+    // The lane may have been opened for another client with the same login.
+    if (!isSameLogin(credentials, context.client.credentials)) return true;
     return [...this.#moves].some(([workload, moves]) => workload.moves !== moves);
   }
 

@@ -7,6 +7,17 @@ describe('WATCH', () => {
   const beside = besideRedis();
   const { same } = beside;
 
+  test('a client that logs in as another has done before watches as any other', () => {
+    const login = ['AUTH', 'default', 'any'];
+    const program = [['WATCH', 'a'], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']];
+    return same([
+      [login, ...program],
+      // The proxy's connection was opened for the first client's login.
+      [login, ...program, ...program],
+      [login, ['WATCH', 'a'], login, ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
+    ]);
+  });
+
   test('its words, and what ends it', () =>
     same([
       [['WATCH'], ['WATCH', 'a'], ['UNWATCH'], ['UNWATCH', 'x'], ['UNWATCH']],
