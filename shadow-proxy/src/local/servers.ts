@@ -4,7 +4,7 @@
  *
  * Room: local: servers on this machine, for the demo, the tests and the benchmark.
  * Called by: cli.
- * Calls: resp, route.
+ * Calls: text, resp, route.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
