@@ -93,8 +93,7 @@ export class Deadlines {
     let live = 0;
     const sample: number[] = [];
     for (let slot = 0; slot < hashes.length; slot++) {
-      if (hashes[slot] !== 0 && latest[slot] >= past && live++ % SAMPLED === 0)
-        sample.push(earliest[slot]);
+      if (hashes[slot] !== 0 && latest[slot] >= past && live++ % SAMPLED === 0) sample.push(earliest[slot]);
     }
     let slots = hashes.length;
     while (live * 2 > slots && slots < MAX_SLOTS) slots *= 2;
