@@ -7,7 +7,7 @@ import { PROFILES, type Profile } from './run/profiles.js';
 import { simulate, type Result } from './run/run.js';
 import { linesOf } from './run/program.js';
 import { shrink } from './run/shrink.js';
-import { Totals } from './run/totals.js';
+import { missingOfAll, Totals } from './run/totals.js';
 
 function number(text: string): number {
   const value = Number(text);
@@ -85,7 +85,9 @@ async function report(seed: number, profile: Profile, result: Result, seconds: n
   );
   print(`  answered ${result.answered}, cut off ${result.lost}; errors: ${counts(result.errors)}`);
   print(`  faults: ${counts(result.struck)}; stages: ${counts(result.stages)}`);
-  print(`  came to rest, and equal: ${result.cleanChecks}; calls in checked histories: ${result.linearized}`);
+  print(
+    `  came to rest, and equal: ${result.cleanChecks}; calls in checked histories: ${result.linearized}, histories given up: ${result.givenUp}; messages: ${result.messages}`,
+  );
   if (result.lacking.length > 0) print(`  the models lack: ${result.lacking.join(', ')}`);
   if (finding !== null) print(`FINDING: ${finding}`);
   if (finding !== null || values.timeline) for (const line of timeline) print(line);
@@ -97,7 +99,7 @@ async function report(seed: number, profile: Profile, result: Result, seconds: n
 /** @returns whether nothing is wrong */
 async function runSeeds(): Promise<boolean> {
   const { seed: first, stride, operations, minutes, seeds } = values;
-  const profiles = PROFILES.filter(({ name }) => values.profile === 'all' || values.profile === name);
+  const profiles = values.profile === 'all' ? PROFILES : PROFILES.filter(({ name }) => values.profile === name);
   const endsAt = minutes === undefined ? Infinity : performance.now() + minutes * 60_000;
   const count = minutes === undefined ? seeds : Infinity;
   const totals = profiles.map((profile) => new Totals(profile));
@@ -112,6 +114,7 @@ async function runSeeds(): Promise<boolean> {
     }
   }
   const missing = totals.flatMap((each, at) => each.missing().map((what) => `profile ${profiles[at].name}: ${what}`));
+  if (profiles === PROFILES) missing.push(...missingOfAll(totals));
   for (const what of missing) print(`FINDING: ${what}`);
   print(
     `${totals.reduce((sum, each) => sum + each.operations, 0)} operations${missing.length > 0 ? '' : ', nothing wrong'}`,

@@ -1,21 +1,27 @@
 /**
- * Histories of keys, each checked in portions: after enough calls a key takes no new ones until those that wait have
- * ended, and is checked. Keys that only single commands use are followed; a key that lost too many replies is replaced.
+ * Histories of groups of keys, each checked in portions: after enough calls a group takes no new ones until those that
+ * wait have ended, and is checked. Only commands on keys of one group use followed keys. A group that lost too many
+ * replies is replaced.
  */
-import { isError, type Reply } from '../clients/replies.js';
+import type { Operation } from '../clients/client.js';
+import { isError } from '../clients/replies.js';
 import type { KeyName } from '../world/server-host.js';
-import { violation, type Call, type Spec } from './linearizability.js';
-import { listSpec, stringSpec } from './spec.js';
+import type { Bounds } from './spec.js';
+import { TooMany, violation, type Call } from './linearizability.js';
 
 /** A portion ends after so many calls. */
 const PORTION = 200;
-/** Each lost reply doubles the orders to search: the key is retired when it has so many. */
+/** Each lost reply doubles the orders to search: the group is retired when it has so many. */
 const LOST = 6;
 /** Of a command that the server itself refuses, the error is a reply like another. */
-const OF_SERVER = /^-(ERR (no such key|index out of range|value is not))/;
+const OF_SERVER =
+  /^-(WRONGTYPE|NOGROUP|BUSYGROUP|ERR (no such key|index out of range|value is not|hash value is not|The ID specified|source and destination)) ?/;
+/** An error before the command was run: it took no effect. */
+const NOT_RUN = /^-(NOPERM|NOAUTH|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|OOM|EXECABORT) /;
+/** Commands that the specification leaves out: they change nothing. */
+const LEFT_OUT = new Set(['ZRANDMEMBER', 'ZSCAN', 'SSCAN', 'DISCARD']);
 
 interface History {
-  readonly spec: Spec;
   readonly calls: Call[];
   lost: number;
 }
@@ -23,43 +29,58 @@ interface History {
 export class Histories {
   /** Calls that were checked. */
   checked = 0;
+  /** Histories with too many possible orders. */
+  givenUp = 0;
   readonly #histories = new Map<KeyName, History>();
 
-  /** The spec of a key that is followed; null where it is not. Names: `ls…` strings, `lc…` counters, `ll…` lists. */
-  static specOf(key: KeyName): Spec | null {
-    switch (key.slice(key.indexOf(' ') + 1).slice(0, 2)) {
-      case 'ls':
-      case 'lc':
-        return stringSpec;
-      case 'll':
-        return listSpec;
-      default:
-        return null;
-    }
+  /** @param unixMsAtZero Unix milliseconds when the run began */
+  constructor(
+    private readonly unixMsAtZero: number,
+    private readonly bounds: Bounds,
+  ) {}
+
+  /** The group of a key that is followed, such as `0 ls3.0` of `0 ls3.0:s1`; null where it is not. */
+  static groupOf(key: KeyName): KeyName | null {
+    const at = key.indexOf(':');
+    return at === -1 ? null : (key.slice(0, at) as KeyName);
   }
 
-  /** Adds a call; `to` is null where its reply was lost. @returns whether the key should take no new calls */
-  add(key: KeyName, call: Omit<Call, 'to' | 'reply'>, to: number | null, reply: Reply | undefined): boolean {
-    const spec = Histories.specOf(key);
-    if (spec === null) return false;
-    let history = this.#histories.get(key);
-    if (history === undefined) this.#histories.set(key, (history = { spec, calls: [], lost: 0 }));
-    const isLost = to === null || (isError(reply!) && !OF_SERVER.test(reply));
-    history.calls.push({ ...call, to: isLost ? Infinity : to, reply: isLost ? undefined : reply });
+  /** Adds a call that has ended. @returns whether the group should take no new calls */
+  add(group: KeyName, operation: Operation): boolean {
+    const { client, args, command, invokedAt, answeredAt, reply } = operation;
+    let history = this.#histories.get(group);
+    if (history === undefined) this.#histories.set(group, (history = { calls: [], lost: 0 }));
+    // A transaction is one call, with its EXEC.
+    const isLeftOut =
+      LEFT_OUT.has(args[0]) || reply === '+QUEUED' || (command.inTransaction === true && reply === undefined);
+    if (isLeftOut || (typeof reply === 'string' && NOT_RUN.test(reply))) return false;
+    const isLost = answeredAt === null || reply === undefined || (isError(reply) && !OF_SERVER.test(reply));
+    const zero = this.unixMsAtZero;
+    history.calls.push({
+      ...{ client, args, queued: command.queued, watches: command.watches, from: zero + invokedAt },
+      ...(isLost ? { to: Infinity, reply: undefined } : { to: zero + answeredAt, reply }),
+    });
     if (isLost) history.lost++;
     return history.calls.length >= PORTION || history.lost >= LOST;
   }
 
-  /** Checks a key that no call waits for any more. */
-  finish(key: KeyName): readonly Call[] | null {
-    const history = this.#histories.get(key);
+  /** Checks a group that no call waits for any more. */
+  finish(group: KeyName): readonly Call[] | null {
+    const history = this.#histories.get(group);
     if (history === undefined) return null;
-    this.#histories.delete(key);
-    this.checked += history.calls.length;
-    return violation(history.calls, history.spec);
+    this.#histories.delete(group);
+    try {
+      this.checked += history.calls.length;
+      return violation(history.calls, this.bounds);
+    } catch (problem) {
+      if (!(problem instanceof TooMany)) throw problem;
+      this.checked -= history.calls.length;
+      this.givenUp++;
+      return null;
+    }
   }
 
-  get keys(): readonly KeyName[] {
+  get groups(): readonly KeyName[] {
     return [...this.#histories.keys()];
   }
 }

@@ -1,78 +1,90 @@
 /**
- * Linearizability of one key: whether the replies are those of some order of its commands, in which each command takes
- * effect once between its call and its reply (Wing and Gong's search, with Lowe's memo of configurations). A command
- * whose reply was lost may take effect at any time after its call, or never.
+ * Linearizability of a group of keys: whether the replies are those of some order of its commands, in which each
+ * command takes effect once between its call and its reply (Wing and Gong's search, with Lowe's memo of
+ * configurations). Commands of one pipeline are in its order; EXEC is one command. A command whose reply was lost may
+ * take effect at any time after its call, or never.
  */
-import type { Reply } from '../clients/replies.js';
+import { isUnpredictable, outcomes, type Asked, type Bounds } from './spec.js';
+import { EMPTY } from './spec/space.js';
 
-export interface Call {
-  readonly client: string;
-  readonly args: readonly string[];
+export interface Call extends Asked {
+  /** Unix milliseconds. */
   readonly from: number;
   /** Infinity where the reply was lost. */
   readonly to: number;
-  readonly reply: Reply | undefined;
 }
 
-/** What a key holds; null: nothing. A string, or a list as `L` and its elements. */
-export type Value = string | null;
+const EXACT: Bounds = { slackMs: 3, mayAbort: false };
 
-export interface Step {
-  readonly value: Value;
-  readonly reply: Reply;
-}
+/** A search that has seen so many configurations is aborted. */
+const MOST = 50_000;
 
-/** Runs a command on what a key holds; the models of `spec.ts`. */
-export type Spec = (value: Value, args: readonly string[]) => Step;
+/** A history in which more orders are possible than are searched. */
+export class TooMany extends Error {}
 
-/** @returns the calls that fit into no order with those before them; null where all fit */
-export function violation(calls: readonly Call[], spec: Spec, first: Value = null): readonly Call[] | null {
-  const sorted = [...calls].sort((a, b) => a.from - b.from);
+/**
+ * @returns the calls that fit into no order with those before them; null where all fit
+ * @throws {TooMany}
+ */
+export function violation(calls: readonly Call[], bounds = EXACT): readonly Call[] | null {
+  const sorted = known([...calls].sort((a, b) => a.from - b.from));
   let from = 0;
-  let values = new Set<Value>([first]);
+  let states = new Set([EMPTY]);
   // At a moment at which no call is open, the history falls into two: each part is searched by itself.
   while (from < sorted.length) {
     let end = sorted[from].to;
     let until = from + 1;
     while (until < sorted.length && sorted[until].from <= end) end = Math.max(end, sorted[until++].to);
     const part = sorted.slice(from, until);
-    const next = new Set<Value>();
-    for (const value of values) for (const last of search(part, spec, value)) next.add(last);
+    const next = new Set<string>();
+    for (const state of states) for (const last of search(part, state, bounds)) next.add(last);
     if (next.size === 0) return part;
-    values = next;
+    states = next;
     from = until;
   }
   return null;
 }
 
-/** What the key may hold after the calls, from one value on; empty where no order fits. */
-function search(calls: readonly Call[], spec: Spec, first: Value): Set<Value> {
-  const found = new Set<Value>();
+/** The calls up to the first whose effect nobody knows; what was open then may have taken effect or not. */
+function known(calls: readonly Call[]): readonly Call[] {
+  const unknown = calls.find((call) => call.to === Infinity && isUnpredictable(call));
+  if (unknown === undefined) return calls;
+  return calls
+    .filter((call) => call.from < unknown.from)
+    .map((call) => (call.to >= unknown.from ? { ...call, to: Infinity } : call));
+}
+
+/** What the keys may hold after the calls, from one state on; empty where no order fits. */
+function search(calls: readonly Call[], first: string, bounds: Bounds): Set<string> {
+  const found = new Set<string>();
   const seen = new Set<string>();
   const done = new Uint8Array(calls.length);
   const required = calls.filter(({ to }) => to !== Infinity).length;
-  const visit = (value: Value, left: number): void => {
-    if (left === 0) found.add(value);
-    const configuration = `${done.join('')} ${value}`;
+  const before = calls.map((call, i) => precedingOf(calls, call, i));
+  const visit = (state: string, left: number, began: number): void => {
+    if (left === 0) found.add(state);
+    const configuration = `${done.join('')} ${state}`;
     if (seen.has(configuration)) return;
-    seen.add(configuration);
+    if (seen.add(configuration).size > MOST) throw new TooMany();
     let earliest = Infinity;
     for (let i = 0; i < calls.length; i++) if (done[i] === 0) earliest = Math.min(earliest, calls[i].to);
     for (let i = 0; i < calls.length && calls[i].from <= earliest; i++) {
-      if (done[i] === 1) continue;
-      const { args, reply, to } = calls[i];
-      const step = spec(value, args);
-      if (reply !== undefined && !isSame(step.reply, reply)) continue;
+      const call = calls[i];
+      if (done[i] === 1 || (before[i] !== -1 && done[before[i]] === 0)) continue;
+      const from = Math.max(began, call.from);
       done[i] = 1;
-      visit(step.value, to === Infinity ? left : left - 1);
+      for (const next of outcomes(state, call, { from, to: earliest }, bounds))
+        visit(next, call.to === Infinity ? left : left - 1, from);
       done[i] = 0;
     }
   };
-  visit(first, required);
+  visit(first, required, 0);
   return found;
 }
 
-function isSame(a: Reply, b: Reply): boolean {
-  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((each, i) => isSame(each, b[i]));
-  return a === b;
+/** The call that has to come before it: the one before it in its pipeline; -1 where there is none. */
+function precedingOf(calls: readonly Call[], { client, from }: Call, at: number): number {
+  for (let i = at - 1; i >= 0 && calls[i].from === from; i--)
+    if (calls[i].client === client && calls[i].to !== Infinity) return i;
+  return -1;
 }

@@ -4,7 +4,7 @@ import { WORLD } from '../world/events.js';
 import type { Random } from '../world/random.js';
 import type { KeyName } from '../world/server-host.js';
 import type { Command } from './draw.js';
-import { ReplyReader, type Reply } from './replies.js';
+import { isError, ReplyReader, type Reply } from './replies.js';
 
 export interface Operation {
   readonly id: number;
@@ -15,11 +15,21 @@ export interface Operation {
   /** Null while it waits, and where the connection ended before. */
   answeredAt: number | null;
   reply: Reply | undefined;
+  readonly command: Command;
+}
+
+/** How a client begins a connection. */
+export interface Session {
+  readonly protocol: 2 | 3;
+  readonly database: number;
+  readonly user: { readonly name: string; readonly password: string } | null;
 }
 
 export interface ClientEvents {
   /** What the client sends now, in one write; empty: nothing more. */
   next(client: Client): readonly Command[];
+  /** What the client sends at the beginning of a connection. */
+  sends(client: Client, commands: readonly Command[]): void;
   answered(operation: Operation): void;
   /** The connection ended: it is unknown whether the command was run. */
   lost(operation: Operation): void;
@@ -30,8 +40,7 @@ export interface ClientEvents {
 export class Client {
   /** Commands that wait for their reply, the oldest first. */
   readonly waiting: Operation[] = [];
-  /** Between MULTI and EXEC. */
-  inTransaction = false;
+  database = 0;
   #end: End | null = null;
   #reader = new ReplyReader();
   #stopped = false;
@@ -43,6 +52,7 @@ export class Client {
     private readonly address: { readonly host: string; readonly port: number },
     private readonly random: Random,
     private readonly thinkMs: readonly [number, number],
+    readonly session: Session,
     private readonly events: ClientEvents,
     private readonly newId: () => number,
   ) {}
@@ -52,10 +62,10 @@ export class Client {
     // It was stopped, or has started again, while it connects.
     if (this.#end?.isClosed === false) return;
     this.#reader = new ReplyReader();
-    this.inTransaction = false;
+    this.database = 0;
     const end = this.network.connect(WORLD, '10.0.1.1', this.address, () => {
       this.#connected = true;
-      this.#send();
+      this.#begin();
     });
     this.#end = end;
     end.received = (bytes) => this.#received(bytes);
@@ -96,30 +106,57 @@ export class Client {
     if (this.#connected) this.#end?.close();
   }
 
+  /** Logs in and selects its database; a client without either sends commands at once. */
+  #begin(): void {
+    const { protocol, user, database } = this.session;
+    const commands: Command[] = [];
+    const login = user === null ? [] : ['AUTH', user.name, user.password];
+    if (protocol === 3 || user !== null) commands.push({ args: ['HELLO', String(protocol), ...login], keys: [] });
+    if (database !== 0) commands.push({ args: ['SELECT', String(database)], keys: [], selects: database });
+    if (commands.length === 0 || this.#stopped) return this.#send();
+    this.events.sends(this, commands);
+    this.#write(commands);
+  }
+
   #send(): void {
     if (this.#stopped) return this.#leave();
     const commands = this.events.next(this);
-    if (commands.length === 0) return;
+    if (commands.length > 0) this.#write(commands);
+  }
+
+  #write(commands: readonly Command[]): void {
+    const end = this.#end!;
     let text = '';
-    for (const { args, keys } of commands) {
+    for (const command of commands) {
+      const { args, keys } = command;
       text += `*${args.length}\r\n`;
       for (const arg of args) text += `$${arg.length}\r\n${arg}\r\n`;
       const { now } = this.network.events;
-      const operation = { id: this.newId(), client: this.name, args, keys, invokedAt: now };
+      const operation = { id: this.newId(), client: this.name, args, keys, invokedAt: now, command };
       this.waiting.push({ ...operation, answeredAt: null, reply: undefined });
     }
-    this.#end!.send(Buffer.from(text, 'latin1'));
+    end.send(Buffer.from(text, 'latin1'));
+    if (commands[commands.length - 1].finishes === true) end.finish();
   }
 
   #received(bytes: Buffer): void {
     this.#reader.feed(bytes);
     try {
       for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
+        if (this.#reader.isPush) continue;
+        // CLIENT REPLY itself may have been refused: nobody knows which commands get replies.
+        if (this.waiting[0]?.command.silent === true && isError(reply)) return this.leave(false);
+        // Replies of one connection come in order: what gets none has run.
+        while (this.waiting[0]?.command.silent === true) this.events.lost(this.waiting.shift()!);
         const operation = this.waiting.shift();
         if (operation === undefined) return this.events.broken(this, `a reply to no command: ${JSON.stringify(reply)}`);
         operation.reply = reply;
         operation.answeredAt = this.network.events.now;
+        const { selects } = operation.command;
+        if (selects !== undefined && (reply === '+OK' || reply === '+RESET')) this.database = selects;
         this.events.answered(operation);
+        // Without its database or its user, the client's commands would be others.
+        if ((selects !== undefined || operation.args[0] === 'HELLO') && isError(reply)) return this.leave(false);
       }
     } catch (problem) {
       return this.events.broken(this, (problem as Error).message);

@@ -6,10 +6,12 @@ import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
 import { keyspace, mixed, ofRedisOnly, several } from './kinds/keys.js';
 import { blocking, LIST } from './kinds/lists.js';
 import { SET, severalSets } from './kinds/sets.js';
+import { script } from './kinds/scripts.js';
+import { databases, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
-import { blockingRead, STREAM } from './kinds/streams.js';
+import { blockingRead, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
 import { absolute, COUNTER, EXPIRING, FLOAT, STRING } from './kinds/strings.js';
-import { transaction } from './kinds/transactions.js';
+import { followedTransaction, transaction } from './kinds/transactions.js';
 
 type Kinds = Readonly<Record<string, (draw: Draw, unixMs: number) => Command | readonly Command[]>>;
 
@@ -24,11 +26,14 @@ const KINDS = {
   sets: (draw) => (draw.random.chance(0.2) ? severalSets(draw) : draw.form(SET, draw.key('t'))),
   sortedSets: (draw) => (draw.random.chance(0.3) ? severalSortedSets(draw) : draw.form(SORTED_SET, draw.key('z'))),
   streams: (draw) => (draw.random.chance(0.2) ? blockingRead(draw) : draw.form(STREAM, draw.key('x'))),
-  transactions: transaction,
+  transactions: (draw) => transaction(draw),
   several,
   mixed,
   keyspace,
   ofRedisOnly,
+  scripts: script,
+  databases,
+  publish: (draw) => draw.of(['PUBLISH', `ch${draw.random.below(3)}`, draw.value()]),
 } satisfies Kinds;
 
 /** Single commands on keys whose histories are checked, and every kind above. */
@@ -37,9 +42,23 @@ export type Kind = keyof typeof KINDS | 'followed';
 /** By kind: how often it is drawn. */
 export type Mix = Readonly<Record<Kind, number>>;
 
-/** Names of followed keys, by their prefix. */
-const FOLLOWED = { ls: STRING, lc: COUNTER, ll: LIST } as const;
+/** By the prefix of their group's name: commands on followed keys. All keys of a group have one history. */
+const FOLLOWED = {
+  ls: (draw) => draw.form(STRING, draw.key('s')),
+  lc: (draw) => draw.form(COUNTER, draw.key('c')),
+  ll: (draw) => draw.form(LIST, draw.key('l')),
+  lb: blocking,
+  lh: (draw) => draw.form(HASH, draw.key('h')),
+  lt: (draw) => (draw.random.chance(0.3) ? severalSets(draw) : draw.form(SET, draw.key('t'))),
+  lz: (draw) => (draw.random.chance(0.3) ? severalSortedSets(draw) : draw.form(SORTED_SET, draw.key('z'))),
+  lx: (draw) => draw.form(FOLLOWED_STREAM, draw.key('x')),
+  le: (draw) => draw.form(EXPIRING, draw.key('e')),
+  lq: followedTransaction,
+} satisfies Kinds;
 const PREFIXES = Object.keys(FOLLOWED) as (keyof typeof FOLLOWED)[];
+
+/** In later databases are commands on all keys at once. */
+const FOLLOWED_DATABASES = 2;
 
 export class Commands {
   readonly draw: Draw;
@@ -63,19 +82,28 @@ export class Commands {
   next(): readonly Command[] {
     const drawn = this.random.share() * this.#until[this.#until.length - 1];
     const kind = this.#kinds[this.#until.findIndex((until) => drawn < until)];
-    const next = kind === 'followed' ? this.#followed() : KINDS[kind](this.draw, this.unixMs());
+    const next =
+      kind === 'followed' && this.draw.database < FOLLOWED_DATABASES
+        ? this.#followed()
+        : KINDS[kind === 'followed' ? 'strings' : kind](this.draw, this.unixMs());
     return 'args' in next ? [next] : next;
   }
 
-  /** Uses another key in the place of this one. */
-  retire(name: KeyName): void {
-    const [key, generation] = name.slice(name.indexOf(' ') + 1).split('.');
-    this.#generations.set(key, Math.max(this.#generations.get(key) ?? 0, Number(generation) + 1));
+  /** A pipeline that does something to the connection, or to another client's. */
+  session(): readonly Command[] {
+    return session(this.draw, () => this.next());
   }
 
-  #followed(): Command {
+  /** Uses another group of keys in the place of this one. */
+  retire(name: KeyName): void {
+    const [group, generation] = name.slice(name.indexOf(' ') + 1).split('.');
+    this.#generations.set(group, Math.max(this.#generations.get(group) ?? 0, Number(generation) + 1));
+  }
+
+  #followed(): Command | readonly Command[] {
     const prefix = this.random.pick(PREFIXES);
-    const key = this.draw.key(prefix);
-    return this.draw.form(FOLLOWED[prefix], `${key}.${this.#generations.get(key) ?? 0}`);
+    const group = this.draw.key(prefix);
+    const run: Kinds[string] = FOLLOWED[prefix];
+    return this.draw.within(`${group}.${this.#generations.get(group) ?? 0}`, () => run(this.draw, this.unixMs()));
   }
 }

@@ -7,6 +7,18 @@ export interface Command {
   readonly args: readonly string[];
   /** Keys that it names. */
   readonly keys: readonly KeyName[];
+  /** It gets no reply. */
+  readonly silent?: boolean;
+  /** It is queued by a MULTI before it. */
+  readonly inTransaction?: boolean;
+  /** Of EXEC: what it runs. */
+  readonly queued?: readonly (readonly string[])[];
+  /** Of EXEC: the WATCH before it in its pipeline holds. */
+  readonly watches?: boolean;
+  /** The client closes its sending side behind it. */
+  readonly finishes?: boolean;
+  /** Where it succeeds, later commands are for this database. */
+  readonly selects?: number;
 }
 
 /** One command on one key. */
@@ -14,11 +26,15 @@ export type Form = (draw: Draw, key: string) => readonly string[];
 
 /** What DUMP gave is kept for RESTORE: so many payloads. */
 const PAYLOADS = 16;
+/** What CLIENT ID gave is kept for other clients: so many. */
+const CLIENT_IDS = 8;
 
 export class Draw {
   /** The database of the client that the commands are for. */
   database = 0;
   readonly #payloads: string[] = [];
+  readonly #clientIds: string[] = [];
+  #group: string | null = null;
   #value = 0;
 
   constructor(
@@ -27,8 +43,17 @@ export class Draw {
     private readonly keys: number,
   ) {}
 
+  /** Draws a command whose keys are all in one group: two of each kind. */
+  within<T>(group: string, run: () => T): T {
+    this.#group = group;
+    const drawn = run();
+    this.#group = null;
+    return drawn;
+  }
+
   /** A name of the kind. */
   key(kind: string): string {
+    if (this.#group !== null) return `${this.#group}:${kind}${this.random.below(2)}`;
     return `${kind}${this.random.below(this.keys)}`;
   }
 
@@ -72,5 +97,15 @@ export class Draw {
   dumped(reply: Reply): void {
     if (typeof reply !== 'string' || reply[0] !== '$') return;
     if (this.#payloads.push(reply.slice(1)) > PAYLOADS) this.#payloads.shift();
+  }
+
+  /** What CLIENT ID gave a client; null before the first. */
+  clientId(): string | null {
+    return this.#clientIds.length === 0 ? null : this.random.pick(this.#clientIds);
+  }
+
+  identified(reply: Reply): void {
+    if (typeof reply !== 'number') return;
+    if (this.#clientIds.push(String(reply)) > CLIENT_IDS) this.#clientIds.shift();
   }
 }

@@ -1,35 +1,51 @@
 /** The clients of a run: what they send, and what came of it. */
 import { Histories } from '../check/histories.js';
 import { wrongType, wrongTypesOfExec } from '../check/reply-types.js';
-import { Client, type Operation } from '../clients/client.js';
+import { Messages } from '../check/messages.js';
+import { Client, type Operation, type Session } from '../clients/client.js';
 import { Commands } from '../clients/commands.js';
 import type { Command } from '../clients/draw.js';
+import { LIMITED } from '../clients/kinds/sessions.js';
 import { isError } from '../clients/replies.js';
+import { Subscriber } from '../clients/subscriber.js';
 import type { KeyName } from '../world/server-host.js';
 import { WORLD } from '../world/events.js';
 import { Replayed, type Sent } from './program.js';
 import type { Scene } from './scene.js';
 
+/** By how much the time at which a key expires may differ: on the other server it expires up to 50 ms later. */
+const SLACK_MS = 3;
+const MOVED_SLACK_MS = 150;
+
 export class Load {
   readonly clients: Client[] = [];
+  readonly subscribers: Subscriber[] = [];
   /** Replies that were errors, by code. */
   readonly errors = new Map<string, number>();
+  /** How often each command was answered without an error. */
+  readonly commands = new Map<string, number>();
   operations = 0;
   answered = 0;
   /** Commands whose connection ended before their reply. */
   lost = 0;
   readonly #commands: Commands;
-  /** By key: commands that wait for their reply. */
+  /** By followed group: commands that wait for their reply. */
   readonly #inFlight = new Map<KeyName, number>();
   #replayed: Replayed | null = null;
-  readonly #histories = new Histories();
-  /** Followed keys that take no new commands. */
+  readonly #histories: Histories;
+  readonly #messages = new Messages();
+  /** Followed groups that take no new commands. */
   readonly #retired = new Set<KeyName>();
   /** By client between MULTI and EXEC: what was queued. Replies of one connection come in order. */
   readonly #queued = new Map<string, (readonly string[])[]>();
 
   constructor(private readonly scene: Scene) {
     const { world, profile, proxy } = scene;
+    const mayMove = profile.faults.stageChange !== undefined;
+    this.#histories = new Histories(scene.source.unixMs - scene.now, {
+      slackMs: mayMove ? MOVED_SLACK_MS : SLACK_MS,
+      mayAbort: Object.keys(profile.faults).length > 0,
+    });
     this.#commands = new Commands(world.random.fork(), profile.mix, profile.keys, () => scene.source.unixMs);
     for (let i = 1; i <= profile.clients; i++) {
       const client = new Client(
@@ -38,8 +54,10 @@ export class Load {
         proxy.address,
         world.random.fork(),
         profile.thinkMs,
+        sessionOf(i, profile.clients),
         {
           next: (each) => this.#next(each),
+          sends: (each, commands) => this.#sends(each, commands),
           answered: (operation) => this.#answer(operation),
           lost: (operation) => this.#lose(operation),
           broken: (each, problem) => scene.fail(`${each.name}: ${problem}`),
@@ -48,6 +66,8 @@ export class Load {
       );
       this.clients.push(client);
     }
+    this.#subscribe('subscriber 1', ['HELLO 3', 'SUBSCRIBE ch0', 'SUBSCRIBE ch1']);
+    this.#subscribe('subscriber 2', ['PSUBSCRIBE ch*']);
   }
 
   /** Calls whose history was checked. */
@@ -55,11 +75,17 @@ export class Load {
     return this.#histories.checked;
   }
 
+  /** Histories with more possible orders than are searched. */
+  get givenUp(): number {
+    return this.#histories.givenUp;
+  }
+
   get waiting(): readonly Operation[] {
     return this.clients.flatMap((client) => client.waiting);
   }
 
   start(): void {
+    if (this.operations === 0) for (const subscriber of this.subscribers) subscriber.start();
     for (const client of this.clients) client.start();
   }
 
@@ -80,11 +106,21 @@ export class Load {
     for (const client of this.clients) client.stop();
   }
 
+  /** Messages that subscribers have got. */
+  get messages(): number {
+    return this.#messages.received;
+  }
+
+  /** A message that a subscriber should have got by now; null where there is none. */
+  get missedMessage(): string | null {
+    return this.#messages.missed('ch0', 'ch1');
+  }
+
   /** Checks all histories: no command is on its way. */
   finishHistories(): void {
-    for (const key of this.#histories.keys) {
-      this.#commands.retire(key);
-      this.#checkHistory(key);
+    for (const group of this.#histories.groups) {
+      this.#commands.retire(group);
+      this.#checkHistory(group);
     }
     this.#retired.clear();
   }
@@ -92,17 +128,42 @@ export class Load {
   #next(client: Client): readonly Command[] {
     const { scene } = this;
     if (scene.isQuiet) return [];
-    const commands = this.#replayed === null ? this.#drawn() : this.#replayed.next(client.name, scene.now);
+    const commands = this.#replayed === null ? this.#drawn(client) : this.#replayed.next(client.name, scene.now);
     if (commands.length > 0) scene.recorder.sent(scene.now, client.name, commands);
-    for (const { args, keys } of commands) {
-      for (const key of keys) this.#inFlight.set(key, (this.#inFlight.get(key) ?? 0) + 1);
-      scene.note(client.name, args);
-    }
+    this.#sends(client, commands);
     return commands;
   }
 
-  #drawn(): readonly Command[] {
+  #sends(client: Client, commands: readonly Command[]): void {
+    const { scene } = this;
+    for (const { args, keys } of commands) {
+      for (const group of groupsOf(keys)) this.#inFlight.set(group, (this.#inFlight.get(group) ?? 0) + 1);
+      if (args[0] === 'PUBLISH') this.#messages.sent(args[1], args[2], scene.now);
+      scene.note(client.name, args);
+    }
+  }
+
+  #subscribe(name: string, commands: readonly string[]): void {
+    const { scene } = this;
+    const { world, proxy } = scene;
+    const messages = this.#messages;
+    const subscriber = new Subscriber(name, world.network, proxy.address, world.random.fork(), commands, {
+      subscribed: () => messages.subscribed(name, scene.now),
+      message: (channel, text) => {
+        scene.note(`${name} got`, [text, 'on', channel]);
+        const problem = messages.receive(name, channel, text);
+        if (problem !== null) scene.fail(problem, [text]);
+      },
+      cutOff: () => messages.cutOff(name),
+      broken: (problem) => scene.fail(`${name}: ${problem}`),
+    });
+    this.subscribers.push(subscriber);
+  }
+
+  #drawn(client: Client): readonly Command[] {
     const { random, profile } = this.scene;
+    this.#commands.draw.database = client.database;
+    if (random.chance(profile.sessionShare)) return this.#commands.session();
     const commands: Command[] = [];
     for (let i = 1 + random.below(profile.pipeline); i > 0; i--) commands.push(...this.#commands.next());
     return commands;
@@ -119,8 +180,10 @@ export class Load {
     if (isError(reply)) {
       const code = reply.slice(1).split(' ', 1)[0];
       this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
-    }
+    } else this.commands.set(args[0], (this.commands.get(args[0]) ?? 0) + 1);
     if (args[0] === 'DUMP') this.#commands.draw.dumped(reply);
+    if (args[0] === 'CLIENT' && args[1] === 'ID') this.#commands.draw.identified(reply);
+    if (args[0] === 'PUBLISH' && typeof reply === 'number') this.#messages.answered(args[2], scene.now);
     const problem = this.#wrongReply(operation);
     if (problem !== null) scene.fail(`${client}: ${problem}`, namesOf(operation.keys));
   }
@@ -143,45 +206,65 @@ export class Load {
 
   #lose(operation: Operation): void {
     const { scene } = this;
-    this.lost++;
+    if (operation.command.silent !== true) this.lost++;
     this.#queued.delete(operation.client);
     this.#follow(operation);
     this.#landed(operation);
-    scene.note(operation.client, ['was cut off from', ...operation.args]);
+    scene.note(operation.client, [
+      operation.command.silent === true ? 'gets no reply to' : 'was cut off from',
+      ...operation.args,
+    ]);
   }
 
   #landed({ keys }: Operation): void {
-    for (const key of keys) {
-      const count = this.#inFlight.get(key)! - 1;
-      if (count > 0) this.#inFlight.set(key, count);
+    for (const group of groupsOf(keys)) {
+      const count = this.#inFlight.get(group)! - 1;
+      if (count > 0) this.#inFlight.set(group, count);
       else {
-        this.#inFlight.delete(key);
-        if (this.#retired.delete(key)) this.#checkHistory(key);
+        this.#inFlight.delete(group);
+        if (this.#retired.delete(group)) this.#checkHistory(group);
       }
     }
   }
 
   #follow(operation: Operation): void {
-    const [key] = operation.keys;
-    if (operation.keys.length !== 1) return;
-    const { client, args, invokedAt: from, answeredAt, reply } = operation;
-    if (!this.#histories.add(key, { client, args, from }, answeredAt, reply)) return;
-    this.#retired.add(key);
-    this.#commands.retire(key);
+    for (const group of groupsOf(operation.keys)) {
+      if (!this.#histories.add(group, operation)) continue;
+      this.#retired.add(group);
+      this.#commands.retire(group);
+    }
   }
 
-  #checkHistory(key: KeyName): void {
-    const wrong = this.#histories.finish(key);
+  #checkHistory(group: KeyName): void {
+    const wrong = this.#histories.finish(group);
     if (wrong === null) return;
     const calls = wrong.map(
-      ({ client, args, from, to, reply }) =>
-        `${from.toFixed(3)} to ${to.toFixed(3)} ${client}: ${args.join(' ')} → ${JSON.stringify(reply)}`,
+      ({ client, args, queued = [], from, to, reply }) =>
+        `${ms(from)} to ${ms(to)} ${client}: ${[args, ...queued].map((each) => each.join(' ')).join('; ')} → ${JSON.stringify(reply)}`,
     );
+    const words = new Set(wrong.flatMap(({ args, queued = [] }) => [...args.slice(1), ...queued.flat()]));
     this.scene.fail(
-      `the replies on ${key} are those of no order of its commands:\n  ${calls.join('\n  ')}`,
-      namesOf([key]),
+      `the replies on ${group} are those of no order of its commands:\n  ${calls.join('\n  ')}`,
+      [...words].filter((word) => word.includes(':')),
     );
   }
 }
 
 const namesOf = (keys: readonly KeyName[]): string[] => keys.map((key) => key.slice(key.indexOf(' ') + 1));
+
+/** The followed groups of the keys. */
+function groupsOf(keys: readonly KeyName[]): readonly KeyName[] {
+  if (keys.length === 0) return keys;
+  const first = Histories.groupOf(keys[0]);
+  // All keys of a command on followed keys are of one group.
+  return first === null ? [] : [first];
+}
+
+const ms = (at: number): string => (at % 1e8).toFixed(3);
+
+/** Some of the clients use RESP3, another database, or a user that may not use every command. */
+const sessionOf = (at: number, clients: number): Session => ({
+  protocol: at % 3 === 0 ? 3 : 2,
+  database: at === clients ? 2 : at === clients - 1 ? 1 : 0,
+  user: at === 2 ? LIMITED : null,
+});

@@ -61,6 +61,8 @@ export interface Profile {
   readonly pipeline: number;
   readonly thinkMs: readonly [number, number];
   readonly keys: number;
+  /** Share of pipelines that do something to their own or to another client's connection. */
+  readonly sessionShare: number;
   readonly mix: Partial<Mix>;
   readonly network: NetworkOptions;
   readonly faults: Faults;
@@ -73,11 +75,23 @@ export interface Profile {
 const NEAR: NetworkOptions = { delayMs: [0.02, 1], lateShare: 0.005, lateMs: 40, splitShare: 0.01 };
 const ALL: Partial<Mix> = {
   ...{ strings: 4, expiring: 3, counters: 2, floats: 1, lists: 3, blocking: 3, hashes: 2, sets: 2, sortedSets: 3 },
-  ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, followed: 16 },
+  ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, followed: 20 },
+  ...{ scripts: 2, databases: 0.5, publish: 2 },
 };
 
 const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Profile => ({
-  ...{ name, clients: 12, pipeline: 6, thinkMs: [0, 4], keys: 5, mix: ALL, network: NEAR, faults, stage: 'shadow' },
+  ...{
+    name,
+    clients: 12,
+    pipeline: 6,
+    thinkMs: [0, 4],
+    keys: 5,
+    sessionShare: 0.02,
+    mix: ALL,
+    network: NEAR,
+    faults,
+    stage: 'shadow',
+  },
   ...more,
 });
 

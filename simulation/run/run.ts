@@ -42,6 +42,12 @@ export interface Result {
   readonly linearized: number;
   /** What was sent and what struck. */
   readonly program: Program;
+  /** Histories with more possible orders than are searched. */
+  readonly givenUp: number;
+  /** Messages that subscribers have got. */
+  readonly messages: number;
+  /** How often each command was answered without an error. */
+  readonly commands: ReadonlyMap<string, number>;
   /** Commands that the models lack. */
   readonly lacking: readonly string[];
 }
@@ -106,6 +112,9 @@ class Run {
       cleanChecks: this.#cleanChecks,
       linearized: load.linearized,
       program: { seed: this.options.seed, network: scene.network, rounds: scene.recorder.rounds },
+      givenUp: load.givenUp,
+      messages: load.messages,
+      commands: load.commands,
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }
@@ -176,6 +185,8 @@ class Run {
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }
     checks.atRest();
+    const missed = Object.keys(scene.profile.faults).length === 0 ? load.missedMessage : null;
+    if (missed !== null) throw new Finding(missed, [missed.split(' ').at(-1)!]);
     this.#cleanChecks++;
   }
 }

@@ -1,5 +1,7 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
+import { SCRIPTS } from '../clients/kinds/scripts.js';
+import { LIMITED, LIMITED_RULES } from '../clients/kinds/sessions.js';
 import { Timeline } from '../check/timeline.js';
 import type { Random } from '../world/random.js';
 import { Proxy } from '../world/proxy.js';
@@ -45,8 +47,11 @@ export class Scene {
   ) {
     this.world = new SimulatedWorld(seed, network);
     this.random = this.world.random.fork();
-    this.source = new ServerHost(this.world, 'redis', SOURCE);
-    this.target = new ServerHost(this.world, 'keydb', TARGET);
+    const users = { [LIMITED.name]: LIMITED_RULES };
+    this.source = new ServerHost(this.world, 'redis', SOURCE, { users });
+    this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
+    for (const { model } of [this.source, this.target])
+      for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
     const plan = { default: { stage: profile.stage }, ...profile.plan };
     const urls = { source: `redis://${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan }, logLevel);

@@ -1,4 +1,5 @@
 /** The sum of several runs, and what they have not shown: a run in which nothing happened proves nothing. */
+import { COMMANDS } from '../check/reply-types.js';
 import { DURATIONS, type Fault, type Profile } from './profiles.js';
 import type { Result } from './run.js';
 
@@ -13,6 +14,9 @@ export class Totals {
   #linearized = 0;
   readonly #struck = new Map<string, number>();
   readonly #stages = new Map<string, number>();
+  readonly commands = new Map<string, number>();
+  readonly errors = new Map<string, number>();
+  #messages = 0;
 
   constructor(private readonly profile: Profile) {}
 
@@ -20,8 +24,11 @@ export class Totals {
     this.operations += result.operations;
     this.#cleanChecks += result.cleanChecks;
     this.#linearized += result.linearized;
-    for (const [fault, count] of result.struck) this.#struck.set(fault, (this.#struck.get(fault) ?? 0) + count);
-    for (const [stage, count] of result.stages) this.#stages.set(stage, (this.#stages.get(stage) ?? 0) + count);
+    this.#messages += result.messages;
+    addTo(this.#struck, result.struck);
+    addTo(this.#stages, result.stages);
+    addTo(this.commands, result.commands);
+    addTo(this.errors, result.errors);
   }
 
   /** What has not happened, and should have. */
@@ -34,6 +41,25 @@ export class Totals {
       ...stages.filter((stage) => !this.#stages.has(stage)).map((stage) => `the stage ${stage} was never entered`),
       ...(this.#cleanChecks === 0 ? ['the servers were never compared at rest'] : []),
       ...(this.#linearized === 0 && this.profile.mix.followed !== undefined ? ['no history was checked'] : []),
+      ...(this.#messages === 0 && this.profile.mix.publish !== undefined ? ['no subscriber got a message'] : []),
     ];
   }
+}
+
+function addTo(sums: Map<string, number>, of: ReadonlyMap<string, number>): void {
+  for (const [name, count] of of) sums.set(name, (sums.get(name) ?? 0) + count);
+}
+
+/** Answers that every run of all profiles has to have shown. */
+const ERRORS = ['BUSYGROUP', 'BUSYKEY', 'ERR', 'EXECABORT', 'NOGROUP', 'NOPERM', 'NOSCRIPT', 'WRONGPASS', 'WRONGTYPE'];
+
+/** What runs of all profiles together have not shown. */
+export function missingOfAll(totals: readonly Totals[]): string[] {
+  if (totals.some(({ operations }) => operations < ENOUGH)) return [];
+  const lack = (what: 'commands' | 'errors', names: Iterable<string>): string[] =>
+    [...names].filter((name) => !totals.some((each) => each[what].has(name)));
+  return [
+    ...lack('commands', COMMANDS).map((name) => `no client got a reply to ${name} that is no error`),
+    ...lack('errors', ERRORS).map((code) => `no client got the error ${code}`),
+  ];
 }

@@ -33,6 +33,25 @@ export const STREAM: readonly Form[] = [
   (_, key) => ['XPENDING', key, 'g'],
 ];
 
+/** What the specification of streams knows, for followed keys: without commands that delete entries. */
+export const FOLLOWED_STREAM: readonly Form[] = [
+  (draw, key) => ['XADD', key, '*', 'f', draw.value()],
+  (draw, key) => ['XADD', key, id(draw), 'f', draw.value()],
+  (draw, key) => ['XADD', key, id(draw), 'f', draw.value()],
+  (draw, key) => ['XADD', key, 'NOMKSTREAM', id(draw), 'f', draw.value()],
+  (_, key) => ['XLEN', key],
+  (_, key) => ['XRANGE', key, '-', '+'],
+  (_, key) => ['XREAD', 'COUNT', '2', 'STREAMS', key, '0'],
+  (draw, key) => ['XGROUP', 'CREATE', key, 'g', draw.pick('0', '$'), 'MKSTREAM'],
+  (_, key) => ['XGROUP', 'SETID', key, 'g', '0'],
+  (draw, key) => ['XREADGROUP', 'GROUP', 'g', consumer(draw), 'COUNT', '2', 'STREAMS', key, '>'],
+  (draw, key) => ['XREADGROUP', 'GROUP', 'g', consumer(draw), 'COUNT', '2', 'STREAMS', key, '>'],
+  (draw, key) => ['XREADGROUP', 'GROUP', 'g', consumer(draw), 'NOACK', 'STREAMS', key, '>'],
+  (draw, key) => ['XREADGROUP', 'GROUP', 'g', consumer(draw), 'STREAMS', key, '0'],
+  (draw, key) => ['XACK', key, 'g', id(draw)],
+  (draw, key) => ['XCLAIM', key, 'g', consumer(draw), '0', id(draw), ...draw.pick([], ['JUSTID'])],
+];
+
 /** Reads that wait for an entry, on the keys `x…`. */
 export function blockingRead(draw: Draw): Command {
   const [key, other] = [draw.key('x'), draw.key('x')];

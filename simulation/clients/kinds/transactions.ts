@@ -29,19 +29,42 @@ const INSIDE: readonly ((draw: Draw) => Command)[] = [
 /** EXEC answers EXECABORT after one of these. */
 const REFUSED: readonly (readonly string[])[] = [['GET'], ['LPUSH', 'b1'], ['NOSUCH', 'b1']];
 
-export function transaction(draw: Draw): readonly Command[] {
+/** On keys whose histories are checked: what their specification knows. */
+const FOLLOWED: readonly ((draw: Draw) => Command)[] = [
+  (draw) => draw.form(STRING, draw.key('s')),
+  (draw) => draw.form(LIST, draw.key('l')),
+  (draw) => draw.form(HASH, draw.key('h')),
+  (draw) => draw.form(SET, draw.key('t')),
+  (draw) => draw.form(SORTED_SET, draw.key('z')),
+  several,
+];
+
+/** Transactions, and single commands that meet them, on one group of keys. */
+export const followedTransaction = (draw: Draw): Command | readonly Command[] =>
+  draw.random.chance(0.5) ? draw.random.pick(FOLLOWED)(draw) : transaction(draw, FOLLOWED);
+
+export function transaction(draw: Draw, kinds = INSIDE): readonly Command[] {
   const { random } = draw;
-  const inside = Array.from({ length: 1 + random.below(4) }, () => random.pick(INSIDE)(draw));
-  if (random.chance(0.05)) inside.push(draw.of(random.pick(REFUSED)));
+  const inside = Array.from({ length: 1 + random.below(4) }, () => random.pick(kinds)(draw));
+  const isRefused = random.chance(0.05);
+  if (isRefused) inside.push(draw.of(random.pick(REFUSED)));
   const keys = inside.flatMap((each) => each.keys);
   const names = [...new Set(keys.map((key) => key.slice(key.indexOf(' ') + 1)))];
   const watches = names.length > 0 && random.chance(0.3);
+  const unwatches = watches && random.chance(0.1);
   return [
-    ...(watches ? [draw.of(['WATCH', ...names])] : []),
-    ...(watches && random.chance(0.3) ? [draw.of(['GET', names[0]])] : []),
-    ...(watches && random.chance(0.1) ? [draw.of(['UNWATCH'])] : []),
+    ...(watches ? [draw.of(['WATCH', ...names], ...names)] : []),
+    ...(watches && random.chance(0.3) ? [draw.of(['EXISTS', names[0]], names[0])] : []),
+    ...(unwatches ? [draw.of(['UNWATCH'], ...names)] : []),
     draw.of(['MULTI']),
-    ...inside,
-    { args: [random.chance(0.1) ? 'DISCARD' : 'EXEC'], keys },
+    ...inside.map((each) => ({ ...each, inTransaction: true })),
+    random.chance(0.1)
+      ? { args: ['DISCARD'], keys }
+      : {
+          args: ['EXEC'],
+          keys: isRefused ? [] : [...new Set(keys)],
+          queued: inside.map(({ args }) => args),
+          watches: watches && !unwatches,
+        },
   ];
 }
