@@ -84,16 +84,18 @@ export class KeptClient {
     };
   }
 
-  send(command: string): void {
-    const args = command.split(' ').map((arg) => `$${arg.length}\r\n${arg}\r\n`);
+  /** @param command its words, or a text without others than blanks between them */
+  send(command: string | readonly string[]): void {
+    const words = typeof command === 'string' ? command.split(' ') : command;
+    const args = words.map((arg) => `$${arg.length}\r\n${arg}\r\n`);
     this.end.send(Buffer.from(`*${args.length}\r\n${args.join('')}`, 'latin1'));
   }
 
   /** The reply to a command, where nothing else is on its way. */
-  async ask(command: string): Promise<Reply> {
+  async ask(command: string | readonly string[]): Promise<Reply> {
     const count = this.replies.length;
     this.send(command);
-    await this.kept.until(() => this.replies.length > count, `a reply to ${command}`);
+    await this.kept.until(() => this.replies.length > count, `a reply to ${String(command)}`);
     return this.replies[count];
   }
 }

@@ -86,6 +86,7 @@ const MIRROR_STATES = new Map([
   ['MASTERDOWN', 'mirror-without-master'],
   ['MISCONF', 'mirror-cannot-save'],
   ['NOREPLICAS', 'mirror-lacks-replicas'],
+  ['NOSCRIPT', 'mirror-lacks-script'],
 ]);
 
 /** Why the replies do not show whether the data differ; null when they can. */

@@ -20,6 +20,7 @@ import { formsOf, titleOf } from '../command/forms.js';
 import { monotonicMs } from '../io/clock.js';
 import { after } from '../io/timers.js';
 import { locateArguments } from '../resp/decode.js';
+import { mayHaveWritten } from '../upstream/refusals.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { DeferredPair, DeferredPairs } from './deferred.js';
 import { keyId, type Suspect } from './suspects.js';
@@ -314,6 +315,7 @@ export class Adjudicator implements Verdicts {
       case 'inconclusive':
         increment(counters.inconclusive, verdict.reason);
         if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
+        this.#noteLackingScript(pair);
         // A read that the mirror could not serve shows nothing of its keys.
         if (pair.writes || pair.mirror[0] !== MINUS)
           this.#suspectKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
@@ -325,6 +327,12 @@ export class Adjudicator implements Verdicts {
         this.#tell(pair, verdict.what);
         this.#suspectKeys(pair, 'mismatch');
     }
+  }
+
+  /** The mirror did not take the script, nor its text: it is given the text again. */
+  #noteLackingScript({ operation, name, frame, start, mirror }: Pair): void {
+    if (mirror[0] !== MINUS || !name.startsWith('eval') || mayHaveWritten(mirror, 0, mirror.length)) return;
+    this.sequencer.scripts.unknownTo(this.sequencer.mirrorOf(operation).server, new Command(frame, start).args);
   }
 
   #tell({ operation, name, frame, start, authority, mirror }: Pair, kind: string): void {

@@ -8,6 +8,9 @@ import type { Strikes } from './strikes.js';
 /** Commands by which the proxy begins a connection, or learns what a server is. */
 const HANDSHAKE = ['hello', 'auth', 'select', 'info', 'ping', 'role', 'config|get', 'client|id', 'client|setname'];
 
+/** No server refuses these for its state. */
+const NEVER_REFUSED = new Set(['multi', 'exec', 'discard', 'watch', 'unwatch', 'hello']);
+
 interface Trouble {
   readonly name: string;
   begin(model: ModelServer): void;
@@ -57,7 +60,8 @@ export function serverFaults(
 
   /** Some commands are refused, each with this chance. */
   function refuse(model: ModelServer, names: readonly string[] | null, error: string, share: number): () => void {
-    model.refuse((_, name) => ((names === null || names.includes(name)) && random.chance(share) ? error : null));
+    const isRefused = (name: string): boolean => (names === null ? !NEVER_REFUSED.has(name) : names.includes(name));
+    model.refuse((_, name) => (isRefused(name) && random.chance(share) ? error : null));
     return () => model.refuse(() => null);
   }
 

@@ -1287,6 +1287,7 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
     ['GET x', string('x'), error('BUSY KeyDB is busy running a script.'), '?mirror-busy'],
     ['GET x', string('x'), error('MASTERDOWN Link with MASTER is down'), '?mirror-without-master'],
     ['GET x', error('WRONGTYPE Operation against a key'), error('BUSY KeyDB is busy'), '?mirror-busy'],
+    ['EVALSHA a 0', integer(1), error('NOSCRIPT No matching script. Please use EVAL.'), '?mirror-lacks-script'],
     ['GET x', error('BUSY Redis is busy running a script.'), string('x'), '!error'],
     ['GET x', string('x'), error("READONLY You can't write against a read only replica."), '!error'],
   ] as const) {
