@@ -1,6 +1,7 @@
 /** A command of more arguments than one server takes: refused by its name where that server is in use, and counted. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { needs } from '../../support/needs.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { partsOf } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
@@ -22,7 +23,8 @@ function counted({ shard }: Rig): unknown {
   return [calls, shard.snapshot().clientErrors.source];
 }
 
-test('the limit is that of the servers in use, and follows a stage change for a client that is connected', async () => {
+test('the limit is that of the servers in use, and follows a stage change for a client that is connected', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   await withRig({ ...WORKLOADS, alike: true, default: { stage: 'off' } }, async (rig) => {
     const client = await Wire.open({ port: rig.shard.port });
     try {
@@ -52,7 +54,8 @@ test('the limit is that of the servers in use, and follows a stage change for a 
   });
 });
 
-test('in a transaction it spoils EXEC, and a broken frame is counted as refused by the proxy', async () => {
+test('in a transaction it spoils EXEC, and a broken frame is counted as refused by the proxy', async (t) => {
+  if (!(await needs(t, 'keydb'))) return;
   await withRig({ alike: true }, async (rig) => {
     const client = await Wire.open({ port: rig.shard.port });
     try {
