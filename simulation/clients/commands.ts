@@ -1,6 +1,6 @@
 /** Random commands, by kind. Keys of one kind share a prefix; commands of several kinds meet on some of them. */
 import type { Random } from '../world/random.js';
-import type { KeyName } from '../world/server-host.js';
+import { partsOf, type KeyName } from '../world/key-name.js';
 import { Draw, type Command } from './draw.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
 import { keyspace, mixed, ofRedisOnly, several } from './kinds/keys.js';
@@ -96,7 +96,7 @@ export class Commands {
 
   /** Uses another group of keys in the place of this one. */
   retire(name: KeyName): void {
-    const [group, generation] = name.slice(name.indexOf(' ') + 1).split('.');
+    const [group, generation] = partsOf(name).name.split('.');
     this.#generations.set(group, Math.max(this.#generations.get(group) ?? 0, Number(generation) + 1));
   }
 

@@ -1,7 +1,7 @@
 /** What must hold at every moment of a run, and when everything has come to rest. */
 import { untruths } from '../check/at-rest.js';
 import { Equality } from '../check/equality.js';
-import type { KeyName } from '../world/server-host.js';
+import { partsOf } from '../world/key-name.js';
 import type { Load } from './load.js';
 import type { Scene } from './scene.js';
 
@@ -28,7 +28,7 @@ export class Checks {
     const { suspects, sequencer } = proxy.parts;
     if (!sequencer.mirrors.source.isEmpty || !sequencer.mirrors.target.isEmpty) return;
     for (const key of differing.keys()) {
-      const [db, name] = partsOf(key);
+      const { db, name } = partsOf(key);
       if (suspects.has(db, Buffer.from(name, 'latin1'))) continue;
       if (source.unanswered.has(key) || target.unanswered.has(key) || this.#equality.compare(key, now)) continue;
       if (!this.isMirrored) return;
@@ -41,7 +41,7 @@ export class Checks {
   atRest(): void {
     this.#equality.compareAll(this.scene.now);
     for (const key of this.#equality.differing.keys())
-      this.scene.fail(`a key differs at rest: ${this.#equality.show(key)}`, [partsOf(key)[1]]);
+      this.scene.fail(`a key differs at rest: ${this.#equality.show(key)}`, [partsOf(key).name]);
     this.load.finishHistories();
     this.#noMismatch();
     const { proxy } = this.scene;
@@ -104,9 +104,4 @@ export class Checks {
     const latest = JSON.stringify(proxy.launched!.ledger.latest().slice(-2));
     this.scene.fail(`a mismatch is reported that does not exist: ${latest}`);
   }
-}
-
-function partsOf(key: KeyName): [db: number, name: string] {
-  const space = key.indexOf(' ');
-  return [Number(key.slice(0, space)), key.slice(space + 1)];
 }

@@ -9,7 +9,7 @@ import { LIMITED } from '../clients/kinds/sessions.js';
 import { isError } from '../clients/replies.js';
 import { Subscriber } from '../clients/subscriber.js';
 import type { KeyName } from '../world/server-host.js';
-import { WORLD } from '../world/events.js';
+import { partsOf } from '../world/key-name.js';
 import { Replayed, type Sent } from './program.js';
 import type { Scene } from './scene.js';
 
@@ -91,10 +91,9 @@ export class Load {
 
   /** Sends this, each at its time, or as soon as what came before it is answered. */
   replay(sent: readonly Sent[]): void {
-    const { world } = this.scene;
     this.#replayed = new Replayed(sent, this.scene.now);
     for (const { at, client } of sent)
-      world.events.after(at, WORLD, () => this.clients.find(({ name }) => name === client)?.go());
+      this.scene.later(at, () => this.clients.find(({ name }) => name === client)?.go());
   }
 
   /** Whether all that is replayed was sent. */
@@ -250,7 +249,7 @@ export class Load {
   }
 }
 
-const namesOf = (keys: readonly KeyName[]): string[] => keys.map((key) => key.slice(key.indexOf(' ') + 1));
+const namesOf = (keys: readonly KeyName[]): string[] => keys.map((key) => partsOf(key).name);
 
 /** The followed groups of the keys. */
 function groupsOf(keys: readonly KeyName[]): readonly KeyName[] {

@@ -2,7 +2,6 @@
 import { STAGES, type Stage } from '../../shadow-proxy/src/route/stage.js';
 import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
 import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
-import { WORLD } from '../world/events.js';
 import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
 
@@ -100,14 +99,14 @@ export class Operator {
       this.stages.set(stage, (this.stages.get(stage) ?? 0) + 1);
       scene.say(`the stage is ${stage}`);
     }
-    scene.world.events.after(5, WORLD, () => this.#watchStage(stage ?? last));
+    scene.later(5, () => this.#watchStage(stage ?? last));
   }
 
   /** An authority that has started again has its data: it is accepted. A workload that stays
    * suspect is copied, and one that was taken back to off is written twice again. */
   #care(): void {
     const { scene } = this;
-    scene.world.events.after(scene.random.between(100, 2_000), WORLD, () => {
+    scene.later(scene.random.between(100, 2_000), () => {
       const snapshot = scene.proxy.snapshot();
       if (snapshot?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
       if (scene.stage === 'off')

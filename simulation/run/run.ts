@@ -1,5 +1,6 @@
 /** One run: a seed and a profile make a world with two servers, a shard, clients, faults and an operator. */
 import { useWorld } from '../../shadow-proxy/src/io/world.js';
+import { partsOf } from '../world/key-name.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
 import { Load } from './load.js';
@@ -180,7 +181,7 @@ class Run {
       if (first !== undefined)
         throw new Finding(
           `${load.waiting.length} commands have waited for a reply for ${SETTLE_MS / 1000} s: ${first.client}: ${first.args.join(' ')}`,
-          first.keys.map((key) => key.slice(key.indexOf(' ') + 1)),
+          first.keys.map((key) => partsOf(key).name),
         );
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }

@@ -4,6 +4,7 @@ import { SCRIPTS } from '../clients/kinds/scripts.js';
 import { LIMITED, LIMITED_RULES } from '../clients/kinds/sessions.js';
 import { Timeline } from '../check/timeline.js';
 import type { Random } from '../world/random.js';
+import { WORLD } from '../world/events.js';
 import { Proxy } from '../world/proxy.js';
 import type { NetworkOptions } from '../world/network.js';
 import { ServerHost } from '../world/server-host.js';
@@ -73,6 +74,11 @@ export class Scene {
 
   get now(): number {
     return this.world.events.now;
+  }
+
+  /** Runs it after so many milliseconds. */
+  later(ms: number, run: () => void): void {
+    this.world.events.after(ms, WORLD, run);
   }
 
   note(who: string, what: readonly string[]): void {

@@ -2,7 +2,7 @@
 import { ModelServer, type ModelOptions } from '../server/server.js';
 import type { Engine } from '../server/state.js';
 import type { Entry } from '../server/values.js';
-import type { KeyName } from './key-name.js';
+import { partsOf, type KeyName } from './key-name.js';
 import type { End } from './network.js';
 import type { Host, Process } from './process.js';
 import { Unanswered } from './unanswered.js';
@@ -100,9 +100,9 @@ export class ServerHost {
   }
 
   /** What clients see of the key; it changes nothing. */
-  entry(name: KeyName): Entry | undefined {
-    const space = name.indexOf(' ');
-    const entry = this.model.databases[Number(name.slice(0, space))].keys.get(name.slice(space + 1));
+  entry(key: KeyName): Entry | undefined {
+    const { db, name } = partsOf(key);
+    const entry = this.model.databases[db].keys.get(name);
     const isPast = entry !== undefined && entry.expireAt !== -1 && this.world.unixMsAt(this.#host) > entry.expireAt;
     return isPast ? undefined : entry;
   }

@@ -79,7 +79,7 @@ function unableTo(command: CommandView, error: string): string | null {
 /** States in which a server refuses writes only. */
 const OF_WRITES = new Set([MIRROR_FULL, MIRROR_READ_ONLY]);
 
-/** States in which a server refuses also what only reads, by the code of its error. */
+/** Why a mirror refuses a command before it looks at a key, by the code of its error. */
 const MIRROR_STATES = new Map([
   ['LOADING', 'mirror-loading'],
   ['BUSY', 'mirror-busy'],

@@ -1,4 +1,5 @@
 /** MULTI with commands of many kinds, WATCH, and what a transaction refuses. */
+import { partsOf } from '../../world/key-name.js';
 import type { Command, Draw } from '../draw.js';
 import { HASH } from './hashes.js';
 import { anyKey, several } from './keys.js';
@@ -49,7 +50,7 @@ export function transaction(draw: Draw, kinds = INSIDE): readonly Command[] {
   const isRefused = random.chance(0.05);
   if (isRefused) inside.push(draw.of(random.pick(REFUSED)));
   const keys = inside.flatMap((each) => each.keys);
-  const names = [...new Set(keys.map((key) => key.slice(key.indexOf(' ') + 1)))];
+  const names = [...new Set(keys.map((key) => partsOf(key).name))];
   const watches = names.length > 0 && random.chance(0.3);
   const unwatches = watches && random.chance(0.1);
   return [

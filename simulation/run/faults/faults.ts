@@ -1,5 +1,4 @@
 /** The faults of a run: each strikes by itself, with the profile's mean time between two. */
-import { WORLD } from '../../world/events.js';
 import type { Load } from '../load.js';
 import type { Operator } from '../operator.js';
 import type { Strike } from '../program.js';
@@ -39,8 +38,7 @@ export class Faults {
 
   /** Strikes each at its time. */
   replay(strikes: readonly Strike[]): void {
-    for (const { at, fault, seed } of strikes)
-      this.scene.world.events.after(at, WORLD, () => this.#strike(fault, seed));
+    for (const { at, fault, seed } of strikes) this.scene.later(at, () => this.#strike(fault, seed));
   }
 
   #strike(fault: Fault, seed: number): void {
@@ -54,7 +52,7 @@ export class Faults {
 
   #repeat(fault: Fault, meanMs: number): void {
     const { scene } = this;
-    scene.world.events.after(-Math.log(1 - scene.random.share()) * meanMs, WORLD, () => {
+    scene.later(-Math.log(1 - scene.random.share()) * meanMs, () => {
       if (!scene.isQuiet) this.#strike(fault, scene.random.next());
       this.#repeat(fault, meanMs);
     });

@@ -1,5 +1,4 @@
 /** Faults of the proxy's process, its machine and its disk. */
-import { WORLD } from '../../world/events.js';
 import type { Scene } from '../scene.js';
 import type { Strikes } from './strikes.js';
 
@@ -8,11 +7,10 @@ export function proxyFaults(
 ): Strikes<'proxyKill' | 'proxyStop' | 'proxyPause' | 'powerLoss' | 'diskFull' | 'diskSlow'> {
   const { random, world, proxy, profile } = scene;
   const { disk } = proxy.host;
-  const later = (ms: number, run: () => void): void => void world.events.after(ms, WORLD, run);
 
   /** As a supervisor does. */
   function startLater(): void {
-    later(random.between(1, 300), () => {
+    scene.later(random.between(1, 300), () => {
       if (proxy.process === null) proxy.start();
       scene.say('the proxy starts');
     });
@@ -53,7 +51,7 @@ export function proxyFaults(
       const ms = random.between(1, 1_000);
       const kind = random.pick(['fullShare', 'errorShare'] as const);
       disk.faults[kind] = random.pick([0.05, 0.5, 1]);
-      later(ms, () => {
+      scene.later(ms, () => {
         disk.faults[kind] = 0;
         scene.say('the disk takes everything');
       });
@@ -62,7 +60,7 @@ export function proxyFaults(
     diskSlow() {
       const ms = random.between(1, 2_000);
       world.diskMs = [1, random.pick([20, 300])];
-      later(ms, () => (world.diskMs = [0.02, 0.5]));
+      scene.later(ms, () => (world.diskMs = [0.02, 0.5]));
       return `the disk takes up to ${world.diskMs[1]} ms for each call, for ${ms.toFixed(0)} ms`;
     },
   };

@@ -1,6 +1,5 @@
 /** Faults of the two servers. */
 import type { ModelServer } from '../../server/server.js';
-import { WORLD } from '../../world/events.js';
 import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
 import type { Strikes } from './strikes.js';
@@ -26,8 +25,7 @@ const setting = (name: 'loading' | 'busy' | 'outOfMemory' | 'cannotSave'): Troub
 export function serverFaults(
   scene: Scene,
 ): Strikes<'pause' | 'serverRestart' | 'mirrorLoss' | 'trouble' | 'refusal' | 'handshake'> {
-  const { random, profile, source, target, world } = scene;
-  const later = (ms: number, run: () => void): void => void world.events.after(ms, WORLD, run);
+  const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
     random.chance(0.5) ? { name: 'source', server: source } : { name: 'target', server: target };
   /** Servers that are in some trouble: one at a time. */
@@ -36,7 +34,7 @@ export function serverFaults(
   function restart({ name, server }: ReturnType<typeof pick>, keepData: boolean): string | null {
     if (!server.isUp) return null;
     server.stop();
-    later(random.between(1, 1_500), () => {
+    scene.later(random.between(1, 1_500), () => {
       if (server.isUp) return;
       server.start(keepData);
       scene.say(`the ${name} has started${keepData ? '' : ', and is empty'}`);
@@ -50,7 +48,7 @@ export function serverFaults(
     inTrouble.add(server);
     const { what, end } = begin(server.model);
     const ms = random.between(1, profile.faults.troubleMs ?? 500);
-    later(ms, () => {
+    scene.later(ms, () => {
       end();
       inTrouble.delete(server);
       scene.say(`the ${name} answers as always`);
