@@ -1,9 +1,9 @@
 /** What the proxy answers itself: who a client is, where, in which protocol; and the frame of a transaction. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HandshakeRefused } from '../../../../src/upstream/server.js';
 import { connect, settled } from '../../../support/context.js';
+import { until } from '../../../support/shard.js';
 
 test('AUTH asks the authority of the default workload, and holds the client meanwhile', async () => {
   const { client, proxy } = await connect({ default: 'live' });
@@ -32,8 +32,8 @@ test('a refused AUTH leaves the client as it was', async () => {
   const { client, proxy } = await connect();
   proxy.servers.source.refusal = 'WRONGPASS no';
   client.send('AUTH', 'guess').send('GET', 'k');
-  // The answer is given by a timer, at once for the first guesses.
-  await sleep(5);
+  // A timer gives the answer: at once for the first guesses.
+  await until(() => client.replies.length > 0);
   assert.deepEqual([client.replies, client.client.credentials], [['-WRONGPASS no'], undefined]);
   assert.deepEqual(proxy.took(), ['source GET k']);
 });
