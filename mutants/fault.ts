@@ -18,6 +18,8 @@ export interface Fault {
   readonly tests: readonly string[];
   /** Why no test can notice it, in one sentence; only where the faulty program does the same as the right one. */
   readonly survives?: string;
+  /** Why no simulated run can notice it, in one sentence: its tests are all that shows it. */
+  readonly unseen?: string;
 }
 
 const SRC = 'shadow-proxy/src/';

@@ -1,4 +1,4 @@
-/** Rooms that are no part of a simulated run: no run can notice a fault there. */
+/** Faults that no simulated run can notice: those of rooms that are no part of it, and those that say why. */
 import type { Fault } from '../fault.js';
 
 /** Parts of paths below `shadow-proxy/src`, with the reason. */
@@ -12,7 +12,8 @@ const OUTSIDE: Readonly<Record<string, string>> = {
 };
 
 /** Why no run can notice the fault; null where one might. */
-export function outsideOf({ file }: Pick<Fault, 'file'>): string | null {
+export function outsideOf({ file, unseen }: Pick<Fault, 'file' | 'unseen'>): string | null {
+  if (unseen !== undefined) return unseen;
   const found = Object.keys(OUTSIDE).find((part) => file.includes(`shadow-proxy/src/${part}`));
   return found === undefined ? null : OUTSIDE[found];
 }

@@ -22,6 +22,8 @@ const A_DAY = 86_400;
 export interface Trial {
   readonly id: string;
   readonly noticed: boolean;
+  /** No run can notice it. */
+  readonly unseen?: boolean;
   /** The first line of the finding, or why there is none. */
   readonly why: string;
   readonly profile?: string;
@@ -112,9 +114,12 @@ class Trials {
     return faults.flatMap(({ id }) => this.#known.trials[id] ?? []);
   }
 
-  #isOpen({ id }: Fault): boolean {
+  #isOpen(fault: Fault): boolean {
+    const { id } = fault;
     const { again, seconds } = this.options;
     const trial = this.#known.trials[id];
+    const outside = outsideOf(fault);
+    if (outside !== null) return trial?.why !== outside;
     if (trial === undefined) return true;
     if (trial.noticed) return again;
     return trial.version !== this.#version || (trial.operations > 0 && trial.seconds < seconds);
@@ -147,7 +152,7 @@ class Trials {
     const not = (why: string, operations = 0, seconds = 0): Trial => ({
       ...{ id, noticed: false, why, operations, seconds, version },
     });
-    if (outside !== null) return not(outside);
+    if (outside !== null) return { ...not(outside), unseen: true };
     const count = this.#known.counts[version][id];
     if (count === 0) return not('its line never runs');
     let [operations, seconds] = [0, 0];
@@ -258,7 +263,8 @@ function versionOf(folders: readonly string[]): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-function lineOf({ id, noticed, why, profile, seed, operations, seconds }: Trial): string {
+function lineOf({ id, noticed, unseen = false, why, profile, seed, operations, seconds }: Trial): string {
+  if (unseen) return `cannot be seen  ${id}: ${why}`;
   if (!noticed) return `not noticed  ${id}: ${why}`;
   return `noticed      ${id}: profile ${profile}, seed ${seed}, ${operations} operations, ${seconds.toFixed(1)} CPU s: ${why}`;
 }
@@ -276,10 +282,11 @@ function tableOf(faults: readonly Fault[], trials: Readonly<Record<string, Trial
   const rows = tried.map((fault) => {
     const { noticed, profile, seed, operations, seconds, why } = trials[fault.id];
     const time = operations > 0 ? seconds.toFixed(1) : '';
-    return `| ${[roomOf(fault), fault.id, noticed ? 'yes' : 'no', profile ?? '', seed ?? '', operations, time, why.replaceAll('|', '\\|')].join(' | ')} |`;
+    const verdict = noticed ? 'yes' : outsideOf(fault) === null ? 'no' : 'cannot be seen';
+    return `| ${[roomOf(fault), fault.id, verdict, profile ?? '', seed ?? '', operations, time, why.replaceAll('|', '\\|')].join(' | ')} |`;
   });
   return [
-    '| room | faults | noticed | not noticed | not in reach |',
+    '| room | faults | noticed | not noticed | cannot be seen |',
     '| --- | --: | --: | --: | --: |',
     ...summary,
     '',
@@ -290,9 +297,9 @@ function tableOf(faults: readonly Fault[], trials: Readonly<Record<string, Trial
   ].join('\n');
 }
 
-/** How many of those in reach were noticed. */
+/** How many of those that a run can notice were noticed. */
 export function shareOf(faults: readonly Fault[], trials: readonly Trial[]): string {
-  const inReach = new Set(faults.filter((fault) => outsideOf(fault) === null).map(({ id }) => id));
+  const visible = new Set(faults.filter((fault) => outsideOf(fault) === null).map(({ id }) => id));
   const seen = trials.filter(({ noticed }) => noticed).length;
-  return `${seen} of ${inReach.size} faults in reach of the simulation are noticed; ${faults.length - inReach.size} are not in reach`;
+  return `${seen} of ${visible.size} faults that a simulated run can notice are noticed; ${faults.length - visible.size} cannot be seen by any run`;
 }

@@ -25,6 +25,7 @@ const UNUSED: Fault = {
   to: 'world.connectTcp(to)',
   tests,
 };
+const UNSEEN: Fault = { ...GROSS, id: 'nobody-could-tell', unseen: 'Clients get the same replies.' };
 const OUTSIDE: Fault = FAULTS.find(({ file }) => file.includes('/notify/'))!;
 
 test('A fault is noticed by a run with its seed; the next start tries only what was not noticed', async (t) => {
@@ -42,15 +43,17 @@ test('A fault is noticed by a run with its seed; the next start tries only what 
     signal: t.signal,
   };
   const start = (): ReturnType<typeof trySimulated> =>
-    trySimulated([GROSS, UNUSED, OUTSIDE], { ...options, say: (line) => void lines.push(line) });
-  const [gross, unused, outside] = await start();
+    trySimulated([GROSS, UNUSED, UNSEEN, OUTSIDE], { ...options, say: (line) => void lines.push(line) });
+  const [gross, unused, unseen, outside] = await start();
   assert.ok(gross.noticed, gross.why);
-  assert.match(gross.why, /^(a key differs|the shard is not clean)/);
+  assert.match(gross.why, /^(a key differs|the shard is not clean|the run does not end)/);
   assert.ok(gross.seed === 1 && gross.operations > 0 && gross.seconds > 0);
   assert.deepEqual([unused.noticed, unused.why], [false, 'its line never runs']);
+  assert.deepEqual([unseen.noticed, unseen.why], [false, 'Clients get the same replies.']);
   assert.deepEqual([outside.noticed, outside.why], [false, outsideOf(OUTSIDE)]);
-  assert.match(readFileSync(`${report}.md`, 'utf8'), /^\| route \| 1 \| 1 \| 0 \| 0 \|$/m);
+  assert.match(readFileSync(`${report}.md`, 'utf8'), /^\| route \| 2 \| 1 \| 0 \| 1 \|$/m);
+  assert.ok(lines.includes('cannot be seen  nobody-could-tell: Clients get the same replies.'));
   lines.length = 0;
-  assert.deepEqual(await start(), [gross, unused, outside]);
-  assert.deepEqual(lines, ['3 faults, 0 to try']);
+  assert.deepEqual(await start(), [gross, unused, unseen, outside]);
+  assert.deepEqual(lines, ['4 faults, 0 to try']);
 });
