@@ -18,7 +18,11 @@ const FOLDER = join(DIST, 'bundles');
 const PACKAGES =
   /^(cli-progress|cli-table3|commander|hdr-histogram-js|ioredis|log-update|luaparse|pino|prom-client|redis|yaml|zod)$/;
 /** What the tests start most, by `shadow-proxy/test/support/programs.ts`. */
-const PROGRAMS = ['shadow-proxy/src/main.js', 'shadow-proxy/src/cli/shadow-compare.js'];
+const PROGRAMS = [
+  'shadow-proxy/src/main.js',
+  'shadow-proxy/src/cli/shadow-compare.js',
+  'shadow-proxy/test/integration/cli/many-commands.js',
+];
 
 /**
  * @param files compiled files of tests, below `dist`

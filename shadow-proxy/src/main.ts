@@ -8,7 +8,7 @@
  */
 import { Daemon } from './shard/daemon.js';
 import { createLogger } from './telemetry/log.js';
-import { exitCode, parseArguments, usage } from './cli/exit.js';
+import { exitCode, parseArguments, usage, watchOutput } from './cli/exit.js';
 import { proxyProgram, type ProxyOptions } from './cli/proxy-program.js';
 import { describeShards } from './plan/cluster.js';
 import { descriptorLimit, descriptorProblem } from './plan/descriptors.js';
@@ -91,4 +91,5 @@ const describe = ({ name, cluster, shards, workloads }: Plan): string =>
     ...(cluster === null ? [] : describeShards(shards)),
   ].join('\n');
 
+watchOutput();
 await parseArguments(usage(program));

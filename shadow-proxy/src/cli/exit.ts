@@ -90,7 +90,7 @@ export const outputClosed: AbortSignal = output.signal;
  * The reader of the output may end first: a change goes on to its end, and its exit code stays. What cannot be written
  * for another reason, such as a full disk, is an error.
  */
-function watchOutput(): void {
+export function watchOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (!output.signal.aborted && error.code !== 'EPIPE') {
       stderr.write(`the output cannot be written (${error.code})\n`);
@@ -117,7 +117,6 @@ function fail(thrown: unknown): void {
 
 /** Parses the command line, runs the command, and sets the exit code. */
 export async function parseArguments(program: Command, argv: readonly string[] = process.argv): Promise<void> {
-  watchOutput();
   // What a command waits for may be a promise alone, whose deadline keeps no process.
   const alive = setInterval(() => undefined, 60_000);
   try {

@@ -1,6 +1,7 @@
 /** The operator's program. */
-import { endAtStrayErrors, parseArguments } from './exit.js';
+import { endAtStrayErrors, parseArguments, watchOutput } from './exit.js';
 import { operatorProgram } from './program.js';
 
 endAtStrayErrors();
+watchOutput();
 await parseArguments(await operatorProgram(process.argv[2]));

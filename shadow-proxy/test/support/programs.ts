@@ -7,4 +7,6 @@ const DIST = process.env.TEST_PROGRAMS ?? fileURLToPath(new URL('../../../', imp
 export const PROGRAMS = {
   'shadow-proxy': join(DIST, 'shadow-proxy/src/main.js'),
   'shadow-compare': join(DIST, 'shadow-proxy/src/cli/shadow-compare.js'),
+  /** Runs many commands of `shadow-compare`. */
+  'many-commands': join(DIST, 'shadow-proxy/test/integration/cli/many-commands.js'),
 };

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { differences } from '../../support/keyspace.js';
 import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
-import { runProgram } from './process.js';
+import { runCommand } from './process.js';
 import { planFor, start, status } from './running.js';
 
 const KEYS = 300;
@@ -17,8 +17,8 @@ test('accept lists what an authority has lost, changes nothing without a word, a
       (plan) => (plan.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'shadow' }]),
     );
     const { admin, connect } = await start(t, plan);
-    const accept = (...args: string[]): ReturnType<typeof runProgram> =>
-      runProgram(t, 'shadow-compare', ['accept', '--admin', admin, ...args]);
+    const accept = (...args: string[]): ReturnType<typeof runCommand> =>
+      runCommand('accept', '--admin', admin, ...args);
     const mirror = new Redis(servers.target.url);
     t.after(() => mirror.disconnect());
 
@@ -38,7 +38,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     );
     await until(async () => (await status(admin))[0].frozen !== null);
 
-    const shown = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
+    const shown = await runCommand('status', '--admin', admin);
     assert.match(shown.stdout, /FROZEN[\s\S]*source\s+restarted\s+or\s+was\s+replaced[\s\S]*shadow-compare\s+accept/);
     const dry = await accept('--dry-run');
     assert.equal(dry.code, 1, dry.stderr);
@@ -50,8 +50,8 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     );
     const unsaid = await accept();
     assert.deepEqual([unsaid.code, unsaid.stdout], [2, dry.stdout], 'a dry run lists what the real one asks about');
-    const jobs = (...more: string[]): ReturnType<typeof runProgram> =>
-      runProgram(t, 'shadow-compare', ['backfill', '--admin', admin, ...more]);
+    const jobs = (...more: string[]): ReturnType<typeof runCommand> =>
+      runCommand('backfill', '--admin', admin, ...more);
     const [dryJob, job] = [await jobs('--dry-run'), await jobs()];
     assert.deepEqual([dryJob.code, dryJob.stderr], [1, job.stderr], 'a refused backfill, too');
     assert.match(

@@ -16,7 +16,7 @@ import { redisSince, targetHas, withServers, type Pair } from '../../support/ser
 import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
 import { textOf } from '../docs/documented.js';
-import { Program, runProgram } from './process.js';
+import { Program, runCommand } from './process.js';
 import { planFor, start, status } from './running.js';
 
 const GATES = { minCompared: 1, minMinutes: 0.01, maxP99Ratio: 10_000 };
@@ -67,8 +67,8 @@ class Scene {
     return ((await response.json()) as { shards: ShardEvidence[] }).shards;
   }
 
-  run(...args: string[]): ReturnType<typeof runProgram> {
-    return runProgram(this.t, 'shadow-compare', [...args, '--plan', this.running.file]);
+  run(...args: string[]): ReturnType<typeof runCommand> {
+    return runCommand(...args, '--plan', this.running.file);
   }
 
   /** To the next stage, or back, whatever the gates say. */

@@ -9,7 +9,7 @@ import { askNode, startCluster, type LocalCluster } from '../../../src/local/clu
 import { parseSlots } from '../../../src/plan/owns.js';
 import { text } from '../../../src/resp/decode.js';
 import { redisSince } from '../../support/servers.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 import { needs } from '../../support/needs.js';
 
 interface Layout {
@@ -78,8 +78,8 @@ test('a cluster is read from one of its nodes: masters, replicas, slots, traffic
   })();
   // A replica knows the cluster as well as a master does.
   const args = ['assess', cluster.nodes[4].url, '--for', '500ms', '--monitor', '2s'];
-  const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [...args, '--json']);
-  const printed = await runProgram(t, 'shadow-compare', args);
+  const { code, stdout, stderr } = await runCommand(...args, '--json');
+  const printed = await runCommand(...args);
   busy = false;
   await work;
   assert.match(stderr, /^Running MONITOR on 3 sources for 2 s\./);

@@ -11,7 +11,7 @@ import { runbookNames } from '../../../src/runbook/shelf.js';
 import { STAGES } from '../../../src/route/stage.js';
 import { scratch } from '../../support/plans.js';
 import { PROGRAMS } from '../../support/programs.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 import { needs } from '../../support/needs.js';
 
 const scriptFor = async (t: TestContext, shell: string): Promise<string> => {
@@ -100,7 +100,7 @@ test('the workloads of a proxy complete where it answers at once, else nothing d
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const admin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const complete = (at: string): Promise<{ code: number | null; stdout: string; stderr: string }> =>
-    runProgram(t, 'shadow-compare', ['complete', 'workloads', '--', 'promote', '--admin', at, '']);
+    runCommand('complete', 'workloads', '--', 'promote', '--admin', at, '');
   assert.deepEqual(await complete(admin), { code: 0, stdout: 'sessions\ndefault\n', stderr: '' });
   delayMs = 2_000;
   assert.deepEqual(await complete(admin), { code: 0, stdout: '', stderr: '' });

@@ -10,7 +10,7 @@ import { scratch } from '../../support/plans.js';
 import { makeCertificates, withServers, type Certificates } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 import { needs } from '../../support/needs.js';
 
@@ -27,7 +27,7 @@ describe('the daemon', () => {
         ['a', 1, ['sessions off', 'default off']],
       );
 
-      const moved = await runProgram(t, 'shadow-compare', ['promote', 'sessions', '--admin', admin]);
+      const moved = await runCommand('promote', 'sessions', '--admin', admin);
       assert.deepEqual([moved.code, moved.stderr], [0, '']);
       assert.match(moved.stdout, /^a: sessions off → dualwrite, done \(commands held for [\d.]+ ms\)\n/);
       await client.set('session:2', 'y');
@@ -46,9 +46,9 @@ describe('the daemon', () => {
         admin,
       ]);
       assert.equal(refused.code, 1, refused.stderr);
-      const unknown = await runProgram(t, 'shadow-compare', ['promote', 'nobody', '--admin', admin]);
+      const unknown = await runCommand('promote', 'nobody', '--admin', admin);
       assert.equal(unknown.code, 2, unknown.stderr);
-      const shown = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
+      const shown = await runCommand('status', '--admin', admin);
       assert.match(shown.stdout, /sessions +dualwrite/);
       const metrics = await (await fetch(`${admin}/metrics`)).text();
       assert.match(metrics, /^shadow_proxy_workload_stage\{shard="a",workload="sessions",stage="dualwrite"\} 1$/m);
@@ -64,7 +64,7 @@ describe('the daemon', () => {
     await withServers(async (servers) => {
       const plan = await planFor(servers);
       const first = await start(t, plan);
-      assert.equal((await runProgram(t, 'shadow-compare', ['promote', 'sessions', '--admin', first.admin])).code, 0);
+      assert.equal((await runCommand('promote', 'sessions', '--admin', first.admin)).code, 0);
       first.daemon.signal('SIGTERM');
       await first.daemon.exit();
       const second = await start(

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import type { JobSnapshot } from '../../../src/telemetry/snapshot.js';
 import { differences } from '../../support/keyspace.js';
 import { withServers } from '../../support/servers.js';
-import { Program, runProgram } from './process.js';
+import { Program, runCommand } from './process.js';
 import { planFor, start, status } from './running.js';
 
 const KEYS = 6_000;
@@ -34,7 +34,7 @@ describe('keys of the target that the proxy did not write', () => {
       const plan = await planFor(servers, (planned) => Object.assign(planned, { knownClients: ['test'] }));
       const { admin } = await start(t, plan, undefined, ['--first-start']);
       const tell = async (code: number, ...args: string[]): Promise<string> => {
-        const ended = await runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+        const ended = await runCommand(...args, '--admin', admin);
         assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stderr}${ended.stdout}`);
         return `${ended.stdout}${ended.stderr}`.replace(/[\s│]+/g, ' ');
       };
@@ -125,24 +125,22 @@ describe('backfill and verify', () => {
       assert.ok(copied > KEYS / 3 && copied < KEYS, String(copied));
       const second = await start(t, plan, first.directory);
       assert.equal((await status(second.admin))[0].job?.state, 'running');
-      const again = await runProgram(t, 'shadow-compare', ['backfill', '--json', ...options]);
+      const again = await runCommand('backfill', '--json', ...options);
       assert.equal(again.code, 0, again.stderr);
       const [{ job }] = results(again.stdout);
       assert.equal(job.state, 'done');
       // What clients wrote before the second process is not known: the second scan copies each key again.
       assert.ok(job.copied >= KEYS && job.copied < 2.25 * KEYS, `${job.copied} copies of ${KEYS} keys`);
       // Done, and nothing came in doubt since.
-      const [{ job: still }] = results(
-        (await runProgram(t, 'shadow-compare', ['backfill', '--json', ...options])).stdout,
-      );
+      const [{ job: still }] = results((await runCommand('backfill', '--json', ...options)).stdout);
       assert.deepEqual([still.state, still.copied, still.endedAt], ['done', job.copied, job.endedAt]);
       assert.equal((await status(second.admin))[0].workloads[0].suspect, null);
       assert.deepEqual(await differences(servers.source, servers.target), []);
 
-      assert.deepEqual((await runProgram(t, 'shadow-compare', ['verify', ...options])).code, 0);
+      assert.deepEqual((await runCommand('verify', ...options)).code, 0);
       await direct.set('session:7', 'changed');
       await direct.set('session:new', 'secret');
-      const found = await runProgram(t, 'shadow-compare', ['verify', ...options]);
+      const found = await runCommand('verify', ...options);
       assert.equal(found.code, 1);
       assert.match(
         found.stdout,
@@ -151,17 +149,17 @@ describe('backfill and verify', () => {
       const report = readFileSync(join(second.directory, 'state', 'a', 'differences.jsonl'), 'utf8');
       assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{16}>"/);
       assert.ok(!/secret|changed|session:7/.test(report), report);
-      const asked = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
+      const asked = await runCommand('verify', '--repair', ...options);
       assert.equal(asked.code, 2);
       assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 foreign key kept\)/);
       assert.match(
         asked.stderr,
         /Keys that only the mirror has will be deleted: 1 key\. No terminal to ask on: nothing was deleted or overwritten\. Confirm with --yes 1/,
       );
-      const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', '--yes', '1', ...options]);
+      const repaired = await runCommand('verify', '--repair', '--yes', '1', ...options);
       assert.equal(repaired.code, 0, repaired.stderr);
       assert.match(repaired.stdout, /1 repaired \(1 deleted/);
-      const looked = await runProgram(t, 'shadow-compare', ['verify', '--workload', 'carts', ...options]);
+      const looked = await runCommand('verify', '--workload', 'carts', ...options);
       assert.equal(looked.code, 3, looked.stdout);
       assert.match(looked.stdout, /0 keys compared, 0 differ\n {2}Inconclusive: no key of carts was found/);
       assert.deepEqual(await differences(servers.source, servers.target), []);
@@ -172,7 +170,7 @@ describe('backfill and verify', () => {
     await withServers(async (servers) => {
       const { admin } = await start(t, await planFor(servers));
       const tell = async (...args: string[]) => {
-        const { code, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+        const { code, stderr } = await runCommand(...args, '--admin', admin);
         return `${code} ${stderr.split('\n')[0]}`;
       };
       assert.match(
@@ -220,7 +218,7 @@ for (const kind of ['backfill', 'verify'] as const)
       const goesOn = async (): Promise<boolean> => (await job())!.seen > before!.seen;
       for (const until = Date.now() + 10_000; Date.now() < until && !(await goesOn());) await sleep(50);
       assert.ok(await goesOn(), 'it goes on');
-      await runProgram(t, 'shadow-compare', stop!.split(' '));
+      await runCommand(...stop!.split(' '));
       assert.equal((await job())!.state, 'stopped');
     });
   });

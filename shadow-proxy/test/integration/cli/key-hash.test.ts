@@ -9,7 +9,7 @@ import type { LedgerEntry } from '../../../src/telemetry/ledger.js';
 import { scratch } from '../../support/plans.js';
 import { withServers } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
-import { runProgram } from './process.js';
+import { runCommand } from './process.js';
 import { planFor, start } from './running.js';
 
 test('key-hash gives the hash under which a mismatch of the key is in the ledger, which no list of guesses gives; the entry names the pattern', async (t) => {
@@ -35,8 +35,8 @@ test('key-hash gives the hash under which a mismatch of the key is in the ledger
     const { key, pattern } = JSON.parse(line) as LedgerEntry;
     assert.equal(pattern, 'session:*');
     assert.notEqual(key!.hash, createHash('sha256').update('session:4217').digest('hex').slice(0, 16));
-    const ask = (...args: string[]): ReturnType<typeof runProgram> =>
-      runProgram(t, 'shadow-compare', ['key-hash', '--plan', running.file, ...args]);
+    const ask = (...args: string[]): ReturnType<typeof runCommand> =>
+      runCommand('key-hash', '--plan', running.file, ...args);
     assert.deepEqual(await ask('session:4217'), {
       code: 0,
       stdout: `a  ${key!.hash}  sessions (session:*)\n`,

@@ -7,7 +7,7 @@ import { freePort } from '../../../src/local/port.js';
 import { stringify } from 'yaml';
 import { startReceiver } from '../../support/notices.js';
 import { scratch, smallPlan } from '../../support/plans.js';
-import { runProgram } from './process.js';
+import { runCommand } from './process.js';
 
 test('notify lists the receivers, sends a test to each with --test, shows the answers, and no secret', async (t) => {
   const [hook, slack, dead] = [await startReceiver(t), await startReceiver(t), await freePort()];
@@ -18,9 +18,9 @@ test('notify lists the receivers, sends a test to each with --test, shows the an
     key: 'very-secret',
   });
   const file = join(directory, 'plan.yaml');
-  const ask = (notify: readonly object[], ...args: string[]): ReturnType<typeof runProgram> => {
+  const ask = (notify: readonly object[], ...args: string[]): ReturnType<typeof runCommand> => {
     writeFileSync(file, stringify({ ...smallPlan(), notify }));
-    return runProgram(t, 'shadow-compare', ['notify', '--plan', file, ...args]);
+    return runCommand('notify', '--plan', file, ...args);
   };
   const notify = [
     { kind: 'webhook', name: 'ops', url: `${hook.url}/hook`, secretFile: 'secret', events: ['outage'] },

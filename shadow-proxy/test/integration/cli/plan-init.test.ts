@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { startCluster } from '../../../src/local/cluster.js';
 import { startRedis } from '../../../src/local/servers.js';
 import { makeCertificates, startTestTarget } from '../../support/servers.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 import { needs } from '../../support/needs.js';
 
 interface Written {
@@ -72,7 +72,7 @@ test('workloads are those of the keys, with their reasons; the plan is valid, an
     /rdb_changes_since_last_save:(\d+)/.exec(await client.info('persistence'))![1];
   const changes = await dirty();
   const init = (...args: string[]): ReturnType<typeof runProgram> =>
-    runProgram(t, 'shadow-compare', ['plan', 'init', '--from', from, '--out', file, ...args]);
+    runCommand('plan', 'init', '--from', from, '--out', file, ...args);
 
   const written = await init();
   assert.deepEqual([written.code, written.stderr], [0, '']);
@@ -141,7 +141,7 @@ test('MONITOR shows what is done to the keys; where it is refused, the plan says
   })();
   const file = join(folder(t), 'migration.yaml');
   const init = ['plan', 'init', '--out', file, '--force', '--sample', '100'];
-  const seen = await runProgram(t, 'shadow-compare', [...init, '--from', server.url, '--monitor', '1s']);
+  const seen = await runCommand(...init, '--from', server.url, '--monitor', '1s');
   await client.call('ACL', 'SETUSER', 'reader', 'on', '>pw', '~*', '+@all', '-monitor');
   const plan = parse(readFileSync(file, 'utf8')) as Written;
   const refused = await runProgram(t, 'shadow-compare', [
@@ -222,11 +222,11 @@ test('with TLS, the plan has the CA by a path that is relative to the plan', asy
 test('a source that does not answer leaves no file, and an existing one alone', async (t) => {
   const file = join(folder(t), 'migration.yaml');
   const args = ['plan', 'init', '--from', 'redis://u:hunter2@127.0.0.1:1', '--out', file];
-  const { code, stderr } = await runProgram(t, 'shadow-compare', args);
+  const { code, stderr } = await runCommand(...args);
   assert.equal(code, 3);
   assert.match(stderr, /^redis:\/\/u:\*\*\*@127\.0\.0\.1:1: .*ECONNREFUSED/);
   assert.equal(existsSync(file), false);
   writeFileSync(file, 'mine');
-  assert.equal((await runProgram(t, 'shadow-compare', args)).code, 1);
+  assert.equal((await runCommand(...args)).code, 1);
   assert.equal(readFileSync(file, 'utf8'), 'mine');
 });

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { startRedis, stopServers } from '../../../src/local/servers.js';
@@ -13,7 +11,7 @@ import { startReceiver } from '../../support/notices.js';
 import { scratch, smallPlan } from '../../support/plans.js';
 import { assertPrintable, HOSTILE } from '../../support/raw-text.js';
 import { withServers } from '../../support/servers.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 import { planFor, start } from './running.js';
 
 /** Of a value of JSON: each text in it, and each name that is no field of ours, with what puts another in its place. */
@@ -32,21 +30,6 @@ function withHostile(value: unknown, [name, ...below]: Place): unknown {
   return copy;
 }
 
-/** Commands in one process, one after the other. */
-async function commands(t: TestContext): Promise<(args: readonly string[]) => Promise<string>> {
-  const child = fork(new URL('printed.js', import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  t.after(() => child.kill());
-  await once(child, 'message');
-  return async (args) => {
-    const answer = once(child, 'message');
-    child.send(args);
-    const late = sleep(20_000, null, { ref: false });
-    const found = await Promise.race([answer, late]);
-    assert.ok(found !== null, `${args.join(' ')} did not end`);
-    return (found as [string])[0];
-  };
-}
-
 test('no text of the admin API reaches the terminal with control characters, or forges a line', async (t) => {
   await withServers(async (servers) => {
     const plan = await planFor(servers, (changed) => (changed.ledger = { redact: false }));
@@ -56,14 +39,14 @@ test('no text of the admin API reaches the terminal with control characters, or 
     await client.set('session:2', 'a');
     await client.call('WHATEVER').catch(() => undefined);
     const proxy = async (...args: string[]): Promise<void> => {
-      const { code, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
+      const { code, stderr } = await runCommand(...args, '--admin', running.admin);
       assert.equal(code, 0, stderr);
     };
     await proxy('promote', 'sessions', '--to', 'dualwrite');
     await proxy('backfill');
     await proxy('promote', 'sessions', '--to', 'shadow', '--force', '--force-suspects', '--reason', HOSTILE);
     await client.get('session:1');
-    await runProgram(t, 'shadow-compare', ['verify', '--admin', running.admin]);
+    await runCommand('verify', '--admin', running.admin);
 
     // The answers of a real proxy, one text at a time changed.
     const answers = new Map<string, unknown>();
@@ -94,7 +77,10 @@ test('no text of the admin API reaches the terminal with control characters, or 
     await once(mirror.listen(0, '127.0.0.1'), 'listening');
     t.after(() => mirror.close());
     const admin = ['--admin', `127.0.0.1:${(mirror.address() as AddressInfo).port}`];
-    const run = await commands(t);
+    const run = async (args: readonly string[]): Promise<string> => {
+      const { stdout, stderr } = await runCommand(...args);
+      return stdout + stderr;
+    };
     let tried = 0;
     for (const args of [
       ['status'],
@@ -143,7 +129,7 @@ test('names and errors of a server, and answers of a receiver, are printed witho
     ['assess', server.url, '--for', '300ms', '--json'],
     ['plan', 'init', '--from', server.url, '--out', join(scratch(t), 'plan.yaml')],
   ]) {
-    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', args);
+    const { code, stdout, stderr } = await runCommand(...args);
     assert.ok(stdout.length > 100, stderr);
     assertPrintable(stdout + stderr, `${args.join(' ')} ended with ${code}`);
   }
@@ -151,7 +137,7 @@ test('names and errors of a server, and answers of a receiver, are printed witho
   // What an operator typed, or pasted: here nothing but the writer itself escapes it.
   const pasted = HOSTILE.replaceAll('\n', '');
   for (const args of [['status', '--admin', pasted], [`status${pasted}`], ['runbook', pasted]]) {
-    const { stdout, stderr } = await runProgram(t, 'shadow-compare', args);
+    const { stdout, stderr } = await runCommand(...args);
     assert.match(stdout + stderr, /\\u001b/);
     assertPrintable(stdout + stderr, args[0]);
   }

@@ -1,8 +1,10 @@
 /** The programs as processes of their own: started, read line by line, signalled, and gone after the test. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PROGRAMS } from '../../support/programs.js';
+import type { Ended } from './many-commands.js';
 
 const WAIT_MS = 20_000;
 
@@ -62,8 +64,40 @@ export async function runProgram(
   name: keyof typeof PROGRAMS,
   args: readonly string[],
   env?: NodeJS.ProcessEnv,
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
+): Promise<Ended> {
   const program = new Program(t, name, args, env);
   const code = await program.exit();
   return { code, stdout: program.stdout, stderr: program.stderr };
+}
+
+/** Processes that wait for a command. */
+const idle: ChildProcess[] = [];
+
+/**
+ * Runs a command of `shadow-compare` to its end, in a process that runs many of them: to start one takes longer than
+ * most commands. What a process of its own is about is for `runProgram`: environment, terminal, signals, its end.
+ */
+export async function runCommand(...args: readonly string[]): Promise<Ended> {
+  const child = idle.pop() ?? fork(PROGRAMS['many-commands'], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  child.channel!.ref();
+  const timer = new AbortController();
+  try {
+    child.send(args);
+    const [ended] = (await Promise.race([
+      once(child, 'message', { signal: timer.signal }),
+      once(child, 'exit', { signal: timer.signal }).then(([code]) => {
+        throw new Error(`${args.join(' ')} ended its process with ${code}`);
+      }),
+      sleep(WAIT_MS, undefined, { signal: timer.signal }).then(() => {
+        child.kill('SIGKILL');
+        throw new Error(`${args.join(' ')} did not end within ${WAIT_MS} ms`);
+      }),
+    ])) as [Ended];
+    idle.push(child);
+    return ended;
+  } finally {
+    timer.abort();
+    child.unref();
+    child.channel?.unref();
+  }
 }

@@ -2,26 +2,21 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import type { ShardEvidence } from '../../../src/stages/next-stage.js';
 import { withServers } from '../../support/servers.js';
 import { compareKeyspaces } from '../random/comparer.js';
-import { runProgram } from './process.js';
+import type { Ended } from './many-commands.js';
+import { runCommand } from './process.js';
 import { planFor, start, status, type Running } from './running.js';
 
-interface Result {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 const operator =
-  (t: TestContext, { admin }: Running) =>
-  (...args: string[]): Promise<Result> =>
-    runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+  ({ admin }: Running) =>
+  (...args: string[]): Promise<Ended> =>
+    runCommand(...args, '--admin', admin);
 
 interface Work {
   readonly errors: Error[];
@@ -116,7 +111,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
       Object.assign(planned, { gates: GATES });
     });
     const running = await start(t, plan);
-    const tool = operator(t, running);
+    const tool = operator(running);
     const clients = await work(running.port);
     const stage = async (): Promise<string> => {
       const [{ workloads }] = await status(running.admin);
@@ -268,7 +263,7 @@ test('several shards go together, or none does', async (t) => {
       plan.shards.push({ ...second.shards[0], name: 'b' });
       const running = await start(t, plan);
       await running.daemon.prints(/"shard":"b".*"listening"/);
-      const tool = operator(t, running);
+      const tool = operator(running);
       const stages = async (): Promise<string[]> =>
         (await status(running.admin)).map(({ workloads }) => workloads[0].stage);
       const beside = new Redis(two.source.port);
@@ -299,7 +294,7 @@ test('rollback --offline with a mistyped name is refused before it stops the pro
   await withServers(async ({ source, target }) => {
     const running = await start(t, await planFor({ source, target }));
     const args = ['rollback', 'sesions', '--offline', '--plan', running.file];
-    const { code, stderr } = await runProgram(t, 'shadow-compare', args);
+    const { code, stderr } = await runCommand(...args);
     assert.equal(code, 1);
     assert.match(stderr, /there is no workload "sesions".*sessions/);
     const client = running.connect();
@@ -316,8 +311,8 @@ for (const hangs of [true, false])
         Object.assign(planned.workloads[0], { stage: 'live' }),
       );
       const running = await start(t, plan);
-      const offline = (...args: string[]): Promise<Result> =>
-        runProgram(t, 'shadow-compare', ['rollback', '--all', '--offline', '--plan', running.file, ...args]);
+      const offline = (...args: string[]): Promise<Ended> =>
+        runCommand('rollback', '--all', '--offline', '--plan', running.file, ...args);
       const client = running.connect();
       const acknowledged = new Map<string, string>();
       const tried = new Map<string, string>();
@@ -377,16 +372,16 @@ test('the commands that promote prints work as printed, one after the other, unt
     for (let i = 0; i < 50; i++) await client.set(`session:${i}`, i);
     const asked = ['promote', 'sessions', '--dry-run', '--plan', running.file];
     const printed = async (): Promise<string[]> => {
-      const { stdout } = await runProgram(t, 'shadow-compare', asked);
+      const { stdout } = await runCommand(...asked);
       const wide = stdout.split('\n').filter((line) => /^[│├┌└]/.test(line) && [...line].length > 80);
       assert.deepEqual(wide, [], 'the table fits 80 columns');
       return [...stdout.matchAll(/^ {2}npx --no-install shadow-compare (.*)$/gm)].map(([, command]) => command!);
     };
     assert.deepEqual(await printed(), [`verify --workload sessions --plan ${running.file}`]);
-    const verified = await runProgram(t, 'shadow-compare', (await printed())[0]!.split(' '));
+    const verified = await runCommand(...(await printed())[0]!.split(' '));
     assert.equal(verified.code, 0, verified.stderr);
     assert.deepEqual(await printed(), [`rollback sessions --drill --plan ${running.file}`]);
-    const drilled = await runProgram(t, 'shadow-compare', (await printed())[0]!.split(' '));
+    const drilled = await runCommand(...(await printed())[0]!.split(' '));
     assert.match(drilled.stdout, /^a: sessions shadow → live 1 % .*\na: sessions live 1 % → shadow /, drilled.stderr);
     assert.equal(drilled.code, 0);
     assert.deepEqual(await printed(), []);
@@ -404,7 +399,7 @@ test('promote says when a gate that counts will open: unknown at first, then fro
       }),
     );
     const client = running.connect();
-    const tool = operator(t, running);
+    const tool = operator(running);
     const told = async (): Promise<string> => {
       const { stdout, code } = await tool('promote', 'sessions', '--dry-run');
       assert.equal(code, 1);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withServers } from '../../support/servers.js';
-import { runProgram } from './process.js';
+import { runCommand } from './process.js';
 import { planFor, start, status } from './running.js';
 
 const STUCK =
@@ -20,8 +20,7 @@ test('rollback --all names what is complete, rolls the others back, and ends wit
     });
     const running = await start(t, plan);
     const stages = async (): Promise<string[]> => (await status(running.admin))[0].workloads.map(({ stage }) => stage);
-    const all = (...args: string[]): ReturnType<typeof runProgram> =>
-      runProgram(t, 'shadow-compare', ['rollback', '--all', ...args]);
+    const all = (...args: string[]): ReturnType<typeof runCommand> => runCommand('rollback', '--all', ...args);
     const mixed = await all('--admin', running.admin);
     assert.equal(mixed.code, 1);
     assert.match(mixed.stderr, STUCK);

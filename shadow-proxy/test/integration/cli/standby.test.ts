@@ -13,7 +13,7 @@ import { scratch, type PlanObject } from '../../support/plans.js';
 import { differences } from '../../support/keyspace.js';
 import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
-import { Program, runProgram } from './process.js';
+import { Program, runCommand, runProgram } from './process.js';
 
 const TAKEOVER_MS = 5_000;
 const WRITERS = 4;
@@ -341,7 +341,7 @@ test('a standby whose own folder knows of other stages does not serve', async (t
       changed.state = `${plan.state as string}-other`;
     });
     await second.prints(/"standing by"/);
-    const moved = await runProgram(t, 'shadow-compare', ['rollback', 'default', '--admin', admin]);
+    const moved = await runCommand('rollback', 'default', '--admin', admin);
     assert.equal(moved.code, 0, moved.stderr);
     first.signal('SIGTERM');
     assert.equal(await first.exit(), 0);
@@ -363,7 +363,7 @@ test('a standby with a peer goes on in the stages that were changed while it wai
     await second.prints(/"standing by"/);
     const traffic = new Traffic([servers.port, port]);
     await traffic.goesOn();
-    const moved = await runProgram(t, 'shadow-compare', ['rollback', 'default', '--admin', admin]);
+    const moved = await runCommand('rollback', 'default', '--admin', admin);
     assert.equal(moved.code, 0, moved.stderr);
     // At once: the change was answered only when the standby had it.
     first.signal('SIGKILL');
@@ -390,7 +390,7 @@ test('a standby that was refused for its stages does not serve at its next start
     await first.prints(/"listening"/);
     const second = start(['--standby'], other);
     await second.prints(/"standing by"/);
-    const moved = await runProgram(t, 'shadow-compare', ['rollback', 'default', '--admin', admin]);
+    const moved = await runCommand('rollback', 'default', '--admin', admin);
     assert.equal(moved.code, 0, moved.stderr);
     first.signal('SIGKILL');
     assert.equal(await second.exit(), 1);

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import type { Gate } from '../../../src/stages/gates.js';
 import { jobSnapshot } from '../../support/snapshots.js';
-import { Program, runProgram } from './process.js';
+import { Program, runCommand } from './process.js';
 
 interface Answer {
   readonly status?: number;
@@ -72,7 +72,7 @@ const promote = ({ admin }: Fake, ...more: string[]): string[] => ['promote', 's
 
 test('promote waits for a gate that is seconds short, says for which, and moves the workload', async (t) => {
   const fake = await promoting(t, { opensInMs: 2_000 }, 2_500);
-  const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', promote(fake, '--wait', '30s'));
+  const { code, stdout, stderr } = await runCommand(...promote(fake, '--wait', '30s'));
   assert.equal(code, 0, stderr);
   assert.match(stderr, /^Waiting for compared \(about 2 s\); at most 30 s, Ctrl-C stops\n/);
   assert.match(stdout, /sessions dualwrite → shadow, done/);
@@ -87,7 +87,7 @@ test('promote waits neither for a gate that an operator has to open, nor longer 
     [{ opensInMs: 1_000 }],
   ] as const) {
     const fake = await promoting(t, closed, Infinity);
-    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', promote(fake, ...options));
+    const { code, stdout, stderr } = await runCommand(...promote(fake, ...options));
     assert.deepEqual([code, stderr], [1, ''], JSON.stringify(closed));
     assert.match(stdout, /A gate is closed: nothing was changed/);
     assert.equal(fake.asked.length, 1, 'the gates are judged once');
@@ -109,7 +109,7 @@ test('a refused drill shows its gates as promote does, and the command that open
   const message = '"sessions" is not ready for a rollback drill: closed gates: compared';
   const error = { code: 'gates-closed', message, details: { workload: 'sessions', gates } };
   const { admin } = await fakeAdmin(t, () => ({ status: 409, body: { error } }));
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['rollback', 'sessions', '--drill', '--admin', admin]);
+  const { code, stderr } = await runCommand('rollback', 'sessions', '--drill', '--admin', admin);
   assert.equal(code, 1);
   assert.match(
     stderr,
@@ -120,7 +120,7 @@ test('a refused drill shows its gates as promote does, and the command that open
 
 test('a proxy that answers late has a line after 5 s', async (t) => {
   const { admin } = await fakeAdmin(t, () => ({ body: { shards: [], starting: [], history: [] }, afterMs: 6_500 }));
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['history', '--admin', admin]);
+  const { code, stderr } = await runCommand('history', '--admin', admin);
   assert.equal(code, 0);
   assert.match(stderr, new RegExp(`^Waiting for the proxy at ${admin} \\([56] s\\)\n$`));
 });
@@ -140,7 +140,7 @@ test('a job that is followed says that the proxy does not answer, and goes on wh
       },
     };
   });
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['verify', '--admin', admin]);
+  const { code, stderr } = await runCommand('verify', '--admin', admin);
   assert.equal(code, 0, stderr);
   assert.match(stderr, new RegExp(`Waiting for the proxy at ${admin} \\([56] s\\)\n`));
 });

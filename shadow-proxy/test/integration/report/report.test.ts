@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import type { Report } from '../../../src/report/facts.js';
 import { toHtml } from '../../../src/report/html.js';
 import { toMarkdown } from '../../../src/report/markdown.js';
-import { runProgram } from '../cli/process.js';
+import { runCommand, runProgram } from '../cli/process.js';
 import { planFor, start, status } from '../cli/running.js';
 import { openBrowser, openPage, overflow } from '../../support/browser.js';
 import { withServers } from '../../support/servers.js';
@@ -38,8 +38,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
         planned.workloads = [{ name: 'sessions', keys: ['session:*'], class: 'read-mostly', stage: 'shadow' }];
       });
       const running = await start(t, plan);
-      const make = (...args: string[]): ReturnType<typeof runProgram> =>
-        runProgram(t, 'shadow-compare', [...args, '--plan', running.file]);
+      const make = (...args: string[]): ReturnType<typeof runProgram> => runCommand(...args, '--plan', running.file);
       const [client, direct] = [
         running.connect(),
         new Redis(servers.target.port, { username: 'kit', password: PASSWORD }),
