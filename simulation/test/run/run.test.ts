@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { PROFILES } from '../../run/profiles.js';
 import { simulate } from '../../run/run.js';
 
 const OPERATIONS = 1_500;
-/** Another one: `SEED=7 npm test -- simulation/`. */
-const seed = Number(process.env.SEED ?? 1);
+const { SEED } = process.env;
+/** Two are always the same, one is new; titles print them. `SEED=7 npm test -- simulation/` repeats one. */
+const seeds = SEED === undefined ? [1, 2, randomInt(1_000, 1_000_000_000)] : [Number(SEED)];
 
-for (const profile of PROFILES)
-  test(`Profile ${profile.name}: nothing is wrong (seed ${seed})`, async () => {
-    const { finding, timeline, operations, stages } = await simulate({ seed, profile, operations: OPERATIONS });
-    assert.equal(finding, null, timeline.join('\n'));
-    assert.ok(operations >= OPERATIONS && stages.size > 0);
-  });
+for (const seed of seeds)
+  for (const profile of PROFILES)
+    test(`Profile ${profile.name}: nothing is wrong (seed ${seed})`, async () => {
+      const { finding, timeline, operations, stages } = await simulate({ seed, profile, operations: OPERATIONS });
+      const again = `again: npm run simulate -- --seed ${seed} --profile ${profile.name} --operations ${OPERATIONS}`;
+      assert.equal(finding, null, [finding, ...timeline, again].join('\n'));
+      assert.ok(operations >= OPERATIONS && stages.size > 0);
+    });
 
 test('The same seed gives the same events, another seed others', async () => {
   const profile = PROFILES.find(({ name }) => name === 'storm')!;
+  const [seed] = seeds;
   const traces = [];
   for (const each of [seed, seed, seed + 1])
     traces.push((await simulate({ seed: each, profile, operations: 400 })).trace);
