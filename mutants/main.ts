@@ -20,6 +20,7 @@ interface CommandLine {
   readonly stryker?: string | true;
   readonly simulate?: string | true;
   readonly seconds: number;
+  readonly profiles?: string;
   readonly again: boolean;
   readonly parallel: number;
 }
@@ -36,6 +37,7 @@ const program = new Command('mutants')
     'the same faults, or those with one of these parts: a,b; simulated runs must notice them',
   )
   .option('--seconds <n>', 'with --simulate: CPU time for each fault', seconds, 20)
+  .option('--profiles <names>', 'with --simulate: only these profiles: a,b')
   .option('--again', 'with --simulate: tries what was noticed before, too', false)
   .option('--parallel <n>', 'faults, or test processes of Stryker, at a time: 1 or 2', oneOrTwo, 2);
 
@@ -45,11 +47,11 @@ const partOf = (option: string | true | undefined): string => (typeof option ===
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 try {
-  const { faults, stryker, simulate, parallel, seconds, again } = program.parse().opts<CommandLine>();
+  const { faults, stryker, simulate, parallel, seconds, profiles, again } = program.parse().opts<CommandLine>();
   const both = faults === undefined && stryker === undefined && simulate === undefined;
   const mutated = both || stryker !== undefined ? await runModules(partOf(stryker), parallel) : true;
   const noticed = both || faults !== undefined ? await runFaults(partOf(faults), parallel) : true;
-  if (simulate !== undefined) await runSimulated(partOf(simulate), { parallel, seconds, again });
+  if (simulate !== undefined) await runSimulated(partOf(simulate), { parallel, seconds, profiles, again });
   process.exitCode = mutated && noticed ? 0 : 1;
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
@@ -76,13 +78,22 @@ function chosenOf(parts: string): readonly Fault[] {
   throw new Error(`No fault has "${parts}" in its id or in the path of its file: see mutants/faults.`);
 }
 
-async function runSimulated(part: string, options: Pick<CommandLine, 'parallel' | 'seconds' | 'again'>): Promise<void> {
+async function runSimulated(
+  part: string,
+  options: Pick<CommandLine, 'parallel' | 'seconds' | 'profiles' | 'again'>,
+): Promise<void> {
   // Only here: it loads the simulation.
   const { shareOf, trySimulated } = await import('./simulated/try-simulated.js');
+  const { PROFILES } = await import('../simulation/run/profiles.js');
+  const known = PROFILES.map(({ name }) => name);
+  const profiles = options.profiles?.split(',') ?? known;
+  const unknown = profiles.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`No profile is called "${unknown}": ${known.join(', ')}.`);
   const chosen = chosenOf(part);
   const report = `${ROOT}reports/simulated-faults`;
   const trials = await trySimulated(chosen, {
     ...options,
+    profiles,
     operations: OPERATIONS,
     seedsToCount: 2,
     report,

@@ -58,6 +58,8 @@ export interface Options {
   readonly operations: number;
   /** How many of each profile say whether a line runs at all. */
   readonly seedsToCount: number;
+  /** Those that are run: names. */
+  readonly profiles: readonly string[];
   /** Tries what was noticed already, too. */
   readonly again: boolean;
   /** Where what is known is kept, as `.json` and as a table, `.md`. */
@@ -76,13 +78,16 @@ export async function trySimulated(faults: readonly Fault[], options: Options): 
 }
 
 class Trials {
-  readonly #version = versionOf(['simulation', 'shadow-proxy/src']);
+  readonly #version: string;
   readonly #known: Known;
 
   constructor(
     private readonly faults: readonly Fault[],
     private readonly options: Options,
   ) {
+    const { profiles } = options;
+    const some = profiles.length < PROFILES.length ? ` ${profiles.join()}` : '';
+    this.#version = `${versionOf(['simulation', 'shadow-proxy/src'])}${some}`;
     const file = `${options.report}.json`;
     this.#known = existsSync(file)
       ? (JSON.parse(readFileSync(file, 'utf8')) as Known)
@@ -136,7 +141,7 @@ class Trials {
     const order = {
       firstSeed: 1,
       seeds: this.options.seedsToCount,
-      profiles: PROFILES.map(({ name }) => name),
+      profiles: this.options.profiles,
       seconds: A_DAY,
     };
     Object.assign(counts, (await this.#runs(tree, { ...order, places: places.map(placeOf) })).counts);
@@ -185,7 +190,7 @@ class Trials {
   #profiles(): readonly string[] {
     const trials = Object.values(this.#known.trials);
     const found = (name: string): number => trials.filter(({ noticed, profile }) => noticed && profile === name).length;
-    return PROFILES.map(({ name }) => name).sort((a, b) => found(b) - found(a));
+    return [...this.options.profiles].sort((a, b) => found(b) - found(a));
   }
 
   async #runs(tree: Tree, some: Partial<Order>): Promise<Outcome> {

@@ -37,6 +37,7 @@ test('A fault is noticed by a run with its seed; the next start tries only what 
     parallel: 1,
     seconds: 60,
     operations: 300,
+    profiles: ['crashes'],
     seedsToCount: 1,
     again: false,
     report,

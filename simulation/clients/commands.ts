@@ -3,7 +3,7 @@ import type { Random } from '../world/random.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import { Draw, type Command } from './draw.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
-import { keyspace, mixed, ofRedisOnly, several } from './kinds/keys.js';
+import { keyspace, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
 import { blocking, LIST } from './kinds/lists.js';
 import { SET, severalSets } from './kinds/sets.js';
 import { script } from './kinds/scripts.js';
@@ -33,6 +33,8 @@ const KINDS = {
   ofRedisOnly,
   scripts: script,
   databases,
+  longNames,
+  unwritten,
   publish: (draw) => draw.of(['PUBLISH', `ch${draw.random.below(3)}`, draw.value()]),
 } satisfies Kinds;
 

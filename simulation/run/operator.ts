@@ -5,8 +5,6 @@ import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
 import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
 
-/** A whole workload that is suspect for so long is copied once more. */
-const BACKFILL_AFTER_MS = 3_000;
 /** Keys that were deleted in stage off are deleted from the target, too. */
 const CONSENT = { overwrite: true, deleteForeign: true, confirm: 100_000 };
 const LIMITS = [
@@ -106,7 +104,8 @@ export class Operator {
    * suspect is copied, and one that was taken back to off is written twice again. */
   #care(): void {
     const { scene } = this;
-    scene.later(scene.random.between(100, 2_000), () => {
+    const { backfillAfterMs } = scene.profile;
+    scene.later(scene.random.between(100, Math.min(2_000, 100 + backfillAfterMs)), () => {
       const snapshot = scene.proxy.snapshot();
       if (snapshot?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
       if (scene.stage === 'off')
@@ -118,7 +117,7 @@ export class Operator {
       const isSuspect = snapshot?.workloads.some(({ suspect }) => suspect !== null) ?? false;
       if (!isSuspect) this.#suspectSince = null;
       else this.#suspectSince ??= scene.now;
-      if (this.#suspectSince !== null && scene.now - this.#suspectSince > BACKFILL_AFTER_MS) {
+      if (this.#suspectSince !== null && scene.now - this.#suspectSince > backfillAfterMs) {
         this.#suspectSince = null;
         scene.say(this.#job('backfill'));
       }

@@ -18,6 +18,8 @@ export interface Faults {
   readonly pauseMs?: number;
   /** A server ends and starts again with its data. */
   readonly serverRestart?: number;
+  /** The source alone does. */
+  readonly sourceRestart?: number;
   /** The mirror ends and starts again without its data. */
   readonly mirrorLoss?: number;
   /** A server is loading, busy, out of memory, cannot save, or is a replica, for up to `troubleMs`. */
@@ -36,6 +38,8 @@ export interface Faults {
   readonly proxyPauseMs?: number;
   /** Its machine loses its power: what was not synced may be lost. */
   readonly powerLoss?: number;
+  /** It is killed, and its state folder is damaged before it starts again. */
+  readonly tamper?: number;
   /** Its disk refuses writes, or is slow. */
   readonly diskFull?: number;
   readonly diskSlow?: number;
@@ -66,6 +70,10 @@ export interface Profile {
   readonly mix: Partial<Mix>;
   readonly network: NetworkOptions;
   readonly faults: Faults;
+  /** A process of the proxy that has ended is started again within so long. */
+  readonly restartMs: number;
+  /** A workload that is suspect as a whole for so long is copied. */
+  readonly backfillAfterMs: number;
   readonly stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown';
   /** Written into the plan. */
   readonly plan?: Readonly<Record<string, unknown>>;
@@ -90,11 +98,22 @@ const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Pro
     mix: ALL,
     network: NEAR,
     faults,
+    restartMs: 300,
+    backfillAfterMs: 3_000,
     stage: 'shadow',
   },
   ...more,
 });
 
+/** Nothing in it makes a whole workload suspect, and what is written is written to few keys. */
+const NAMED: Partial<Profile> = {
+  mix: {
+    ...{ strings: 4, counters: 3, lists: 4, hashes: 2, sets: 2, sortedSets: 2, transactions: 2, several: 3 },
+    ...{ expiring: 2, unwritten: 3, followed: 4 },
+  },
+  keys: 3,
+  restartMs: 20,
+};
 const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
 /** In 100 ms about 1,000 commands are sent, where nothing waits. */
@@ -106,6 +125,10 @@ export const PROFILES: readonly Profile[] = [
   profile('servers', { serverRestart: 100, cut: 40 }),
   profile('restarts', { proxyKill: 70, cut: 40 }),
   profile('expiry-restarts', { proxyKill: 300, cut: 200 }, EXPIRING),
+  profile('crashes', { proxyKill: 25, sourceRestart: 400, pause: 150, pauseMs: 300, cut: 200 }, NAMED),
+  profile('journals', { proxyKill: 150, cut: 100 }, { ...NAMED, mix: { ...NAMED.mix, longNames: 3 } }),
+  profile('damages', { tamper: 15, powerLoss: 30, pause: 500, pauseMs: 300 }, { ...NAMED, backfillAfterMs: 50 }),
+  profile('full-disk', { proxyKill: 50, diskFull: 100 }, NAMED),
   profile('operator', {
     ...{ stageChange: 15, rollback: 100, cut: 50, verify: 100, backfill: 100, stopJob: 100, reload: 150 },
   }),

@@ -3,11 +3,13 @@ import { useWorld } from '../../shadow-proxy/src/io/world.js';
 import { partsOf } from '../world/key-name.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
+import { Figures } from './figures.js';
 import { Load } from './load.js';
 import { isSent, isStrike, type Program } from './program.js';
 import { Operator } from './operator.js';
 import type { Fault, Profile } from './profiles.js';
 import { Finding, Scene } from './scene.js';
+import { Starts } from './starts.js';
 
 export interface RunOptions {
   readonly seed: number;
@@ -76,6 +78,7 @@ class Run {
   readonly #checks: Checks;
   readonly #operator: Operator;
   readonly #faults: Faults;
+  readonly #figures: Figures;
   #cleanChecks = 0;
 
   constructor(private readonly options: RunOptions) {
@@ -83,6 +86,8 @@ class Run {
     this.#scene = new Scene(seed, profile, program?.network ?? profile.network, logLevel);
     this.#load = new Load(this.#scene);
     this.#checks = new Checks(this.#scene, this.#load);
+    this.#figures = new Figures(this.#scene, this.#checks);
+    new Starts(this.#scene, this.#checks);
     this.#operator = new Operator(this.#scene);
     this.#faults = new Faults(this.#scene, this.#load, this.#operator);
   }
@@ -129,6 +134,7 @@ class Run {
       throw new Finding(`the shard does not start: ${proxy.problem?.message ?? 'nothing is left to happen'}`);
     load.start();
     this.#operator.start();
+    this.#figures.start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);
     this.#faults.start();

@@ -37,6 +37,10 @@ export class Scene {
   /** Kinds of mismatches that exist: commands that only one server has, and what faults have made. */
   readonly trueMismatches = new Set(['unsupported']);
   readonly recorder = new Recorder();
+  /** What has happened to the proxy's disk, or to its machine, since the last process began; null where nothing has. */
+  damage: string | null = null;
+  /** How often its disk has refused something, or was damaged. */
+  damages = 0;
   /** The first. */
   finding: Finding | null = null;
 
@@ -63,6 +67,11 @@ export class Scene {
   /** That of the one workload; null where the proxy does not run. */
   get stage(): Stage | null {
     return this.proxy.parts?.router.workloads[0].stage ?? null;
+  }
+
+  /** Whether all keys of a workload are suspects. */
+  get isSuspect(): boolean {
+    return this.proxy.parts?.router.workloads.some(({ suspect }) => suspect !== null) ?? false;
   }
 
   /** The server that clients do not depend on; null where both have a share of the keys, or the proxy does not run. */

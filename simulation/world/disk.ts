@@ -157,6 +157,19 @@ export class Disk {
       .sort();
   }
 
+  /** The file is changed behind the product's back; null removes it. Nothing happens where there is none. */
+  damage(path: string, change: (bytes: Buffer) => Buffer | null): void {
+    const file = this.#files.get(path);
+    if (file === undefined) return;
+    const bytes = change(Buffer.from(file.bytes.subarray(0, file.size)));
+    this.#files.delete(path);
+    if (bytes === null) return;
+    const changed = new File();
+    changed.bytes = changed.synced = bytes;
+    changed.size = bytes.length;
+    this.#files.set(path, changed);
+  }
+
   /** The host loses its power. */
   losePower(): void {
     this.#open.clear();

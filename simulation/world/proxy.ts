@@ -22,6 +22,8 @@ export class Proxy {
   launched: Launched | null = null;
   /** Called where a process ends by itself. */
   onEnd: (problem: Error) => void = () => undefined;
+  /** Called as soon as a process serves. */
+  onServe: () => void = () => undefined;
   /** Why the last process ended by itself. */
   problem: Error | null = null;
   starts = 0;
@@ -68,6 +70,7 @@ export class Proxy {
       launch(this.plan, this.plan.shards[0], this.#logger, { firstStart: this.starts === 1 }).then(
         (launched) => {
           this.launched = launched;
+          this.onServe();
           void launched.lost.then((problem) => this.#end(process, problem));
         },
         (problem: Error) => this.#end(process, problem),

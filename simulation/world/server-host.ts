@@ -23,6 +23,9 @@ export class ServerHost {
   #process: Process;
   #listens = false;
   #pausedUntil = 0;
+  #pausedFrom = 0;
+  /** When it ended last. */
+  #endedAt = 0;
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -85,6 +88,13 @@ export class ServerHost {
     return this.world.unixMsAt(this.#host);
   }
 
+  /** For how long it has not run, in ms: it has ended, or is stopped; 0 where it runs. */
+  get stillMs(): number {
+    const { now } = this.world.events;
+    if (!this.#listens) return now - this.#endedAt;
+    return this.#pausedUntil > now ? now - this.#pausedFrom : 0;
+  }
+
   get isUp(): boolean {
     return this.#listens;
   }
@@ -93,6 +103,7 @@ export class ServerHost {
   stop(): void {
     if (!this.#listens) return;
     this.#listens = false;
+    this.#endedAt = this.world.events.now;
     this.world.network.unlisten(this.address);
     for (const end of this.#ends) end.close(this.world.random.chance(0.5));
     this.#ends.clear();
@@ -117,6 +128,7 @@ export class ServerHost {
 
   /** SIGSTOP, and SIGCONT after so long: what arrives meanwhile is read then, in any order between connections. */
   pause(ms: number): void {
+    if (this.#pausedUntil <= this.world.events.now) this.#pausedFrom = this.world.events.now;
     this.#pausedUntil = Math.max(this.#pausedUntil, this.world.events.now + ms);
     for (const end of this.#ends) end.silence(ms + this.world.random.between(0, 0.5));
   }

@@ -18,6 +18,8 @@ export class Unanswered {
   readonly #changes = new Map<KeyName, Change[]>();
   /** By client: changes whose replies are not written yet. */
   readonly #unwritten = new Map<Client, Change[]>();
+  /** Keys of changes whose replies were lost: nobody knows of them. */
+  readonly lost = new Set<KeyName>();
   #actor: Client | null = null;
 
   connected(client: Client, end: End): void {
@@ -59,7 +61,9 @@ export class Unanswered {
   has(key: KeyName): boolean {
     const changes = this.#changes.get(key);
     if (changes === undefined) return false;
-    const left = changes.filter(({ end, at }) => !end.isClosed && end.bytesArrived < at);
+    const unseen = changes.filter(({ end, at }) => end.bytesArrived < at);
+    const left = unseen.filter(({ end }) => !end.isClosed);
+    if (left.length < unseen.length) this.lost.add(key);
     if (left.length > 0) this.#changes.set(key, left);
     else this.#changes.delete(key);
     return left.length > 0;

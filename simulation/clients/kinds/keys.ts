@@ -100,3 +100,38 @@ export function ofRedisOnly(draw: Draw): Command {
       return draw.of(['PEXPIRETIME', expiring], expiring);
   }
 }
+
+/** Of some keys: a few of them fill a file of the journal. */
+const LONG = 'x'.repeat(250_000);
+
+/** Writes to keys with names of 250,000 bytes. */
+export function longNames(draw: Draw): Command {
+  const [key, other] = [`${draw.key('n')}${LONG}`, `${draw.key('n')}${LONG}`];
+  switch (draw.random.below(3)) {
+    case 0:
+      return draw.of(['APPEND', key, draw.value()], key);
+    case 1:
+      return draw.of(['SET', key, draw.value()], key);
+    default:
+      return draw.of(['MSET', key, draw.value(), other, draw.value()], key, other);
+  }
+}
+
+/** Commands that read keys which nothing ever writes, the keys `r…`; some write to others what they read. */
+export function unwritten(draw: Draw): Command {
+  const [key, other, set] = [draw.key('r'), draw.key('s'), draw.key('t')];
+  switch (draw.random.below(6)) {
+    case 0:
+      return draw.of(['GET', key], key);
+    case 1:
+      return draw.of(['LRANGE', key, '0', '-1'], key);
+    case 2:
+      return draw.of(['MGET', key, other], key, other);
+    case 3:
+      return draw.of(['SUNIONSTORE', set, key, set], set, key);
+    case 4:
+      return draw.of(['COPY', key, other, 'REPLACE'], key, other);
+    default:
+      return draw.of(['EXISTS', key, other], key, other);
+  }
+}

@@ -1,16 +1,18 @@
 /** Faults of the proxy's process, its machine and its disk. */
 import type { Scene } from '../scene.js';
+import { Tampering } from './tampering.js';
 import type { Strikes } from './strikes.js';
 
 export function proxyFaults(
   scene: Scene,
-): Strikes<'proxyKill' | 'proxyStop' | 'proxyPause' | 'powerLoss' | 'diskFull' | 'diskSlow'> {
+): Strikes<'proxyKill' | 'proxyStop' | 'proxyPause' | 'powerLoss' | 'tamper' | 'diskFull' | 'diskSlow'> {
   const { random, world, proxy, profile } = scene;
   const { disk } = proxy.host;
+  const tampering = new Tampering(scene, disk);
 
   /** As a supervisor does. */
   function startLater(): void {
-    scene.later(random.between(1, 300), () => {
+    scene.later(random.between(1, profile.restartMs), () => {
       if (proxy.process === null) proxy.start();
       scene.say('the proxy starts');
     });
@@ -40,14 +42,27 @@ export function proxyFaults(
       return `the proxy is stopped for ${ms.toFixed(0)} ms`;
     },
     powerLoss() {
-      if (proxy.launched === null) return null;
+      if (proxy.launched === null || (profile.faults.tamper !== undefined && scene.isSuspect)) return null;
       proxy.kill();
-      disk.losePower();
+      // The system may have written everything before.
+      if (random.chance(0.5)) disk.losePower();
+      scene.damages++;
+      scene.damage = 'its machine has lost its power';
       disk.place('/proc/sys/kernel/random/boot_id', world.randomUuid());
       startLater();
       return 'the machine of the proxy loses its power';
     },
+    tamper() {
+      // What is suspect as a whole stays so, whatever is damaged.
+      if (proxy.launched === null || scene.isSuspect) return null;
+      proxy.kill();
+      startLater();
+      scene.damages++;
+      scene.damage = `${tampering.strike()}`;
+      return `the proxy is killed, and ${scene.damage}`;
+    },
     diskFull() {
+      scene.damages++;
       const ms = random.between(1, 1_000);
       const kind = random.pick(['fullShare', 'errorShare'] as const);
       disk.faults[kind] = random.pick([0.05, 0.5, 1]);

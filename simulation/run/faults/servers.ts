@@ -24,7 +24,7 @@ const setting = (name: 'loading' | 'busy' | 'outOfMemory' | 'cannotSave'): Troub
 
 export function serverFaults(
   scene: Scene,
-): Strikes<'pause' | 'serverRestart' | 'mirrorLoss' | 'trouble' | 'refusal' | 'handshake'> {
+): Strikes<'pause' | 'serverRestart' | 'sourceRestart' | 'mirrorLoss' | 'trouble' | 'refusal' | 'handshake'> {
   const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
     random.chance(0.5) ? { name: 'source', server: source } : { name: 'target', server: target };
@@ -78,6 +78,7 @@ export function serverFaults(
       return `the ${name} is stopped for ${ms.toFixed(0)} ms`;
     },
     serverRestart: () => restart(pick(), true),
+    sourceRestart: () => restart({ name: 'source', server: source }, true),
     mirrorLoss() {
       const mirror = scene.mirror;
       return mirror && restart(mirror, false);

@@ -1,0 +1,85 @@
+/** What the proxy says of itself at any moment, against what there is. */
+import { SIDES } from '../../shadow-proxy/src/route/stage.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
+import { partsOf } from '../world/key-name.js';
+import type { Checks } from './checks.js';
+import type { Scene } from './scene.js';
+
+const LOOK_MS = 10;
+const QUIET_LOOK_MS = 200;
+/** So long after a server has ended, its connections are known to be lost. */
+const SEEN_MS = 100;
+/** Keys that clients read and nobody writes. */
+const UNWRITTEN = /^r\d/;
+
+export class Figures {
+  /** When the mirror had effects on their way that have waited since. */
+  #waitedSince: number | null = null;
+
+  constructor(
+    private readonly scene: Scene,
+    private readonly checks: Checks,
+  ) {}
+
+  start(): void {
+    this.scene.later(this.scene.isQuiet ? QUIET_LOOK_MS : LOOK_MS, () => {
+      this.#look();
+      this.start();
+    });
+  }
+
+  #look(): void {
+    const snapshot = this.scene.proxy.snapshot();
+    if (snapshot === null) {
+      this.#waitedSince = null;
+      return;
+    }
+    const untrue = this.#suspects(snapshot) ?? this.#clean(snapshot) ?? this.#mirror(snapshot) ?? this.#open(snapshot);
+    if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
+  }
+
+  #suspects({ suspects: { total, byReason } }: ShardSnapshot): string | null {
+    const sum = Object.values(byReason).reduce((a, b) => a + b, 0);
+    if (sum !== total) return `${total} suspects, and ${sum} by reason`;
+    for (const { key, reason } of this.scene.proxy.parts!.suspects.all())
+      if (reason === '' || UNWRITTEN.test(key.toString('latin1')))
+        return `${key.toString('latin1')}, which nobody writes, is a suspect (${reason})`;
+    return null;
+  }
+
+  /** Clean: each acknowledged effect is on the mirror. */
+  #clean({ workloads }: ShardSnapshot): string | null {
+    const { source, target, now, stage } = this.scene;
+    if (stage === 'off' || !workloads.every(({ clean }) => clean)) return null;
+    const doubtful = workloads.find(({ suspect }) => suspect !== null);
+    if (doubtful !== undefined) return `clean, and a suspect as a whole: ${doubtful.suspect}`;
+    const { equality } = this.checks;
+    for (const { unanswered } of [source, target])
+      for (const key of unanswered.lost) if (!equality.differing.has(key)) unanswered.lost.delete(key);
+    for (const key of equality.differing.keys()) {
+      const isUnknown = [source, target].some(({ unanswered }) => unanswered.has(key) || unanswered.lost.has(key));
+      if (isUnknown || equality.compare(key, now)) continue;
+      return `clean, and what was acknowledged is not on the mirror: ${equality.show(key)} ${partsOf(key).name}`;
+    }
+    return null;
+  }
+
+  #mirror({ mirror }: ShardSnapshot): string | null {
+    const found = this.scene.mirror;
+    const stillMs = found?.server.stillMs ?? 0;
+    if (found !== null && !found.server.isUp && stillMs > SEEN_MS && mirror.connected)
+      return `connected to the ${found.name}, which ended ${stillMs.toFixed(0)} ms ago`;
+    const waits = stillMs > SEEN_MS && mirror.queuedEffects > 0;
+    if (!waits) this.#waitedSince = null;
+    else this.#waitedSince ??= this.scene.now;
+    const leastMs = this.#waitedSince === null ? 0 : Math.floor(this.scene.now - this.#waitedSince);
+    return mirror.lagMs < leastMs ? `lag ${mirror.lagMs} ms, and effects have waited for ${leastMs} ms` : null;
+  }
+
+  #open({ undecided }: ShardSnapshot): string | null {
+    const { adjudicator, deferred, sequencer } = this.scene.proxy.parts!;
+    const gates = SIDES.reduce((sum, side) => sum + sequencer.mirrors[side].gates, 0);
+    const open = adjudicator.undecided + deferred.pending + gates;
+    return undecided === open ? null : `${undecided} without a verdict, not ${open}`;
+  }
+}

@@ -1,0 +1,55 @@
+/** What must hold as soon as a process of the proxy serves: before it has repaired anything. */
+import { partsOf } from '../world/key-name.js';
+import type { Checks } from './checks.js';
+import type { Scene } from './scene.js';
+
+/** What a journal says where it cannot name the keys of what was in flight. */
+const HIDDEN = /: a (script|write with unknown keys) was in flight/;
+const CRASHED = /^the last process crashed: /;
+
+export class Starts {
+  constructor(
+    private readonly scene: Scene,
+    private readonly checks: Checks,
+  ) {
+    scene.proxy.onServe = () => this.#check();
+  }
+
+  #check(): void {
+    const { scene } = this;
+    const { damage } = scene;
+    scene.damage = null;
+    this.#believesNoDamage(damage);
+    this.#hasNoDoubt();
+    this.#namesWhatDiffers();
+  }
+
+  /** The journal's promise: whatever the end was, what is no suspect is equal. */
+  #namesWhatDiffers(): void {
+    const { scene } = this;
+    const { equality } = this.checks;
+    if (scene.stage === 'off') return;
+    equality.compareAll(scene.now);
+    for (const key of equality.differing.keys()) {
+      const { db, name } = partsOf(key);
+      if (scene.proxy.parts!.suspects.has(db, Buffer.from(name, 'latin1')) || this.checks.isInDoubt(key)) continue;
+      scene.fail(`a key differs after a start, and is no suspect: ${equality.show(key)}`, [name]);
+    }
+  }
+
+  /** Of a journal that was damaged, or whose machine was, nothing is believed. */
+  #believesNoDamage(damage: string | null): void {
+    const { workloads } = this.scene.proxy.parts!.router;
+    const trusts = workloads.find(({ suspect, keylessRule }) => suspect === null && keylessRule.mirrorsWrites);
+    if (damage !== null && trusts !== undefined) this.scene.fail(`the proxy trusts its journal, although ${damage}`);
+  }
+
+  /** A journal that nothing has damaged names the keys. */
+  #hasNoDoubt(): void {
+    const { proxy, damages } = this.scene;
+    if (damages > 0) return;
+    for (const { suspect } of proxy.parts!.router.workloads)
+      if (suspect !== null && CRASHED.test(suspect) && !HIDDEN.test(suspect))
+        this.scene.fail(`the proxy does not trust its journal, and nothing has damaged it: ${suspect}`);
+  }
+}
