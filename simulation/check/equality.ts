@@ -40,6 +40,10 @@ export class Equality {
     for (const key of [...this.differing.keys()]) this.compare(key, now);
   }
 
+  isOnTargetAlone(key: KeyName): boolean {
+    return this.source.entry(key) === undefined && this.target.entry(key) !== undefined;
+  }
+
   show(key: KeyName): string {
     return `${key}: source ${show(this.source.entry(key))}, target ${show(this.target.entry(key))}`;
   }
