@@ -58,6 +58,8 @@ export interface Result {
 const START_MS = 60_000;
 /** The clients send a command at least each so many milliseconds. */
 const STEP_MS = 100;
+/** How often the status is asked while everything comes to rest. */
+const LOOK_MS = 10;
 /** What the last fault has begun is over after so long. */
 const SETTLE_MS = 180_000;
 /** After so many commands the faults and the clients pause, and everything must come to rest. */
@@ -178,8 +180,12 @@ class Run {
     scene.say('no more faults');
     load.stop();
     this.#faults.end();
-    const from = scene.now + 1_000;
-    const isCalm = (): boolean => scene.now > from && load.waiting.length === 0 && checks.isClean;
+    let lookAt = scene.now + 1_000;
+    const isCalm = (): boolean => {
+      if (scene.now <= lookAt || load.waiting.length > 0) return false;
+      lookAt = scene.now + LOOK_MS;
+      return checks.isClean;
+    };
     const isOver = await scene.world.events.run(() => scene.finding !== null || isCalm(), SETTLE_MS);
     if (scene.finding !== null) return;
     if (!isOver) {

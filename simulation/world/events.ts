@@ -16,7 +16,7 @@ export interface Event {
   at: number;
   readonly order: number;
   readonly owner: Owner;
-  /** Null where it was cancelled. */
+  /** Null where it was cancelled, or has run. */
   run: (() => void) | null;
 }
 
@@ -34,7 +34,9 @@ export class Events {
   afterEach: () => void = () => undefined;
   #trace = 0x811c9dc5;
   #order = 0;
-  readonly #heap: Event[] = [];
+  #heap: Event[] = [];
+  /** How many of the heap were cancelled. */
+  #cancelled = 0;
 
   /** A number that is the same for two runs with the same events. */
   get trace(): number {
@@ -50,6 +52,18 @@ export class Events {
     const event = { at: this.now + Math.max(0, ms), order: this.#order++, owner, run };
     this.#push(event);
     return event;
+  }
+
+  cancel(event: Event): void {
+    if (event.run === null) return;
+    event.run = null;
+    if (++this.#cancelled > 1_000 && this.#cancelled > this.#heap.length / 2) this.#sweep();
+  }
+
+  /** A process has ended: drops its events, and all that they hold. */
+  forget(owner: Owner): void {
+    for (const event of this.#heap) if (event.owner === owner) event.run = null;
+    this.#sweep();
   }
 
   /** Runs `run` as the process's own, within the event at hand. */
@@ -92,7 +106,9 @@ export class Events {
           this.count++;
           this.note(Math.trunc(event.at * 1000) ^ (event.order << 8));
           this.current = event.owner;
-          event.run!();
+          const { run } = event;
+          event.run = null;
+          run!();
         } catch (problem) {
           over = true;
           this.current = WORLD;
@@ -113,11 +129,18 @@ export class Events {
       const event = this.#heap[0];
       if (event === undefined || event.at > end) return null;
       this.#pop();
+      if (event.run === null) this.#cancelled = Math.max(0, this.#cancelled - 1);
       if (event.run === null || !event.owner.alive) continue;
       if (event.owner.stoppedUntil <= event.at) return event;
       event.at = event.owner.stoppedUntil;
       this.#push(event);
     }
+  }
+
+  #sweep(): void {
+    // Sorted, it is a heap.
+    this.#heap = this.#heap.filter(({ run }) => run !== null).sort((a, b) => (isBefore(a, b) ? -1 : 1));
+    this.#cancelled = 0;
   }
 
   #push(event: Event): void {

@@ -176,7 +176,6 @@ export class End {
     if (reset || this.#unread > 0) this.other.#add(RESET);
     else if (!this.#hasFinished) this.other.#add(FIN);
     this.isClosed = true;
-    this.#arriving.length = 0;
     this.#forget();
   }
 
@@ -301,12 +300,15 @@ export class End {
   #end(problem: NodeJS.ErrnoException | null): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.#arriving.length = 0;
+    const { closed } = this;
     this.#forget();
-    this.closed(problem);
+    closed(problem);
   }
 
   #forget(): void {
+    this.#arriving.length = 0;
+    // Who still knows the end does not keep its user's memory.
+    this.received = this.ended = this.closed = this.drained = () => undefined;
     if (this.other.isClosed) this.connection.network.connections.delete(this.connection);
   }
 }

@@ -33,5 +33,6 @@ export class Process implements Owner {
     this.alive = false;
     for (const file of this.files) this.host.disk.close(file);
     this.network.abandon(this);
+    this.network.events.forget(this);
   }
 }

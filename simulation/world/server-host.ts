@@ -42,7 +42,7 @@ export class ServerHost {
         unixMs: () => world.unixMsAt(this.#host),
         after: (ms, run) => {
           const event = world.events.after(ms, this.#process, run);
-          return { cancel: () => void (event.run = null) };
+          return { cancel: () => world.events.cancel(event) };
         },
         random: () => random.share(),
       },

@@ -13,6 +13,7 @@ export class Socket extends Duplex implements TcpSocket {
   #held: (() => void) | null = null;
   #idle: Event | null = null;
   #idleMs = 0;
+  #activeAt = 0;
 
   constructor(
     private readonly process: Process,
@@ -68,8 +69,7 @@ export class Socket extends Duplex implements TcpSocket {
 
   setTimeout(ms: number): this {
     this.#idleMs = ms;
-    if (this.#idle !== null) this.#idle.run = null;
-    this.#idle = null;
+    this.#stopIdle();
     this.#active();
     return this;
   }
@@ -100,7 +100,7 @@ export class Socket extends Duplex implements TcpSocket {
   }
 
   override _destroy(problem: Error | null, done: (problem: Error | null) => void): void {
-    if (this.#idle !== null) this.#idle.run = null;
+    this.#stopIdle();
     this.#end.close();
     done(problem);
   }
@@ -114,8 +114,21 @@ export class Socket extends Duplex implements TcpSocket {
 
   #active(): void {
     if (this.#idleMs === 0) return;
-    if (this.#idle !== null) this.#idle.run = null;
-    this.#idle = this.network.events.after(this.#idleMs, this.process, () => this.emit('timeout'));
+    this.#activeAt = this.network.events.now;
+    this.#idle ??= this.network.events.after(this.#idleMs, this.process, this.#lookIdle);
+  }
+
+  /** One event for all that was sent and read meanwhile. */
+  readonly #lookIdle = (): void => {
+    const { events } = this.network;
+    const left = this.#activeAt + this.#idleMs - events.now;
+    this.#idle = left > 0 ? events.after(left, this.process, this.#lookIdle) : null;
+    if (left <= 0) this.emit('timeout');
+  };
+
+  #stopIdle(): void {
+    if (this.#idle !== null) this.network.events.cancel(this.#idle);
+    this.#idle = null;
   }
 }
 

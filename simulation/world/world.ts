@@ -221,7 +221,7 @@ class SimulatedTimer implements Timer {
   }
 
   stop(): void {
-    this.#event.run = null;
+    this.events.cancel(this.#event);
   }
 
   #begin(): Event {
