@@ -45,6 +45,8 @@ export class Client {
   #reader = new ReplyReader();
   #stopped = false;
   #connected = false;
+  /** Attempts to connect since the last that succeeded. */
+  #failures = 0;
 
   constructor(
     readonly name: string,
@@ -65,6 +67,7 @@ export class Client {
     this.database = 0;
     const end = this.network.connect(WORLD, '10.0.1.1', this.address, () => {
       this.#connected = true;
+      this.#failures = 0;
       this.#begin();
     });
     this.#end = end;
@@ -174,9 +177,11 @@ export class Client {
   #lost(): void {
     this.#connected = false;
     for (const operation of this.waiting.splice(0)) this.events.lost(operation);
-    if (!this.#stopped)
-      this.network.events.after(this.random.between(1, 20), WORLD, () => {
-        if (!this.#stopped) this.start();
-      });
+    if (this.#stopped) return;
+    // As clients do, the longer the more attempts have failed.
+    const ms = this.random.between(1, 20 * 2 ** Math.min(this.#failures++, 4));
+    this.network.events.after(ms, WORLD, () => {
+      if (!this.#stopped) this.start();
+    });
   }
 }

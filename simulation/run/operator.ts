@@ -25,12 +25,22 @@ export class Operator {
     reload: () => this.#reload(),
   };
   #suspectSince: number | null = null;
+  #stage: Stage | null = null;
 
   constructor(private readonly scene: Scene) {}
 
   start(): void {
-    this.#watchStage(null);
     this.#care();
+  }
+
+  /** Counts the stages that were entered. */
+  afterEvent(): void {
+    const { scene } = this;
+    const { stage } = scene;
+    if (stage === null || stage === this.#stage) return;
+    this.#stage = stage;
+    this.stages.set(stage, (this.stages.get(stage) ?? 0) + 1);
+    scene.say(`the stage is ${stage}`);
   }
 
   #changeStage(): string | null {
@@ -88,16 +98,6 @@ export class Operator {
       })().catch((problem: Error) => scene.say(`the operator is refused ${what}: ${problem.message}`));
     });
     return `the operator asks for ${what}`;
-  }
-
-  #watchStage(last: Stage | null): void {
-    const { scene } = this;
-    const { stage } = scene;
-    if (stage !== null && stage !== last) {
-      this.stages.set(stage, (this.stages.get(stage) ?? 0) + 1);
-      scene.say(`the stage is ${stage}`);
-    }
-    scene.later(5, () => this.#watchStage(stage ?? last));
   }
 
   /** An authority that has started again has its data: it is accepted. A workload that stays

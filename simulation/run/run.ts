@@ -98,7 +98,10 @@ class Run {
     const scene = this.#scene;
     const { world, source, target, timeline } = scene;
     useWorld(world);
-    world.events.afterEach = () => this.#checks.afterEvent();
+    world.events.afterEach = () => {
+      this.#checks.afterEvent();
+      this.#operator.afterEvent();
+    };
     try {
       await this.#run();
     } catch (problem) {
@@ -139,8 +142,8 @@ class Run {
     this.#figures.start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);
-    this.#faults.start();
     for (let round = 1; scene.finding === null; round++) {
+      this.#faults.start();
       scene.recorder.begin(scene.now);
       const until = Math.min(operations, round * ROUND);
       const isOver = (): boolean => scene.finding !== null || load.operations >= until;

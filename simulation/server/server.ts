@@ -210,7 +210,7 @@ export class ModelServer extends State {
     if (this.#feed.isActive) this.#feed.touched(database, key);
   }
 
-  override noteChangedAll(): void {
+  override noteChangedAll(_databases: readonly Database[]): void {
     if (this.#feed.isActive) this.#feed.changedAll();
   }
 

@@ -135,7 +135,7 @@ export class Database {
   /** Removes all keys. */
   clear(): void {
     const { keys } = this;
-    this.server.noteChangedAll();
+    this.server.noteChangedAll([this]);
     this.touchWatched();
     this.keys = new Map();
     this.expiring = new Set();
@@ -145,7 +145,7 @@ export class Database {
 
   /** Exchanges all keys with another database: clients stay where they are. */
   swap(other: Database): void {
-    this.server.noteChangedAll();
+    this.server.noteChangedAll([this, other]);
     this.touchWatched(other);
     other.touchWatched(this);
     [this.keys, other.keys] = [other.keys, this.keys];
@@ -423,7 +423,7 @@ export abstract class State {
   exchange(client: Client, one: Database, other: Database): void {
     const { id } = client.database;
     const { databases } = this;
-    this.noteChangedAll();
+    this.noteChangedAll([one, other]);
     [databases[one.id], databases[other.id]] = [other, one];
     [one.id, other.id] = [other.id, one.id];
     [one.blocked, other.blocked] = [other.blocked, one.blocked];
@@ -440,7 +440,8 @@ export abstract class State {
   /** What a client's user lacks for a command; null where it may run it. */
   abstract lackingRight(client: Client, command: Command, args: readonly string[]): 'command' | 'keys' | null;
   abstract noteTouched(database: Database, key: string): void;
-  abstract noteChangedAll(): void;
+  /** Each key of these databases may be another one, in any of them. */
+  abstract noteChangedAll(databases: readonly Database[]): void;
   /** Hands on what has changed since. */
   abstract flushChanges(): void;
 

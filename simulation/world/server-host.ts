@@ -61,13 +61,11 @@ export class ServerHost {
         touch(key);
       };
     }
-    // Databases change places: each of their keys may now be in any of them.
     const changedAll = this.model.noteChangedAll.bind(this.model);
-    this.model.noteChangedAll = () => {
-      const { databases } = this.model;
+    this.model.noteChangedAll = (databases) => {
       const names = new Set(databases.flatMap(({ keys }) => [...keys.keys()]));
       for (const { id } of databases) for (const name of names) changed(id, name);
-      changedAll();
+      changedAll(databases);
     };
     const process = this.model.process.bind(this.model);
     this.model.process = (client, args) => {

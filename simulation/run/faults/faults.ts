@@ -13,6 +13,8 @@ export class Faults {
   /** How often each struck. */
   readonly struck = new Map<Fault, number>();
   readonly #strikes: Strikes;
+  /** Counts starts and ends. */
+  #period = 0;
 
   constructor(
     private readonly scene: Scene,
@@ -22,15 +24,18 @@ export class Faults {
     this.#strikes = { ...networkFaults(scene, load), ...serverFaults(scene), ...proxyFaults(scene), ...operator.acts };
   }
 
+  /** Each strikes from now on, until the end. */
   start(): void {
+    const period = ++this.#period;
     for (const fault of Object.keys(this.#strikes) as Fault[]) {
       const meanMs = this.scene.profile.faults[fault];
-      if (meanMs !== undefined) this.#repeat(fault, meanMs);
+      if (meanMs !== undefined) this.#repeat(fault, meanMs, period);
     }
   }
 
-  /** Ends what lasts: servers and the proxy run again. */
+  /** Ends what lasts, too: servers and the proxy run again. */
   end(): void {
+    this.#period++;
     const { source, target, proxy } = this.scene;
     for (const server of [source, target]) server.start(true);
     if (proxy.process === null) proxy.start();
@@ -50,11 +55,12 @@ export class Faults {
     scene.recorder.struck(scene.now, { fault, seed, what });
   }
 
-  #repeat(fault: Fault, meanMs: number): void {
+  #repeat(fault: Fault, meanMs: number, period: number): void {
     const { scene } = this;
     scene.later(-Math.log(1 - scene.random.share()) * meanMs, () => {
-      if (!scene.isQuiet) this.#strike(fault, scene.random.next());
-      this.#repeat(fault, meanMs);
+      if (period !== this.#period) return;
+      this.#strike(fault, scene.random.next());
+      this.#repeat(fault, meanMs, period);
     });
   }
 }
