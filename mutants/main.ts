@@ -26,7 +26,7 @@ interface CommandLine {
 }
 
 /** Of each simulated run. */
-const OPERATIONS = 3_000;
+const OPERATIONS = 1_500;
 
 const program = new Command('mutants')
   .description('Puts faults into the code, one at a time, and says whether a test notices.')

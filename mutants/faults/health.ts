@@ -135,6 +135,7 @@ export const TIMES: readonly Fault[] = [
     from: 'Math.abs(byMs) > errorBefore',
     to: 'Math.abs(byMs) >= errorBefore',
     tests: clocks,
+    unseen: 'It takes clocks that differ by exactly the bound.',
   },
   {
     id: 'the-error-of-a-look-is-its-whole-time',

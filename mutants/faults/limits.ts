@@ -13,6 +13,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'if (bytes <= totalClientBytes) break;',
     to: 'if (bytes < totalClientBytes) break;',
     tests: limits,
+    unseen: 'It takes clients that need exactly the bytes of the bound.',
   },
   {
     id: 'the-client-that-takes-least-is-closed',
@@ -27,6 +28,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'if (this.#grown > Math.max(',
     to: 'if (this.#grown >= Math.max(',
     tests: limits,
+    unseen: 'One byte earlier clients are weighed once more; who is closed stays the same.',
   },
   {
     id: 'of-a-small-bound-memory-is-added-up-always',
@@ -34,6 +36,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'Math.max(this.bounds.totalClientBytes * GROWTH_SHARE, MIN_GROWTH)',
     to: 'this.bounds.totalClientBytes * GROWTH_SHARE',
     tests: limits,
+    unseen: 'Clients are weighed more often, which takes time and closes nobody else.',
   },
   {
     id: 'a-login-has-a-millisecond-less',
@@ -41,6 +44,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'now - session.client.connectedAt > loginMs',
     to: 'now - session.client.connectedAt >= loginMs',
     tests: limits,
+    unseen: 'A look each second finds who is late: no run tells one millisecond from the next.',
   },
   {
     id: 'who-may-stay-without-a-login-is-closed',
@@ -55,6 +59,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'now - session.client.activeAt > idleMs',
     to: 'now - session.client.activeAt >= idleMs',
     tests: limits,
+    unseen: 'A look each second finds who is idle: no run tells one millisecond from the next.',
   },
   {
     id: 'idle-clients-are-closed-where-none-may-be',
@@ -83,6 +88,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'now - known.since > LOGIN_MEMORY_MS',
     to: 'now - known.since >= LOGIN_MEMORY_MS',
     tests: limits,
+    unseen: 'It takes a failed login at the very millisecond, a minute after the first.',
   },
   {
     id: 'one-address-less-is-remembered',
@@ -90,6 +96,7 @@ export const CLIENTS: readonly Fault[] = [
     from: 'if (failures.size >= MAX_ADDRESSES)',
     to: 'if (failures.size >= MAX_ADDRESSES - 1)',
     tests: limits,
+    unseen: 'It takes failed logins from 10,000 addresses.',
   },
 ];
 

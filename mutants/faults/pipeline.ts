@@ -39,6 +39,7 @@ export const KEYS: readonly Fault[] = [
     from: '&& (writes || holding.writers > 0))',
     to: ')',
     tests: ['unit/pipeline/key-locks', LINKS],
+    unseen: 'Reads wait for each other: slower, with the same replies.',
   },
   {
     id: 'of-two-reading-lanes-one-is-forgotten',
@@ -340,6 +341,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (this.#bytes + operation.size > this.limits.queueBytes',
     to: 'if (this.#bytes + operation.size >= this.limits.queueBytes',
     tests: UNIT,
+    unseen: 'It takes effects that fill the queue to the very byte; what is dropped then is repaired.',
   },
   {
     id: 'one-large-effect-has-no-room',
@@ -382,6 +384,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (this.#unsent.length === BATCH_EFFECTS)',
     to: 'if (this.#unsent.length === BATCH_EFFECTS + 1)',
     tests: UNIT,
+    unseen: 'A batch has 2,049 effects instead of 2,048 before it is sent: nothing else changes.',
   },
   {
     id: 'a-time-to-live-that-waited-is-sent-as-it-was',
@@ -396,6 +399,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'const TTL_LAG_MS = 4;',
     to: 'const TTL_LAG_MS = 3.999;',
     tests: UNIT,
+    unseen: 'It takes an effect that waited exactly 4 ms; a time to live may be off by 50 ms.',
   },
   {
     id: 'the-mirror-is-dialled-at-full-speed',

@@ -171,6 +171,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'monotonicMs() >= this.#until',
     to: 'monotonicMs() > this.#until',
     tests: ['unit/session/handlers/block-time'],
+    unseen: 'A client gets nil a millisecond later, as from a server whose timer is late.',
   },
   {
     id: 'zero-is-no-time-at-all',
@@ -227,6 +228,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'commands.has(String(words[0])) ? attempt(words, shape) : null',
     to: 'attempt(words, shape)',
     tests: ['unit/session/handlers/try-non-blocking'],
+    unseen: 'The server refuses what it lacks, and the command blocks as it would have: one question more.',
   },
   {
     id: 'the-second-in-the-queue-is-forgotten',
@@ -578,6 +580,7 @@ export const LANES: readonly Fault[] = [
     from: 'flow.holdUntil(this.inFlight >> 1)',
     to: 'flow.holdUntil((this.inFlight * 3) >> 2)',
     tests: ['unit/session/client-lanes'],
+    unseen: 'A client is read from a little earlier: it gets the same replies.',
   },
   {
     id: 'keys-of-another-lane-are-not-waited-for',
@@ -592,6 +595,7 @@ export const LANES: readonly Fault[] = [
     from: 'this.#writeReplyBytes = largestOfLate(this.#writeReplyBytes, bytes);',
     to: 'this.#replyBytes = largestOfLate(this.#replyBytes, bytes);',
     tests: ['unit/session/window'],
+    unseen: 'Only how many commands are in flight changes, within the same bound.',
   },
   {
     id: 'one-command-more-is-in-flight',
@@ -599,6 +603,7 @@ export const LANES: readonly Fault[] = [
     from: 'this.#inFlight >= MAX_IN_FLIGHT',
     to: 'this.#inFlight > MAX_IN_FLIGHT',
     tests: ['unit/session/window'],
+    unseen: '257 commands of one client are in flight instead of 256: all get the same replies.',
   },
 ];
 
@@ -696,6 +701,7 @@ export const TRANSACTIONS: readonly Fault[] = [
     from: '<= transactionBytes) return true',
     to: '<= transactionBytes + 1) return true',
     tests: ['unit/session/handlers/transaction'],
+    unseen: 'It takes a transaction of exactly one byte more than the bound.',
   },
   {
     id: 'exec-ignores-a-change-of-authority',

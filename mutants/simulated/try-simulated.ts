@@ -18,6 +18,9 @@ const MANY_SEEDS = 1_000_000;
 const STUCK_MS = 60_000;
 /** Long enough: seconds. */
 const A_DAY = 86_400;
+/** What a fault of the same file says of a profile counts for so many of others. */
+const NEAR = 100;
+const NAMES = PROFILES.map(({ name }) => name);
 
 export interface Trial {
   readonly id: string;
@@ -163,7 +166,10 @@ class Trials {
     let [operations, seconds] = [0, 0];
     for (;;) {
       tree.put(fault, sourceOf(fault.file)!);
-      const outcome = await this.#runs(tree, { seconds: this.options.seconds - seconds });
+      const outcome = await this.#runs(tree, {
+        seconds: this.options.seconds - seconds,
+        profiles: this.#profiles(fault),
+      });
       tree.restore(fault);
       operations += outcome.operations;
       seconds += outcome.seconds;
@@ -186,16 +192,20 @@ class Trials {
     return without[name];
   }
 
-  /** Those that have noticed most come first. */
-  #profiles(): readonly string[] {
-    const trials = Object.values(this.#known.trials);
-    const found = (name: string): number => trials.filter(({ noticed, profile }) => noticed && profile === name).length;
-    return [...this.options.profiles].sort((a, b) => found(b) - found(a));
+  /** Those come first that have noticed most faults of the same file; then of all. */
+  #profiles({ file }: Fault): readonly string[] {
+    const noticed = this.faults.flatMap((each) => {
+      const { profile } = this.#known.trials[each.id] ?? {};
+      return profile === undefined ? [] : [{ profile, weight: each.file === file ? NEAR : 1 }];
+    });
+    const weights = new Map<string, number>();
+    for (const { profile, weight } of noticed) weights.set(profile, (weights.get(profile) ?? 0) + weight);
+    return [...this.options.profiles].sort((a, b) => (weights.get(b) ?? 0) - (weights.get(a) ?? 0));
   }
 
   async #runs(tree: Tree, some: Partial<Order>): Promise<Outcome> {
     const order: Order = {
-      profiles: this.#profiles(),
+      profiles: NAMES,
       firstSeed: 1,
       seeds: MANY_SEEDS,
       operations: this.options.operations,

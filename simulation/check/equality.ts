@@ -16,11 +16,13 @@ export class Equality {
     private readonly target: ServerHost,
   ) {}
 
-  /** Compares what was changed since the last call. */
-  update(now: number): void {
+  /** Compares what was changed since the last call; `each` hears of what differs. */
+  update(now: number, each?: (key: KeyName) => void): void {
     for (const { changed } of [this.source, this.target]) {
       if (changed.size === 0) continue;
-      for (const key of changed) this.compare(key, now);
+      for (const key of changed) {
+        if (!this.compare(key, now)) each?.(key);
+      }
       changed.clear();
     }
   }

@@ -6,6 +6,7 @@
 import type { Operation } from '../clients/client.js';
 import { isError } from '../clients/replies.js';
 import type { KeyName } from '../world/server-host.js';
+import { blocksMs } from './answers.js';
 import type { Bounds } from './spec.js';
 import { TooMany, violation, type Call } from './linearizability.js';
 
@@ -17,7 +18,7 @@ const LOST = 6;
 const OF_SERVER =
   /^-(WRONGTYPE|NOGROUP|BUSYGROUP|ERR (no such key|index out of range|value is not|hash value is not|The ID specified|source and destination)) ?/;
 /** An error before the command was run: it took no effect. */
-const NOT_RUN = /^-(NOPERM|NOAUTH|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|OOM|EXECABORT) /;
+const NOT_RUN = /^-(NOPERM|NOAUTH|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|OOM|EXECABORT|ERR shadow-proxy:) /;
 /** Commands that the specification leaves out: they change nothing. */
 const LEFT_OUT = new Set(['ZRANDMEMBER', 'ZSCAN', 'SSCAN', 'DISCARD']);
 
@@ -47,7 +48,7 @@ export class Histories {
 
   /** Adds a call that has ended. @returns whether the group should take no new calls */
   add(group: KeyName, operation: Operation): boolean {
-    const { client, args, command, invokedAt, answeredAt, reply } = operation;
+    const { client, args, command, invokedAt, answeredAt, reply, leftAt } = operation;
     let history = this.#histories.get(group);
     if (history === undefined) this.#histories.set(group, (history = { calls: [], lost: 0 }));
     // A transaction is one call, with its EXEC.
@@ -56,9 +57,13 @@ export class Histories {
     if (isLeftOut || (typeof reply === 'string' && NOT_RUN.test(reply))) return false;
     const isLost = answeredAt === null || reply === undefined || (isError(reply) && !OF_SERVER.test(reply));
     const zero = this.unixMsAtZero;
+    const { leftMs } = this.bounds;
+    const ends = leftAt !== undefined && leftMs !== undefined && blocksMs(args) > 0;
     history.calls.push({
       ...{ client, args, queued: command.queued, watches: command.watches, from: zero + invokedAt },
-      ...(isLost ? { to: Infinity, reply: undefined } : { to: zero + answeredAt, reply }),
+      ...(isLost
+        ? { to: Infinity, reply: undefined, ...(ends ? { until: zero + leftAt + leftMs } : {}) }
+        : { to: zero + answeredAt, reply }),
     });
     if (isLost) history.lost++;
     return history.calls.length >= PORTION || history.lost >= LOST;

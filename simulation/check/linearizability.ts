@@ -12,6 +12,8 @@ export interface Call extends Asked {
   readonly from: number;
   /** Infinity where the reply was lost. */
   readonly to: number;
+  /** Where the reply was lost: when it has taken effect at the latest. */
+  readonly until?: number;
 }
 
 const EXACT: Bounds = { slackMs: 3, mayAbort: false };
@@ -72,6 +74,7 @@ function search(calls: readonly Call[], first: string, bounds: Bounds): Set<stri
       const call = calls[i];
       if (done[i] === 1 || (before[i] !== -1 && done[before[i]] === 0)) continue;
       const from = Math.max(began, call.from);
+      if (call.until !== undefined && from > call.until) continue;
       done[i] = 1;
       for (const next of outcomes(state, call, { from, to: earliest }, bounds))
         visit(next, call.to === Infinity ? left : left - 1, from);

@@ -23,6 +23,8 @@ export interface Asked {
 export interface Bounds {
   /** By how much the times at which keys expire may differ from what the clients' clock says. */
   readonly slackMs: number;
+  /** A command that blocks takes nothing so long after its client has left; absent where a server may run it late. */
+  readonly leftMs?: number;
   /** An EXEC may answer nil as the connection that watched is lost, or as its workload's stage has changed. */
   readonly mayAbort: boolean;
 }

@@ -15,6 +15,8 @@ export interface Operation {
   /** Null while it waits, and where the connection ended before. */
   answeredAt: number | null;
   reply: Reply | undefined;
+  /** When its client closed the connection, where it did. */
+  leftAt?: number;
   readonly command: Command;
 }
 
@@ -89,6 +91,7 @@ export class Client {
   leave(reset: boolean): void {
     if (this.#end === null || this.#end.isClosed) return;
     this.#end.close(reset);
+    for (const operation of this.waiting) operation.leftAt = this.network.events.now;
     this.#lost();
   }
 
@@ -139,7 +142,15 @@ export class Client {
       this.waiting.push({ ...operation, answeredAt: null, reply: undefined });
     }
     end.send(Buffer.from(text, 'latin1'));
+    for (const { patienceMs } of commands) if (patienceMs !== undefined) this.#leaveAfter(end, patienceMs);
     if (commands[commands.length - 1].finishes === true) end.finish();
+  }
+
+  /** Leaves where it still waits for a command that it has no more patience with. */
+  #leaveAfter(end: End, ms: number): void {
+    this.network.events.after(ms, WORLD, () => {
+      if (end === this.#end && this.waiting.some(({ command }) => command.patienceMs === ms)) this.leave(false);
+    });
   }
 
   #received(bytes: Buffer): void {

@@ -5,11 +5,15 @@ import { Draw, type Command } from './draw.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
 import { keyspace, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
 import { blocking, LIST } from './kinds/lists.js';
+import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
+import { swaps } from './kinds/swaps.js';
+import { longWait, waits } from './kinds/waits.js';
 import { script } from './kinds/scripts.js';
 import { databases, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
 import { blockingRead, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
+import { strays } from './kinds/strays.js';
 import { absolute, COUNTER, EXPIRING, FLOAT, STRING } from './kinds/strings.js';
 import { followedTransaction, transaction } from './kinds/transactions.js';
 
@@ -35,6 +39,11 @@ const KINDS = {
   databases,
   longNames,
   unwritten,
+  pairs,
+  strays,
+  longWaits: longWait,
+  waits,
+  swaps,
   publish: (draw) => draw.of(['PUBLISH', `ch${draw.random.below(3)}`, draw.value()]),
 } satisfies Kinds;
 
@@ -50,6 +59,7 @@ const FOLLOWED = {
   lc: (draw) => draw.form(COUNTER, draw.key('c')),
   ll: (draw) => draw.form(LIST, draw.key('l')),
   lb: blocking,
+  lw: waits,
   lh: (draw) => draw.form(HASH, draw.key('h')),
   lt: (draw) => (draw.random.chance(0.3) ? severalSets(draw) : draw.form(SET, draw.key('t'))),
   lz: (draw) => (draw.random.chance(0.3) ? severalSortedSets(draw) : draw.form(SORTED_SET, draw.key('z'))),

@@ -1,20 +1,34 @@
 /** What must hold at every moment of a run, and when everything has come to rest. */
 import { untruths } from '../check/at-rest.js';
+import { Dialling } from '../check/dialling.js';
 import { Equality } from '../check/equality.js';
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import { keyId } from '../../shadow-proxy/src/suspects/suspects.js';
+import { Journaled } from '../check/journaled.js';
+import { leftOver } from '../check/left-over.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import type { Load } from './load.js';
 import type { Scene } from './scene.js';
 
+/** After so many events the mirrors' queues are looked at. */
+const LOOK_AT = 32;
+/** The largest effect that clients' commands make, about. */
+const MOST_BYTES = 4 << 10;
+
 export class Checks {
   readonly equality: Equality;
+  readonly #journaled: Journaled;
+  readonly #dialling: Dialling | null;
+  #events = 0;
 
   constructor(
     private readonly scene: Scene,
     private readonly load: Load,
   ) {
     this.equality = new Equality(scene.source, scene.target);
+    // The stage does not change where the mirror has outages.
+    this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);
+    this.#journaled = new Journaled(scene.world, scene.proxy);
   }
 
   /**
@@ -23,7 +37,9 @@ export class Checks {
    */
   afterEvent(): void {
     const { now, source, target, proxy } = this.scene;
-    this.equality.update(now);
+    if (target.model.isDown) this.scene.fail('the KeyDB has crashed');
+    if (++this.#events % LOOK_AT === 0) this.#lookAtMirrors();
+    this.equality.update(now, this.scene.profile.journaled === true ? this.#changed : undefined);
     const { differing } = this.equality;
     // In stage off the mirror gets nothing.
     if (differing.size === 0 || this.scene.stage === 'off' || proxy.parts === null || !proxy.answers) return;
@@ -31,7 +47,8 @@ export class Checks {
     if (!sequencer.mirrors.source.isEmpty || !sequencer.mirrors.target.isEmpty) return;
     for (const key of differing.keys()) {
       const { db, name } = partsOf(key);
-      if (suspects.has(db, Buffer.from(name, 'latin1'))) continue;
+      const bytes = Buffer.from(name, 'latin1');
+      if (suspects.has(db, bytes) || this.#isOff(bytes)) continue;
       if (source.unanswered.has(key) || target.unanswered.has(key) || this.equality.compare(key, now)) continue;
       if (this.isInDoubt(key) || this.isForeign(key)) continue;
       this.scene.fail(`a key differs and is no suspect: ${this.equality.show(key)}`, [name]);
@@ -49,11 +66,40 @@ export class Checks {
     return SIDES.some((side) => [...sequencer.lanes[side].orders()].some(({ withheld }) => withheld > 0));
   }
 
+  /** A key of which one server has had a change. */
+  readonly #changed = (key: KeyName): void => {
+    const { proxy } = this.scene;
+    if (proxy.parts === null || !proxy.answers || this.#isOff(Buffer.from(partsOf(key).name, 'latin1'))) return;
+    if (!this.#journaled.names(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
+  };
+
+  /** In stage off the mirror gets nothing. */
+  #isOff(name: Buffer): boolean {
+    const router = this.scene.proxy.parts?.router;
+    return router === undefined || router.match(name, 0, name.length).stage === 'off';
+  }
+
+  /** What waits for a mirror stays within the plan's bound, and not longer than the profile says. */
+  #lookAtMirrors(): void {
+    const { proxy, profile, world, now } = this.scene;
+    const { parts } = proxy;
+    if (parts === null || !proxy.answers) return;
+    const wrong = this.#dialling?.problem(parts.sequencer.mirrors.target.connected) ?? null;
+    if (wrong !== null) this.scene.fail(wrong);
+    const mostBytes = profile.faults.reload === undefined ? parts.mirrorLimits.queueBytes + MOST_BYTES : Infinity;
+    for (const mirror of Object.values(parts.sequencer.mirrors)) {
+      if (mirror.queuedBytes > mostBytes)
+        this.scene.fail(`${mirror.queuedBytes} bytes wait for a mirror, more than ${parts.mirrorLimits.queueBytes}`);
+      const lagMs = mirror.lagMs(world.monotonicMs());
+      if (lagMs > (profile.lagMs ?? Infinity)) this.scene.fail(`a mirror lags by ${lagMs.toFixed(0)} ms at ${now}`);
+    }
+  }
+
   /** No command is on its way, and nothing is left to do. */
   atRest(): void {
     this.equality.compareAll(this.scene.now);
     for (const key of this.equality.differing.keys()) {
-      if (this.isForeign(key)) continue;
+      if (this.isForeign(key) || this.#isOff(Buffer.from(partsOf(key).name, 'latin1'))) continue;
       this.scene.fail(`a key differs at rest: ${this.equality.show(key)}`, [partsOf(key).name]);
     }
     this.load.finishHistories();
@@ -63,6 +109,15 @@ export class Checks {
     if (snapshot === null) return;
     const [untrue] = untruths(snapshot, { clients: this.#clients });
     if (untrue !== undefined) this.scene.fail(`the status is not true at rest: ${untrue}`);
+    const [left] = leftOver(proxy.parts!, this.#keys);
+    if (left !== undefined) this.scene.fail(`left at rest: ${left}`);
+  }
+
+  /** All keys of both servers. */
+  get #keys(): readonly KeyName[] {
+    return [this.scene.source, this.scene.target].flatMap(({ model }) =>
+      [...model.keyspace()].flatMap(([db, keys]) => [...keys.keys()].map((key): KeyName => `${db} ${key}`)),
+    );
   }
 
   /** A target that has lost most of its keys is not known to hold what the proxy wrote: what only it has is kept. */

@@ -1,5 +1,8 @@
 /** The clients of a run: what they send, and what came of it. */
+import { blocksMs, wrongAnswer } from '../check/answers.js';
 import { Histories } from '../check/histories.js';
+import { MirroredMessages } from '../check/mirrored-messages.js';
+import { strayProblem } from '../check/stray-writes.js';
 import { wrongType, wrongTypesOfExec } from '../check/reply-types.js';
 import { Messages } from '../check/messages.js';
 import { Client, type Operation, type Session } from '../clients/client.js';
@@ -7,15 +10,19 @@ import { Commands } from '../clients/commands.js';
 import type { Command } from '../clients/draw.js';
 import { LIMITED } from '../clients/kinds/sessions.js';
 import { isError } from '../clients/replies.js';
+import { Scanner } from '../clients/scanner.js';
 import { Subscriber } from '../clients/subscriber.js';
 import type { KeyName } from '../world/server-host.js';
 import { partsOf } from '../world/key-name.js';
+import type { Profile } from './profiles.js';
 import { Replayed, type Sent } from './program.js';
 import type { Scene } from './scene.js';
 
 /** By how much the time at which a key expires may differ: on the other server it expires up to 50 ms later. */
 const SLACK_MS = 3;
 const MOVED_SLACK_MS = 150;
+/** When a client has left, the proxy knows of it after so long at most, where connections are not silent. */
+const LEFT_MS = 60;
 
 export class Load {
   readonly clients: Client[] = [];
@@ -32,8 +39,14 @@ export class Load {
   /** By followed group: commands that wait for their reply. */
   readonly #inFlight = new Map<KeyName, number>();
   #replayed: Replayed | null = null;
+  readonly #scanner: Scanner | null = null;
   readonly #histories: Histories;
   readonly #messages = new Messages();
+  readonly #mirroredMessages = new MirroredMessages();
+  /** By client: when it got its last reply on its connection. */
+  readonly #lastAnswer = new Map<string, number>();
+  /** Clients that have closed their side behind what they sent last. */
+  readonly #finished = new Set<string>();
   /** Followed groups that take no new commands. */
   readonly #retired = new Set<KeyName>();
   /** By client between MULTI and EXEC: what was queued. Replies of one connection come in order. */
@@ -45,6 +58,7 @@ export class Load {
     this.#histories = new Histories(scene.source.unixMs - scene.now, {
       slackMs: mayMove ? MOVED_SLACK_MS : SLACK_MS,
       mayAbort: Object.keys(profile.faults).length > 0,
+      leftMs: profile.endsAtLeave === true ? LEFT_MS : undefined,
     });
     this.#commands = new Commands(world.random.fork(), profile.mix, profile.keys, () => scene.source.unixMs);
     for (let i = 1; i <= profile.clients; i++) {
@@ -54,7 +68,7 @@ export class Load {
         proxy.address,
         world.random.fork(),
         profile.thinkMs,
-        sessionOf(i, profile.clients),
+        sessionOf(i, profile),
         {
           next: (each) => this.#next(each),
           sends: (each, commands) => this.#sends(each, commands),
@@ -68,6 +82,9 @@ export class Load {
     }
     this.#subscribe('subscriber 1', ['HELLO 3', 'SUBSCRIBE ch0', 'SUBSCRIBE ch1']);
     this.#subscribe('subscriber 2', ['PSUBSCRIBE ch*']);
+    const { network } = world;
+    if (profile.scans === true)
+      this.#scanner = new Scanner(network, proxy.address, world.random.fork(), (problem) => scene.fail(problem));
   }
 
   /** Calls whose history was checked. */
@@ -87,6 +104,7 @@ export class Load {
   start(): void {
     if (this.operations === 0) for (const subscriber of this.subscribers) subscriber.start();
     for (const client of this.clients) client.start();
+    this.#scanner?.start();
   }
 
   /** Sends this, each at its time, or as soon as what came before it is answered. */
@@ -103,6 +121,7 @@ export class Load {
 
   stop(): void {
     for (const client of this.clients) client.stop();
+    this.#scanner?.stop();
   }
 
   /** Messages that subscribers have got. */
@@ -112,7 +131,14 @@ export class Load {
 
   /** A message that a subscriber should have got by now; null where there is none. */
   get missedMessage(): string | null {
+    const unmirrored = this.scene.stage === 'off' ? null : this.#mirroredMessages.missed();
+    if (unmirrored !== null) return `the mirror never got ${unmirrored}`;
     return this.#messages.missed('ch0', 'ch1');
+  }
+
+  /** A mirror was sent a message. */
+  mirrored(text: string): void {
+    this.#mirroredMessages.mirrored(text);
   }
 
   /** Checks all histories: no command is on its way. */
@@ -135,6 +161,9 @@ export class Load {
 
   #sends(client: Client, commands: readonly Command[]): void {
     const { scene } = this;
+    this.#lastAnswer.delete(client.name);
+    if (commands.at(-1)?.finishes === true) this.#finished.add(client.name);
+    else this.#finished.delete(client.name);
     for (const { args, keys } of commands) {
       for (const group of groupsOf(keys)) this.#inFlight.set(group, (this.#inFlight.get(group) ?? 0) + 1);
       if (args[0] === 'PUBLISH') this.#messages.sent(args[1], args[2], scene.now);
@@ -153,7 +182,10 @@ export class Load {
         const problem = messages.receive(name, channel, text);
         if (problem !== null) scene.fail(problem, [text]);
       },
-      cutOff: () => messages.cutOff(name),
+      cutOff: () => {
+        messages.cutOff(name);
+        if (scene.isFaultless && !scene.isQuiet) scene.fail(`${name} was cut off`);
+      },
       broken: (problem) => scene.fail(`${name}: ${problem}`),
     });
     this.subscribers.push(subscriber);
@@ -164,7 +196,8 @@ export class Load {
     this.#commands.draw.database = client.database;
     if (random.chance(profile.sessionShare)) return this.#commands.session();
     const commands: Command[] = [];
-    for (let i = 1 + random.below(profile.pipeline); i > 0; i--) commands.push(...this.#commands.next());
+    for (let i = 1 + random.below(profile.pipeline); i > 0 && commands.at(-1)?.finishes !== true; i--)
+      commands.push(...this.#commands.next());
     return commands;
   }
 
@@ -183,8 +216,36 @@ export class Load {
     if (args[0] === 'DUMP') this.#commands.draw.dumped(reply);
     if (args[0] === 'CLIENT' && args[1] === 'ID') this.#commands.draw.identified(reply);
     if (args[0] === 'PUBLISH' && typeof reply === 'number') this.#messages.answered(args[2], scene.now);
-    const problem = this.#wrongReply(operation);
+    this.#notePublished(operation);
+    const problem = this.#wrongReply(operation) ?? this.#waitedWrongly(operation);
     if (problem !== null) scene.fail(`${client}: ${problem}`, namesOf(operation.keys));
+  }
+
+  /** Messages that the mirror is to get, too. */
+  #notePublished({ args, reply, command: { queued = [] } }: Operation): void {
+    for (const [at, each] of [args, ...queued].entries()) {
+      const own = at === 0 ? reply : Array.isArray(reply) ? (reply as readonly unknown[])[at - 1] : null;
+      if (each[0] === 'PUBLISH' && typeof own === 'number') this.#mirroredMessages.published(each[2]);
+    }
+  }
+
+  /** Neither shorter than it asked for, nor longer than the profile's bound. */
+  #waitedWrongly({ client, args, command, invokedAt, answeredAt, reply = null }: Operation): string | null {
+    const { profile } = this.scene;
+    const last = this.#lastAnswer.get(client);
+    const waitedMs = answeredAt! - (last ?? invokedAt);
+    this.#lastAnswer.set(client, answeredAt!);
+    if (command.inTransaction === true) return null;
+    const { boundMs = Infinity, sessionShare } = profile;
+    if (waitedMs > blocksMs(args) + boundMs)
+      return `${args.join(' ')} got its reply after ${waitedMs.toFixed(0)} ms: ${JSON.stringify(reply)}`;
+    if (profile.mix.strays !== undefined) {
+      const problem = strayProblem(args, reply);
+      if (problem !== null) return problem;
+    }
+    // CLIENT UNBLOCK is sent with a share of sessions only.
+    // Behind another command, it began to wait at a moment that the client does not know.
+    return wrongAnswer(args, reply, sessionShare > 0 || last !== undefined ? Infinity : waitedMs);
   }
 
   #wrongReply({ client, args, reply = null }: Operation): string | null {
@@ -206,6 +267,10 @@ export class Load {
   #lose(operation: Operation): void {
     const { scene } = this;
     if (operation.command.silent !== true) this.lost++;
+    const { isFaultless, isQuiet, profile } = scene;
+    const wanted = operation.leftAt !== undefined || this.#finished.has(operation.client) || profile.sessionShare > 0;
+    if (isFaultless && !isQuiet && !wanted)
+      scene.fail(`${operation.client} was cut off from ${operation.args.join(' ')}`, namesOf(operation.keys));
     this.#queued.delete(operation.client);
     this.#follow(operation);
     this.#landed(operation);
@@ -262,8 +327,9 @@ function groupsOf(keys: readonly KeyName[]): readonly KeyName[] {
 const ms = (at: number): string => (at % 1e8).toFixed(3);
 
 /** Some of the clients use RESP3, another database, or a user that may not use every command. */
-const sessionOf = (at: number, clients: number): Session => ({
+const sessionOf = (at: number, { clients, databases }: Profile): Session => ({
   protocol: at % 3 === 0 ? 3 : 2,
-  database: at === clients ? 2 : at === clients - 1 ? 1 : 0,
+  database:
+    databases !== undefined ? databases[at % databases.length] : at === clients ? 2 : at === clients - 1 ? 1 : 0,
   user: at === 2 ? LIMITED : null,
 });

@@ -44,14 +44,16 @@ export class Operator {
   }
 
   #changeStage(): string | null {
-    const { random, stage: from } = this.scene;
-    if (from === null) return null;
+    const { random, proxy } = this.scene;
+    const { parts } = proxy;
+    if (parts === null) return null;
+    const { stage: from, name: workload } = random.pick(parts.router.workloads);
     const at = STAGES.indexOf(from);
     const stage = from === 'live' && random.chance(0.5) ? 'live' : STAGES[random.chance(0.5) ? at + 1 : at - 1];
-    if (stage === undefined || stage === 'off' || stage === 'complete') return null;
+    if (stage === undefined || (stage === 'off' && workload === 'default') || stage === 'complete') return null;
     const percent = stage === 'live' ? random.pick([1, 50, 99, 100]) : undefined;
     return this.#ask(`${stage}${percent === undefined ? '' : ` for ${percent} % of the keys`}`, ({ shard }) =>
-      shard.changeStage({ workload: 'default', stage, percent, consent: CONSENT }),
+      shard.changeStage({ workload, stage, percent, consent: CONSENT }),
     );
   }
 
@@ -64,7 +66,7 @@ export class Operator {
     return this.#ask(`a ${kind}${repair ? ' with repair' : ''}`, ({ shard }) => {
       const deletes = kind === 'verify' && !repair ? 0 : CONSENT.confirm;
       const rest = {
-        workloads: ['default'],
+        workloads: this.#written,
         deletes,
         dryRun: false,
         again: true,
@@ -74,6 +76,12 @@ export class Operator {
       };
       shard.startJob(jobRequest.parse({ kind, repair, ...rest }));
     });
+  }
+
+  /** Workloads that are written twice. */
+  get #written(): string[] {
+    const workloads = this.scene.proxy.parts?.router.workloads ?? [];
+    return workloads.filter(({ stage }) => stage !== 'off').map(({ name }) => name);
   }
 
   #stopJob(): string {

@@ -20,6 +20,10 @@ export interface Faults {
   readonly serverRestart?: number;
   /** The source alone does. */
   readonly sourceRestart?: number;
+  /** One connection to a server is silent in both directions for several seconds. */
+  readonly mute?: number;
+  /** The mirror ends, and starts again with its data after several seconds. */
+  readonly outage?: number;
   /** The mirror ends and starts again without its data. */
   readonly mirrorLoss?: number;
   /** A server is loading, busy, out of memory, cannot save, or is a replica, for up to `troubleMs`. */
@@ -77,14 +81,31 @@ export interface Profile {
   readonly stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown';
   /** Written into the plan. */
   readonly plan?: Readonly<Record<string, unknown>>;
+  /** That of the first client, the second …, and so on again; absent: most are in database 0. */
+  readonly databases?: readonly number[];
+  /** No client waits longer than that, beside the time for which it asked to block. */
+  readonly boundMs?: number;
+  /** No effect waits longer than that for the mirror. */
+  readonly lagMs?: number;
+  /** The journal is looked at with each change: it takes time. */
+  readonly journaled?: boolean;
+  /** A client reads all keys with SCAN. */
+  readonly scans?: boolean;
+  /** A command that blocks takes nothing behind the end of its client. */
+  readonly endsAtLeave?: boolean;
 }
 
 /** Connections that differ: what was sent first arrives last. */
 const NEAR: NetworkOptions = { delayMs: [0.02, 1], lateShare: 0.005, lateMs: 40, splitShare: 0.01 };
-const ALL: Partial<Mix> = {
+const UNFOLLOWED: Partial<Mix> = {
   ...{ strings: 4, expiring: 3, counters: 2, floats: 1, lists: 3, blocking: 3, hashes: 2, sets: 2, sortedSets: 3 },
-  ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, followed: 20 },
-  ...{ scripts: 2, databases: 0.5, publish: 2 },
+  ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, scripts: 2, publish: 2 },
+};
+const ALL: Partial<Mix> = { ...UNFOLLOWED, databases: 0.5, followed: 20 };
+/** Several lanes, few keys: what one lane does must wait for the others. */
+const CROWDED: Partial<Mix> = {
+  ...{ strings: 3, counters: 3, lists: 2, blocking: 3, several: 3, expiring: 2, streams: 2, transactions: 3 },
+  followed: 20,
 };
 
 const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Profile => ({
@@ -116,6 +137,72 @@ const NAMED: Partial<Profile> = {
 };
 const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
+/** The plan of runs in which some keys are not written twice, or have another authority. */
+const twoWorkloads = (stage: string): Profile['plan'] => ({
+  workloads: [{ name: 'odd', keys: ['*1', 'q[0246]'], stage }],
+});
+const REGIONAL: Profile['plan'] = {
+  shards: [
+    {
+      ...{ name: 's0', listen: 'redis://10.0.0.1:7000', region: 'eu' },
+      ...{ source: 'redis://10.0.0.2:6379', target: 'redis://10.0.0.3:6379' },
+    },
+  ],
+  topology: { mode: 'active-active', regions: ['eu', 'us'], secondWriter: 'refuse' },
+  workloads: [
+    { name: 'theirs', keys: ['u*'], writer: 'us', stage: 'complete' },
+    { name: 'apart', keys: ['y*'], writer: 'us', stage: 'off' },
+  ],
+};
+const SWAPPED: Partial<Mix> = {
+  ...{ strings: 3, counters: 3, lists: 2, blocking: 4, several: 2, expiring: 2, transactions: 2, swaps: 6, publish: 1 },
+};
+
+/** Without CLIENT KILL, UNBLOCK, QUIT and the like, replies are bound to come in time, and connections to last. */
+const WITHOUT_SESSIONS: readonly Profile[] = [
+  ...[
+    profile('lanes', {}, { mix: CROWDED, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] }),
+    profile(
+      'waits',
+      { leave: 25, pause: 300, pauseMs: 200 },
+      { mix: { waits: 10, blocking: 3, followed: 4 }, keys: 3, endsAtLeave: true, databases: [0], journaled: true },
+    ),
+    profile('swaps', { cut: 100 }, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown' }),
+    profile('swaps-of-source', {}, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true }),
+    profile(
+      'workloads',
+      { stageChange: 25, cut: 200 },
+      { mix: { ...UNFOLLOWED, pairs: 12, several: 4 }, plan: twoWorkloads('off') },
+    ),
+    profile(
+      'split',
+      { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100 },
+      { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown', scans: true },
+    ),
+    profile(
+      'flips',
+      { stageChange: 8 },
+      { mix: { ...CROWDED, waits: 3 }, keys: 2, network: { ...NEAR, lateShare: 0.04, lateMs: 12 }, scans: true },
+    ),
+    profile(
+      'limits',
+      {},
+      {
+        ...{ mix: { ...UNFOLLOWED, longWaits: 1 }, thinkMs: [0, 400], pipeline: 2, boundMs: 250 },
+        plan: { limits: { loginMs: 300, idleMs: 700 } },
+      },
+    ),
+    profile(
+      'small-queue',
+      { pause: 60, pauseMs: 40 },
+      { mix: SWAPPED, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
+    ),
+    profile('mute', { mute: 2_000 }, { boundMs: 8_000, thinkMs: [0, 20] }),
+    profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
+    profile('regions', {}, { mix: { strings: 4, strays: 10 }, plan: REGIONAL }),
+  ].map((each) => ({ ...each, sessionShare: 0 })),
+];
+
 /** In 100 ms about 1,000 commands are sent, where nothing waits. */
 export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
@@ -136,6 +223,7 @@ export const PROFILES: readonly Profile[] = [
   profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }),
   profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
   profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50 }),
+  ...WITHOUT_SESSIONS,
   profile('upgrades', { proxyStop: 100, proxyPause: 800, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {
     ...{ cut: 30, leave: 40, silence: 50, silenceMs: 1_000, pause: 2_000, pauseMs: 2_000, slowReader: 60 },

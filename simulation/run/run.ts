@@ -1,6 +1,7 @@
 /** One run: a seed and a profile make a world with two servers, a shard, clients, faults and an operator. */
 import { useWorld } from '../../shadow-proxy/src/io/world.js';
 import { partsOf } from '../world/key-name.js';
+import type { ServerHost } from '../world/server-host.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
 import { Figures } from './figures.js';
@@ -102,6 +103,7 @@ class Run {
       this.#checks.afterEvent();
       this.#operator.afterEvent();
     };
+    this.#hearMirror(target);
     try {
       await this.#run();
     } catch (problem) {
@@ -174,6 +176,15 @@ class Run {
     }
   }
 
+  /** What the target runs in stages in which it is the mirror. */
+  #hearMirror(target: ServerHost): void {
+    const { onCommand } = target;
+    target.onCommand = (address, args) => {
+      if (args[0] === 'PUBLISH') this.#load.mirrored(args[2]);
+      onCommand(address, args);
+    };
+  }
+
   /** No faults, no new commands: everything must come to rest, and both servers hold the same. */
   async #settle(): Promise<void> {
     const scene = this.#scene;
@@ -201,7 +212,7 @@ class Run {
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }
     checks.atRest();
-    const missed = Object.keys(scene.profile.faults).length === 0 ? load.missedMessage : null;
+    const missed = scene.isFaultless ? load.missedMessage : null;
     if (missed !== null) throw new Finding(missed, [missed.split(' ').at(-1)!]);
     this.#cleanChecks++;
   }

@@ -15,6 +15,9 @@ import { Recorder } from './program.js';
 const SOURCE = { host: '10.0.0.2', port: 6379 };
 const TARGET = { host: '10.0.0.3', port: 6379 };
 
+/** Faults that clients do not notice: they leave by themselves, and no client depends on the mirror. */
+const HARMLESS: ReadonlySet<string> = new Set(['leave', 'outage']);
+
 export class Finding extends Error {
   constructor(
     message: string,
@@ -64,9 +67,14 @@ export class Scene {
       server.onCommand = (address, args) => this.note(`${name} ← ${address}`, args);
   }
 
-  /** That of the one workload; null where the proxy does not run. */
+  /** That of the workload `default`; null where the proxy does not run. */
   get stage(): Stage | null {
-    return this.proxy.parts?.router.workloads[0].stage ?? null;
+    return this.proxy.parts?.router.default.stage ?? null;
+  }
+
+  /** Whether nothing strikes but what clients do themselves. */
+  get isFaultless(): boolean {
+    return Object.keys(this.profile.faults).every((fault) => HARMLESS.has(fault));
   }
 
   /** Whether all keys of a workload are suspects. */

@@ -25,7 +25,10 @@ export interface Suspect {
   lateCopies: number;
 }
 
-/** Suspicions of a key that nothing may have written: they come from replies of reads, too, or from a keyspace scan. */
+/**
+ * Suspicions of a key that nothing may have written, unless it is said: they come from replies of reads, too, or from a
+ * keyspace scan.
+ */
 const UNTOUCHED: ReadonlySet<string> = new Set([
   'mismatch',
   'inconclusive',
@@ -74,15 +77,23 @@ export class Suspects {
     return this.#keys.values();
   }
 
-  /** Notes a suspicion; `key` is copied. */
-  mark(db: number, key: Buffer, workload: Workload, reason: string, script: string | null = null): void {
+  /** Notes a suspicion; `key` is copied. @param written whether a client's write made it one */
+  mark(
+    db: number,
+    key: Buffer,
+    workload: Workload,
+    reason: string,
+    script: string | null = null,
+    written = false,
+  ): void {
+    const touched = written || !UNTOUCHED.has(reason);
     const id = keyId(db, key);
     const known = this.#keys.get(id);
     if (known !== undefined) {
       known.generation = ++this.#generation;
       known.reason = reason;
       known.acknowledged ||= reason !== REPLY_LOST;
-      known.touched ||= !UNTOUCHED.has(reason);
+      known.touched ||= touched;
       known.script = script ?? known.script;
       this.marked(known);
       return;
@@ -97,7 +108,7 @@ export class Suspects {
       workload,
       reason,
       acknowledged: reason !== REPLY_LOST,
-      touched: !UNTOUCHED.has(reason),
+      touched,
       generation: ++this.#generation,
       copied: 0,
       confirmed: 0,

@@ -67,16 +67,25 @@ export class SuspectTracker implements SuspectKeys {
   // ── what becomes a suspect ──────────────────────────────────────────────────────────────────────────────────
 
   key(db: number, key: Buffer, reason: string, script: string | null = null): void {
+    this.#mark(db, key, reason, script, false);
+  }
+
+  /** A key that a client has written, or may have. */
+  #written(db: number, key: Buffer, reason: string, script: string | null = null): void {
+    this.#mark(db, key, reason, script, true);
+  }
+
+  #mark(db: number, key: Buffer, reason: string, script: string | null, written: boolean): void {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
-    this.by.suspects.mark(db, key, workload, reason, script);
+    this.by.suspects.mark(db, key, workload, reason, script, written);
   }
 
   /** The operation's keys: all it wrote, or may have written. */
   operation(operation: Operation, reason: string): void {
     if (operation.bundle?.keys) {
-      for (const key of operation.bundle.keys) this.key(operation.db, key, reason);
+      for (const key of operation.bundle.keys) this.#written(operation.db, key, reason);
       return;
     }
     this.command(operation.db, operation.original, reason);
@@ -93,7 +102,7 @@ export class SuspectTracker implements SuspectKeys {
     const isScript = keys.specOf(frame, start)?.handling === 'script';
     // A time to live that is off is so on keys that both servers have.
     if (isScript && !ABOUT_TTL.has(reason)) return this.script(db, command, reason);
-    if (!keys.eachWritten(db, command, (db, key) => this.key(db, key, reason))) this.hidden(reason);
+    if (!keys.eachWritten(db, command, (db, key) => this.#written(db, key, reason))) this.hidden(reason);
   }
 
   /**
@@ -107,7 +116,7 @@ export class SuspectTracker implements SuspectKeys {
     if (routine?.writesNothing(table) === true) return;
     const title = scripts.titleOf(args);
     keys.eachOf(command, (key, access) => {
-      if ((access & WRITES) !== 0) this.key(db, key, reason, title);
+      if ((access & WRITES) !== 0) this.#written(db, key, reason, title);
     });
     const { writes } = scripts.undeclared(args, table);
     if (args[2]?.toString('latin1') === '0') {
@@ -116,7 +125,7 @@ export class SuspectTracker implements SuspectKeys {
     }
     // Those of a function are all that its library names.
     if (routine !== undefined && !(routine instanceof Script))
-      for (const key of writes ?? []) this.key(db, key, reason, title);
+      for (const key of writes ?? []) this.#written(db, key, reason, title);
     const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
     if (!trusted) this.hidden(reason);
   }

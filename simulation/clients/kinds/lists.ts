@@ -29,7 +29,9 @@ export function blocking(draw: Draw): Command {
     case 0:
       return draw.of(['BLPOP', key, draw.seconds()], key);
     case 1:
-      return draw.of(['BRPOP', key, draw.seconds()], key);
+      return draw.random.chance(0.5)
+        ? draw.of(['BRPOP', key, draw.seconds()], key)
+        : draw.of(['BRPOP', key, other, draw.seconds()], key, other);
     case 2:
       return draw.of(['BLPOP', key, other, draw.seconds()], key, other);
     case 3:

@@ -7,7 +7,7 @@ import type { Strikes } from './strikes.js';
 /** So many connections there are where nothing is lost, or more. */
 const AS_OF = 30;
 
-export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silence' | 'leave' | 'slowReader'> {
+export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silence' | 'mute' | 'leave' | 'slowReader'> {
   const { world, random, profile } = scene;
 
   /** Each connection is struck as often, however few there are: else nothing could ever be connected again. */
@@ -33,6 +33,15 @@ export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silenc
       const end = random.pick([found.connection.near, found.connection.far]);
       end.silence(ms);
       return `nothing arrives at ${end.local.host}:${end.local.port} of ${found.name} for ${ms.toFixed(0)} ms`;
+    },
+    mute() {
+      const { host } = scene.proxy.address;
+      const own = [...world.network.connections].filter(({ from }) => from.host === host);
+      if (own.length === 0) return null;
+      const { near, far, from, to } = random.pick(own);
+      const ms = random.between(6_000, 10_000);
+      for (const end of [near, far]) end.silence(ms);
+      return `nothing passes between ${from.host}:${from.port} and ${to.host}:${to.port} for ${ms.toFixed(0)} ms`;
     },
     leave() {
       const client = random.pick(load.clients);

@@ -24,17 +24,23 @@ const setting = (name: 'loading' | 'busy' | 'outOfMemory' | 'cannotSave'): Troub
 
 export function serverFaults(
   scene: Scene,
-): Strikes<'pause' | 'serverRestart' | 'sourceRestart' | 'mirrorLoss' | 'trouble' | 'refusal' | 'handshake'> {
+): Strikes<
+  'pause' | 'serverRestart' | 'sourceRestart' | 'mirrorLoss' | 'outage' | 'trouble' | 'refusal' | 'handshake'
+> {
   const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
     random.chance(0.5) ? { name: 'source', server: source } : { name: 'target', server: target };
   /** Servers that are in some trouble: one at a time. */
   const inTrouble = new Set<ServerHost>();
 
-  function restart({ name, server }: ReturnType<typeof pick>, keepData: boolean): string | null {
+  function restart(
+    { name, server }: ReturnType<typeof pick>,
+    keepData: boolean,
+    ms = random.between(1, 1_500),
+  ): string | null {
     if (!server.isUp) return null;
     server.stop();
-    scene.later(random.between(1, 1_500), () => {
+    scene.later(ms, () => {
       if (server.isUp) return;
       server.start(keepData);
       scene.say(`the ${name} has started${keepData ? '' : ', and is empty'}`);
@@ -82,6 +88,10 @@ export function serverFaults(
     mirrorLoss() {
       const mirror = scene.mirror;
       return mirror && restart(mirror, false);
+    },
+    outage() {
+      const mirror = scene.mirror;
+      return mirror && restart(mirror, true, random.between(4_000, 15_000));
     },
     trouble: () =>
       troubled((model) => {

@@ -1,0 +1,88 @@
+/** A client that reads all keys with SCAN, again and again: those that are there all the time must be among them. */
+import { WORLD } from '../world/events.js';
+import type { End, Network } from '../world/network.js';
+import type { Random } from '../world/random.js';
+import { isError, ReplyReader, type Reply } from './replies.js';
+
+/** Keys that nobody else uses. */
+const NAMES = Array.from('abcdefghijkl', (letter) => `p${letter}`);
+/** The mirror has them by then. */
+const BEGINS_AFTER_MS = 300;
+/** More replies than keys: the cursor goes round. */
+const MOST_CALLS = 20_000;
+
+export class Scanner {
+  /** Whole iterations. */
+  iterations = 0;
+  #end: End | null = null;
+  #found = new Set<string>();
+  #calls = 0;
+  #stopped = false;
+
+  constructor(
+    private readonly network: Network,
+    private readonly address: { readonly host: string; readonly port: number },
+    private readonly random: Random,
+    private readonly broken: (problem: string) => void,
+  ) {}
+
+  start(): void {
+    this.#stopped = false;
+    if (this.#end?.isClosed === false) return;
+    const reader = new ReplyReader();
+    const end = this.network.connect(WORLD, '10.0.1.2', this.address, () => {
+      this.#send(['MSET', ...NAMES.flatMap((name) => [name, 'x'])]);
+    });
+    this.#end = end;
+    end.received = (bytes) => {
+      reader.feed(bytes);
+      for (let reply = reader.next(); reply !== undefined; reply = reader.next()) this.#received(reply);
+    };
+    end.ended = () => {
+      end.close();
+      this.#cutOff();
+    };
+    end.closed = () => this.#cutOff();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#end?.close();
+  }
+
+  #received(reply: Reply): void {
+    if (!Array.isArray(reply)) return this.#begin(isError(reply) || this.iterations > 0 ? 0 : BEGINS_AFTER_MS);
+    const [cursor, keys] = reply as unknown as readonly [string, readonly string[]];
+    for (const key of keys) this.#found.add(key.slice(1));
+    if (++this.#calls > MOST_CALLS) return this.broken(`SCAN does not end: it goes on with ${cursor}`);
+    if (cursor !== '$0') return this.#ask(cursor.slice(1));
+    const missing = NAMES.find((name) => !this.#found.has(name));
+    if (missing !== undefined) return this.broken(`SCAN never gave ${missing}`);
+    this.iterations++;
+    this.#begin();
+  }
+
+  #begin(afterMs = 0): void {
+    this.#found = new Set();
+    this.#calls = 0;
+    this.#ask('0', afterMs);
+  }
+
+  #ask(cursor: string, afterMs = 0): void {
+    const end = this.#end!;
+    this.network.events.after(afterMs + this.random.between(0, 2), WORLD, () => {
+      if (end === this.#end && !end.isClosed) this.#send(['SCAN', cursor, 'COUNT', '2']);
+    });
+  }
+
+  #send(args: readonly string[]): void {
+    this.#end!.send(Buffer.from(`${args.join(' ')}\r\n`));
+  }
+
+  #cutOff(): void {
+    if (this.#stopped) return;
+    this.network.events.after(this.random.between(1, 20), WORLD, () => {
+      if (!this.#stopped) this.start();
+    });
+  }
+}
