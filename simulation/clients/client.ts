@@ -49,6 +49,8 @@ export class Client {
   #connected = false;
   /** Attempts to connect since the last that succeeded. */
   #failures = 0;
+  /** It has closed its side of the connection. */
+  #finished = false;
 
   constructor(
     readonly name: string,
@@ -67,6 +69,7 @@ export class Client {
     if (this.#end?.isClosed === false) return;
     this.#reader = new ReplyReader();
     this.database = 0;
+    this.#finished = false;
     const end = this.network.connect(WORLD, '10.0.1.1', this.address, () => {
       this.#connected = true;
       this.#failures = 0;
@@ -126,6 +129,7 @@ export class Client {
 
   #send(): void {
     if (this.#stopped) return this.#leave();
+    if (this.#finished) return;
     const commands = this.events.next(this);
     if (commands.length > 0) this.#write(commands);
   }
@@ -143,7 +147,9 @@ export class Client {
     }
     end.send(Buffer.from(text, 'latin1'));
     for (const { patienceMs } of commands) if (patienceMs !== undefined) this.#leaveAfter(end, patienceMs);
-    if (commands[commands.length - 1].finishes === true) end.finish();
+    if (commands[commands.length - 1].finishes !== true) return;
+    this.#finished = true;
+    end.finish();
   }
 
   /** Leaves where it still waits for a command that it has no more patience with. */

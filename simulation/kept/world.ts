@@ -16,17 +16,20 @@ export class KeptWorld {
   readonly target: ServerHost;
   readonly proxy: Proxy;
 
-  private constructor(seed: number) {
+  private constructor(seed: number, plan: Readonly<Record<string, unknown>>) {
     this.world = new SimulatedWorld(seed, { delayMs: [0.1, 0.1], lateShare: 0, lateMs: 0, splitShare: 0 });
     this.source = new ServerHost(this.world, 'redis', { host: '10.0.0.2', port: 6379 });
     this.target = new ServerHost(this.world, 'keydb', { host: '10.0.0.3', port: 6379 });
     const urls = { source: 'redis://10.0.0.2:6379', target: 'redis://10.0.0.3:6379' };
-    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), urls);
+    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan });
   }
 
-  /** Runs a program in a world whose shard serves. */
-  static async run(program: (world: KeptWorld) => Promise<void>): Promise<void> {
-    const kept = new KeptWorld(1);
+  /** Runs a program in a world whose shard serves. @param plan what its plan has beside the servers */
+  static async run(
+    program: (world: KeptWorld) => Promise<void>,
+    plan: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
+    const kept = new KeptWorld(1, plan);
     useWorld(kept.world);
     try {
       kept.proxy.start();

@@ -47,8 +47,7 @@ export class Checks {
     if (!sequencer.mirrors.source.isEmpty || !sequencer.mirrors.target.isEmpty) return;
     for (const key of differing.keys()) {
       const { db, name } = partsOf(key);
-      const bytes = Buffer.from(name, 'latin1');
-      if (suspects.has(db, bytes) || this.#isOff(bytes)) continue;
+      if (suspects.has(db, Buffer.from(name, 'latin1')) || this.isOff(key)) continue;
       if (source.unanswered.has(key) || target.unanswered.has(key) || this.equality.compare(key, now)) continue;
       if (this.isInDoubt(key) || this.isForeign(key)) continue;
       this.scene.fail(`a key differs and is no suspect: ${this.equality.show(key)}`, [name]);
@@ -69,13 +68,14 @@ export class Checks {
   /** A key of which one server has had a change. */
   readonly #changed = (key: KeyName): void => {
     const { proxy } = this.scene;
-    if (proxy.parts === null || !proxy.answers || this.#isOff(Buffer.from(partsOf(key).name, 'latin1'))) return;
+    if (proxy.parts === null || !proxy.answers || this.isOff(key)) return;
     if (!this.#journaled.names(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
   };
 
   /** In stage off the mirror gets nothing. */
-  #isOff(name: Buffer): boolean {
+  isOff(key: KeyName): boolean {
     const router = this.scene.proxy.parts?.router;
+    const name = Buffer.from(partsOf(key).name, 'latin1');
     return router === undefined || router.match(name, 0, name.length).stage === 'off';
   }
 
@@ -99,7 +99,7 @@ export class Checks {
   atRest(): void {
     this.equality.compareAll(this.scene.now);
     for (const key of this.equality.differing.keys()) {
-      if (this.isForeign(key) || this.#isOff(Buffer.from(partsOf(key).name, 'latin1'))) continue;
+      if (this.isForeign(key) || this.isOff(key)) continue;
       this.scene.fail(`a key differs at rest: ${this.equality.show(key)}`, [partsOf(key).name]);
     }
     this.load.finishHistories();
@@ -132,11 +132,6 @@ export class Checks {
     const { host, port } = proxy.address;
     return [...world.network.connections].filter(({ to, far }) => to.host === host && to.port === port && !far.isClosed)
       .length;
-  }
-
-  /** Whether the status says that the mirror has all that was acknowledged. */
-  get isMirrored(): boolean {
-    return this.scene.proxy.snapshot()?.workloads.every(({ clean }) => clean) ?? false;
   }
 
   /** What the proxy says of itself: whether nothing is left to do. */

@@ -1,5 +1,6 @@
 /** The clients of a run: what they send, and what came of it. */
 import { blocksMs, wrongAnswer } from '../check/answers.js';
+import { crossingProblem } from '../check/crossing.js';
 import { Histories } from '../check/histories.js';
 import { MirroredMessages } from '../check/mirrored-messages.js';
 import { strayProblem } from '../check/stray-writes.js';
@@ -230,7 +231,7 @@ export class Load {
   }
 
   /** Neither shorter than it asked for, nor longer than the profile's bound. */
-  #waitedWrongly({ client, args, command, invokedAt, answeredAt, reply = null }: Operation): string | null {
+  #waitedWrongly({ client, args, keys, command, invokedAt, answeredAt, reply = null }: Operation): string | null {
     const { profile } = this.scene;
     const last = this.#lastAnswer.get(client);
     const waitedMs = answeredAt! - (last ?? invokedAt);
@@ -239,6 +240,10 @@ export class Load {
     const { boundMs = Infinity, sessionShare } = profile;
     if (waitedMs > blocksMs(args) + boundMs)
       return `${args.join(' ')} got its reply after ${waitedMs.toFixed(0)} ms: ${JSON.stringify(reply)}`;
+    if (profile.isApart !== undefined) {
+      const problem = crossingProblem(args, keys, reply, profile.isApart);
+      if (problem !== null) return problem;
+    }
     if (profile.mix.strays !== undefined) {
       const problem = strayProblem(args, reply);
       if (problem !== null) return problem;
@@ -326,10 +331,15 @@ function groupsOf(keys: readonly KeyName[]): readonly KeyName[] {
 
 const ms = (at: number): string => (at % 1e8).toFixed(3);
 
+const PLAIN: Session = { protocol: 2, database: 0, user: null };
+
 /** Some of the clients use RESP3, another database, or a user that may not use every command. */
-const sessionOf = (at: number, { clients, databases }: Profile): Session => ({
-  protocol: at % 3 === 0 ? 3 : 2,
-  database:
-    databases !== undefined ? databases[at % databases.length] : at === clients ? 2 : at === clients - 1 ? 1 : 0,
-  user: at === 2 ? LIMITED : null,
-});
+const sessionOf = (at: number, { clients, databases, oneLane }: Profile): Session =>
+  oneLane === true
+    ? PLAIN
+    : {
+        protocol: at % 3 === 0 ? 3 : 2,
+        database:
+          databases !== undefined ? databases[at % databases.length] : at === clients ? 2 : at === clients - 1 ? 1 : 0,
+        user: at === 2 ? LIMITED : null,
+      };

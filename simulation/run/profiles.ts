@@ -1,5 +1,6 @@
 /** What a run does: load, faults by probability, operator. Times are milliseconds of virtual time. */
 import type { Mix } from '../clients/commands.js';
+import { hashSlot, SLOTS } from '../../shadow-proxy/src/route/slot.js';
 import type { NetworkOptions } from '../world/network.js';
 
 /** The mean time between two of a kind; absent: never. */
@@ -89,6 +90,10 @@ export interface Profile {
   readonly lagMs?: number;
   /** The journal is looked at with each change: it takes time. */
   readonly journaled?: boolean;
+  /** Which keys have another authority than the others, at every time; absent: none. */
+  readonly isApart?: (key: string) => boolean;
+  /** All clients are in database 0, with RESP2 and without a user: one connection carries what does not block. */
+  readonly oneLane?: boolean;
   /** A client reads all keys with SCAN. */
   readonly scans?: boolean;
   /** A command that blocks takes nothing behind the end of its client. */
@@ -158,14 +163,35 @@ const SWAPPED: Partial<Mix> = {
   ...{ strings: 3, counters: 3, lists: 2, blocking: 4, several: 2, expiring: 2, transactions: 2, swaps: 6, publish: 1 },
 };
 
+/** The same keys as the pattern `odd`. */
+const ODD = /1$|^q[0246]/;
+const LATE: NetworkOptions = { ...NEAR, lateShare: 0.04, lateMs: 12 };
+const LEAVING: Faults = { leave: 8, pause: 20, pauseMs: 40 };
+const WAITING: Partial<Mix> = { waits: 10, blocking: 3, several: 1, followed: 4 };
+
 /** Without CLIENT KILL, UNBLOCK, QUIT and the like, replies are bound to come in time, and connections to last. */
 const WITHOUT_SESSIONS: readonly Profile[] = [
   ...[
     profile('lanes', {}, { mix: CROWDED, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] }),
+    profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
+    profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
+    profile('taken', {}, { mix: { waits: 6, blocking: 6, lists: 1 }, oneLane: true, boundMs: 250, journaled: true }),
     profile(
-      'waits',
-      { leave: 25, pause: 300, pauseMs: 200 },
-      { mix: { waits: 10, blocking: 3, followed: 4 }, keys: 3, endsAtLeave: true, databases: [0], journaled: true },
+      'apart',
+      { leave: 200 },
+      {
+        ...{ mix: { ...UNFOLLOWED, pairs: 15 }, plan: twoWorkloads('shadow'), stage: 'rampdown', journaled: true },
+        isApart: (key) => ODD.test(key),
+      },
+    ),
+    profile(
+      'half',
+      { leave: 200 },
+      {
+        mix: { ...UNFOLLOWED, pairs: 15 },
+        plan: { default: { stage: 'live', percent: 50 } },
+        isApart: (key) => hashSlot(Buffer.from(key), 0, key.length) >= SLOTS / 2,
+      },
     ),
     profile('swaps', { cut: 100 }, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown' }),
     profile('swaps-of-source', {}, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true }),
@@ -179,11 +205,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100 },
       { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown', scans: true },
     ),
-    profile(
-      'flips',
-      { stageChange: 8 },
-      { mix: { ...CROWDED, waits: 3 }, keys: 2, network: { ...NEAR, lateShare: 0.04, lateMs: 12 }, scans: true },
-    ),
+    profile('flips', { stageChange: 8 }, { mix: { ...CROWDED, waits: 3 }, keys: 2, network: LATE, scans: true }),
     profile(
       'limits',
       {},

@@ -138,7 +138,7 @@ const workloadFacts = (
   counters: workload.counters,
   suspect: workload.suspect,
   strayWrites: workload.strayWrites,
-  mirror: otherSide(workload.keylessRule.authority),
+  mirrors: workload.whole ? [otherSide(workload.keylessRule.authority)] : SIDES,
   suspects,
   asked: adjudicator.asksOf(workload),
   byCommand: clients.counts.byCommand(workload),

@@ -36,7 +36,8 @@ export interface WorkloadFacts extends Pick<
   Workload,
   'name' | 'workloadClass' | 'stage' | 'percent' | 'counters' | 'suspect' | 'strayWrites'
 > {
-  readonly mirror: Side;
+  /** Both, where a part of its keys is live. */
+  readonly mirrors: readonly Side[];
   /** Suspect keys, and those of them on which the mirror may lack an acknowledged effect. */
   readonly suspects: { readonly total: number; readonly acknowledged: number };
   /** Both servers are being asked what a difference on one of its keys means. */
@@ -113,7 +114,12 @@ export function snapshotOf(facts: ShardFacts): ShardSnapshot {
       connected: both.every(({ isNeeded, connected }) => connected || !isNeeded),
     },
     suspects: facts.suspects,
-    workloads: workloads.map((workload) => workloadSnapshot(workload, mirrors[workload.mirror].isEmpty)),
+    workloads: workloads.map((workload) =>
+      workloadSnapshot(
+        workload,
+        workload.mirrors.every((side) => mirrors[side].isEmpty),
+      ),
+    ),
   };
 }
 

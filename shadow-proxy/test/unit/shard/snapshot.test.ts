@@ -52,7 +52,7 @@ const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadF
   const plain = { name, workloadClass, stage, percent, counters, suspect, strayWrites };
   return {
     ...plain,
-    mirror: 'target',
+    mirrors: ['target'],
     suspects: { total: 0, acknowledged: 0 },
     asked: false,
     byCommand: {},
@@ -135,11 +135,13 @@ test('a workload is clean only without acknowledged suspects or open questions, 
 
 test('a workload is judged by its own mirror', () => {
   const mirrors = { source: mirror({ isEmpty: false }), target: mirror() };
-  const both = snapshotOf(facts({ mirrors, workloads: [workload(0), workload(1, { mirror: 'source' })] })).workloads;
+  const both = snapshotOf(facts({ mirrors, workloads: [workload(0), workload(1, { mirrors: ['source'] })] })).workloads;
   assert.deepEqual(
     both.map(({ clean }) => clean),
     [true, false],
   );
+  const partly = facts({ mirrors, workloads: [workload(0, { mirrors: ['source', 'target'] })] });
+  assert.equal(snapshotOf(partly).workloads[0].clean, false, 'a part of its keys is live');
 });
 
 test('the mirrors are told as one: the longer lag, both queues, and connected where all that are needed are', () => {

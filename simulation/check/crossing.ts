@@ -1,0 +1,22 @@
+/** Keys of two authorities: a command that cannot be split is refused, and every other one is not. */
+import { isError, type Reply } from '../clients/replies.js';
+import { partsOf, type KeyName } from '../world/key-name.js';
+
+const SPLIT = new Set(['MGET', 'DEL', 'UNLINK', 'EXISTS', 'TOUCH']);
+/** They name keys, and do not use them. */
+const NOT_USED = new Set(['WATCH', 'UNWATCH', 'DISCARD']);
+const REFUSED = /^-ERR shadow-proxy: .* spans workload /;
+
+/** Why the reply is wrong. @param isApart whether the key has another authority than most */
+export function crossingProblem(
+  args: readonly string[],
+  keys: readonly KeyName[],
+  reply: Reply,
+  isApart: (key: string) => boolean,
+): string | null {
+  if (reply === '+QUEUED' || NOT_USED.has(args[0])) return null;
+  const isCrossing = new Set(keys.map((key) => isApart(partsOf(key).name))).size > 1;
+  const isRefused = isError(reply) && REFUSED.test(reply);
+  const isWrong = isCrossing && !SPLIT.has(args[0]) ? !isError(reply) : isRefused;
+  return isWrong ? `${args.join(' ')} got ${JSON.stringify(reply)}` : null;
+}
