@@ -1,4 +1,4 @@
-/** What a single reply must say beyond its type: whose element it is, and that no client waits for less than it asked. */
+/** What a single reply must say beyond its type: whose element it is. No client waits for less time than it asked. */
 import { typeOf } from './reply-types.js';
 import type { Reply } from '../clients/replies.js';
 
@@ -7,7 +7,7 @@ const TIMEOUTS: Readonly<Record<string, number>> = {
   ...{ BLPOP: -1, BRPOP: -1, BZPOPMIN: -1, BZPOPMAX: -1, BLMOVE: -1, BRPOPLPUSH: -1, BLMPOP: 1, BZMPOP: 1 },
 };
 
-/** How long the command may block, in ms: Infinity for ever, 0 for a command that does not block. */
+/** How long the command may block, in ms: Infinity without a limit, 0 for a command that does not block. */
 export function blocksMs(args: readonly string[]): number {
   const [name] = args;
   if (name === 'XREAD' || name === 'XREADGROUP') {

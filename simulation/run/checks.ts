@@ -13,7 +13,7 @@ import type { Scene } from './scene.js';
 /** After so many events the mirrors' queues are looked at. */
 const LOOK_AT = 32;
 /** The largest effect that clients' commands make, about. */
-const MOST_BYTES = 4 << 10;
+const MOST_BYTES = 16 << 10;
 
 export class Checks {
   readonly equality: Equality;

@@ -1,4 +1,4 @@
-/** Keys `u…` and `y…` of which another region is the only writer: `u…` are on the target, too, `y…` on the source alone. */
+/** Keys of which another region is the only writer: `u…` are on the target, `y…` on the source alone. */
 import type { Command, Draw } from '../draw.js';
 
 export function strays(draw: Draw): Command {

@@ -1,4 +1,4 @@
-/** Clients that wait for elements and leave, or wait for ever, on few keys; and those that push. */
+/** Clients that wait for elements, many without a limit, and leave; and those that push. */
 import type { Command, Draw } from '../draw.js';
 
 /** Commands that block for longer than a client may be idle. */

@@ -1,4 +1,4 @@
-/** Found by `npm run simulate -- --profile split`. A real server that loads its data is not ready for so short a time. */
+/** Found by `npm run simulate -- --profile split`. A real server loads its data for longer than a test can wait. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptWorld } from '../../kept/world.js';
