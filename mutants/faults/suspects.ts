@@ -68,7 +68,7 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'a-mismatch-is-a-key-that-was-written',
     file: 'shadow-proxy/src/suspects/suspects.ts',
-    from: 'known.touched ||= !UNTOUCHED.has(reason);',
+    from: 'known.touched ||= touched;',
     to: 'known.touched ||= true;',
     tests: ['unit/suspects/suspects'],
   },
@@ -96,8 +96,8 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'a-write-with-hidden-keys-leaves-no-suspicion',
     file: 'shadow-proxy/src/suspects/tracker.ts',
-    from: '(db, key) => this.key(db, key, reason))) this.hidden(reason);',
-    to: '(db, key) => this.key(db, key, reason)));',
+    from: '(db, key) => this.#written(db, key, reason))) this.hidden(reason);',
+    to: '(db, key) => this.#written(db, key, reason)));',
     tests: ['unit/suspects/tracker'],
   },
   {
