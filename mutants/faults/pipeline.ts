@@ -228,6 +228,8 @@ export const WAKEUPS: readonly Fault[] = [
     from: 'if (woken.size > 0) operation.waking = new Wakeup(order, lane.server, keys, woken, elementsOf(operation));',
     to: '',
     tests: [LINKS],
+    unseen:
+      'What a woken client took makes its keys suspects then, as where a push did not go through the proxy; they are copied.',
   },
   {
     id: 'what-was-taken-is-told-before-the-push-is-answered',

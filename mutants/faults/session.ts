@@ -31,6 +31,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (blocked.isOver) return blocked.timeOut();',
     to: '',
     tests: ['unit/session/handlers/blocking'],
+    unseen: 'The server is asked for 2 ms more: nil, or an element, comes that much later.',
   },
   {
     id: 'a-client-takes-what-came-for-one-that-is-about-to-block',
@@ -694,6 +695,7 @@ export const TRANSACTIONS: readonly Fault[] = [
     from: 'this.#authority !== null && this.#authority !== route.rule.authority',
     to: 'false',
     tests: ['unit/session/handlers/transaction'],
+    unseen: 'EXEC looks at the keys again, and refuses: the client gets the error there.',
   },
   {
     id: 'a-transaction-of-one-byte-more-is-taken',

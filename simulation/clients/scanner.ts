@@ -7,7 +7,7 @@ import { isError, ReplyReader, type Reply } from './replies.js';
 /** Keys that nobody else uses. */
 const NAMES = Array.from('abcdefghijkl', (letter) => `p${letter}`);
 /** The mirror has them by then. */
-const BEGINS_AFTER_MS = 300;
+const BEGINS_AFTER_MS = 80;
 /** More replies than keys: the cursor goes round. */
 const MOST_CALLS = 20_000;
 
@@ -17,6 +17,8 @@ export class Scanner {
   #end: End | null = null;
   #found = new Set<string>();
   #calls = 0;
+  /** Its keys are there. */
+  #isSet = false;
   #stopped = false;
 
   constructor(
@@ -31,7 +33,8 @@ export class Scanner {
     if (this.#end?.isClosed === false) return;
     const reader = new ReplyReader();
     const end = this.network.connect(WORLD, '10.0.1.2', this.address, () => {
-      this.#send(['MSET', ...NAMES.flatMap((name) => [name, 'x'])]);
+      if (this.#isSet) this.#begin();
+      else this.#set();
     });
     this.#end = end;
     end.received = (bytes) => {
@@ -51,7 +54,7 @@ export class Scanner {
   }
 
   #received(reply: Reply): void {
-    if (!Array.isArray(reply)) return this.#begin(isError(reply) || this.iterations > 0 ? 0 : BEGINS_AFTER_MS);
+    if (!Array.isArray(reply)) return this.#setOrBegin(reply);
     const [cursor, keys] = reply as unknown as readonly [string, readonly string[]];
     for (const key of keys) this.#found.add(key.slice(1));
     if (++this.#calls > MOST_CALLS) return this.broken(`SCAN does not end: it goes on with ${cursor}`);
@@ -60,6 +63,17 @@ export class Scanner {
     if (missing !== undefined) return this.broken(`SCAN never gave ${missing}`);
     this.iterations++;
     this.#begin();
+  }
+
+  /** Its keys are set once; where that is refused, again. */
+  #setOrBegin(reply: Reply): void {
+    if (isError(reply)) return this.#isSet ? this.#begin(1) : this.#set();
+    this.#begin(this.#isSet ? 0 : BEGINS_AFTER_MS);
+    this.#isSet = true;
+  }
+
+  #set(): void {
+    this.#send(['MSET', ...NAMES.flatMap((name) => [name, 'x'])]);
   }
 
   #begin(afterMs = 0): void {
@@ -71,7 +85,7 @@ export class Scanner {
   #ask(cursor: string, afterMs = 0): void {
     const end = this.#end!;
     this.network.events.after(afterMs + this.random.between(0, 2), WORLD, () => {
-      if (end === this.#end && !end.isClosed) this.#send(['SCAN', cursor, 'COUNT', '2']);
+      if (end === this.#end && !end.isClosed) this.#send(['SCAN', cursor, 'COUNT', '4']);
     });
   }
 

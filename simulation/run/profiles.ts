@@ -182,13 +182,16 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       {
         ...{ mix: { ...UNFOLLOWED, pairs: 15 }, plan: twoWorkloads('shadow'), stage: 'rampdown', journaled: true },
         isApart: (key) => ODD.test(key),
+        scans: true,
       },
     ),
     profile(
       'half',
       { leave: 200 },
       {
-        mix: { ...UNFOLLOWED, pairs: 15 },
+        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15 },
+        keys: 40,
+        journaled: true,
         plan: { default: { stage: 'live', percent: 50 } },
         isApart: (key) => hashSlot(Buffer.from(key), 0, key.length) >= SLOTS / 2,
       },
@@ -203,7 +206,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'split',
       { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100 },
-      { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown', scans: true },
+      { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown' },
     ),
     profile('flips', { stageChange: 8 }, { mix: { ...CROWDED, waits: 3 }, keys: 2, network: LATE, scans: true }),
     profile(
