@@ -70,7 +70,8 @@ export class Client {
     this.#reader = new ReplyReader();
     this.database = 0;
     this.#finished = false;
-    const end = this.network.connect(WORLD, '10.0.1.1', this.address, () => {
+    const { host, port } = this.address;
+    const end = this.network.connect(WORLD, '10.0.1.1', { host, port }, () => {
       this.#connected = true;
       this.#failures = 0;
       this.#begin();

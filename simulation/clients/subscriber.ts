@@ -27,7 +27,8 @@ export class Subscriber {
 
   start(): void {
     const reader = new ReplyReader();
-    const end = this.network.connect(WORLD, '10.0.1.1', this.address, () =>
+    const { host, port } = this.address;
+    const end = this.network.connect(WORLD, '10.0.1.1', { host, port }, () =>
       end.send(Buffer.from(`${this.commands.join('\r\n')}\r\n`)),
     );
     this.#end = end;

@@ -29,6 +29,9 @@ export class Figures {
   }
 
   #look(): void {
+    for (const seat of this.scene.seats)
+      if (seat.isEnding && seat.answers && this.scene.now > seat.endsBy)
+        this.scene.fail(`${this.scene.nameOf(seat)} was asked to end, and does not`);
     const snapshot = this.scene.proxy.snapshot();
     if (snapshot === null) {
       this.#waitedSince = null;
@@ -69,7 +72,8 @@ export class Figures {
     const stillMs = found?.server.stillMs ?? 0;
     if (found !== null && !found.server.isUp && stillMs > SEEN_MS && mirror.connected)
       return `connected to the ${found.name}, which ended ${stillMs.toFixed(0)} ms ago`;
-    const waits = stillMs > SEEN_MS && mirror.queuedEffects > 0;
+    // Of a connection that is lost, the effects become suspects.
+    const waits = stillMs > SEEN_MS && mirror.queuedEffects > 0 && mirror.connected;
     if (!waits) this.#waitedSince = null;
     else this.#waitedSince ??= this.scene.now;
     const leastMs = this.#waitedSince === null ? 0 : Math.floor(this.scene.now - this.#waitedSince);

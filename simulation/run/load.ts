@@ -54,7 +54,7 @@ export class Load {
   readonly #queued = new Map<string, (readonly string[])[]>();
 
   constructor(private readonly scene: Scene) {
-    const { world, profile, proxy } = scene;
+    const { world, profile } = scene;
     const mayMove = profile.faults.stageChange !== undefined;
     this.#histories = new Histories(scene.source.unixMs - scene.now, {
       slackMs: mayMove ? MOVED_SLACK_MS : SLACK_MS,
@@ -66,7 +66,7 @@ export class Load {
       const client = new Client(
         `client ${i}`,
         world.network,
-        proxy.address,
+        scene.address,
         world.random.fork(),
         profile.thinkMs,
         sessionOf(i, profile),
@@ -85,7 +85,7 @@ export class Load {
     this.#subscribe('subscriber 2', ['PSUBSCRIBE ch*']);
     const { network } = world;
     if (profile.scans === true)
-      this.#scanner = new Scanner(network, proxy.address, world.random.fork(), (problem) => scene.fail(problem));
+      this.#scanner = new Scanner(network, scene.address, world.random.fork(), (problem) => scene.fail(problem));
   }
 
   /** Calls whose history was checked. */
@@ -174,9 +174,9 @@ export class Load {
 
   #subscribe(name: string, commands: readonly string[]): void {
     const { scene } = this;
-    const { world, proxy } = scene;
+    const { world } = scene;
     const messages = this.#messages;
-    const subscriber = new Subscriber(name, world.network, proxy.address, world.random.fork(), commands, {
+    const subscriber = new Subscriber(name, world.network, scene.address, world.random.fork(), commands, {
       subscribed: () => messages.subscribed(name, scene.now),
       message: (channel, text) => {
         scene.note(`${name} got`, [text, 'on', channel]);

@@ -17,6 +17,8 @@ export interface Faults {
   /** A server is stopped (SIGSTOP) for up to `pauseMs`. */
   readonly pause?: number;
   readonly pauseMs?: number;
+  /** Both are stopped at once for up to `pauseMs`. */
+  readonly bothPause?: number;
   /** A server ends and starts again with its data. */
   readonly serverRestart?: number;
   /** The source alone does. */
@@ -45,6 +47,21 @@ export interface Faults {
   readonly powerLoss?: number;
   /** It is killed, and its state folder is damaged before it starts again. */
   readonly tamper?: number;
+  /** The process that serves is killed. */
+  readonly holderKill?: number;
+  /** It is asked to end (SIGTERM). */
+  readonly holderEnd?: number;
+  /** It is stopped (SIGSTOP) for up to `holderStopMs`. */
+  readonly holderStop?: number;
+  readonly holderStopMs?: number;
+  /** It cannot reach one server for up to `holderCutMs`, or loses all its connections to both at once. */
+  readonly holderCut?: number;
+  readonly holderReset?: number;
+  readonly holderCutMs?: number;
+  /** A process that waits is stopped for up to `standbyStopMs`, or killed. */
+  readonly standbyStop?: number;
+  readonly standbyStopMs?: number;
+  readonly standbyKill?: number;
   /** Its disk refuses writes, or is slow. */
   readonly diskFull?: number;
   readonly diskSlow?: number;
@@ -60,7 +77,9 @@ export interface Faults {
 }
 
 /** What only says how long a fault lasts at most. */
-export const DURATIONS = ['silenceMs', 'pauseMs', 'troubleMs', 'proxyPauseMs'] as const;
+export const DURATIONS = [
+  ...(['silenceMs', 'pauseMs', 'troubleMs', 'proxyPauseMs', 'holderStopMs', 'holderCutMs', 'standbyStopMs'] as const),
+] as const;
 
 export type Fault = Exclude<keyof Faults, (typeof DURATIONS)[number]>;
 
@@ -77,6 +96,10 @@ export interface Profile {
   readonly faults: Faults;
   /** A process of the proxy that has ended is started again within so long. */
   readonly restartMs: number;
+  /** Processes that wait to take over, each on a machine and a disk of its own. */
+  readonly standbys: number;
+  /** Nothing in it is a reason for one of them to take over. */
+  readonly holderStays: boolean;
   /** A workload that is suspect as a whole for so long is copied. */
   readonly backfillAfterMs: number;
   readonly stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown';
@@ -125,6 +148,8 @@ const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Pro
     network: NEAR,
     faults,
     restartMs: 300,
+    standbys: 0,
+    holderStays: false,
     backfillAfterMs: 3_000,
     stage: 'shadow',
   },
@@ -140,6 +165,8 @@ const NAMED: Partial<Profile> = {
   keys: 3,
   restartMs: 20,
 };
+/** Two processes wait, for minutes of few commands. */
+const TAKEOVER: Partial<Profile> = { standbys: 2, clients: 6, thinkMs: [50, 400], backfillAfterMs: 200 };
 const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
 /** The plan of runs in which some keys are not written twice, or have another authority. */
@@ -241,6 +268,21 @@ export const PROFILES: readonly Profile[] = [
   profile('journals', { proxyKill: 150, cut: 100 }, { ...NAMED, mix: { ...NAMED.mix, longNames: 3 } }),
   profile('damages', { tamper: 15, powerLoss: 30, pause: 500, pauseMs: 300 }, { ...NAMED, backfillAfterMs: 50 }),
   profile('full-disk', { proxyKill: 50, diskFull: 100 }, NAMED),
+  profile(
+    'standbys',
+    {
+      ...{ holderStop: 4_000, holderStopMs: 900, holderCut: 4_000, holderCutMs: 6_000, holderReset: 1_000 },
+      ...{
+        standbyStop: 4_000,
+        standbyStopMs: 7_000,
+        standbyKill: 10_000,
+        pause: 4_000,
+        bothPause: 4_000,
+        pauseMs: 6_000,
+      },
+    },
+    { ...TAKEOVER, holderStays: true },
+  ),
   profile('operator', {
     ...{ stageChange: 15, rollback: 100, cut: 50, verify: 100, backfill: 100, stopJob: 100, reload: 150 },
   }),

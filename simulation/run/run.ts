@@ -11,6 +11,7 @@ import { Operator } from './operator.js';
 import type { Fault, Profile } from './profiles.js';
 import { Finding, Scene } from './scene.js';
 import { Starts } from './starts.js';
+import { Tenures } from './tenures.js';
 
 export interface RunOptions {
   readonly seed: number;
@@ -82,6 +83,7 @@ class Run {
   readonly #operator: Operator;
   readonly #faults: Faults;
   readonly #figures: Figures;
+  readonly #tenures: Tenures;
   #cleanChecks = 0;
 
   constructor(private readonly options: RunOptions) {
@@ -91,6 +93,7 @@ class Run {
     this.#checks = new Checks(this.#scene, this.#load);
     this.#figures = new Figures(this.#scene, this.#checks);
     new Starts(this.#scene, this.#checks);
+    this.#tenures = new Tenures(this.#scene);
     this.#operator = new Operator(this.#scene);
     this.#faults = new Faults(this.#scene, this.#load, this.#operator);
   }
@@ -139,9 +142,11 @@ class Run {
     proxy.start();
     if (!(await world.events.run(() => proxy.launched !== null, START_MS)))
       throw new Finding(`the shard does not start: ${proxy.problem?.message ?? 'nothing is left to happen'}`);
+    for (const seat of scene.seats.slice(1)) seat.start();
     load.start();
     this.#operator.start();
     this.#figures.start();
+    this.#tenures.start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);
     for (let round = 1; scene.finding === null; round++) {
@@ -195,8 +200,9 @@ class Run {
     load.stop();
     this.#faults.end();
     let lookAt = scene.now + 1_000;
+    const isWell = (): boolean => scene.seats.every((seat) => scene.troubledUntil(seat) < scene.now - 1_000);
     const isCalm = (): boolean => {
-      if (scene.now <= lookAt || load.waiting.length > 0) return false;
+      if (scene.now <= lookAt || load.waiting.length > 0 || !isWell()) return false;
       lookAt = scene.now + LOOK_MS;
       return checks.isClean;
     };

@@ -5,7 +5,7 @@ import { LIMITED, LIMITED_RULES } from '../clients/kinds/sessions.js';
 import { Timeline } from '../check/timeline.js';
 import type { Random } from '../world/random.js';
 import { WORLD } from '../world/events.js';
-import { Proxy } from '../world/proxy.js';
+import { Proxy, PROXY_PORT } from '../world/proxy.js';
 import type { NetworkOptions } from '../world/network.js';
 import { ServerHost } from '../world/server-host.js';
 import { SimulatedWorld } from '../world/world.js';
@@ -17,6 +17,9 @@ const TARGET = { host: '10.0.0.3', port: 6379 };
 
 /** Faults that clients do not notice: they leave by themselves, and no client depends on the mirror. */
 const HARMLESS: ReadonlySet<string> = new Set(['leave', 'outage']);
+
+/** What is over for so long has no consequences for a lease. */
+const TROUBLE_MS = 2_000;
 
 export class Finding extends Error {
   constructor(
@@ -33,7 +36,19 @@ export class Scene {
   readonly random: Random;
   readonly source: ServerHost;
   readonly target: ServerHost;
-  readonly proxy: Proxy;
+  /** Those that may serve the shard: the first, and its standbys. */
+  readonly seats: readonly Proxy[];
+  /** Clients connect to whichever serves. */
+  readonly address: { readonly host: string; readonly port: number };
+  /** Called as soon as one of them serves. */
+  onServe: (seat: Proxy) => void = () => undefined;
+  /** Called as soon as one has ended by itself. */
+  onEnd: (seat: Proxy, problem: Error) => void = () => undefined;
+  /** Called when the one that serves has ended by what was done to it. */
+  onVacant: (seat: Proxy, mayLastMs: number) => void = () => undefined;
+  #troubleUntil = 0;
+  readonly #troubledUntil = new Map<Proxy, number>();
+  #serving: Proxy;
   readonly timeline = new Timeline();
   /** No faults strike, and clients send no new commands. */
   isQuiet = false;
@@ -62,9 +77,35 @@ export class Scene {
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
     const plan = { default: { stage: profile.stage }, ...profile.plan };
     const urls = { source: `redis://${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
-    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan }, logLevel);
+    this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
+      const host = this.world.newHost(i === 0 ? '10.0.0.1' : `10.0.0.${10 + i}`);
+      const seat = new Proxy(
+        this.world,
+        host,
+        { ...urls, plan, isStandby: i > 0, hasStandbys: profile.standbys > 0 },
+        logLevel,
+      );
+      seat.onServe = () => {
+        this.#serving = seat;
+        this.onServe(seat);
+      };
+      return seat;
+    });
+    [this.#serving] = this.seats;
+    const serving = (): Proxy => this.#serving;
+    this.address = {
+      get host() {
+        return serving().address.host;
+      },
+      port: PROXY_PORT,
+    };
     for (const [name, server] of [['source', this.source] as const, ['target', this.target] as const])
       server.onCommand = (address, args) => this.note(`${name} ← ${address}`, args);
+  }
+
+  /** The one that serves, or was the last that did. */
+  get proxy(): Proxy {
+    return this.#serving;
   }
 
   /** That of the workload `default`; null where the proxy does not run. */
@@ -91,6 +132,35 @@ export class Scene {
 
   get now(): number {
     return this.world.events.now;
+  }
+
+  nameOf(seat: Proxy): string {
+    return this.seats.length === 1 ? 'the proxy' : `proxy ${this.seats.indexOf(seat) + 1}`;
+  }
+
+  /** Two troubles at once may be too much for a lease: whether another may begin that lasts so long. */
+  mayTrouble(ms: number): boolean {
+    if (!this.profile.holderStays) return true;
+    if (this.#troubleUntil > this.now) return false;
+    this.#troubleUntil = this.now + ms + TROUBLE_MS;
+    return true;
+  }
+
+  /** Something is wrong with it for so long. */
+  troubled(seat: Proxy, ms: number): void {
+    this.#troubledUntil.set(seat, Math.max(this.troubledUntil(seat), this.now + ms));
+  }
+
+  troubledUntil(seat: Proxy): number {
+    return this.#troubledUntil.get(seat) ?? 0;
+  }
+
+  /** As a supervisor does. */
+  startLater(seat: Proxy): void {
+    this.later(this.random.between(1, this.profile.restartMs), () => {
+      if (seat.process === null) seat.start();
+      this.say(`${this.nameOf(seat)} starts`);
+    });
   }
 
   /** Runs it after so many milliseconds. */

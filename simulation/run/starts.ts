@@ -12,7 +12,7 @@ export class Starts {
     private readonly scene: Scene,
     private readonly checks: Checks,
   ) {
-    scene.proxy.onServe = () => this.#check();
+    scene.onServe = () => this.#check();
   }
 
   #check(): void {

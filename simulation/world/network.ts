@@ -31,6 +31,8 @@ interface Listener extends Address {
 export class Network {
   /** Each connection that is not closed at both ends. */
   readonly connections = new Set<Connection>();
+  /** Pairs of hosts, of which the first cannot connect to the second. */
+  readonly blocked = new Set<string>();
   readonly #listeners = new Map<string, Listener>();
   #nextPort = 40_000;
 
@@ -60,7 +62,7 @@ export class Network {
     const { near, far } = connection;
     this.events.after(connection.delayMs, WORLD, () => {
       const listener = this.#listeners.get(nameOf(to));
-      const accepts = listener?.owner.alive === true;
+      const accepts = listener?.owner.alive === true && !this.blocked.has(`${from} ${to.host}`);
       this.events.after(connection.delayMs, owner, () => {
         if (near.isClosed) return;
         if (!accepts) return near.fail(failure('connect', 'ECONNREFUSED', to));

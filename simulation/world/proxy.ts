@@ -10,9 +10,15 @@ import type { SimulatedWorld } from './world.js';
 
 export const PROXY_PORT = 7000;
 
+/** A process that is asked to end does so within this time, beside that for its mirrors. */
+const END_MS = 4_000;
+
 export interface ProxyOptions {
   readonly source: string;
   readonly target: string;
+  /** Each of its processes waits for the end of another; with others that do, all but the first. */
+  readonly isStandby?: boolean;
+  readonly hasStandbys?: boolean;
   /** Written into the plan as they are. */
   readonly plan?: Readonly<Record<string, unknown>>;
 }
@@ -27,9 +33,12 @@ export class Proxy {
   /** Why the last process ended by itself. */
   problem: Error | null = null;
   starts = 0;
+  startedAt = 0;
   readonly plan: Plan;
   /** It was asked to end, and has not ended yet. */
   isEnding = false;
+  /** Then it should have ended. */
+  endsBy = Infinity;
   readonly #logger: Logger;
 
   constructor(
@@ -66,8 +75,10 @@ export class Proxy {
   start(): void {
     const process = this.world.newProcess(`proxy ${++this.starts}`, this.host);
     this.process = process;
+    this.startedAt = this.world.events.now;
+    const standby = this.options.isStandby === true || (this.options.hasStandbys === true && this.starts > 1);
     this.world.events.after(0, process, () => {
-      launch(this.plan, this.plan.shards[0], this.#logger, { firstStart: this.starts === 1 }).then(
+      launch(this.plan, this.plan.shards[0], this.#logger, { firstStart: this.starts === 1, standby }).then(
         (launched) => {
           this.launched = launched;
           this.onServe();
@@ -98,6 +109,7 @@ export class Proxy {
   end(drainMs: number, ended: () => void): void {
     const { process } = this;
     this.isEnding = true;
+    this.endsBy = this.world.events.now + drainMs + END_MS;
     this.within(({ shard, stop }) => {
       void shard
         .drain(drainMs)

@@ -14,6 +14,8 @@ export class ServerHost {
   readonly model: ModelServer;
   /** Called with each command that the server runs. */
   onCommand: (address: string, args: readonly string[]) => void = () => undefined;
+  /** Called with each change that a client makes. */
+  onChange: (address: string) => void = () => undefined;
   /** Keys that were changed since the checkers looked last. */
   readonly changed = new Set<KeyName>();
   /** Changes of keys whose replies are on their way. */
@@ -21,6 +23,8 @@ export class ServerHost {
   readonly #host: Host;
   readonly #ends = new Set<End>();
   #process: Process;
+  /** The address of the client whose command runs. */
+  #actor: string | null = null;
   #listens = false;
   #pausedUntil = 0;
   #pausedFrom = 0;
@@ -52,6 +56,7 @@ export class ServerHost {
       const name: KeyName = `${database} ${key}`;
       this.changed.add(name);
       this.unanswered.changed(name);
+      if (this.#actor !== null) this.onChange(this.#actor);
     };
     this.model.onWrite = ({ id }, key) => changed(id, key);
     for (const database of this.model.databases) {
@@ -70,7 +75,9 @@ export class ServerHost {
     const process = this.model.process.bind(this.model);
     this.model.process = (client, args) => {
       this.onCommand(client.address, args);
+      this.#actor = client.address;
       this.unanswered.as(client, () => process(client, args));
+      this.#actor = null;
     };
     const serve = this.model.serve.bind(this.model);
     this.model.serve = (client, blocked, key) => this.unanswered.as(client, () => serve(client, blocked, key));

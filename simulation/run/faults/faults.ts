@@ -7,6 +7,7 @@ import type { Scene } from '../scene.js';
 import { networkFaults } from './network.js';
 import { proxyFaults } from './proxy.js';
 import { serverFaults } from './servers.js';
+import { standbyFaults } from './standbys.js';
 import type { Strikes } from './strikes.js';
 
 export class Faults {
@@ -21,7 +22,13 @@ export class Faults {
     load: Load,
     operator: Operator,
   ) {
-    this.#strikes = { ...networkFaults(scene, load), ...serverFaults(scene), ...proxyFaults(scene), ...operator.acts };
+    this.#strikes = {
+      ...networkFaults(scene, load),
+      ...serverFaults(scene),
+      ...proxyFaults(scene),
+      ...standbyFaults(scene),
+      ...operator.acts,
+    };
   }
 
   /** Each strikes from now on, until the end. */
@@ -36,9 +43,10 @@ export class Faults {
   /** Ends what lasts, too: servers and the proxy run again. */
   end(): void {
     this.#period++;
-    const { source, target, proxy } = this.scene;
+    const { source, target, seats, world } = this.scene;
+    world.network.blocked.clear();
     for (const server of [source, target]) server.start(true);
-    if (proxy.process === null) proxy.start();
+    for (const seat of seats) if (seat.process === null) seat.start();
   }
 
   /** Strikes each at its time. */

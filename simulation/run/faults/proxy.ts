@@ -6,22 +6,19 @@ import type { Strikes } from './strikes.js';
 export function proxyFaults(
   scene: Scene,
 ): Strikes<'proxyKill' | 'proxyStop' | 'proxyPause' | 'powerLoss' | 'tamper' | 'diskFull' | 'diskSlow'> {
-  const { random, world, proxy, profile } = scene;
+  const { random, world, profile } = scene;
+  const [proxy] = scene.seats;
   const { disk } = proxy.host;
   const tampering = new Tampering(scene, disk);
 
-  /** As a supervisor does. */
-  function startLater(): void {
-    scene.later(random.between(1, profile.restartMs), () => {
-      if (proxy.process === null) proxy.start();
-      scene.say('the proxy starts');
-    });
-  }
+  const startLater = (): void => scene.startLater(proxy);
 
-  proxy.onEnd = (problem) => {
-    scene.say(`the proxy ends: ${problem.message}`);
-    startLater();
-  };
+  for (const seat of scene.seats)
+    seat.onEnd = (problem) => {
+      scene.say(`${scene.nameOf(seat)} ends: ${problem.message}`);
+      scene.onEnd(seat, problem);
+      scene.startLater(seat);
+    };
 
   return {
     proxyKill() {

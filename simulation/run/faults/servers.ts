@@ -25,7 +25,15 @@ const setting = (name: 'loading' | 'busy' | 'outOfMemory' | 'cannotSave'): Troub
 export function serverFaults(
   scene: Scene,
 ): Strikes<
-  'pause' | 'serverRestart' | 'sourceRestart' | 'mirrorLoss' | 'outage' | 'trouble' | 'refusal' | 'handshake'
+  | 'pause'
+  | 'bothPause'
+  | 'serverRestart'
+  | 'sourceRestart'
+  | 'mirrorLoss'
+  | 'outage'
+  | 'trouble'
+  | 'refusal'
+  | 'handshake'
 > {
   const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
@@ -80,8 +88,16 @@ export function serverFaults(
     pause() {
       const { name, server } = pick();
       const ms = random.between(1, profile.faults.pauseMs ?? 100);
+      if (!scene.mayTrouble(ms)) return null;
       server.pause(ms);
       return `the ${name} is stopped for ${ms.toFixed(0)} ms`;
+    },
+    bothPause() {
+      const ms = random.between(1, profile.faults.pauseMs ?? 100);
+      if (!scene.mayTrouble(ms)) return null;
+      source.pause(ms);
+      target.pause(ms);
+      return `both servers are stopped for ${ms.toFixed(0)} ms`;
     },
     serverRestart: () => restart(pick(), true),
     sourceRestart: () => restart({ name: 'source', server: source }, true),
