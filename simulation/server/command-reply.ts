@@ -48,15 +48,24 @@ export function commandReply(table: () => ReadonlyMap<string, Command>): Run {
     const found = table().get(container);
     return subcommand === undefined ? found : found?.subcommands?.get(subcommand);
   };
+  /** By protocol: a proxy asks for it at each start. */
+  const whole = new Map<number, string>();
+  const describeAll = (client: Client): string => {
+    const known = whole.get(client.protocol);
+    if (known !== undefined) return known;
+    const made = array(all().map((command) => describe(command, client)));
+    whole.set(client.protocol, made);
+    return made;
+  };
   return (client, args) => {
     const { protocol } = client;
-    if (args.length === 1) return array(all().map((command) => describe(command, client)));
+    if (args.length === 1) return describeAll(client);
     switch (lower(args[1])) {
       case 'count':
         return integer(all().length);
       case 'info': {
         const names = args.slice(2);
-        if (names.length === 0) return array(all().map((command) => describe(command, client)));
+        if (names.length === 0) return describeAll(client);
         return array(
           names.map((name) => {
             const found = find(name);

@@ -11,13 +11,28 @@ export interface DiskFaults {
   errorShare: number;
 }
 
-class File {
+/** Up to `size`, what is behind `bytes` is zeros: a journal of 4 MiB is nearly all zeros. */
+interface Contents {
+  readonly bytes: Buffer;
+  readonly size: number;
+}
+
+class File implements Contents {
   bytes: Buffer = Buffer.alloc(0);
   size = 0;
   mtimeMs = 0;
   /** What outlives the host. */
-  synced: Buffer = Buffer.alloc(0);
+  synced: Contents = { bytes: Buffer.alloc(0), size: 0 };
 }
+
+/** All of it, in a buffer of its own. */
+function whole({ bytes, size }: Contents): Buffer {
+  const all = Buffer.alloc(size);
+  bytes.copy(all, 0, 0, Math.min(size, bytes.length));
+  return all;
+}
+
+const holding = (bytes: Buffer): Contents => ({ bytes, size: bytes.length });
 
 interface Open {
   readonly path: string;
@@ -58,7 +73,10 @@ export class Disk {
       file.mtimeMs = this.unixMs();
       this.#files.set(name, file);
     }
-    if (flags === 'w') file.size = 0;
+    if (flags === 'w') {
+      file.bytes = Buffer.alloc(0);
+      file.size = 0;
+    }
     this.#open.set(descriptor, { path: name, file, writes: flags !== 'r', appends: flags === 'a+', at: 0 });
     return descriptor;
   }
@@ -71,8 +89,9 @@ export class Disk {
   place(path: string, text: string): void {
     this.mkdir(posix.dirname(path));
     const file = new File();
-    file.bytes = file.synced = Buffer.from(text);
+    file.bytes = Buffer.from(text);
     file.size = file.bytes.length;
+    file.synced = holding(file.bytes);
     this.#files.set(path, file);
     this.#syncedFiles.set(path, file);
   }
@@ -80,7 +99,10 @@ export class Disk {
   read(descriptor: number, bytes: Buffer, at: number, length: number, position: number): number {
     const { file } = this.#of(descriptor, 'read');
     const end = Math.min(file.size, position + length);
-    return position >= end ? 0 : file.bytes.copy(bytes, at, position, end);
+    if (position >= end) return 0;
+    const copied = position < file.bytes.length ? file.bytes.copy(bytes, at, position, end) : 0;
+    bytes.fill(0, at + copied, at + end - position);
+    return end - position;
   }
 
   write(descriptor: number, bytes: Buffer, at: number, length: number, position: number | null): number {
@@ -91,7 +113,6 @@ export class Disk {
     const from = open.appends ? file.size : (position ?? open.at);
     const end = from + length;
     reserve(file, end);
-    if (from > file.size) file.bytes.fill(0, file.size, from);
     bytes.copy(file.bytes, from, at, at + length);
     file.size = Math.max(file.size, end);
     file.mtimeMs = this.unixMs();
@@ -101,8 +122,8 @@ export class Disk {
 
   truncate(descriptor: number, size: number): void {
     const { file } = this.#of(descriptor, 'ftruncate');
-    reserve(file, size);
-    if (size > file.size) file.bytes.fill(0, file.size, size);
+    // What is cut off does not come back: a file that grows again has zeros there.
+    file.bytes.fill(0, Math.min(size, file.bytes.length));
     file.size = size;
   }
 
@@ -110,7 +131,7 @@ export class Disk {
     const open = this.#open.get(descriptor);
     if (open === undefined) throw problem('EBADF', 'fsync');
     this.#strike('fsync');
-    if (open.file !== null) open.file.synced = Buffer.from(open.file.bytes.subarray(0, open.file.size));
+    if (open.file !== null) open.file.synced = { bytes: Buffer.from(open.file.bytes), size: open.file.size };
     else this.#syncNames(open.path);
   }
 
@@ -118,7 +139,7 @@ export class Disk {
     const name = posix.resolve(path);
     const file = this.#files.get(name);
     if (file === undefined) throw problem(this.#folders.has(name) ? 'EISDIR' : 'ENOENT', 'open', path);
-    return Buffer.from(file.bytes.subarray(0, file.size));
+    return whole(file);
   }
 
   stat(path: string): { readonly size: number; readonly mtimeMs: number } {
@@ -161,12 +182,13 @@ export class Disk {
   damage(path: string, change: (bytes: Buffer) => Buffer | null): void {
     const file = this.#files.get(path);
     if (file === undefined) return;
-    const bytes = change(Buffer.from(file.bytes.subarray(0, file.size)));
+    const bytes = change(whole(file));
     this.#files.delete(path);
     if (bytes === null) return;
     const changed = new File();
-    changed.bytes = changed.synced = bytes;
+    changed.bytes = bytes;
     changed.size = bytes.length;
+    changed.synced = holding(bytes);
     this.#files.set(path, changed);
   }
 
@@ -181,12 +203,12 @@ export class Disk {
       else names.set(name, file);
     }
     for (const file of new Set(names.values())) {
-      const whole = file.bytes.subarray(0, file.size);
-      const grows = whole.length > file.synced.length && whole.subarray(0, file.synced.length).equals(file.synced);
-      const kept = grows ? file.synced.length + this.random.below(whole.length - file.synced.length + 1) : 0;
-      file.bytes = Buffer.from(grows ? whole.subarray(0, kept) : this.random.chance(0.5) ? file.synced : whole);
+      const [now, synced] = [whole(file), whole(file.synced)];
+      const grows = now.length > synced.length && now.subarray(0, synced.length).equals(synced);
+      const kept = grows ? synced.length + this.random.below(now.length - synced.length + 1) : 0;
+      file.bytes = grows ? now.subarray(0, kept) : this.random.chance(0.5) ? synced : now;
       file.size = file.bytes.length;
-      file.synced = file.bytes;
+      file.synced = holding(Buffer.from(file.bytes));
     }
     this.#files = names;
     this.#syncedFiles = new Map(names);
@@ -217,7 +239,7 @@ export class Disk {
 function reserve(file: File, size: number): void {
   if (file.bytes.length >= size) return;
   const bytes = Buffer.alloc(Math.max(size, 2 * file.bytes.length, 256));
-  file.bytes.copy(bytes, 0, 0, file.size);
+  file.bytes.copy(bytes);
   file.bytes = bytes;
 }
 
