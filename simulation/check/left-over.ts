@@ -5,7 +5,7 @@ import { partsOf, type KeyName } from '../world/key-name.js';
 const SIDES = ['source', 'target'] as const;
 
 /** What is left, in sentences. @param keys that clients have used */
-export function leftOver({ sequencer, clients, router }: Parts, keys: Iterable<KeyName>): string[] {
+export function leftOver({ sequencer, clients }: Parts, keys: Iterable<KeyName>): string[] {
   const left: string[] = [];
   const check = (is: boolean, what: string): void => void (is && left.push(what));
   for (const key of keys) {
@@ -23,6 +23,5 @@ export function leftOver({ sequencer, clients, router }: Parts, keys: Iterable<K
   check(sequencer.barred, 'the bar of a command that runs alone');
   check(sequencer.swaps.underWay, 'a swap of databases');
   check(clients.blocked.size > 0, `commands that block: ${clients.blocked.size}`);
-  for (const { name, held } of router.workloads) check(held, `commands of workload ${name} are held`);
   return left;
 }

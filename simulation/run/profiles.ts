@@ -219,6 +219,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
         mix: { ...UNFOLLOWED, scripts: 0, pairs: 15 },
         keys: 40,
         journaled: true,
+        stage: 'live',
         plan: { default: { stage: 'live', percent: 50 } },
         isApart: (key) => hashSlot(Buffer.from(key), 0, key.length) >= SLOTS / 2,
       },
@@ -227,7 +228,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile('swaps-of-source', {}, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true }),
     profile(
       'workloads',
-      { stageChange: 25, cut: 200 },
+      { stageChange: 8, cut: 200 },
       { mix: { ...UNFOLLOWED, pairs: 12, several: 4 }, plan: twoWorkloads('off') },
     ),
     profile(
