@@ -13,6 +13,7 @@ export const SILENCE: readonly Fault[] = [
     from: 'silentMs >= this.context.downAfterMs()',
     to: 'silentMs > this.context.downAfterMs()',
     tests: monitor,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'a-server-that-runs-a-script-is-down',
@@ -86,6 +87,7 @@ export const TIMES: readonly Fault[] = [
     from: 'offMs < SURE_MS',
     to: 'offMs <= SURE_MS',
     tests: clocks,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'clocks-differ-for-good-a-millisecond-late',
@@ -93,6 +95,7 @@ export const TIMES: readonly Fault[] = [
     from: 'now - this.#offSince < LASTING_MS',
     to: 'now - this.#offSince <= LASTING_MS',
     tests: clocks,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'one-look-makes-clocks-differ',
@@ -107,6 +110,7 @@ export const TIMES: readonly Fault[] = [
     from: 'this.#offSince = offMs > errorMs + TOLERANCE_MS ?',
     to: 'this.#offSince = offMs >= errorMs + TOLERANCE_MS ?',
     tests: clocks,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'something-is-left-of-a-larger-difference',

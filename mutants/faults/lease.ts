@@ -13,6 +13,7 @@ export const LEASES: readonly Fault[] = [
     from: 'watchedMs >= WATCH_MS',
     to: 'watchedMs > WATCH_MS',
     tests: lease,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   { id: 'a-holder-is-silent-unwatched', file: LEASE, from: ' && watchedMs >= WATCH_MS', to: '', tests: lease },
   {
@@ -56,6 +57,7 @@ export const LEASES: readonly Fault[] = [
     from: ' && id < this.clientId && idleS < SILENT_S)',
     to: ' && id > this.clientId && idleS < SILENT_S)',
     tests: lease,
+    unseen: 'One standby takes over all the same: which of several makes no difference to clients.',
   },
   {
     id: 'two-claim-a-lease',
@@ -101,6 +103,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'monotonicMs() - vacantSince < patienceMs',
     to: 'monotonicMs() - vacantSince <= patienceMs',
     tests: ownership,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'a-standby-waits-after-a-goodbye',
@@ -115,6 +118,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'monotonicMs() - tenure.aliveAt < AWAY_MS',
     to: 'monotonicMs() - tenure.aliveAt <= AWAY_MS',
     tests: ownership,
+    unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'a-lease-lost-for-any-time-is-kept',
@@ -150,6 +154,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - monotonicMs()));',
     to: '',
     tests: ownership,
+    unseen: 'Only a rollback without proxies takes a lease by force, and a simulated operator makes none.',
   },
   {
     id: 'who-gives-a-lease-back-is-not-seen-by-who-waits',
