@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import type { Report } from '../../../src/report/facts.js';
 import { toHtml } from '../../../src/report/html.js';
 import { toMarkdown } from '../../../src/report/markdown.js';
-import { runCommand, runProgram } from '../cli/process.js';
+import { runCommand, type runProgram } from '../cli/process.js';
 import { planFor, start, status } from '../cli/running.js';
 import { openBrowser, openPage, overflow } from '../../support/browser.js';
 import { withServers } from '../../support/servers.js';
