@@ -181,6 +181,8 @@ export class Server extends EventEmitter implements TcpServer {
   }
 
   #accept(end: End): void {
+    // The system resets what a listener that was closed has not accepted.
+    if (!this.listening) return end.close(true);
     if (this.#sockets.size >= this.maxConnections) {
       end.close();
       this.emit('drop', {});

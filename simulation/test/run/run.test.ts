@@ -6,17 +6,22 @@ import { simulate } from '../../run/run.js';
 
 const OPERATIONS = 1_500;
 const { SEED } = process.env;
-/** Two are always the same, one is new; titles print them. `SEED=7 npm test -- simulation/` repeats one. */
-const seeds = SEED === undefined ? [1, 2, randomInt(1_000, 1_000_000_000)] : [Number(SEED)];
+/** Two are the same for all profiles; titles print them. `SEED=7 npm test -- simulation/` runs another. */
+const seeds = SEED === undefined ? [1, 2] : [Number(SEED)];
+/** One run is new each time: hours of new seeds are `npm run simulate -- --minutes`. */
+const fresh = randomInt(1_000, 1_000_000_000);
+const runs = [
+  ...seeds.flatMap((seed) => PROFILES.map((profile) => ({ seed, profile }))),
+  ...(SEED === undefined ? [{ seed: fresh, profile: PROFILES[fresh % PROFILES.length] }] : []),
+];
 
-for (const seed of seeds)
-  for (const profile of PROFILES)
-    test(`Profile ${profile.name}: nothing is wrong (seed ${seed})`, async () => {
-      const { finding, timeline, operations, stages } = await simulate({ seed, profile, operations: OPERATIONS });
-      const again = `again: npm run simulate -- --seed ${seed} --profile ${profile.name} --operations ${OPERATIONS}`;
-      assert.equal(finding, null, [finding, ...timeline, again].join('\n'));
-      assert.ok(operations >= OPERATIONS && stages.size > 0);
-    });
+for (const { seed, profile } of runs)
+  test(`Profile ${profile.name}: nothing is wrong (seed ${seed})`, async () => {
+    const { finding, timeline, operations, stages } = await simulate({ seed, profile, operations: OPERATIONS });
+    const again = `again: npm run simulate -- --seed ${seed} --profile ${profile.name} --operations ${OPERATIONS}`;
+    assert.equal(finding, null, [finding, ...timeline, again].join('\n'));
+    assert.ok(operations >= OPERATIONS && stages.size > 0);
+  });
 
 test('The same seed gives the same events, another seed others', async () => {
   const profile = PROFILES.find(({ name }) => name === 'storm')!;
