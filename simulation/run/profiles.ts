@@ -284,6 +284,14 @@ export const PROFILES: readonly Profile[] = [
     },
     { ...TAKEOVER, holderStays: true },
   ),
+  profile(
+    'takeovers',
+    {
+      ...{ holderKill: 20_000, holderStop: 20_000, holderStopMs: 12_000, holderEnd: 20_000, holderCut: 10_000 },
+      ...{ holderCutMs: 8_000, holderReset: 10_000, standbyStop: 10_000, standbyStopMs: 15_000, standbyKill: 20_000 },
+    },
+    TAKEOVER,
+  ),
   profile('operator', {
     ...{ stageChange: 15, rollback: 100, cut: 50, verify: 100, backfill: 100, stopJob: 100, reload: 150 },
   }),

@@ -87,8 +87,10 @@ export class Tenures {
     const { scene } = this;
     const seat = scene.seats.find(({ host }) => address.startsWith(`${host.address}:`));
     if (seat === undefined) return;
+    // What an earlier process of the seat has sent may still arrive.
+    const connection = [...scene.world.network.connections].find(({ from }) => address === `${from.host}:${from.port}`);
     const writers = this.#writers.get(server)!;
-    const writer = `${scene.nameOf(seat)}, process ${seat.starts}`;
+    const writer = `${scene.nameOf(seat)} (${connection?.near.owner.name})`;
     if (writers.at(-1) === writer) return;
     if (writers.includes(writer)) scene.fail(`${writer} writes again after ${writers.at(-1)}`);
     writers.push(writer);
