@@ -122,7 +122,7 @@ export class Disk {
 
   truncate(descriptor: number, size: number): void {
     const { file } = this.#of(descriptor, 'ftruncate');
-    // What is cut off does not come back: a file that grows again has zeros there.
+    // A file that is cut and grows again has zeros there.
     file.bytes.fill(0, Math.min(size, file.bytes.length));
     file.size = size;
   }
