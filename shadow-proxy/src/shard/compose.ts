@@ -349,7 +349,14 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
 
 function jobsOf(parts: Ground & Order & Users & Health): Jobs {
   const { settings, authorities, keeper, trust, admitted, directory, redact, logger } = parts;
-  const report = new Report(join(directory, 'differences.jsonl'), () => settings.plan.ledger, redact);
+  const path = join(directory, 'differences.jsonl');
+  const report = new Report(
+    path,
+    () => settings.plan.ledger,
+    redact,
+    ({ message: problem }) =>
+      logger.error({ path, problem }, 'the list of differences cannot be written: the job counts the rest of them'),
+  );
   return new Jobs(
     {
       ...parts.sharing,

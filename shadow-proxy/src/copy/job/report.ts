@@ -11,6 +11,7 @@ import { decodeDump } from '../rdb/transcode.js';
 import type { Difference } from '../verify/verifier.js';
 
 export class Report {
+  /** Of the file; Infinity where the disk took no more. */
   #bytes = 0;
   readonly #salt = randomBytes(16);
 
@@ -19,6 +20,8 @@ export class Report {
     private readonly limits: () => Pick<LedgerPlan, 'maxBytes'>,
     /** A key as it may be written down. */
     private readonly nameOf: (key: Buffer) => string,
+    /** The disk did not take a line: this job lists no more. Called once for a job. */
+    private readonly failed: (problem: Error) => void,
   ) {}
 
   /** @throws {Error} when the disk does not take it */
@@ -66,7 +69,12 @@ export class Report {
     if (this.#bytes > this.limits().maxBytes) return;
     const line = `${JSON.stringify(entry)}\n`;
     this.#bytes += line.length;
-    writeFile(this.path, 'a+', line);
+    try {
+      writeFile(this.path, 'a+', line);
+    } catch (problem) {
+      this.#bytes = Infinity;
+      this.failed(problem as Error);
+    }
   }
 }
 
