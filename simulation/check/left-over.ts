@@ -1,8 +1,7 @@
 /** What the proxy still keeps when no command is on its way: everything that a command takes must be given back. */
+import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import type { Parts } from '../../shadow-proxy/src/shard/parts.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
-
-const SIDES = ['source', 'target'] as const;
 
 /** What is left, in sentences. @param keys that clients have used */
 export function leftOver({ sequencer, clients }: Parts, keys: Iterable<KeyName>): string[] {

@@ -17,7 +17,7 @@ export class Host {
 
 export class Process implements Owner {
   alive = true;
-  /** Its events wait until then: SIGSTOP and SIGCONT. */
+  /** Its events wait until then. */
   stoppedUntil = 0;
   /** Open files, by descriptor. */
   readonly files = new Set<number>();
@@ -27,6 +27,11 @@ export class Process implements Owner {
     readonly host: Host,
     private readonly network: Network,
   ) {}
+
+  /** SIGSTOP, and SIGCONT then: a stop within another one does not shorten it. */
+  stopUntil(at: number): void {
+    this.stoppedUntil = Math.max(this.stoppedUntil, at);
+  }
 
   /** SIGKILL: all that is in memory is lost; its connections are closed by the system. */
   kill(): void {

@@ -35,7 +35,7 @@ export function proxyFaults(
     proxyPause() {
       if (proxy.process === null) return null;
       const ms = random.between(1, profile.faults.proxyPauseMs ?? 1_000);
-      proxy.process.stoppedUntil = Math.max(proxy.process.stoppedUntil, scene.now + ms);
+      proxy.process.stopUntil(scene.now + ms);
       // It ends so much later.
       proxy.endsBy += ms;
       return `the proxy is stopped for ${ms.toFixed(0)} ms`;

@@ -20,7 +20,7 @@ export function standbyFaults(
 
   function stop(seat: Proxy, mostMs: number): string {
     const ms = random.between(1, mostMs);
-    seat.process!.stoppedUntil = Math.max(seat.process!.stoppedUntil, scene.now + ms);
+    seat.process!.stopUntil(scene.now + ms);
     scene.troubled(seat, ms);
     return `${scene.nameOf(seat)} is stopped for ${ms.toFixed(0)} ms`;
   }
