@@ -32,8 +32,8 @@ export class Checks {
   }
 
   /**
-   * A key may differ while the reply to what changed it is on its way to the proxy, or while the status says that
-   * something is left to do, or while the key is a suspect.
+   * A key may differ while the reply to what changed it is on its way to the proxy, while effects wait for a mirror, or
+   * while the proxy knows that the key may differ.
    */
   afterEvent(): void {
     const { now, source, target, proxy } = this.scene;
