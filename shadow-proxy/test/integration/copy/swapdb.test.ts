@@ -21,7 +21,11 @@ const LIMITS = { keysPerSecond: 2_000 };
 const SCANNED = 4_000;
 const FILLED = [0, 2, 3];
 const DATABASES = [0, 1, 2, 3];
-const SWAP_MS = 250;
+/**
+ * Rounds of writes between two swaps, all writers together: 250 ms of a quiet machine. On a busy one both they and the
+ * copies take longer, so that no more swaps meet a copy in chunks: after ten it would rightly give up.
+ */
+const SWAP_ROUNDS = 160;
 const LARGE_KEYS = 3;
 /** The journal forgets after a second. */
 const FORGOTTEN_MS = 2_000;
@@ -56,14 +60,16 @@ const expired = (rig: Rig): Promise<void> =>
     return left.flat().length === 0;
   });
 
-/** Swaps two databases and writes to all of them until it is stopped; resolves with the number of swaps. */
-function load(rig: Clients, swapMs: number): () => Promise<number> {
+/** Writes to all databases, and swaps two of them now and then, until it is stopped; resolves with how many swaps. */
+function load(rig: Clients): () => Promise<number> {
   let over = false;
   let swaps = 0;
+  let rounds = 0;
   const swapper = rig.client();
   const swapping = (async () => {
-    while (!over) {
-      await sleep(swapMs);
+    for (let next = SWAP_ROUNDS; ; next = rounds + SWAP_ROUNDS) {
+      await until(() => over || rounds >= next);
+      if (over) return;
       const a = DATABASES[swaps % DATABASES.length];
       await swapper.call('SWAPDB', a, DATABASES[(a + 1 + (swaps % 3)) % DATABASES.length]);
       swaps++;
@@ -81,6 +87,7 @@ function load(rig: Clients, swapMs: number): () => Promise<number> {
         .set(`e:${n % 100}`, n, 'PX', 50)
         .hset('large', `f${n % 3_100}`, n)
         .exec();
+      rounds++;
       await sleep(4);
     }
   });
@@ -132,14 +139,14 @@ test('a backfill beside SWAPDB copies every key into its database, and is not st
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     await fill(rig.client({ of: rig.source }));
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
-    const stop = load(rig, SWAP_MS);
+    const stop = load(rig);
     ask(rig, { kind: 'backfill', limits: LIMITS });
     await ended(rig, 60_000);
     const { state, reason, failed, seen } = job(rig);
     const swaps = await stop();
     assert.deepEqual([state, reason, failed], ['done', null, 0]);
     assert.ok(seen < FILLED.length * KEYS * 1.2, `${seen} keys were seen: each is met once`);
-    assert.ok(swaps > 10, `${swaps} swaps`);
+    assert.ok(swaps > FILLED.length, `${swaps} swaps`);
     await expired(rig);
     await rig.assertEqual();
     assert.ok(isClean(rig));
@@ -158,7 +165,7 @@ test('large keys are copied, and compared, in chunks beside SWAPDB, each in its 
       }
     }
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
-    const stopFirst = load(rig, SWAP_MS);
+    const stopFirst = load(rig);
     ask(rig, { kind: 'backfill' });
     await ended(rig, 60_000);
     const copied = job(rig);
@@ -168,7 +175,7 @@ test('large keys are copied, and compared, in chunks beside SWAPDB, each in its 
       const mirror = rig.client({ of: rig.target, db });
       if ((await mirror.exists('hash:0')) === 1) await mirror.hset('hash:0', 'f0', 'planted');
     }
-    const stop = load(rig, SWAP_MS);
+    const stop = load(rig);
     ask(rig, { kind: 'verify', repair: true });
     await ended(rig, 60_000);
     const repaired = job(rig);
@@ -196,7 +203,7 @@ for (const stage of ['shadow', 'live'] as const) {
         await mirror.set('value', 'other');
         for (let i = 0; i < EXTRA; i++) await mirror.set(`extra:${i}`, db);
       }
-      const stop = load(rig, SWAP_MS);
+      const stop = load(rig);
       ask(rig, { kind: 'verify', limits: LIMITS });
       await ended(rig, 60_000);
       const found = job(rig);
