@@ -20,6 +20,8 @@ export const LIMITED_RULES = [
 export function session(draw: Draw, other: () => readonly Command[]): readonly Command[] {
   const id = draw.clientId();
   const some = other();
+  // Nothing comes behind a command that waits without a limit, until the client's end is seen.
+  if (some.at(-1)?.finishes === true) return some;
   switch (draw.random.below(10)) {
     case 0:
     case 1: {
