@@ -27,7 +27,7 @@ test('KeyDB keeps the expiry of a field that is set anew, and does not tell of i
     await keydb.hset('hash', 'a', 'new');
     const dump = await keydb.dumpBuffer('hash');
     await keydb.call('RESTORE', 'copy', 0, dump!);
-    await sleep(700);
+    await until(async () => (await keydb.hlen('hash')) === 1);
     assert.deepEqual([await keydb.hgetall('hash'), await keydb.hgetall('copy')], [{ b: '2' }, { a: 'new', b: '2' }]);
     closeAll();
   });

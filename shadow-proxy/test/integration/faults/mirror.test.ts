@@ -137,8 +137,7 @@ test('a transaction that the mirror got in part is neither finished nor lost', a
           ['SET', 'after', round],
         ]);
         assert.match(replies[42], /^\*41\r\n/);
-        await sleep(100);
-        assert.ok(shard.snapshot().mirror.queuedEffects > 10);
+        await until(() => shard.snapshot().mirror.queuedEffects > 10);
         wire.cut();
         await shard.settled(20_000);
       }

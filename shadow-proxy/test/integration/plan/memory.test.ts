@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { scratch, smallPlan } from '../../support/plans.js';
 import { lacking } from '../../support/needs.js';
 import { PROGRAMS } from '../../support/programs.js';
+import { until } from '../../support/shard.js';
 
 const MIB = 2 ** 20;
 
@@ -20,8 +20,14 @@ function memoryCgroup(t: TestContext, bytes: number): string | null {
     mkdirSync(folder);
     t.after(async () => {
       // Its last process may still be leaving.
-      await sleep(200);
-      rmdirSync(folder);
+      await until(() => {
+        try {
+          rmdirSync(folder);
+          return true;
+        } catch {
+          return false;
+        }
+      });
     });
     writeFileSync(join(folder, 'memory.limit_in_bytes'), String(bytes));
     return folder;

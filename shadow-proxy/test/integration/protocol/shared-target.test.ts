@@ -274,6 +274,8 @@ test('a message arrives once', async () => {
     // As many shards tell it as there are.
     for (const of of [0, 1]) await publish(of, 'told by all');
     await shared.settled();
+    await until(() => heard.every((wire) => wire.unread.length >= 2));
+    // No message comes a second time.
     await sleep(100);
     const messages = (wire: Wire): string[] => wire.unread.map((frame) => frame.split('\r\n').at(-1)!);
     assert.deepEqual(heard.map(messages), [
