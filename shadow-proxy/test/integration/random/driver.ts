@@ -27,6 +27,8 @@ export interface DriverOptions {
   readonly port: number;
   readonly seed: number;
   readonly durationMs: number;
+  /** Goes on behind that time until it has seen enough, on a machine of any pace; default: it ends with the time. */
+  readonly isEnough?: (report: DriverReport) => boolean;
   readonly connections?: number;
   readonly prefixes?: readonly string[];
   /** Of one connection; default: `prefixes`. */
@@ -109,14 +111,21 @@ export async function drive(options: DriverOptions): Promise<DriverReport> {
     commands: new Map(),
     violations: [],
   };
-  const until = Date.now() + options.durationMs;
+  const { durationMs, isEnough = () => true } = options;
+  const until = Date.now() + durationMs;
+  const isOver = (): boolean => Date.now() >= until && (isEnough(report) || report.violations.length > 0);
   await Promise.all(
-    Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)),
+    Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, isOver, report)),
   );
   return report;
 }
 
-async function driveOne(options: DriverOptions, number: number, until: number, report: DriverReport): Promise<void> {
+async function driveOne(
+  options: DriverOptions,
+  number: number,
+  isOver: () => boolean,
+  report: DriverReport,
+): Promise<void> {
   const { seed, prefixes = [''], keysPerType = 8, expiring = true, barriers = true, functions } = options;
   const generator = new Generator({
     seed,
@@ -139,7 +148,7 @@ async function driveOne(options: DriverOptions, number: number, until: number, r
     try {
       client = await (options.open === undefined ? open(options, number) : options.open(number));
       generator.db = options.databases === 1 ? 0 : loginOf(options, number).db;
-      while (Date.now() < until) {
+      while (!isOver()) {
         await options.between?.();
         await turn(client, generator, random, options, report, violation);
       }
@@ -152,7 +161,7 @@ async function driveOne(options: DriverOptions, number: number, until: number, r
     } finally {
       client?.close();
     }
-  } while (Date.now() < until);
+  } while (!isOver());
 }
 
 const RETRY_MS = 50;
