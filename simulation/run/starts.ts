@@ -8,6 +8,9 @@ const HIDDEN = /: a (script|write with unknown keys) was in flight/;
 const CRASHED = /^the last process crashed: /;
 
 export class Starts {
+  /** When a process last served. */
+  #servedAt = 0;
+
   constructor(
     private readonly scene: Scene,
     private readonly checks: Checks,
@@ -22,6 +25,7 @@ export class Starts {
     this.#believesNoDamage(damage);
     this.#hasNoDoubt();
     this.#namesWhatDiffers();
+    this.#servedAt = scene.now;
   }
 
   /** The journal's promise: whatever the end was, what is no suspect is equal. */
@@ -29,6 +33,9 @@ export class Starts {
     const { scene } = this;
     const { equality } = this.checks;
     if (scene.stage === 'off') return;
+    // A mirror that has not answered yet may have lost its keys; the status says that it does not answer.
+    const { target } = scene.proxy.parts!.sequencer.servers;
+    if (!target.up && scene.target.lostAt >= this.#servedAt) return;
     equality.compareAll(scene.now);
     for (const key of equality.differing.keys()) {
       const { db, name } = partsOf(key);

@@ -30,6 +30,8 @@ export class ServerHost {
   #pausedFrom = 0;
   /** When it ended last. */
   #endedAt = 0;
+  /** When it last started without its keys, in ms of virtual time. */
+  lostAt = -Infinity;
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -127,6 +129,7 @@ export class ServerHost {
     if (this.#listens) return;
     if (!keepData)
       for (const { id, keys } of this.model.databases) for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
+    if (!keepData) this.lostAt = this.world.events.now;
     this.model.restart(keepData);
     this.#listen();
   }

@@ -89,6 +89,8 @@ export class Server {
   #fullUntil = 0;
   /** The run id under which `commands` was read. */
   #learnt = '';
+  /** Whether it was identified, and all about it was learnt, once. */
+  #isMet = false;
   /** What is known of it, and since when, in ms since 1970. */
   #known: KnownIdentity = { runId: '', replId: '' };
   #knownAt = 0;
@@ -299,11 +301,8 @@ export class Server {
     if (refusal !== null) throw new HandshakeRefused(refusal);
     const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, monotonicMs());
     this.events.clockRead(this);
-    const first = this.version === '';
     this.version = version;
     this.up = true;
-    if (identity.runId !== this.#learnt) await this.#learn(identity.runId);
-    this.software = softwareOf(fields, this.isKeydb);
     const before = this.#known;
     const demoted = isReplica(identity) && (this.identity === null || !isReplica(this.identity));
     const change = changeOf(before, identity, unixMs() - this.#knownAt);
@@ -312,8 +311,14 @@ export class Server {
     this.#known = { runId: identity.runId, replId: identity.replId };
     this.#knownAt = unixMs();
     if (demoted) this.events.demoted(this);
+    // At once: a server that answers, and has lost its keys, is clean at no moment.
     if (change !== null) this.events.replaced(this, change);
-    else if (first || before.replId !== identity.replId) this.events.identified(this);
+    if (identity.runId !== this.#learnt) await this.#learn(identity.runId);
+    this.software = softwareOf(fields, this.isKeydb);
+    const first = !this.#isMet;
+    this.#isMet = true;
+    if (change !== null) return;
+    if (first || before.replId !== identity.replId) this.events.identified(this);
     else if (setByMs !== 0) this.events.clockSet(this, setByMs);
   }
 
