@@ -26,6 +26,27 @@ const TIMED: Readonly<Record<string, (key: string, ms: number) => readonly Comma
   ],
 };
 
+/** Keys live for so long, in ms: longer where a machine needs more time for one pipeline. */
+const LIVES_MS = [300, 1_200, 4_800];
+
+class TooLate extends Error {}
+
+/** The keys must still have been there on the source. */
+function wasInTime(isSo: boolean): void {
+  if (!isSo) throw new TooLate('the keys expired before a pipeline of commands had reached them');
+}
+
+/** Runs the test with keys that live for the shortest time in which this machine reaches them. */
+async function withLives(body: (scene: Scene, lifeMs: number) => Promise<void>): Promise<void> {
+  for (const lifeMs of LIVES_MS) {
+    try {
+      return await withScene({}, (scene) => body(scene, lifeMs));
+    } catch (error) {
+      if (!(error instanceof TooLate) || lifeMs === LIVES_MS.at(-1)) throw error;
+    }
+  }
+}
+
 async function gone({ client, source }: Scene, keys: readonly string[]): Promise<void> {
   const direct = client({ of: source });
   await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
@@ -33,12 +54,12 @@ async function gone({ client, source }: Scene, keys: readonly string[]): Promise
 
 for (const [way, timed] of Object.entries(TIMED)) {
   test(`a write that reaches the mirror after its key has expired there, with a time to live given by ${way}`, async () => {
-    await withScene({}, async (scene) => {
+    await withLives(async (scene, lifeMs) => {
       const wire = await scene.wire();
       const all = [...SILENT, DERIVED];
       const keys = all.map(({ name }) => keyOf(name));
       await wire.pipeline(all.map(({ setup }, i) => setup(keys[i])));
-      await wire.pipeline([['SADD', '{k}c', 'c'], ...keys.flatMap((key) => timed(key, 300))]);
+      await wire.pipeline([['SADD', '{k}c', 'c'], ...keys.flatMap((key) => timed(key, lifeMs))]);
       await scene.shard.settled();
       scene.toTarget.hold('up');
       const replies = await wire.pipeline(all.map(({ write }, i) => write(keys[i], 0)));
@@ -47,7 +68,7 @@ for (const [way, timed] of Object.entries(TIMED)) {
         [],
       );
       const direct = scene.client({ of: scene.source });
-      assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
+      wasInTime((await direct.exists(keys)) === keys.length);
       await gone(scene, keys);
       const behind = scene.client({ of: scene.target });
       await until(async () => (await behind.exists(keys)) === 0);
@@ -61,11 +82,11 @@ for (const [way, timed] of Object.entries(TIMED)) {
 
 for (const given of ['before', 'after']) {
   test(`a time to live given ${given} SWAPDB holds in the other database`, async () => {
-    await withScene({}, async (scene) => {
+    await withLives(async (scene, lifeMs) => {
       const wire = await scene.wire();
       const keys = SILENT.map(({ name }) => keyOf(name));
       await wire.pipeline(SILENT.map(({ setup }, i) => setup(keys[i])));
-      const expire = (): Promise<unknown> => wire.pipeline(keys.map((key) => ['PEXPIRE', key, 600]));
+      const expire = (): Promise<unknown> => wire.pipeline(keys.map((key) => ['PEXPIRE', key, 2 * lifeMs]));
       if (given === 'before') await expire();
       assert.equal(await wire.ask('SWAPDB', 0, 1), '+OK');
       await wire.ask('SELECT', 1);
@@ -78,7 +99,7 @@ for (const given of ['before', 'after']) {
         replies.filter((reply) => reply.startsWith('-')),
         [],
       );
-      assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
+      wasInTime((await direct.exists(keys)) === keys.length);
       await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
       scene.toTarget.release();
       await scene.assertEqual();
@@ -88,12 +109,12 @@ for (const given of ['before', 'after']) {
 }
 
 test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, though both servers have the key afterwards', async () => {
-  await withScene({}, async (scene) => {
+  await withLives(async (scene, lifeMs) => {
     const wire = await scene.wire();
-    await wire.ask('SET', 'k', 'old', 'PX', 300);
+    await wire.ask('SET', 'k', 'old', 'PX', lifeMs);
     await scene.shard.settled();
     scene.toTarget.hold('up');
-    assert.equal(await wire.ask('GETSET', 'k', 'new'), '$3\r\nold', 'the machine is too slow for this test');
+    wasInTime((await wire.ask('GETSET', 'k', 'new')) === '$3\r\nold');
     const behind = scene.client({ of: scene.target });
     await until(async () => (await behind.exists('k')) === 0);
     scene.toTarget.release();
@@ -103,11 +124,11 @@ test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, t
 });
 
 test('a read that is refused because of what its key holds is no mismatch, though the key has expired on the mirror meanwhile', async () => {
-  await withScene({}, async (scene) => {
+  await withLives(async (scene, lifeMs) => {
     const wire = await scene.wire();
     await wire.pipeline([
       ['XADD', 'k', '1-1', 'f', 'v'],
-      ['PEXPIRE', 'k', 300],
+      ['PEXPIRE', 'k', lifeMs],
     ]);
     await scene.shard.settled();
     scene.toTarget.hold('up');
@@ -115,11 +136,7 @@ test('a read that is refused because of what its key holds is no mismatch, thoug
       ['XINFO', 'CONSUMERS', 'k', 'g'],
       ['GET', 'k'],
     ]);
-    assert.deepEqual(
-      refused.map((reply) => reply.split(' ', 1)[0]),
-      ['-NOGROUP', '-WRONGTYPE'],
-      'the machine is too slow for this test',
-    );
+    wasInTime(refused[0].startsWith('-NOGROUP') && refused[1].startsWith('-WRONGTYPE'));
     const behind = scene.client({ of: scene.target });
     await until(async () => (await behind.exists('k')) === 0);
     scene.toTarget.release();
@@ -129,16 +146,16 @@ test('a read that is refused because of what its key holds is no mismatch, thoug
 });
 
 test('a read whose key has expired on the mirror meanwhile is no mismatch, though another client writes the key while the servers are asked', async () => {
-  await withScene({}, async (scene) => {
+  await withLives(async (scene, lifeMs) => {
     const [one, other] = [await scene.wire(), await scene.wire()];
-    await one.ask('SET', 'k', 'old', 'PX', 300);
+    await one.ask('SET', 'k', 'old', 'PX', lifeMs);
     const before = new Set(scene.toSource.links);
     await other.ask('HELLO', 3);
     await other.ask('GET', 'other');
     const othersLane = scene.toSource.links.filter((link) => !before.has(link));
     await scene.shard.settled();
     scene.toTarget.hold('up');
-    assert.equal(await one.ask('GET', 'k'), '$3\r\nold', 'the machine is too slow for this test');
+    wasInTime((await one.ask('GET', 'k')) === '$3\r\nold');
     const [here, there] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
     await until(async () => (await here.exists('k')) + (await there.exists('k')) === 0);
     // It has run on the authority, and the proxy does not know yet.
