@@ -16,6 +16,7 @@ import type { Plan, WorkloadClass } from '../../src/plan/plan.js';
 import type { Ledger, LedgerEntry } from '../../src/telemetry/ledger.js';
 import { StateStore, type HistoryEvent, type ShardState } from '../../src/storage/state.js';
 import type { Stage } from '../../src/route/stage.js';
+import { patienceMs } from './patience.js';
 import type { Certificates } from './servers.js';
 
 export interface TestWorkload {
@@ -185,16 +186,17 @@ export const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boole
 
 /**
  * Waits until the condition holds.
- * @throws after `ms` milliseconds, with what `left` says of how things stand
+ * @param ms as long as it may take on a quiet machine
+ * @throws when it hangs, with what `left` says of how things stand
  */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   ms = 30_000,
   left: () => string = () => condition.toString(),
 ): Promise<void> {
-  const deadline = performance.now() + ms;
+  const since = performance.now();
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`not so within ${ms} ms: ${left()}`);
+    if (performance.now() - since > patienceMs(ms)) throw new Error(`not so within ${ms} ms: ${left()}`);
     await sleep(5);
   }
 }

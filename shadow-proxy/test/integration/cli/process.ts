@@ -3,7 +3,9 @@ import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patienceMs } from '../../support/patience.js';
 import { PROGRAMS } from '../../support/programs.js';
+import { until } from '../../support/shard.js';
 import type { Ended } from './many-commands.js';
 
 const WAIT_MS = 20_000;
@@ -37,23 +39,22 @@ export class Program {
 
   /** The exit code. @throws {Error} with what was printed, when it does not end in time */
   async exit(waitMs = WAIT_MS): Promise<number | null> {
-    const timer = new Promise<'late'>((resolve) => setTimeout(resolve, waitMs, 'late').unref());
-    const code = await Promise.race([this.#exit, timer]);
-    if (code === 'late') throw new Error(`no end within ${waitMs} ms; stdout: ${this.stdout}; stderr: ${this.stderr}`);
-    return code;
+    let code: number | null | undefined;
+    void this.#exit.then((ended) => (code = ended));
+    await until(
+      () => code !== undefined,
+      waitMs,
+      () => `it ends; stdout: ${this.stdout}; stderr: ${this.stderr}`,
+    );
+    return code!;
   }
 
   /** The first match in what is printed to stdout. @throws {Error} when it does not come, or the program ends first */
   async prints(pattern: RegExp, waitMs = WAIT_MS): Promise<RegExpExecArray> {
-    for (
-      const deadline = Date.now() + waitMs;
-      Date.now() < deadline;
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    ) {
-      const found = pattern.exec(this.stdout);
-      if (found) return found;
-      if (this.#child.exitCode !== null) break;
-    }
+    let found: RegExpExecArray | null = null;
+    const isOver = (): boolean => (found = pattern.exec(this.stdout)) !== null || this.#child.exitCode !== null;
+    await until(isOver, waitMs, () => `${pattern} is printed; stdout: ${this.stdout}; stderr: ${this.stderr}`);
+    if (found !== null) return found;
     throw new Error(`${pattern} was not printed; stdout: ${this.stdout}; stderr: ${this.stderr}`);
   }
 }
@@ -88,7 +89,7 @@ export async function runCommand(...args: readonly string[]): Promise<Ended> {
       once(child, 'exit', { signal: timer.signal }).then(([code]) => {
         throw new Error(`${args.join(' ')} ended its process with ${code}`);
       }),
-      sleep(WAIT_MS, undefined, { signal: timer.signal }).then(() => {
+      sleep(patienceMs(WAIT_MS), undefined, { signal: timer.signal }).then(() => {
         child.kill('SIGKILL');
         throw new Error(`${args.join(' ')} did not end within ${WAIT_MS} ms`);
       }),

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Direction, Link } from '../../../src/local/relay.js';
+import { patienceMs } from '../../support/patience.js';
 import { redisSince } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { spinFor } from '../../support/spin.js';
@@ -21,16 +22,19 @@ function silence(links: readonly Link[], ...directions: readonly Direction[]): v
 async function reconnects(scene: Scene, since: number): Promise<number> {
   for (;;) {
     const wire = await scene.wire();
-    const answer = await Promise.race([wire.ask('INCR', 'alive').catch(() => null), sleep(SERVED_MS, null)]);
+    const answer = await Promise.race([
+      wire.ask('INCR', 'alive').catch(() => null),
+      sleep(patienceMs(SERVED_MS), null),
+    ]);
     wire.destroy();
     if (answer !== null) return performance.now() - since;
-    assert.ok(performance.now() - since < SERVED_MS, 'no client is served');
+    assert.ok(performance.now() - since < patienceMs(SERVED_MS), 'no client is served');
     await sleep(20);
   }
 }
 
 const closedIn = async (wire: Wire, since: number): Promise<number> => {
-  const closed = await Promise.race([wire.closed.then(() => true), sleep(SERVED_MS, false)]);
+  const closed = await Promise.race([wire.closed.then(() => true), sleep(patienceMs(SERVED_MS), false)]);
   assert.ok(closed, 'a client whose command nobody will answer is not told');
   return performance.now() - since;
 };

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
+import { patienceMs } from '../../support/patience.js';
 import { Random } from './random.js';
 
 export interface TalkOptions {
@@ -79,7 +80,7 @@ export async function talk(options: TalkOptions): Promise<TalkReport> {
           .filter(([id, number]) => last.get(id) !== number)
           .map(([id, number]) => `steady ${i} heard ${last.get(id)} of ${number} on ${id}`),
       );
-    for (const late = Date.now() + LATE_MS; missing().length > 0 && Date.now() < late;) await sleep(20);
+    for (const since = Date.now(); missing().length > 0 && Date.now() - since < patienceMs(LATE_MS);) await sleep(20);
     report.violations.push(...missing());
   } catch (error) {
     caught('talk')(error);
