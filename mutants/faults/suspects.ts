@@ -5,8 +5,8 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'a-key-that-is-gone-lives-as-one-without-a-ttl',
     file: 'shadow-proxy/src/suspects/expiry.ts',
-    from: 'if (authority.state !== mirror.state) return this',
-    to: "if ((authority.state === 'expires') !== (mirror.state === 'expires')) return this",
+    from: 'if (authority.state !== mirror.state)\n      return writes',
+    to: "if ((authority.state === 'expires') !== (mirror.state === 'expires'))\n      return writes",
     tests: ['rules/rule-08-edge'],
   },
   {
@@ -71,6 +71,20 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'known.touched ||= touched;',
     to: 'known.touched ||= true;',
     tests: ['unit/suspects/suspects'],
+  },
+  {
+    id: 'a-key-that-a-write-reads-counts-as-written',
+    file: 'shadow-proxy/src/suspects/adjudicator.ts',
+    from: '(key) => this.sequencer.suspects.named(operation.db, key, reason)',
+    to: '(key) => this.sequencer.suspects.key(operation.db, key, reason)',
+    tests: ['copy/foreign'],
+  },
+  {
+    id: 'a-key-at-its-edge-that-a-write-reads-counts-as-written',
+    file: 'shadow-proxy/src/suspects/expiry.ts',
+    from: "return writes ? suspects.key(db, key, 'expiry-edge') : suspects.named(db, key, 'expiry-edge');",
+    to: "return suspects.key(db, key, 'expiry-edge');",
+    tests: ['copy/foreign'],
   },
   {
     id: 'keys-past-the-bound-are-forgotten',

@@ -2,7 +2,8 @@
 import type { SortedSet } from '../server/sorted-set.js';
 import { formatId, pendingInOrder, type Stream } from '../server/stream.js';
 import type { Entry } from '../server/values.js';
-import type { KeyName, ServerHost } from '../world/server-host.js';
+import { partsOf, type KeyName } from '../world/key-name.js';
+import type { ServerHost } from '../world/server-host.js';
 
 /** By how much the expiry of a key may differ, in milliseconds, where the clocks agree. */
 const TTL_TOLERANCE_MS = 50;
@@ -14,6 +15,8 @@ export class Equality {
   constructor(
     private readonly source: ServerHost,
     private readonly target: ServerHost,
+    /** Keys that differ for another reason: they count as equal. */
+    private readonly isLeftOut: (name: string) => boolean = () => false,
   ) {}
 
   /** Compares what was changed since the last call; `each` hears of what differs. */
@@ -30,7 +33,7 @@ export class Equality {
   /** Whether the key is equal, as clients would see it now. */
   compare(key: KeyName, now: number): boolean {
     const equal = isEqual(this.source.entry(key), this.target.entry(key), this.source.unixMs);
-    if (equal) this.differing.delete(key);
+    if (equal || this.isLeftOut(partsOf(key).name)) this.differing.delete(key);
     else if (!this.differing.has(key)) this.differing.set(key, now);
     return equal;
   }

@@ -2,6 +2,7 @@
 import type { Random } from '../world/random.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import { Draw, type Command } from './draw.js';
+import { foreign } from './kinds/foreign.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
 import { keyspace, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
 import { blocking, LIST } from './kinds/lists.js';
@@ -41,6 +42,7 @@ const KINDS = {
   unwritten,
   pairs,
   strays,
+  foreign,
   longWaits: longWait,
   waits,
   swaps,

@@ -7,6 +7,8 @@ import { keyId } from '../../shadow-proxy/src/suspects/suspects.js';
 import { Journaled } from '../check/journaled.js';
 import { leftOver } from '../check/left-over.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
+import { isBypassed } from './bypassing.js';
+import { isForeignKey } from './foreign-keys.js';
 import type { Load } from './load.js';
 import type { Scene } from './scene.js';
 
@@ -25,7 +27,9 @@ export class Checks {
     private readonly scene: Scene,
     private readonly load: Load,
   ) {
-    this.equality = new Equality(scene.source, scene.target);
+    const { bypassed = false, foreign = false } = scene.profile;
+    const isLeftOut = (name: string): boolean => (bypassed && isBypassed(name)) || (foreign && isForeignKey(name));
+    this.equality = new Equality(scene.source, scene.target, bypassed || foreign ? isLeftOut : undefined);
     // The stage does not change where the mirror has outages.
     this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);
     this.#journaled = new Journaled(scene.world, scene.proxy);

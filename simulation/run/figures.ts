@@ -61,7 +61,7 @@ export class Figures {
       for (const key of unanswered.lost) if (!equality.differing.has(key)) unanswered.lost.delete(key);
     for (const key of equality.differing.keys()) {
       const isUnknown = [source, target].some(({ unanswered }) => unanswered.has(key) || unanswered.lost.has(key));
-      if (isUnknown || this.checks.isOff(key) || equality.compare(key, now)) continue;
+      if (isUnknown || this.checks.isOff(key) || this.checks.isForeign(key) || equality.compare(key, now)) continue;
       return `clean, and what was acknowledged is not on the mirror: ${equality.show(key)} ${partsOf(key).name}`;
     }
     return null;

@@ -53,8 +53,13 @@ export class Operator {
     if (stage === undefined || (stage === 'off' && workload === 'default') || stage === 'complete') return null;
     const percent = stage === 'live' ? random.pick([1, 50, 99, 100]) : undefined;
     return this.#ask(`${stage}${percent === undefined ? '' : ` for ${percent} % of the keys`}`, ({ shard }) =>
-      shard.changeStage({ workload, stage, percent, consent: CONSENT }),
+      shard.changeStage({ workload, stage, percent, consent: this.#consent }),
     );
+  }
+
+  /** Nobody confirms that keys are deleted which the target had before. */
+  get #consent(): typeof CONSENT {
+    return this.scene.profile.foreign === true ? { ...CONSENT, deleteForeign: false } : CONSENT;
   }
 
   #rollback(): string | null {
@@ -64,7 +69,7 @@ export class Operator {
   #job(kind: 'verify' | 'backfill'): string {
     const repair = kind === 'verify' && this.scene.random.chance(0.5);
     return this.#ask(`a ${kind}${repair ? ' with repair' : ''}`, ({ shard }) => {
-      const deletes = kind === 'verify' && !repair ? 0 : CONSENT.confirm;
+      const deletes = (kind === 'verify' && !repair) || this.scene.profile.foreign === true ? 0 : CONSENT.confirm;
       const rest = {
         workloads: this.#written,
         deletes,
@@ -119,7 +124,7 @@ export class Operator {
       if (scene.stage === 'off')
         scene.say(
           this.#ask('dualwrite', ({ shard }) =>
-            shard.changeStage({ workload: 'default', stage: 'dualwrite', consent: CONSENT }),
+            shard.changeStage({ workload: 'default', stage: 'dualwrite', consent: this.#consent }),
           ),
         );
       const isSuspect = snapshot?.workloads.some(({ suspect }) => suspect !== null) ?? false;

@@ -102,7 +102,7 @@ export interface Profile {
   readonly holderStays: boolean;
   /** A workload that is suspect as a whole for so long is copied. */
   readonly backfillAfterMs: number;
-  readonly stage: 'dualwrite' | 'shadow' | 'live' | 'rampdown';
+  readonly stage: 'off' | 'dualwrite' | 'shadow' | 'live' | 'rampdown';
   /** Written into the plan. */
   readonly plan?: Readonly<Record<string, unknown>>;
   /** That of the first client, the second …, and so on again; absent: most are in database 0. */
@@ -121,6 +121,10 @@ export interface Profile {
   readonly scans?: boolean;
   /** A command that blocks takes nothing behind the end of its client. */
   readonly endsAtLeave?: boolean;
+  /** The target has keys of its own before the proxy begins. */
+  readonly foreign?: boolean;
+  /** A client writes to the target, bypassing the proxy. */
+  readonly bypassed?: boolean;
 }
 
 /** Connections that differ: what was sent first arrives last. */
@@ -252,6 +256,16 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile('mute', { mute: 2_000 }, { boundMs: 8_000, thinkMs: [0, 20] }),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
+    profile(
+      'bypassed',
+      {},
+      { mix: { strings: 4, lists: 2, transactions: 1 }, clients: 5, pipeline: 2, thinkMs: [10, 80], bypassed: true },
+    ),
+    profile(
+      'foreign',
+      { proxyKill: 400 },
+      { mix: { ...UNFOLLOWED, foreign: 5, databases: 1 }, foreign: true, stage: 'off' },
+    ),
     profile('regions', {}, { mix: { strings: 4, strays: 10 }, plan: REGIONAL }),
   ].map((each) => ({ ...each, sessionShare: 0 })),
 ];

@@ -2,8 +2,10 @@
 import { useWorld } from '../../shadow-proxy/src/io/world.js';
 import { partsOf } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
+import { Bypassing } from './bypassing.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
+import { ForeignKeys } from './foreign-keys.js';
 import { Figures } from './figures.js';
 import { Load } from './load.js';
 import { isSent, isStrike, type Program } from './program.js';
@@ -53,6 +55,8 @@ export interface Result {
   readonly messages: number;
   /** How often each command was answered without an error. */
   readonly commands: ReadonlyMap<string, number>;
+  /** How often each write was tried that bypasses the proxy. */
+  readonly bypassing: ReadonlyMap<string, number>;
   /** Commands that the models lack. */
   readonly lacking: readonly string[];
 }
@@ -84,6 +88,8 @@ class Run {
   readonly #faults: Faults;
   readonly #figures: Figures;
   readonly #tenures: Tenures;
+  readonly #bypassing: Bypassing | null;
+  readonly #foreignKeys: ForeignKeys | null;
   #cleanChecks = 0;
 
   constructor(private readonly options: RunOptions) {
@@ -94,6 +100,8 @@ class Run {
     this.#figures = new Figures(this.#scene, this.#checks);
     new Starts(this.#scene, this.#checks);
     this.#tenures = new Tenures(this.#scene);
+    this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
+    this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
     this.#operator = new Operator(this.#scene);
     this.#faults = new Faults(this.#scene, this.#load, this.#operator);
   }
@@ -131,6 +139,7 @@ class Run {
       givenUp: load.givenUp,
       messages: load.messages,
       commands: load.commands,
+      bypassing: this.#bypassing?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }
@@ -146,6 +155,7 @@ class Run {
     load.start();
     this.#operator.start();
     this.#figures.start();
+    this.#bypassing?.start();
     this.#tenures.start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);
@@ -218,6 +228,7 @@ class Run {
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }
     checks.atRest();
+    this.#foreignKeys?.check();
     const missed = scene.isFaultless ? load.missedMessage : null;
     if (missed !== null) throw new Finding(missed, [missed.split(' ').at(-1)!]);
     this.#cleanChecks++;

@@ -1,5 +1,6 @@
 /** The sum of several runs, and what they have not shown: a run in which nothing happened proves nothing. */
 import { COMMANDS } from '../check/reply-types.js';
+import { NAMES } from './bypassing.js';
 import { DURATIONS, type Fault, type Profile } from './profiles.js';
 import type { Result } from './run.js';
 
@@ -16,6 +17,7 @@ export class Totals {
   readonly #stages = new Map<string, number>();
   readonly commands = new Map<string, number>();
   readonly errors = new Map<string, number>();
+  readonly #bypassing = new Map<string, number>();
   #messages = 0;
 
   constructor(private readonly profile: Profile) {}
@@ -29,6 +31,7 @@ export class Totals {
     addTo(this.#stages, result.stages);
     addTo(this.commands, result.commands);
     addTo(this.errors, result.errors);
+    addTo(this.#bypassing, result.bypassing);
   }
 
   /** What has not happened, and should have. */
@@ -39,6 +42,9 @@ export class Totals {
     return [
       ...faults.filter((fault) => !this.#struck.has(fault)).map((fault) => `the fault ${fault} never struck`),
       ...stages.filter((stage) => !this.#stages.has(stage)).map((stage) => `the stage ${stage} was never entered`),
+      ...(this.profile.bypassed === true ? NAMES : [])
+        .filter((name) => !this.#bypassing.has(name))
+        .map((name) => `no write bypassed the proxy: ${name}`),
       ...(this.#cleanChecks === 0 ? ['the servers were never compared at rest'] : []),
       ...(this.#linearized === 0 && this.profile.mix.followed !== undefined ? ['no history was checked'] : []),
       ...(this.#messages === 0 && this.profile.mix.publish !== undefined ? ['no subscriber got a message'] : []),

@@ -26,6 +26,8 @@ export interface SuspectKeys {
   note(db: number, frame: Buffer, start: number): void;
   /** @param script what made it one, for people; null, or absent, where no script did */
   key(db: number, key: Buffer, reason: string, script?: string | null): void;
+  /** A key that a command names, and does not write: it may be a foreign key. */
+  named(db: number, key: Buffer, reason: string): void;
   /** The operation's keys: all it wrote, or may have written. */
   operation(operation: Operation, reason: string): void;
   command(db: number, command: Command, reason: string): void;

@@ -356,7 +356,7 @@ export class Adjudicator implements Verdicts {
 
   /** Every key of the command, read or written, is suspect. */
   #suspectKeys({ operation, frame, start, writes }: Pair, reason: string): void {
-    this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.key(operation.db, key, reason));
+    this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.named(operation.db, key, reason));
     // And those that it does not tell.
     if (writes) this.sequencer.suspects.frame(operation.db, frame, start, reason);
   }

@@ -174,7 +174,9 @@ export class Expiry implements ExpiryEdges {
     }
     const command = new Command(frame, start);
     if ((this.#roles[spec.id] & RUNS) !== 0 && this.#writesNothing(command)) return;
-    this.sequencer.keys.eachOf(command, (key) => this.#learn(lane, about, key, 0, key.length));
+    this.sequencer.keys.eachOf(command, (key, access) =>
+      this.#learn(lane, about, key, 0, key.length, (access & WRITES) !== 0),
+    );
   }
 
   #writesNothing(command: Command): boolean {
@@ -191,7 +193,7 @@ export class Expiry implements ExpiryEdges {
   }
 
   /** Asks both servers about the key `buffer[start, end)`, unless something is known of it. */
-  #learn(lane: Carrier, about: About, buffer: Buffer, start: number, end: number): void {
+  #learn(lane: Carrier, about: About, buffer: Buffer, start: number, end: number, writes = true): void {
     const { db } = about;
     const hash = this.#hash(db, buffer, start, end);
     if (this.#knows(hash) || this.#learning.has(hash)) return;
@@ -207,7 +209,7 @@ export class Expiry implements ExpiryEdges {
       if (authority.state !== 'expires' && mirror.state !== 'expires') this.#persists(hash);
       else if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
         this.copied(db, key, authority, from, to);
-      else this.#judge(db, key, hash, authority, mirror, from, to);
+      else this.#judge(db, key, hash, authority, mirror, from, to, writes);
     };
     askLife(this.sequencer, lane, about, key, answered, () => undefined, true);
   }
@@ -395,12 +397,23 @@ export class Expiry implements ExpiryEdges {
   }
 
   /** Both servers have said, between the two moments, how long the key lives. */
-  #judge(db: number, key: Buffer, hash: number, authority: KeyLife, mirror: KeyLife, from: number, to: number): void {
-    if (authority.state !== mirror.state) return this.sequencer.suspects.key(db, key, 'expiry-edge');
+  #judge(
+    db: number,
+    key: Buffer,
+    hash: number,
+    authority: KeyLife,
+    mirror: KeyLife,
+    from: number,
+    to: number,
+    writes = true,
+  ): void {
+    const { suspects } = this.sequencer;
+    if (authority.state !== mirror.state)
+      return writes ? suspects.key(db, key, 'expiry-edge') : suspects.named(db, key, 'expiry-edge');
     if (authority.state !== 'expires' || mirror.state !== 'expires') return this.#persists(hash);
     const [left, behind] = [authority.ms, mirror.ms];
     this.#note(hash, from + Math.min(left, behind) - left, to + Math.max(left, behind) - left, left, false);
-    if (Math.abs(left - behind) > TTL_TOLERANCE_MS + to - from) this.sequencer.suspects.key(db, key, 'ttl-lag');
+    if (Math.abs(left - behind) > TTL_TOLERANCE_MS + to - from) suspects.key(db, key, 'ttl-lag');
   }
 }
 

@@ -77,16 +77,19 @@ export class Suspects {
     return this.#keys.values();
   }
 
-  /** Notes a suspicion; `key` is copied. @param written whether a client's write made it one */
+  /**
+   * Notes a suspicion; `key` is copied.
+   * @param written whether the kit has written the key, or a client through it; null where the reason says that
+   */
   mark(
     db: number,
     key: Buffer,
     workload: Workload,
     reason: string,
     script: string | null = null,
-    written = false,
+    written: boolean | null = null,
   ): void {
-    const touched = written || !UNTOUCHED.has(reason);
+    const touched = written ?? !UNTOUCHED.has(reason);
     const id = keyId(db, key);
     const known = this.#keys.get(id);
     if (known !== undefined) {

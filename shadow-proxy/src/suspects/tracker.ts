@@ -67,7 +67,11 @@ export class SuspectTracker implements SuspectKeys {
   // ── what becomes a suspect ──────────────────────────────────────────────────────────────────────────────────
 
   key(db: number, key: Buffer, reason: string, script: string | null = null): void {
-    this.#mark(db, key, reason, script, false);
+    this.#mark(db, key, reason, script, null);
+  }
+
+  named(db: number, key: Buffer, reason: string): void {
+    this.#mark(db, key, reason, null, false);
   }
 
   /** A key that a client has written, or may have. */
@@ -75,7 +79,7 @@ export class SuspectTracker implements SuspectKeys {
     this.#mark(db, key, reason, script, true);
   }
 
-  #mark(db: number, key: Buffer, reason: string, script: string | null, written: boolean): void {
+  #mark(db: number, key: Buffer, reason: string, script: string | null, written: boolean | null): void {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);

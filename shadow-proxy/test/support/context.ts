@@ -405,6 +405,7 @@ export class FakeProxy {
         chunked: new Map(),
         note: (_db, frame, start) => void this.noted.push(words(frame, start)),
         key: (_db, key, reason) => void this.suspects.push(`${reason}: ${key.toString()}`),
+        named: (_db, key, reason) => void this.suspects.push(`${reason}: ${key.toString()}`),
         operation: ({ frame, start }, reason) => suspect(reason, frame, start),
         frame: (_db, frame, start, reason) => suspect(reason, frame, start),
         command: (_db, { frame, start }, reason) => suspect(reason, frame, start),

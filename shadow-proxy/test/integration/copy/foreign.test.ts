@@ -149,19 +149,24 @@ test('back in dualwrite, what the shard wrote before is its own: stale keys of i
 test('a foreign key that a client reads is kept; one that a client writes and deletes is not', async () => {
   await withRig(OFF, async (rig) => {
     const { shard } = rig.shard;
-    await fill(rig, 'target', 'other', 3, 'foreign');
-    await shard.changeStage({ ...toDualwrite, consent: { overwrite: true, deleteForeign: false, confirm: 3 } });
+    await fill(rig, 'target', 'other', 4, 'foreign');
+    const [proxy, target] = [rig.client(), rig.client({ of: rig.target })];
+    await target.expire('other:3', 1_000);
+    await shard.changeStage({ ...toDualwrite, consent: { overwrite: true, deleteForeign: false, confirm: 4 } });
     await run(rig, { kind: 'backfill' });
     await shard.changeStage({ workload: 'default', stage: 'shadow' });
-    const [proxy, target] = [rig.client(), rig.client({ of: rig.target })];
     assert.equal(await proxy.get('other:0'), null);
     await until(() => Object.keys(shard.snapshot().mismatches).length > 0);
     await rig.shard.settled();
     assert.equal(await target.get('other:0'), 'foreign');
+    // A write that reads it.
+    assert.equal(await proxy.copy('other:3', 'copied'), 0);
+    await rig.shard.settled();
+    assert.equal(await target.get('other:3'), 'foreign');
     await proxy.set('other:1', 'mine');
     await proxy.del('other:1');
     await rig.shard.settled();
-    assert.deepEqual((await target.keys('*')).sort(), ['other:0', 'other:2']);
+    assert.deepEqual((await target.keys('*')).sort(), ['other:0', 'other:2', 'other:3']);
   });
 });
 

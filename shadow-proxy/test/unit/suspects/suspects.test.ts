@@ -55,6 +55,17 @@ test('a key counts as written only where a write or a copy is the reason', () =>
   assert.equal(mark('mismatch', 'mismatch').touched, true);
 });
 
+test('a key that a command only reads does not count as written, whatever the reason', () => {
+  const { suspects, workload } = made();
+  const named = (reason: string, written: boolean): boolean => {
+    suspects.mark(0, Buffer.from('read'), workload, reason, null, written);
+    return suspects.get('0:read')!.touched;
+  };
+  assert.equal(named('derived', false), false);
+  assert.equal(named('expiry-edge', false), false);
+  assert.equal(named('mismatch', true), true);
+});
+
 test('the key is a copy, and the same name in two databases is two keys', () => {
   const { suspects, workload } = made();
   const frame = Buffer.from('abc');
