@@ -7,6 +7,7 @@
  * that names a program (`REDIS_SERVER`, `KEYDB_SERVER`, `VALKEY_SERVER`) always wins.
  */
 import { execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { bring, fromCache } from './bring.js';
 import { executable, installCommand, onPath, parseVersion, patiently } from './system.js';
@@ -231,13 +232,33 @@ async function contained(name, server) {
 }
 
 /**
+ * Programs that were asked in this process, by path and time of change: a test may start hundreds of servers.
+ *
+ * @type {Map<string, Promise<Program>>}
+ */
+const described = new Map();
+
+/**
+ * @param {Program['name']} name
+ * @param {string} path
+ * @returns {Promise<Program>}
+ */
+function describe(name, path) {
+  const key = `${name} ${statSync(path).mtimeMs} ${path}`;
+  const asked = described.get(key) ?? ask(name, path);
+  described.set(key, asked);
+  asked.catch(() => described.delete(key));
+  return asked;
+}
+
+/**
  * A server says itself what it is, whichever variable leads to it.
  *
  * @param {Program['name']} name
  * @param {string} path
  * @returns {Promise<Program>}
  */
-async function describe(name, path) {
+async function ask(name, path) {
   const { stdout } = await run(path, ['--version'], { timeout: 10_000 });
   const said = /^(redis|keydb|valkey) server /i.exec(stdout)?.[1].toLowerCase();
   return {
