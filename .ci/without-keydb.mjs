@@ -18,7 +18,7 @@ function commit() {
 }
 
 const share = Number(process.env.SHARE ?? parseInt(commit().slice(0, 4), 16) % SHARES);
-const files = testFiles([]).filter((file) => !file.includes('test/unit/'));
+const files = [...testFiles([]), ...testFiles(['--slow'])].filter((file) => !file.includes('test/unit/'));
 const isChosen = (file, index) =>
   index % SHARES === share || /(needs|missing|lacking)\([^)]*'keydb'/.test(readFileSync(file, 'utf8'));
 process.stderr.write(`Share ${share} of ${SHARES}: SHARE=${share} repeats it.\n`);

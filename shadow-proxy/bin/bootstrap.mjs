@@ -3,6 +3,7 @@
  *
  *   node shadow-proxy/bin/run.mjs PROGRAM [options]           one of PROGRAMS
  *   node shadow-proxy/bin/run.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
+ *   node shadow-proxy/bin/run.mjs test --slow                 those that the default run leaves out for their time
  *   node shadow-proxy/bin/run.mjs schema                      writes the JSON Schemas of a plan and of the chart's values, and docs/plan.md
  *   node shadow-proxy/bin/run.mjs docs                        writes docs/commands.md
  *   node shadow-proxy/bin/run.mjs docs:metrics                writes docs/metrics.md
@@ -16,6 +17,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { SLOW } from '../build/slow.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -130,9 +132,16 @@ async function runProgram(script, args) {
 }
 
 /**
- * The files of the tests whose path has one of the parts, relative to the root; without parts, those that are not long.
+ * The files of the tests whose path has one of the parts, relative to the root. Without parts, those that are neither long
+ * nor slow; with `--slow` alone, the slow ones.
  */
 export function testFiles(parts) {
+  const isLong = (file) => /\.long\.test\.tsx?$/.test(file);
+  const isChosen = (file) => {
+    if (parts.length === 0) return !isLong(file) && !SLOW.has(file);
+    if (parts.includes('--slow')) return SLOW.has(file);
+    return parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts')));
+  };
   const sources = [
     'shadow-proxy/test',
     'loadtest',
@@ -150,11 +159,7 @@ export function testFiles(parts) {
   ].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
-    .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))
-    .filter(
-      (file) =>
-        parts.length === 0 || parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts'))),
-    )
+    .filter((file) => /\.test\.tsx?$/.test(file) && isChosen(file))
     .sort();
 }
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { join } from 'node:path';
 import { duration, percentage } from '../../../src/cli/exit.js';
 import { scratch } from '../../support/plans.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 
 const SERVERS = ['--source', 'redis://127.0.0.1:1', '--target', 'redis://127.0.0.1:2'];
 
@@ -90,7 +90,9 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
   ];
   for (const [program, args, expected] of programs) {
     test(`${program} ${args.join(' ')}`, async (t) => {
-      const { code, stdout, stderr } = await runProgram(t, program, args);
+      const { code, stdout, stderr } = await (program === 'shadow-proxy'
+        ? runProgram(t, program, args)
+        : runCommand(...args));
       assert.match(stderr, expected);
       assert.deepEqual([code, stdout], [2, '']);
       assert.doesNotMatch(stderr, /hunter2| {4}at /, 'neither a secret nor a stack');

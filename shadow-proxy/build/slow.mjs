@@ -1,0 +1,26 @@
+/**
+ * Files of tests that the default run leaves out, for they take many seconds of CPU. `npm test -- --slow` and CI run them.
+ * Each group says what the default run has of their subject.
+ */
+const below = (folder, ...names) => names.map((name) => `${folder}/${name}.test.ts`);
+const PROXY = 'shadow-proxy/test/integration';
+
+export const SLOW = new Set([
+  // Orders of events in real time, and the driver of random commands. Simulated runs have more orders, and repeat each.
+  ...below(`${PROXY}/rules`, 'rule-03-flip', 'rule-03-waiting', 'rule-06-blocking', 'rule-06-queue', 'turns', 'lanes'),
+  ...below(`${PROXY}/rules`, 'rule-08-expiry', 'rule-08-edge', 'queue', 'lives-property', 'databases-property'),
+  ...below(PROXY, 'random/trial', 'random/driver', 'copy/swapdb', 'stages/dry-run'),
+  // Commands of operators with processes of the proxy. cli/daemon, cli/run and cli/waiting start both programs, too.
+  ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'hostile', 'jobs', 'promote', 'runbook', 'standby'),
+  // Every command, and large values of many clients. protocol/wire and protocol/client have some of each.
+  ...below(`${PROXY}/protocol`, 'everything', 'sockets', 'client-limits', 'fairness'),
+  // Large keys and cluster shapes. copy/large-repair and cluster/face have smaller ones.
+  ...below(PROXY, 'copy/large-verify', 'cluster/refinement'),
+  // Each state of the status page. page/status-page has the page of a shard that runs.
+  ...below(PROXY, 'page/scenes'),
+  // Servers that are brought with each package manager. Machines that have servers need none of it.
+  ...below(PROXY, 'local/bring'),
+  // Programs beside the proxy: load test, and faults under simulated runs. Their parts have tests of their own.
+  ...below('loadtest/test', 'hostile', 'run'),
+  ...below('mutants/test', 'simulated'),
+]);
