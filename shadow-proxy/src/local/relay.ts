@@ -250,7 +250,9 @@ export class Relay {
     this.to = server.port;
   }
 
+  /** Cuts all connections, and ends those that are being made; resolves when none is left. */
   async close(): Promise<void> {
+    this.#down = true;
     for (const link of this.#links) link.cut();
     this.#listener.close();
     await once(this.#listener, 'close');
