@@ -83,7 +83,7 @@ class FrontDoor implements Door {
   async listen(address: Address): Promise<void> {
     // Whether the address is free, and what its name stands for. Fronts that share one would share it with another
     // process.
-    const first = createTcpServer(() => undefined);
+    const first = createTcpServer((socket) => socket.destroy());
     this.#port = await listenAt(first, { host: address.host, port: address.port });
     const { address: host, port } = first.address() as AddressInfo;
     if (this.fronts.length === 1) return this.fronts[0].listen({ host, port, first });
