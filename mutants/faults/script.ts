@@ -26,7 +26,7 @@ export const SCRIPT: readonly Fault[] = [
   {
     id: 'copy-to-another-database-stays-in-its-own',
     file: 'shadow-proxy/src/script/frame-keys.ts',
-    from: 'if (otherDb !== null) visit(otherDb, key);',
+    from: 'if ((access & WRITES) !== 0) visit(otherDb, key, access);',
     to: '',
     tests: ['unit/script/frame-keys'],
   },

@@ -52,15 +52,15 @@ export const NOTED: readonly Fault[] = [
   {
     id: 'the-other-database-of-a-move-is-not-in-the-journal',
     file: 'shadow-proxy/src/script/frame-keys.ts',
-    from: 'if (otherDb !== null) visit(otherDb, key);',
+    from: 'if ((access & WRITES) !== 0) visit(otherDb, key, access);',
     to: '',
     tests: [CONTENTS],
   },
   {
     id: 'keys-that-are-only-read-are-in-the-journal',
     file: 'shadow-proxy/src/script/frame-keys.ts',
-    from: 'if ((access & WRITES) !== 0) visit(db, key);',
-    to: 'visit(db, key);',
+    from: 'if ((access & WRITES) !== 0) visit(placed, key);',
+    to: 'visit(placed, key);',
     tests: [CONTENTS],
   },
   {

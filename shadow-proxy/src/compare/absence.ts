@@ -98,6 +98,18 @@ export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
   return doubt === undefined ? verdict : { kind: 'inconclusive', reason: doubt! };
 }
 
+/**
+ * The verdict on MOVE or COPY, read as one on the key that it was to write. Where the side that did nothing still has
+ * the key that was to be taken, another key was in its way there: it is the side that did it which lacked that one.
+ */
+export function readAtDestination(verdict: Verdict, taken: Pick<Evidence, 'authorityLife' | 'mirrorLife'>): Verdict {
+  if (verdict.kind !== 'mismatch') return verdict;
+  const [idle, ...more] = lackingSides(verdict.what);
+  const life = idle === 'mirror' ? taken.mirrorLife : taken.authorityLife;
+  if (more.length > 0 || life === null || life.state === 'gone') return verdict;
+  return { ...verdict, what: idle === 'mirror' ? 'missing-on-authority' : 'missing-on-mirror' };
+}
+
 function lackingSides(what: string): readonly Side[] {
   return what === 'missing-on-mirror'
     ? ['mirror']

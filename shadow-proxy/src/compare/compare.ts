@@ -29,7 +29,7 @@ import { isAboutKey, isRefusal, isScript, lacksMemory, servesNotSlot, takesNoWri
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
 export { RULES } from './rules.js';
-export { judgeAbsence, needsEvidence, type Evidence } from './absence.js';
+export { judgeAbsence, needsEvidence, readAtDestination, type Evidence } from './absence.js';
 
 const MATCH: Verdict = { kind: 'match' };
 const QUICK_RULES = RULES.filter((rule) => rule.allowsBytes !== undefined);

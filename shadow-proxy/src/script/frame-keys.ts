@@ -44,16 +44,28 @@ export class FrameKeys {
   }
 
   /**
-   * Likewise for each key that the frame, which is for that database, may write, with the database that it is in
-   * afterwards. Returns false where it may write, and no key is known.
+   * Calls `visit` for each key of a command that runs in that database, with the database in which the command looks
+   * for the key: MOVE in both, COPY … DB for the key that it writes in the other. Returns whether these are all.
+   */
+  eachPlaced(db: number, command: Command, visit: (db: number, key: Buffer, access: number) => void): boolean {
+    const otherDb = otherDatabase(command);
+    if (otherDb === null) return this.eachOf(command, (key, access) => visit(db, key, access));
+    let keys = 0;
+    return this.eachOf(command, (key, access) => {
+      if (keys++ === 0) visit(db, key, access);
+      if ((access & WRITES) !== 0) visit(otherDb, key, access);
+    });
+  }
+
+  /**
+   * Calls `visit` for each key that a command in that database may write. Returns false where it may write, and no key
+   * is known.
    */
   eachWritten(db: number, command: Command, visit: (db: number, key: Buffer) => void): boolean {
     let known = false;
-    const otherDb = otherDatabase(command);
-    this.eachOf(command, (key, access) => {
+    this.eachPlaced(db, command, (placed, key, access) => {
       known = true;
-      if ((access & WRITES) !== 0) visit(db, key);
-      if (otherDb !== null) visit(otherDb, key);
+      if ((access & WRITES) !== 0) visit(placed, key);
     });
     return known || !this.#hidesWrites(command);
   }

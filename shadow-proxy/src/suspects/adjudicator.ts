@@ -9,6 +9,7 @@ import {
   judgeRefusal,
   MIRROR_FULL,
   needsEvidence,
+  readAtDestination,
   type CommandView,
   type MismatchKind,
   type Tolerances,
@@ -25,10 +26,9 @@ import { encodeCommand } from '../resp/encode.js';
 import type { DeferredPair, DeferredPairs } from './deferred.js';
 import { keyId, type Suspect } from './suspects.js';
 import { countInconclusive, increment, type Workload } from '../route/router.js';
-import { WRITES } from '../command/keys.js';
 import type { Observer } from '../pipeline/observer.js';
 import { NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
-import { lifeOnBoth } from '../pipeline/question.js';
+import { lifeOnBoth, type BothLives } from '../pipeline/question.js';
 import { pttlOf, type KeyLife } from '../resp/key-life.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { otherDatabase } from '../script/frame-keys.js';
@@ -371,9 +371,9 @@ export class Adjudicator implements Verdicts {
     let [keys, found] = [0, false];
     // Of the keys that a client asked for, the mirror gets the one that something was taken from.
     const [told, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
-    const all = this.sequencer.keys.each(told, at, (key) => {
+    const all = this.sequencer.keys.eachPlaced(operation.db, new Command(told, at), (db, key) => {
       keys++;
-      found = chunked.has(keyId(operation.db, key));
+      found = chunked.has(keyId(db, key));
     });
     return all && keys === 1 && found;
   }
@@ -383,16 +383,18 @@ export class Adjudicator implements Verdicts {
     const { sequencer } = this;
     if (operation.workload.suspect !== null || sequencer.suspects.isIn(operation.db, frame, start)) return true;
     let asks = false;
-    sequencer.keys.each(frame, start, (key) => {
-      asks ||= sequencer.expiry.asksAbout(operation.db, key);
+    sequencer.keys.eachPlaced(operation.db, new Command(frame, start), (db, key) => {
+      asks ||= sequencer.expiry.asksAbout(db, key);
     });
     return asks;
   }
 
   /** Whether a key of the command may have been changed by a script whose changes are not named yet. */
-  #showsUnnamed({ operation }: Pair): boolean {
+  #showsUnnamed({ operation, frame, start }: Pair): boolean {
     const lane = operation.lane!;
-    return this.sequencer.changes[lane.server.side].mayShow(operation.db, lane, operation.answeredAt);
+    const changes = this.sequencer.changes[lane.server.side];
+    const databases = [operation.db, otherDatabase(new Command(frame, start)) ?? operation.db];
+    return databases.some((db) => changes.mayShow(db, lane, operation.answeredAt));
   }
 
   /** One side has the key and the other has not: did it expire, or was it evicted? */
@@ -400,7 +402,7 @@ export class Adjudicator implements Verdicts {
     const { operation, verdict } = pair;
     const { sequencer } = this;
     const lane = operation.lane!.home;
-    const keys = this.#whereKeysAre(pair);
+    const keys = this.#keysOf(pair);
     if (keys.length === 0 || this.#questions >= MAX_QUESTIONS || lane.closed) {
       this.#conclude(pair, { kind: 'inconclusive', reason: keys.length === 0 ? 'keys-unknown' : 'no-evidence' });
       return;
@@ -433,8 +435,9 @@ export class Adjudicator implements Verdicts {
         const elapsedMs = monotonicMs() - now;
         const authorityEvicted = await lane.server.losses.hasEvicted();
         const mirrorEvicted = await sequencer.mirrorOf(operation).server.losses.hasEvicted();
-        const verdicts = answers.map((lives) =>
-          judgeAbsence(verdict, {
+        const { read, about } = readingOf(pair, answers);
+        const verdicts = about.map((lives) =>
+          judgeAbsence(read, {
             authorityLife: lives.authority,
             mirrorLife: lives.mirror,
             authorityEvicted,
@@ -451,7 +454,7 @@ export class Adjudicator implements Verdicts {
           verdicts.find(({ kind }) => kind === 'inconclusive') ??
           verdict;
         if (final.kind === 'allowed' && final.rule === 'evicted') {
-          const lostHere = verdict.kind === 'mismatch' && verdict.what === 'missing-on-authority';
+          const lostHere = read.kind === 'mismatch' && read.what === 'missing-on-authority';
           (lostHere ? lane.server : sequencer.mirrorOf(operation).server).losses.spendEviction();
         }
         this.#conclude(pair, final);
@@ -464,12 +467,11 @@ export class Adjudicator implements Verdicts {
       });
   }
 
-  /** The pair's keys where they were left: MOVE has taken its key to another database, COPY … DB what it wrote. */
-  #whereKeysAre({ operation, frame, start }: Pair): PlacedKey[] {
+  /** The pair's keys, each where the command looks for it. */
+  #keysOf({ operation, frame, start }: Pair): PlacedKey[] {
     const keys: PlacedKey[] = [];
-    const other = otherDatabase(new Command(frame, start));
-    this.sequencer.keys.each(frame, start, (key, access) => {
-      keys.push({ db: other !== null && (access & WRITES) !== 0 ? other : operation.db, key: Buffer.from(key) });
+    this.sequencer.keys.eachPlaced(operation.db, new Command(frame, start), (db, key) => {
+      keys.push({ db, key: Buffer.from(key) });
     });
     return keys;
   }
@@ -488,27 +490,21 @@ export class Adjudicator implements Verdicts {
    * Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database.
    */
   #writes(operation: Operation, keys: readonly PlacedKey[]): boolean {
-    return (
-      operation.spec?.handling === 'exclusive' ||
-      this.#hasKey(
-        operation,
-        keys.filter(({ db }) => db === operation.db),
-      )
-    );
+    return operation.spec?.handling === 'exclusive' || this.#hasKey(operation, keys);
   }
 
   #hasKey(operation: Operation, keys: readonly PlacedKey[]): boolean {
-    if (keys.length === 0) return false;
+    const { db, bundle, original } = operation;
     let has = false;
-    const look = (key: Buffer): void => {
-      has ||= keys.some((wanted) => wanted.key.equals(key));
+    const look = (db: number, key: Buffer): void => {
+      has ||= keys.some((wanted) => wanted.db === db && wanted.key.equals(key));
     };
-    if (operation.bundle?.keys) {
-      operation.bundle.keys.forEach(look);
+    if (bundle?.keys) {
+      for (const key of bundle.keys) look(db, key);
       return has;
     }
-    const all = this.sequencer.keys.eachOf(operation.original, look);
-    return has || !all;
+    const all = this.sequencer.keys.eachPlaced(db, original, look);
+    return has || (!all && keys.some((wanted) => wanted.db === db));
   }
 
   /** Whether a write to one of the keys is already ordered after the operation. */
@@ -533,6 +529,21 @@ interface Watch {
   /** Questions that have no place in the mirror's order yet. */
   unplaced: number;
   written: boolean;
+}
+
+/**
+ * What the pair's verdict is about. MOVE and COPY … DB look for two keys: the one that they take, which MOVE removes,
+ * and another one in its way.
+ */
+function readingOf(
+  { verdict, name, operation, frame, start }: Pair,
+  answers: readonly BothLives[],
+): { readonly read: Verdict; readonly about: readonly BothLives[] } {
+  const other = otherDatabase(new Command(frame, start));
+  if (other === null || other === operation.db) return { read: verdict, about: answers };
+  const [taken, ...written] = answers;
+  const read = readAtDestination(verdict, { authorityLife: taken.authority, mirrorLife: taken.mirror });
+  return { read, about: read === verdict && name === 'copy' ? answers : written };
 }
 
 /** Two replies to one command, which are not equal, and what the frames alone say of them. */

@@ -174,9 +174,10 @@ export class Expiry implements ExpiryEdges {
     }
     const command = new Command(frame, start);
     if ((this.#roles[spec.id] & RUNS) !== 0 && this.#writesNothing(command)) return;
-    this.sequencer.keys.eachOf(command, (key, access) =>
-      this.#learn(lane, about, key, 0, key.length, (access & WRITES) !== 0),
-    );
+    // The lane is in one database: what a key in another one does is shown by the reply.
+    this.sequencer.keys.eachPlaced(about.db, command, (db, key, access) => {
+      if (db === about.db) this.#learn(lane, about, key, 0, key.length, (access & WRITES) !== 0);
+    });
   }
 
   #writesNothing(command: Command): boolean {
@@ -263,11 +264,11 @@ export class Expiry implements ExpiryEdges {
       if (any && this.#deadlines.within(hash, from, to)) why = 'expiry-edge';
       else if (asUnknown && !this.#knows(hash)) why ??= 'ttl-unknown';
     };
-    const at = spec.singleKey;
+    const at = spec.movesTtl ? 0 : spec.singleKey;
     if (at > 0) {
       const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
       if (at < argc) look(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]));
-    } else this.sequencer.keys.eachOf(command, (key) => look(this.#hash(db, key)));
+    } else this.sequencer.keys.eachPlaced(db, command, (placed, key) => look(this.#hash(placed, key)));
     return why;
   }
 

@@ -11,7 +11,6 @@ import type { Journal } from '../storage/journal.js';
 import { keyId, type Suspect, type Suspects } from './suspects.js';
 import { argumentsOf } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
-import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { ChunkedCopy, SuspectKeys } from '../pipeline/suspicion.js';
 import { swappedBy } from '../pipeline/swaps.js';
@@ -200,13 +199,9 @@ export class SuspectTracker implements SuspectKeys {
       const suspect = suspects.get(id);
       return (suspect !== undefined && counts(suspect)) || adjudicator.asksAbout(id);
     };
-    const otherDb = otherDatabase(command);
-    const all = keys.eachOf(command, (key, access) => {
+    const all = keys.eachPlaced(db, command, (placed, key, access) => {
       if (found || (access & accesses) === 0) return;
-      found =
-        suspect(keyId(db, key)) ||
-        (otherDb !== null && suspect(keyId(otherDb, key))) ||
-        router.match(key, 0, key.length).suspect !== null;
+      found = suspect(keyId(placed, key)) || router.match(key, 0, key.length).suspect !== null;
     });
     return found || !all;
   }

@@ -66,10 +66,6 @@ export function eachWrittenKey(
     return true;
   }
   const { original } = operation;
-  const other = otherDatabase(original);
-  const all = sequencer.keys.eachOf(original, (key) => {
-    visit(operation.db, key);
-    if (other !== null) visit(other, key);
-  });
-  return all && (operation.spec?.handling !== 'exclusive' || other !== null);
+  const all = sequencer.keys.eachPlaced(operation.db, original, visit);
+  return all && (operation.spec?.handling !== 'exclusive' || otherDatabase(original) !== null);
 }

@@ -104,7 +104,10 @@ test('what reads the key, and is therefore not repeated on the mirror, has the c
     const client = rig.client();
     await fill(before, 'set');
     await client.sadd('other', 'o1', 'o2');
+    const elsewhere = rig.client({ db: 3 });
+    await elsewhere.sadd('other', ...Array.from({ length: 800 }, (_, i) => `o${i}`));
     for (const act of [
+      () => elsewhere.call('COPY', 'other', KEY, 'DB', 0, 'REPLACE'),
       () => client.smove('other', KEY, 'o1'),
       () => client.smove(KEY, 'other', 'm799'),
       () => client.sunionstore(KEY, KEY, 'other'),

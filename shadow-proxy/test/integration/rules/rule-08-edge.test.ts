@@ -123,6 +123,40 @@ test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, t
   });
 });
 
+/** Commands that do nothing where the key is in database 1 already. */
+const INTO_ANOTHER: Readonly<Record<string, Command>> = {
+  MOVE: ['MOVE', 'k', 1],
+  'COPY … DB': ['COPY', 'k', 'k', 'DB', 1],
+};
+
+for (const [name, command] of Object.entries(INTO_ANOTHER)) {
+  for (const given of ['through the proxy', 'by another process']) {
+    test(`${name} whose key in the other database has expired on the mirror meanwhile is no mismatch, with a TTL given ${given}`, async () => {
+      await withScene({}, async (scene) => {
+        const wire = await scene.wire();
+        const there = [scene.source, scene.target].map((of) => scene.client({ of, db: 1 }));
+        await wire.ask('SET', 'k', 'to be taken');
+        if (given === 'through the proxy')
+          await wire.pipeline([
+            ['SELECT', 1],
+            ['SET', 'k', 'in the way', 'PX', 300],
+            ['SELECT', 0],
+          ]);
+        else for (const [i, each] of there.entries()) await each.set('k', 'in the way', 'PX', i === 0 ? 3_000 : 300);
+        await scene.shard.settled();
+        scene.toTarget.hold('up');
+        assert.equal(await wire.ask(...command), ':0', 'the machine is too slow for this test');
+        await until(async () => (await there[1].exists('k')) === 0);
+        if (given === 'by another process') await there[0].pexpire('k', 1);
+        await until(async () => (await there[0].exists('k')) === 0);
+        scene.toTarget.release();
+        await scene.assertEqual();
+        assert.deepEqual(scene.shard.snapshot().mismatches, {});
+      });
+    });
+  }
+}
+
 test('a read that is refused because of what its key holds is no mismatch, though the key has expired on the mirror meanwhile', async () => {
   await withLives(async (scene, lifeMs) => {
     const wire = await scene.wire();

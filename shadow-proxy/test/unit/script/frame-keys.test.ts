@@ -54,7 +54,7 @@ test('written keys come with the database that they are in afterwards', () => {
   assert.deepEqual(written('GET', 'a'), ['', true]);
   assert.deepEqual(written('SUNIONSTORE', 'd', 'a'), ['1:d', true]);
   assert.deepEqual(written('MOVE', 'a', '2'), ['1:a 2:a', true]);
-  assert.deepEqual(written('COPY', 'a', 'b', 'DB', '3'), ['3:a 1:b 3:b', true]);
+  assert.deepEqual(written('COPY', 'a', 'b', 'DB', '3'), ['3:b', true]);
   assert.deepEqual(written('COPY', 'a', 'b'), ['1:b', true]);
   assert.deepEqual(written('PING'), ['', true]);
   assert.deepEqual(written('FLUSHALL'), ['', false]);
@@ -62,6 +62,20 @@ test('written keys come with the database that they are in afterwards', () => {
   assert.deepEqual(written('NOSUCH'), ['', false]);
   assert.deepEqual(written('EVAL', 'return 1', '0'), ['', true]);
   assert.deepEqual(written('EVAL', "redis.call('SET', 'a' .. ARGV[1], 1)", '0', 'x'), ['', false]);
+});
+
+test('each key comes with the databases in which the command looks for it', () => {
+  const placed = (...args: readonly string[]): readonly [string, boolean] => {
+    const found: string[] = [];
+    const all = keys.eachPlaced(1, command(...args), (db, key, access) => found.push(`${db}:${String(key)}${access}`));
+    return [found.join(' '), all];
+  };
+  assert.deepEqual(placed('MOVE', 'a', '2'), ['1:a3 2:a3', true]);
+  assert.deepEqual(placed('COPY', 'a', 'b', 'DB', '3'), ['1:a1 3:b3', true]);
+  assert.deepEqual(placed('COPY', 'a', 'a', 'REPLACE', 'DB', '3'), ['1:a1 3:a3', true]);
+  assert.deepEqual(placed('COPY', 'a', 'b'), ['1:a1 1:b3', true]);
+  assert.deepEqual(placed('RENAME', 'a', 'b'), ['1:a3 1:b2', true]);
+  assert.deepEqual(placed('NOSUCH', 'a'), ['', false]);
 });
 
 test('the other database is that of MOVE, or that behind DB of COPY', () => {
