@@ -120,8 +120,8 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'a-client-that-left-stays-blocked',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'this.#unblock()\n        .then(',
-    to: 'Promise.resolve(true)\n        .then(',
+    from: 'this.#unblock().catch((problem: unknown) => this.context.failed(problem));',
+    to: '',
     tests: ['unit/session/handlers/blocking'],
   },
   {
@@ -132,9 +132,9 @@ export const BLOCKING: readonly Fault[] = [
     tests: ['unit/session/handlers/blocking'],
   },
   {
-    id: 'a-push-waits-for-what-the-server-does-not-end',
+    id: 'a-client-that-left-takes-what-is-pushed-where-unblock-is-refused',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'if (!allowed) this.#release(order);',
+    from: 'if (done === null && this.#abandoned) this.#cut(lane);',
     to: '',
     tests: ['unit/session/handlers/blocking'],
   },

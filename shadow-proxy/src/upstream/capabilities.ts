@@ -33,7 +33,7 @@ export const CAPABILITIES: readonly Capability[] = [
     name: 'CLIENT UNBLOCK',
     probe: ['CLIENT', 'UNBLOCK', 0],
     without:
-      'a command that blocks is not ended early: a stage change waits for its timeout, or aborts at limits.flipMs',
+      'a stage change waits for the timeout of commands that block, or aborts at limits.flipMs; where a client leaves, its blocked connection to the server is closed',
   },
   {
     name: 'CONFIG GET',

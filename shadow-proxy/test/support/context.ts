@@ -89,6 +89,10 @@ export class FakeServer {
   unblocking: Promise<unknown> = Promise.resolve();
   /** Whether it finds the connection blocked, in turn, then true; null where it does not allow to unblock. */
   readonly findsBlocked: (boolean | null)[] = [];
+  /** Connections that were killed. */
+  readonly killed: number[] = [];
+  /** What it waits for before it answers CLIENT KILL. */
+  killing: Promise<unknown> = Promise.resolve();
   /** Connections of subscribers. */
   readonly links: FakeLink[] = [];
   /** What `open` fails with. */
@@ -121,6 +125,10 @@ export class FakeServer {
       await this.unblocking;
       return this.findsBlocked.length === 0 ? true : this.findsBlocked.shift()!;
     },
+    kill: async (id: number): Promise<void> => {
+      this.killed.push(id);
+      await this.killing;
+    },
   };
   askNeedsPassword = async (): Promise<boolean> => this.needsPassword;
   verify = async (): Promise<void> => undefined;
@@ -142,7 +150,11 @@ export class FakeServer {
         return unsent();
       },
     };
-    const idle = { attach: () => undefined, destroy: () => undefined };
+    let owner: ConnectionOwner | null = null;
+    const idle = {
+      attach: (by: ConnectionOwner) => void (owner = by),
+      destroy: () => owner?.lost(new Error('closed')),
+    };
     return { clientId: ++this.#clientId, admitted: true, outbox, ...idle } as unknown as Connection;
   };
 }

@@ -7,14 +7,8 @@ import type { Strikes } from './strikes.js';
 /** Commands by which the proxy begins a connection, or learns what a server is. */
 const HANDSHAKE = ['hello', 'auth', 'select', 'info', 'ping', 'role', 'config|get', 'client|id', 'client|setname'];
 
-/**
- * No server refuses these for its state. A client whose CLIENT REPLY ON is refused would wait without a limit. Where
- * CLIENT UNBLOCK is refused, a command whose client has left blocks until its time is over (docs/compatibility.md).
- */
-const NEVER_REFUSED = new Set([
-  ...['multi', 'exec', 'discard', 'watch', 'unwatch', 'hello'],
-  ...['client|reply', 'client|unblock'],
-]);
+/** No server refuses these for its state. A client whose CLIENT REPLY ON is refused would wait without a limit. */
+const NEVER_REFUSED = new Set(['multi', 'exec', 'discard', 'watch', 'unwatch', 'hello', 'client|reply']);
 
 interface Trouble {
   readonly name: string;

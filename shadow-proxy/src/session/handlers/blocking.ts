@@ -5,8 +5,8 @@
  *                                                        └─ seen blocked ─▶ keys free ─▶ … woken (waking.ts)
  *
  * When a stage changes, clients that block on its keys are unblocked, and their commands sent again, with the time that
- * they had left. A client that disconnects is unblocked as well: until the server has done so, its keys are reserved,
- * so that nothing is pushed to it. What it took at that very moment is still replicated.
+ * they had left. A client that disconnects is unblocked as well, or its lane is closed: until the server has done so,
+ * its keys are reserved, so that nothing is pushed to it. What it took at that moment is still replicated.
  */
 import { blockOption, type Blocking } from '../../command/policy.js';
 import type { CommandSpec } from '../../command/table.js';
@@ -505,12 +505,7 @@ export class Blocked implements BlockedCommand {
     else {
       const order = this.context.clients.sequencer.lanes[this.#lane.server.side].order(this.#db);
       if (this.spec.write) this.#reservation = order.reserve(this.#keys);
-      this.#unblock()
-        .then((allowed) => {
-          // Who pushes would wait forever.
-          if (!allowed) this.#release(order);
-        })
-        .catch((problem: unknown) => this.context.failed(problem));
+      this.#unblock().catch((problem: unknown) => this.context.failed(problem));
     }
   }
 
@@ -521,15 +516,23 @@ export class Blocked implements BlockedCommand {
 
   /**
    * Asks until the server has found it blocked: it may be still under way, and block only then. Sent again, it may have
-   * the same lane. False where the server does not allow that.
+   * the same lane. Where the server does not allow that, the command stays for its client, and ends if that has left.
    */
-  async #unblock(): Promise<boolean> {
+  async #unblock(): Promise<void> {
     const wanted = (): boolean => this.#abandoned || this.#interrupted.length > 0;
     for (const lane = this.#lane!; this.#lane === lane && wanted(); await sleep(UNBLOCK_MS)) {
       const done = await this.#ask('TIMEOUT').catch(() => false);
-      if (done !== false) return done !== null;
+      if (done === null && this.#abandoned) this.#cut(lane);
+      if (done !== false) return;
     }
-    return true;
+  }
+
+  /** Ends the lane's connection, at the server first: until then a push could still be for the client that has left. */
+  #cut(lane: Lane): void {
+    this.#unblocking = lane.server.connections
+      .kill(lane.clientId)
+      .catch(() => undefined)
+      .then(() => lane.close());
   }
 }
 

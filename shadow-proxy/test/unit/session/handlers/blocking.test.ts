@@ -302,16 +302,46 @@ test('nothing is pushed to a client that has left until its command has ended', 
   assert.equal(mayPush(), true);
 });
 
-test('a push waits no longer for a client that has left where the server does not end its command', async (t) => {
+for (const [what, refused] of [
+  ['', false],
+  [', also where it refuses CLIENT KILL', true],
+] as const)
+  test(`the client leaves, and the server refuses to unblock it: the connection is closed${what}`, async (t) => {
+    const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
+    const { source } = proxy.servers;
+    const [lane] = proxy.sequencer.lanes.source.private();
+    const mayPush = (): boolean => proxy.sequencer.lanes.source.order(0).admits(null, ['k'], true);
+    source.findsBlocked.push(null);
+    let killed = (): void => undefined;
+    source.killing = new Promise((resolve, reject) => {
+      killed = refused ? () => reject(new Error('NOPERM')) : () => resolve(null);
+    });
+    client.leave();
+    await until(() => source.killed.length > 0);
+    assert.deepEqual([source.killed, lane.closed, mayPush()], [[lane.clientId], false, false]);
+    killed();
+    await settled();
+    assert.deepEqual([lane.closed, mayPush(), proxy.clients.blocked.size], [true, true, 0]);
+    assert.deepEqual([source.unblocked, proxy.suspects], [['TIMEOUT'], ['reply-lost: BLPOP k 0']]);
+  });
+
+test('the client leaves and is answered while its connection is killed: the lane is not used again', async (t) => {
   const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
-  const { unblocked, findsBlocked } = proxy.servers.source;
-  findsBlocked.push(null);
+  const { source } = proxy.servers;
+  const [lane] = proxy.sequencer.lanes.source.private();
+  source.findsBlocked.push(null);
+  let killed = (_: unknown): void => undefined;
+  source.killing = new Promise((resolve) => (killed = resolve));
   client.leave();
-  await until(() => unblocked.length > 0);
-  // A second CLIENT UNBLOCK would come after 5 ms.
-  await sleep(20);
-  assert.deepEqual(unblocked, ['TIMEOUT']);
-  assert.equal(proxy.sequencer.lanes.source.order(0).admits(null, ['k'], true), true);
+  await until(() => source.killed.length > 0);
+  proxy.answer('*-1');
+  await settled();
+  const lanes = proxy.sequencer.lanes.source;
+  assert.notEqual(await lanes.borrow(lane.identity), lane);
+  killed(null);
+  await settled();
+  assert.equal(lane.closed, true);
+  assert.notEqual(await lanes.borrow(lane.identity), lane);
 });
 
 test('a client that has closed its side is not let block', async () => {
