@@ -394,7 +394,8 @@ export class MirrorLane implements ChannelOwner {
         this.#refuse(operation, channel, 'protocol-refused');
         return 'refused';
       }
-      if (operation.check === COMPARE && operation.batch === null) operation.check = ACCEPT;
+      if (operation.batch !== null) operation.batch.inOtherForm = true;
+      else if (operation.check === COMPARE) operation.check = ACCEPT;
       return 'spoken';
     }
     channel.protocol = protocol;

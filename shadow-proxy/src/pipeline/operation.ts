@@ -88,6 +88,8 @@ export interface Batch {
   /** Those that may write what they read from other keys. */
   readonly derives: readonly boolean[];
   readonly views: readonly CommandView[];
+  /** The mirror does not speak the client's protocol: only errors are compared. */
+  inOtherForm: boolean;
   /** The reply that is expected of the mirror, where some of its elements may be anything but an error. */
   expected(authority: Buffer, mirror: Buffer): Buffer;
 }

@@ -388,7 +388,7 @@ const reachesBeyond = (spec: CommandSpec, frame: Buffer): boolean =>
 
 function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[]): Batch {
   const commands = effects.map(({ frame }) => new Command(frame));
-  const open = effects.flatMap(({ reply }, i) => (reply === null ? [i] : []));
+  const open = new Set(effects.flatMap(({ reply }, i) => (reply === null ? [i] : [])));
   return {
     commands,
     names: effects.map(({ command }) => command.spec.name),
@@ -400,12 +400,13 @@ function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[
         return { name: frame === command.frame ? command.spec.name : args[0].toString('latin1').toLowerCase(), args };
       });
     },
+    inOtherForm: false,
     expected(authority, mirror) {
       const wanted = splitReplies(authority, 0, authority.length);
       const got = splitReplies(mirror, 0, mirror.length);
-      if (open.length === 0 || wanted === null || got === null || got.length !== wanted.length) return authority;
-      for (const i of open) if (got[i][0] !== MINUS) wanted[i] = got[i];
-      return array(wanted);
+      if (wanted === null || got === null || got.length !== wanted.length) return authority;
+      const isOpen = (i: number): boolean => open.has(i) || (this.inOtherForm && wanted[i][0] !== MINUS);
+      return array(wanted.map((each, i) => (isOpen(i) && got[i][0] !== MINUS ? got[i] : each)));
     },
   };
 }
