@@ -155,6 +155,19 @@ export default tseslint.config(
     },
   },
   {
+    files: ['**/test/**/*.ts', '**/*.test.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "CallExpression[callee.object.name='assert'] > BinaryExpression[operator=/^<=?$/][left.left.callee.property.name='now'][right.callee.name!='patienceMs']",
+          message: 'A busy machine breaks a limit of wall-clock time: use patienceMs(), or compare CPU time.',
+        },
+      ],
+    },
+  },
+  {
     // Shards with counters of several regions run this package: its time is theirs.
     files: ['counters/src/**/*.ts'],
     ignores: ['counters/src/time.ts'],

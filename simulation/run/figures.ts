@@ -70,7 +70,9 @@ export class Figures {
   #mirror({ mirror }: ShardSnapshot): string | null {
     const found = this.scene.mirror;
     const stillMs = found?.server.stillMs ?? 0;
-    if (found !== null && !found.server.isUp && stillMs > SEEN_MS && mirror.connected)
+    // The end of a connection comes late where nothing arrives.
+    const knownMs = SEEN_MS + (this.scene.profile.faults.silenceMs ?? 0);
+    if (found !== null && !found.server.isUp && stillMs > knownMs && mirror.connected)
       return `connected to the ${found.name}, which ended ${stillMs.toFixed(0)} ms ago`;
     // Of a connection that is lost, the effects become suspects.
     const waits = stillMs > SEEN_MS && mirror.queuedEffects > 0 && mirror.connected;

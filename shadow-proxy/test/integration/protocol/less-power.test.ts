@@ -1,6 +1,5 @@
 /** A source whose user may not do all: what the kit does without it, and both servers hold the same all the same. */
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { missingOf } from '../../../src/upstream/capabilities.js';
@@ -60,17 +59,19 @@ for (const [denied, missing] of DENIED)
       await shard.settled();
       assert.deepEqual(await differences(source, target), []);
 
+      const blocks = (count: number): Promise<void> =>
+        until(async () => ((await direct.client('LIST')) as string).split('cmd=blpop').length - 1 === count);
       // A client that has left takes nothing of a later push, which does not wait for the client's timeout.
       const leaving = new Redis(shard.port);
       leaving.blpop('left', 0).catch(() => undefined);
-      await sleep(100);
+      await blocks(1);
       leaving.disconnect();
       await until(() => shard.snapshot().clients === 2);
       assert.equal(await client.rpush('left', 'x'), 1);
       assert.deepEqual(await client.lrange('left', 0, -1), ['x']);
 
       const popped = blocked.blpop('queue', 2);
-      await sleep(100);
+      await blocks(1);
       await shard.shard.changeStage({ workload: 'default', stage: 'live' });
       await client.lpush('queue', 'job');
       // A command that cannot be unblocked keeps the stage change waiting until its timeout.
