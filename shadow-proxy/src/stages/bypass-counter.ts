@@ -104,7 +104,10 @@ export class BypassCounter {
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';
 
-/** Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. */
+/**
+ * Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. A connection that has
+ * not sent a command yet may be the kit's, before it has its name.
+ */
 export async function bypassingClients(source: Server, known: readonly string[]): Promise<readonly string[] | null> {
   const listed = await soon(listClients((...args) => source.ask(...args)));
   if (listed === null) return null;
@@ -112,7 +115,7 @@ export async function bypassingClients(source: Server, known: readonly string[])
     (line) =>
       !clientField(line, 'name').startsWith(KIT) &&
       !/[SMO]/.test(clientField(line, 'flags')) &&
-      clientField(line, 'cmd') !== 'ping|sentinel',
+      !['NULL', 'ping|sentinel'].includes(clientField(line, 'cmd')),
   );
   const who = foreign.map((line) => ({
     name: clientField(line, 'name'),

@@ -3,6 +3,7 @@
  * scrape.
  */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import type { WatchSnapshot } from '../../../src/telemetry/snapshot.js';
@@ -12,12 +13,16 @@ import { until } from '../../support/shard.js';
 const gatesOf = ({ workloads }: WatchSnapshot, name: string): Readonly<Record<string, string>> =>
   workloads.find(({ workload }) => workload === name)!.gates;
 
-test('gates, guard, clients beside the proxy and leases are told without a wait, and unknown before a server was asked', async () => {
+test('gates, guard, clients beside the proxy and leases are told without a wait, and unknown before a server was asked', async (t) => {
   const workloads = [{ name: 'limits', keys: ['rl:*'], class: 'counter', stage: 'shadow' }] as const;
   await withRig({ workloads }, async ({ source, shard: { shard } }) => {
     const beside = new Redis(source.url, { connectionName: 'app' });
     try {
       await beside.ping();
+      // It sends nothing, as a connection of the kit that has no name yet.
+      const silent = connect(source.port, '127.0.0.1');
+      t.after(() => silent.destroy());
+      await until(async () => ((await beside.client('LIST')) as string).includes('cmd=NULL'));
       const first = shard.scrape().watch;
       assert.deepEqual(
         [gatesOf(first, 'limits').bypass, gatesOf(first, 'limits').counters, gatesOf(first, 'limits').suspects],
