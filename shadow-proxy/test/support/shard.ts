@@ -16,6 +16,7 @@ import type { Plan, WorkloadClass } from '../../src/plan/plan.js';
 import type { Ledger, LedgerEntry } from '../../src/telemetry/ledger.js';
 import { StateStore, type HistoryEvent, type ShardState } from '../../src/storage/state.js';
 import type { Stage } from '../../src/route/stage.js';
+import type { StageError } from '../../src/stages/stage-change.js';
 import { patienceMs } from './patience.js';
 import type { Certificates } from './servers.js';
 
@@ -199,4 +200,17 @@ export async function until(
     if (performance.now() - since > patienceMs(ms)) throw new Error(`not so within ${ms} ms: ${left()}`);
     await sleep(5);
   }
+}
+
+/** Changes a stage. On a busy machine a change may run out of time, which changes nothing: it is asked for again. */
+export async function changeStage(shard: Shard, request: Parameters<Shard['changeStage']>[0]): Promise<void> {
+  const isChanged = (): Promise<boolean> =>
+    shard.changeStage(request).then(
+      () => true,
+      (error: StageError) => {
+        if (error.code === 'deadline') return false;
+        throw error;
+      },
+    );
+  await until(isChanged);
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stage } from '../../../src/route/stage.js';
-import { until } from '../../support/shard.js';
+import { changeStage, until } from '../../support/shard.js';
 import type { Wire } from '../../support/wire.js';
 import { withScene, type Scene } from './scene.js';
 import { needs } from '../../support/needs.js';
@@ -214,7 +214,7 @@ test('a flip that runs out of time leaves every subscriber where it was, and not
     await until(
       async () => ((await scene.client({ of: scene.target }).call('PUBSUB', 'CHANNELS')) as string[]).length === 0,
     );
-    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
+    await changeStage(scene.shard.shard, { workload: 'default', stage: 'live' });
     assert.equal(await pub.ask('PUBLISH', 'a', '2'), ':20');
     for (const wire of wires) assert.deepEqual(numbers(await wire.frames(1)), [2]);
   });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageRequest } from '../../../src/stages/stage-change.js';
-import { until } from '../../support/shard.js';
+import { changeStage, until } from '../../support/shard.js';
 import { assertCounted, startLoad, type Load } from './load.js';
 import { withScene } from './scene.js';
 
@@ -63,7 +63,7 @@ test('a flip gives up at its deadline while the new authority is stopped, and cl
     const shared = await load.stop();
     await scene.assertEqual();
     await assertCounted(scene, shared);
-    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
+    await changeStage(scene.shard.shard, { workload: 'default', stage: 'live' });
   });
 });
 
