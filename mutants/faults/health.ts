@@ -82,6 +82,13 @@ export const SILENCE: readonly Fault[] = [
 
 export const TIMES: readonly Fault[] = [
   {
+    id: 'an-absolute-expiry-is-trusted-while-the-clocks-are-not-known',
+    file: `${HEALTH}clocks.ts`,
+    from: 'mirror.clockKnownFrom = since === null ? monotonicMs() : Infinity;',
+    to: 'mirror.clockKnownFrom = monotonicMs();',
+    tests: clocks,
+  },
+  {
     id: 'clocks-are-sure-to-differ-a-millisecond-late',
     file: `${HEALTH}clocks.ts`,
     from: 'offMs < SURE_MS',
@@ -107,8 +114,8 @@ export const TIMES: readonly Fault[] = [
   {
     id: 'what-is-tolerated-is-a-difference',
     file: `${HEALTH}clocks.ts`,
-    from: 'this.#offSince = offMs > errorMs + TOLERANCE_MS ?',
-    to: 'this.#offSince = offMs >= errorMs + TOLERANCE_MS ?',
+    from: 'this.#setOff(offMs > errorMs + TOLERANCE_MS ?',
+    to: 'this.#setOff(offMs >= errorMs + TOLERANCE_MS ?',
     tests: clocks,
     unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
@@ -122,8 +129,8 @@ export const TIMES: readonly Fault[] = [
   {
     id: 'a-look-that-agrees-does-not-begin-the-time-anew',
     file: `${HEALTH}clocks.ts`,
-    from: '(this.#offSince ?? now) : null;',
-    to: '(this.#offSince ?? now) : this.#offSince;',
+    from: '(this.#offSince ?? now) : null);',
+    to: '(this.#offSince ?? now) : this.#offSince);',
     tests: clocks,
   },
   {

@@ -5,7 +5,7 @@ import type { Entry } from '../server/values.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
 
-/** By how much the expiry of a key may differ, in milliseconds, where the clocks agree. */
+/** By how much the expiry of a key may differ, in milliseconds, by the clocks of both servers. */
 const TTL_TOLERANCE_MS = 50;
 
 export class Equality {
@@ -32,7 +32,7 @@ export class Equality {
 
   /** Whether the key is equal, as clients would see it now. */
   compare(key: KeyName, now: number): boolean {
-    const equal = isEqual(this.source.entry(key), this.target.entry(key), this.source.unixMs);
+    const equal = isEqual(lifeOf(this.source, key), lifeOf(this.target, key));
     if (equal || this.isLeftOut(partsOf(key).name)) this.differing.delete(key);
     else if (!this.differing.has(key)) this.differing.set(key, now);
     return equal;
@@ -54,15 +54,27 @@ export class Equality {
   }
 }
 
-function isEqual(a: Entry | undefined, b: Entry | undefined, now: number): boolean {
+/** What a server holds at a key, and for how long by its own clock. */
+interface Life {
+  readonly entry: Entry;
+  /** Infinity where it does not expire. */
+  readonly leftMs: number;
+}
+
+function lifeOf(server: ServerHost, key: KeyName): Life | undefined {
+  const entry = server.entry(key);
+  return entry && { entry, leftMs: entry.expireAt === -1 ? Infinity : entry.expireAt - server.unixMs };
+}
+
+function isEqual(a: Life | undefined, b: Life | undefined): boolean {
   if (a === undefined || b === undefined) {
     const other = a ?? b;
     // One of the two may expire a moment before the other.
-    return other === undefined || (other.expireAt !== -1 && other.expireAt - now <= TTL_TOLERANCE_MS);
+    return other === undefined || other.leftMs <= TTL_TOLERANCE_MS;
   }
-  if (a.type !== b.type) return false;
-  if (Math.abs(a.expireAt - b.expireAt) > TTL_TOLERANCE_MS) return false;
-  return a.value === b.value || plain(a) === plain(b);
+  if (a.entry.type !== b.entry.type) return false;
+  if (a.leftMs !== b.leftMs && !(Math.abs(a.leftMs - b.leftMs) <= TTL_TOLERANCE_MS)) return false;
+  return a.entry.value === b.entry.value || plain(a.entry) === plain(b.entry);
 }
 
 /** The value as text: collections without an order are sorted. */

@@ -24,14 +24,21 @@ export class KeptWorld {
     this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan });
   }
 
-  /** Runs a program in a world whose shard serves. @param plan what its plan has beside the servers */
+  /**
+   * Runs a program in a world whose shard serves.
+   *
+   * @param plan what its plan has beside the servers
+   * @param prepare is called before the proxy starts
+   */
   static async run(
     program: (world: KeptWorld) => Promise<void>,
     plan: Readonly<Record<string, unknown>> = {},
+    prepare: (kept: KeptWorld) => void = () => undefined,
   ): Promise<void> {
     const kept = new KeptWorld(1, plan);
     useWorld(kept.world);
     try {
+      prepare(kept);
       kept.proxy.start();
       await kept.until(() => kept.proxy.launched !== null, 'the shard serves');
       await program(kept);

@@ -61,6 +61,7 @@ export class Checks {
 
   /** Whether the proxy knows that the key may differ: all keys of its workload do, or both servers are being asked. */
   isInDoubt(name: KeyName): boolean {
+    if (this.scene.isClockUnknown) return true;
     const { sequencer, adjudicator } = this.scene.proxy.parts!;
     const { db, name: text } = partsOf(name);
     const key = Buffer.from(text, 'latin1');

@@ -53,7 +53,7 @@ export class Figures {
   /** Clean: each acknowledged effect is on the mirror. */
   #clean({ workloads }: ShardSnapshot): string | null {
     const { source, target, now, stage } = this.scene;
-    if (stage === 'off' || !workloads.every(({ clean }) => clean)) return null;
+    if (stage === 'off' || this.scene.isClockUnknown || !workloads.every(({ clean }) => clean)) return null;
     const doubtful = workloads.find(({ suspect }) => suspect !== null);
     if (doubtful !== undefined) return `clean, and a suspect as a whole: ${doubtful.suspect}`;
     const { equality } = this.checks;

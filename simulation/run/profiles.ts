@@ -36,6 +36,9 @@ export interface Faults {
   readonly refusal?: number;
   /** A server refuses a step of new connections for up to `troubleMs`. */
   readonly handshake?: number;
+  /** The clock of a server, or of the proxy's machine, is set by 0.6 s to `clockSetMs`, forwards or back. */
+  readonly clockSet?: number;
+  readonly clockSetMs?: number;
   /** The proxy's process is killed at any event, and starts again. */
   readonly proxyKill?: number;
   /** It is asked to end (SIGTERM), and starts again. */
@@ -79,6 +82,7 @@ export interface Faults {
 /** What only says how long a fault lasts at most. */
 export const DURATIONS = [
   ...(['silenceMs', 'pauseMs', 'troubleMs', 'proxyPauseMs', 'holderStopMs', 'holderCutMs', 'standbyStopMs'] as const),
+  'clockSetMs',
 ] as const;
 
 export type Fault = Exclude<keyof Faults, (typeof DURATIONS)[number]>;
@@ -93,6 +97,8 @@ export interface Profile {
   readonly sessionShare: number;
   readonly mix: Partial<Mix>;
   readonly network: NetworkOptions;
+  /** The clocks of the machines are apart by up to twice as much. */
+  readonly clocksOffMs: number;
   readonly faults: Faults;
   /** A process of the proxy that has ended is started again within so long. */
   readonly restartMs: number;
@@ -150,6 +156,7 @@ const profile = (name: string, faults: Faults, more: Partial<Profile> = {}): Pro
     sessionShare: 0.02,
     mix: ALL,
     network: NEAR,
+    clocksOffMs: 0,
     faults,
     restartMs: 300,
     standbys: 0,
@@ -275,6 +282,8 @@ export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
   profile('cuts', { cut: 15, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
   profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, EXPIRING),
+  profile('clocks', { cut: 200, proxyKill: 800 }, { ...EXPIRING, clocksOffMs: 2_000 }),
+  profile('clocks-set', { clockSet: 500, clockSetMs: 3_000, cut: 200, proxyKill: 1_000 }, EXPIRING),
   profile('pauses', { pause: 1_000, pauseMs: 3_000, cut: 50 }),
   profile('servers', { serverRestart: 100, cut: 40 }),
   profile('restarts', { proxyKill: 70, cut: 40 }),

@@ -21,6 +21,11 @@ const HARMLESS: ReadonlySet<string> = new Set(['leave', 'outage']);
 /** What is over for so long has no consequences for a lease. */
 const TROUBLE_MS = 2_000;
 
+/** Within so long the proxy has looked at the clock of each server. */
+const CLOCK_KNOWN_MS = 2_500;
+/** Mismatches of keys of which one server has another TTL. */
+const BY_TTL = ['missing-on-authority', 'missing-on-mirror', 'value', 'type', 'length', 'error'];
+
 export class Finding extends Error {
   constructor(
     message: string,
@@ -47,6 +52,7 @@ export class Scene {
   /** Called when the one that serves has ended by what was done to it. */
   onVacant: (seat: Proxy, mayLastMs: number) => void = () => undefined;
   #troubleUntil = 0;
+  #clockSetAt = -Infinity;
   readonly #troubledUntil = new Map<Proxy, number>();
   #serving: Proxy;
   readonly timeline = new Timeline();
@@ -92,6 +98,9 @@ export class Scene {
       return seat;
     });
     [this.#serving] = this.seats;
+    const { clocksOffMs } = profile;
+    if (clocksOffMs > 0)
+      for (const machine of this.machines) machine.clockAheadMs = this.random.between(-clocksOffMs, clocksOffMs);
     const serving = (): Proxy => this.#serving;
     this.address = {
       get host() {
@@ -132,6 +141,22 @@ export class Scene {
 
   get now(): number {
     return this.world.events.now;
+  }
+
+  /** All that have a clock of their own. */
+  get machines(): readonly { clockAheadMs: number }[] {
+    return [this.source, this.target, ...this.seats.map(({ host }) => host)];
+  }
+
+  /** A clock was set: TTLs end at other moments, and the proxy has yet to find that out. */
+  clockWasSet(): void {
+    this.#clockSetAt = this.now;
+    for (const kind of BY_TTL) this.trueMismatches.add(kind);
+  }
+
+  /** Whether the proxy may not know yet that a clock was set. */
+  get isClockUnknown(): boolean {
+    return this.now < this.#clockSetAt + CLOCK_KNOWN_MS;
   }
 
   nameOf(seat: Proxy): string {

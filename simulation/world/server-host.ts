@@ -86,7 +86,11 @@ export class ServerHost {
     this.#listen();
   }
 
-  /** By how much its clock is ahead of the others'. */
+  /** By how much its clock is ahead of virtual time. */
+  get clockAheadMs(): number {
+    return this.#host.clockAheadMs;
+  }
+
   set clockAheadMs(ms: number) {
     this.#host.clockAheadMs = ms;
   }

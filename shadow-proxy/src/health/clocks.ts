@@ -74,15 +74,23 @@ export class Clocks {
     this.#compared = true;
     const offMs = Math.abs(aheadMs - mirrors.target.clockAheadMs);
     const now = monotonicMs();
-    this.#offSince = offMs > errorMs + TOLERANCE_MS ? (this.#offSince ?? now) : null;
+    this.#setOff(offMs > errorMs + TOLERANCE_MS ? (this.#offSince ?? now) : null);
     if (this.#offSince === null || (offMs < SURE_MS && now - this.#offSince < LASTING_MS)) return;
-    this.#offSince = null;
+    this.#setOff(null);
     this.#believe(Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0);
     changed();
     logger.warn(
       { targetAheadMs: mirrors.target.clockAheadMs },
       'the clocks of the two servers differ: absolute expiries are converted for each server',
     );
+  }
+
+  /** Until it is known which of the two is right, keys with an absolute expiry are copied (`suspects/expiry.ts`). */
+  #setOff(since: number | null): void {
+    if ((since === null) === (this.#offSince === null)) return;
+    this.#offSince = since;
+    for (const mirror of Object.values(this.context.mirrors))
+      mirror.clockKnownFrom = since === null ? monotonicMs() : Infinity;
   }
 
   #believe(aheadMs: number): void {

@@ -55,6 +55,8 @@ export class MirrorLane implements ChannelOwner {
   #listeners: readonly ((operation: Operation) => void)[] | null = null;
   /** By how many whole ms the mirror's clock is ahead of the authority's; 0 where they agree. */
   clockAheadMs = 0;
+  /** Since when that is known, in ms of the monotonic clock; Infinity while looks at the clocks contradict it. */
+  clockKnownFrom = 0;
   readonly #unsent = new Ring<Operation>();
   readonly #main: MirrorChannel;
   /** By database. */

@@ -108,7 +108,7 @@ export class ScriptEffects {
       !(script instanceof Script) ||
       !script.repeatable(mirror.server.commands) ||
       script.endsKeydb(args.length) ||
-      (script.setsMoment && mirror.clockAheadMs !== 0)
+      (script.setsMoment && (mirror.clockAheadMs !== 0 || mirror.clockKnownFrom === Infinity))
     )
       return false;
     if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;

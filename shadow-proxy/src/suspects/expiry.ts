@@ -286,6 +286,9 @@ export class Expiry implements ExpiryEdges {
     if (relative !== null) return this.#note(hash, countsFrom(operation), now, relative.ms, conditional);
     const absolute = absoluteTtl(args);
     if (absolute === null) return;
+    // The servers' clocks may differ by more than is known.
+    if (operation.answeredAt < this.sequencer.mirrorOf(operation).clockKnownFrom)
+      this.sequencer.suspects.key(operation.db, Buffer.from(told.args[1]), 'ttl-unknown');
     const { source, target } = this.sequencer.servers;
     const moments = [source, target].map((server) => absolute.ms - server.clock.unixTimeAtZero);
     const margin = Math.max(source.clock.errorMs, target.clock.errorMs) + CLOCK_MARGIN_MS;

@@ -10,6 +10,9 @@ const HANDSHAKE = ['hello', 'auth', 'select', 'info', 'ping', 'role', 'config|ge
 /** No server refuses these for its state. A client whose CLIENT REPLY ON is refused would wait without a limit. */
 const NEVER_REFUSED = new Set(['multi', 'exec', 'discard', 'watch', 'unwatch', 'hello', 'client|reply']);
 
+/** A clock that is set by less is none that was set, for the proxy: docs/decisions/016-expiry-and-clocks.md. */
+const LEAST_SET_MS = 600;
+
 interface Trouble {
   readonly name: string;
   begin(model: ModelServer): void;
@@ -34,6 +37,7 @@ export function serverFaults(
   | 'trouble'
   | 'refusal'
   | 'handshake'
+  | 'clockSet'
 > {
   const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
@@ -108,6 +112,15 @@ export function serverFaults(
     outage() {
       const mirror = scene.mirror;
       return mirror && restart(mirror, true, random.between(4_000, 15_000));
+    },
+    clockSet() {
+      // Two that nearly cancel each other out are not seen by the proxy.
+      if (scene.isClockUnknown) return null;
+      const byMs = random.between(LEAST_SET_MS, profile.faults.clockSetMs!) * random.pick([-1, 1]);
+      const machine = random.pick(scene.machines);
+      machine.clockAheadMs += byMs;
+      scene.clockWasSet();
+      return `the clock of ${machine === source ? 'the source' : machine === target ? 'the target' : 'a proxy'} is set by ${byMs.toFixed(0)} ms`;
     },
     trouble: () =>
       troubled((model) => {

@@ -15,12 +15,17 @@ interface Pair {
   /** How often a new difference was to be remembered. */
   readonly notes: number;
   readonly suspicions: readonly string[];
+  /** Since when the mirrors know by how much the clocks differ. */
+  readonly knownFrom: number;
 }
 
 /** @param knownAheadMs by how much the target was ahead when the last process looked */
 function pair(knownAheadMs: number | null = null): Pair {
   const at = { source: { unixTimeAtZero: 1e12, errorMs: 1 }, target: { unixTimeAtZero: 1e12, errorMs: 1 } };
-  const mirrors = { source: { clockAheadMs: 0 }, target: { clockAheadMs: 0 } };
+  const mirrors = {
+    source: { clockAheadMs: 0, clockKnownFrom: 0 },
+    target: { clockAheadMs: 0, clockKnownFrom: 0 },
+  };
   let warnings = 0;
   let notes = 0;
   const suspicions: string[] = [];
@@ -40,6 +45,10 @@ function pair(knownAheadMs: number | null = null): Pair {
       return notes;
     },
     suspicions,
+    get knownFrom() {
+      assert.equal(mirrors.source.clockKnownFrom, mirrors.target.clockKnownFrom);
+      return mirrors.target.clockKnownFrom;
+    },
     look(aheadMs) {
       at.target.unixTimeAtZero = 1e12 + aheadMs;
       clocks.compare();
@@ -57,6 +66,23 @@ test('clocks differ from 500 ms on at once, and below that when every look says 
   assert.equal(servers.look(499), 0);
   await clock.advance(1);
   assert.equal(servers.look(499), 499);
+});
+
+test('from the first look that contradicts what is known until one agrees, the mirrors do not know by how much', async () => {
+  const servers = pair();
+  servers.look(0);
+  assert.equal(servers.knownFrom, 0);
+  servers.look(300);
+  assert.equal(servers.knownFrom, Infinity);
+  await clock.advance(1_000);
+  servers.look(0);
+  assert.equal(servers.knownFrom, clock.now);
+  servers.look(300);
+  await clock.advance(2_500);
+  assert.deepEqual([servers.look(300), servers.knownFrom], [300, clock.now]);
+  servers.look(0);
+  await clock.advance(1);
+  assert.deepEqual([servers.look(5_000), servers.knownFrom], [5_000, clock.now]);
 });
 
 test('22 ms are the error of both looks and what is tolerated; 23 are a difference', async () => {
