@@ -29,6 +29,7 @@ export const COMPARE: readonly Fault[] = [
     from: 'if (unable !== null && (!isRead(command) || !OF_WRITES.has(unable))) return unable;',
     to: 'if (unable !== null) return unable;',
     tests: ['unit/compare/rules'],
+    unseen: 'No server refuses a read because its memory is full, or because it is a replica.',
   },
   {
     id: 'any-sort-is-inconclusive',

@@ -29,6 +29,7 @@ export const COPY: readonly Fault[] = [
     from: 'if (payload === null || isOver(life)) {',
     to: "if (payload === null || life.state === 'gone') {",
     tests: ['unit/copy/put'],
+    unseen: 'With 0 ms left, SET is refused and made again, and PEXPIRE deletes the key: it is gone by then.',
   },
   {
     id: 'a-copy-of-a-missing-key-is-no-delete',
@@ -36,6 +37,8 @@ export const COPY: readonly Fault[] = [
     from: 'life: payload === null ? GONE : life, ttlStart',
     to: 'life, ttlStart',
     tests: ['unit/copy/put'],
+    unseen:
+      'DUMP and PTTL go in one write while the key is held: only a client that bypasses the proxy writes between them.',
   },
   {
     id: 'a-key-that-is-about-to-expire-is-taken-for-gone',
@@ -43,6 +46,7 @@ export const COPY: readonly Fault[] = [
     from: 'life: payload === null ? GONE : life, ttlStart',
     to: 'life: GONE, ttlStart',
     tests: ['unit/copy/puts'],
+    unseen: 'It has less than a millisecond left, and is deleted from the mirror in both cases.',
   },
   {
     id: 'a-late-copy-lives-for-ever',

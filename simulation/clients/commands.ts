@@ -2,6 +2,7 @@
 import type { Random } from '../world/random.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import { Draw, type Command } from './draw.js';
+import { fresh } from './kinds/fresh.js';
 import { foreign } from './kinds/foreign.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
 import { keyspace, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
@@ -9,7 +10,7 @@ import { blocking, LIST } from './kinds/lists.js';
 import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
 import { swaps } from './kinds/swaps.js';
-import { longWait, waits } from './kinds/waits.js';
+import { longWait, sleepers, waits } from './kinds/waits.js';
 import { script } from './kinds/scripts.js';
 import { databases, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
@@ -43,8 +44,10 @@ const KINDS = {
   pairs,
   strays,
   foreign,
+  fresh,
   longWaits: longWait,
   waits,
+  sleepers,
   swaps,
   publish: (draw) => draw.of(['PUBLISH', `ch${draw.random.below(3)}`, draw.value()]),
 } satisfies Kinds;

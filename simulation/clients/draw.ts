@@ -38,6 +38,7 @@ export class Draw {
   readonly #clientIds: string[] = [];
   #group: string | null = null;
   #value = 0;
+  #names = 0;
 
   constructor(
     readonly random: Random,
@@ -57,6 +58,12 @@ export class Draw {
   key(kind: string): string {
     if (this.#group !== null) return `${this.#group}:${kind}${this.random.below(2)}`;
     return `${kind}${this.random.below(this.keys)}`;
+  }
+
+  /** A name that no command has had; with `ago`, that of so many calls before. */
+  fresh(ago = 0): string {
+    if (ago > 0) return `k${Math.max(0, this.#names - ago)}`;
+    return `k${this.#names++}`;
   }
 
   /** A value that no other command has. */

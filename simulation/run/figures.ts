@@ -1,8 +1,11 @@
 /** What the proxy says of itself at any moment, against what there is. */
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
-import { partsOf } from '../world/key-name.js';
+import type { Entry } from '../server/values.js';
+import { Unserved } from '../check/unserved.js';
+import { partsOf, type KeyName } from '../world/key-name.js';
 import type { Checks } from './checks.js';
+import type { Load } from './load.js';
 import type { Scene } from './scene.js';
 
 const LOOK_MS = 10;
@@ -15,11 +18,15 @@ const UNWRITTEN = /^r\d/;
 export class Figures {
   /** When the mirror had effects on their way that have waited since. */
   #waitedSince: number | null = null;
+  readonly #unserved: Unserved | null;
 
   constructor(
     private readonly scene: Scene,
     private readonly checks: Checks,
-  ) {}
+    private readonly load: Load,
+  ) {
+    this.#unserved = scene.profile.mix.sleepers === undefined ? null : new Unserved();
+  }
 
   start(): void {
     this.scene.later(this.scene.isQuiet ? QUIET_LOOK_MS : LOOK_MS, () => {
@@ -32,6 +39,7 @@ export class Figures {
     for (const seat of this.scene.seats)
       if (seat.isEnding && seat.answers && this.scene.now > seat.endsBy)
         this.scene.fail(`${this.scene.nameOf(seat)} was asked to end, and does not`);
+    this.#serves();
     const snapshot = this.scene.proxy.snapshot();
     if (snapshot === null) {
       this.#waitedSince = null;
@@ -39,6 +47,14 @@ export class Figures {
     }
     const untrue = this.#suspects(snapshot) ?? this.#clean(snapshot) ?? this.#mirror(snapshot) ?? this.#open(snapshot);
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
+  }
+
+  #serves(): void {
+    const { scene } = this;
+    const typesOf = (key: KeyName): readonly (Entry['type'] | undefined)[] =>
+      [scene.source, scene.target].map((server) => server.entry(key)?.type);
+    const problem = this.#unserved?.problem(scene.now, this.load.clients, typesOf) ?? null;
+    if (problem !== null) scene.fail(problem);
   }
 
   #suspects({ suspects: { total, byReason } }: ShardSnapshot): string | null {

@@ -210,15 +210,24 @@ const WAITING: Partial<Mix> = { waits: 10, blocking: 3, several: 1, followed: 4 
 /** Without CLIENT KILL, UNBLOCK, QUIT and the like, replies are bound to come in time, and connections to last. */
 const WITHOUT_SESSIONS: readonly Profile[] = [
   ...[
-    profile('lanes', {}, { mix: CROWDED, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] }),
+    profile(
+      'lanes',
+      {},
+      { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
+    ),
     profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
     profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
-    profile('taken', {}, { mix: { waits: 6, blocking: 6, lists: 1 }, oneLane: true, boundMs: 250, journaled: true }),
+    profile(
+      'taken',
+      {},
+      { mix: { waits: 6, blocking: 6, lists: 1, fresh: 2 }, oneLane: true, boundMs: 250, journaled: true },
+    ),
     profile(
       'apart',
       { leave: 200 },
       {
-        ...{ mix: { ...UNFOLLOWED, pairs: 15 }, plan: twoWorkloads('shadow'), stage: 'rampdown', journaled: true },
+        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3 },
+        ...{ plan: twoWorkloads('shadow'), stage: 'rampdown', journaled: true },
         isApart: (key) => ODD.test(key),
         scans: true,
       },
@@ -227,7 +236,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'half',
       { leave: 200 },
       {
-        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15 },
+        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3 },
         keys: 40,
         journaled: true,
         stage: 'live',
@@ -236,7 +245,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       },
     ),
     profile('swaps', { cut: 100 }, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown' }),
-    profile('swaps-of-source', {}, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true }),
+    profile(
+      'swaps-of-source',
+      {},
+      { mix: { ...SWAPPED, fresh: 2 }, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true },
+    ),
     profile(
       'workloads',
       { stageChange: 8, cut: 200 },
@@ -247,7 +260,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100 },
       { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown' },
     ),
-    profile('flips', { stageChange: 8 }, { mix: { ...CROWDED, waits: 3 }, keys: 2, network: LATE, scans: true }),
+    profile(
+      'flips',
+      { stageChange: 8, diskSlow: 60 },
+      { mix: { ...CROWDED, waits: 3 }, keys: 2, network: LATE, scans: true },
+    ),
     profile(
       'limits',
       {},
@@ -263,6 +280,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile('mute', { mute: 2_000 }, { boundMs: 8_000, thinkMs: [0, 20] }),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
+    profile(
+      'blocked',
+      { stageChange: 60, leave: 300 },
+      { mix: { sleepers: 12, counters: 2, fresh: 1 }, keys: 2, pipeline: 2, boundMs: 1_500, journaled: true },
+    ),
     profile(
       'bypassed',
       {},
@@ -288,7 +310,7 @@ export const PROFILES: readonly Profile[] = [
   profile('servers', { serverRestart: 100, cut: 40 }),
   profile('restarts', { proxyKill: 70, cut: 40 }),
   profile('expiry-restarts', { proxyKill: 300, cut: 200 }, EXPIRING),
-  profile('crashes', { proxyKill: 25, sourceRestart: 400, pause: 150, pauseMs: 300, cut: 200 }, NAMED),
+  profile('crashes', { proxyKill: 25, sourceRestart: 1_500, pause: 150, pauseMs: 300, cut: 200 }, NAMED),
   profile('journals', { proxyKill: 150, cut: 100 }, { ...NAMED, mix: { ...NAMED.mix, longNames: 3 } }),
   profile('damages', { tamper: 15, powerLoss: 30, pause: 500, pauseMs: 300 }, { ...NAMED, backfillAfterMs: 50 }),
   profile('full-disk', { proxyKill: 50, diskFull: 100 }, NAMED),

@@ -97,7 +97,7 @@ class Run {
     this.#scene = new Scene(seed, profile, program?.network ?? profile.network, logLevel);
     this.#load = new Load(this.#scene);
     this.#checks = new Checks(this.#scene, this.#load);
-    this.#figures = new Figures(this.#scene, this.#checks);
+    this.#figures = new Figures(this.#scene, this.#checks, this.#load);
     new Starts(this.#scene, this.#checks);
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;

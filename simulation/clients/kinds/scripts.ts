@@ -60,6 +60,10 @@ export function script(draw: Draw): Command {
   return draw.of([...call, String(keys.length), ...keys, ...args], ...keys);
 }
 
+/** A script that names all that it writes: the second key, or the first where that is missing. */
+export const declared = (draw: Draw, from: string, to: string): Command =>
+  draw.of(['EVAL', READ_THEN_WRITE, '2', from, to, draw.value()], from, to);
+
 function drawn(draw: Draw): readonly [text: string, keys: readonly string[], args: readonly string[]] {
   switch (draw.random.below(6)) {
     case 0:

@@ -34,3 +34,41 @@ export function waits(draw: Draw): Command {
       return draw.of([draw.pick('LPUSH', 'RPUSH'), key, value], key);
   }
 }
+
+/** Clients that wait for seconds, on the keys `j…`, `i…` and `g…`, and those that push there; nobody pushes to `n…`. */
+export function sleepers(draw: Draw): Command {
+  const [list, other, sorted, stream, empty] = [
+    draw.key('j'),
+    draw.key('j'),
+    draw.key('i'),
+    draw.key('g'),
+    draw.key('n'),
+  ];
+  const value = draw.value();
+  const seconds = draw.pick('1', '2');
+  const made = draw.fresh();
+  switch (draw.random.below(14)) {
+    case 0:
+      return draw.of(['BLPOP', list, seconds], list);
+    case 1:
+      return draw.of(['BRPOP', list, other, seconds], list, other);
+    case 2:
+      return draw.of(['BLMOVE', list, made, 'LEFT', 'RIGHT', seconds], list, made);
+    case 3:
+      return draw.of(['BLPOP', empty, list, seconds], empty, list);
+    case 4:
+      return draw.of(['BZPOPMIN', sorted, seconds], sorted);
+    case 5:
+      return draw.of(['XREAD', 'BLOCK', draw.pick('1000', '2000'), 'STREAMS', stream, '$'], stream);
+    case 6:
+      return draw.of(['BRPOP', empty, draw.pick('0.05', '0.4', '1')], empty);
+    case 7:
+      return draw.of(['ZADD', sorted, draw.below(9), value], sorted);
+    case 8:
+      return draw.of(['XADD', stream, 'MAXLEN', '5', '*', 'f', value], stream);
+    case 9:
+      return draw.of(['LPOP', list], list);
+    default:
+      return draw.of([draw.pick('LPUSH', 'RPUSH'), list, value], list);
+  }
+}
