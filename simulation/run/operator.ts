@@ -108,7 +108,11 @@ export class Operator {
     scene.proxy.within((launched) => {
       void (async () => {
         await act(launched);
-      })().catch((problem: Error) => scene.say(`the operator is refused ${what}: ${problem.message}`));
+      })().catch((problem: Error & { readonly code?: string }) => {
+        scene.say(`the operator is refused ${what}: ${problem.message}`);
+        // Where replies are bound to come in time, nothing is a reason for it to be late.
+        if (problem.code === 'deadline' && scene.profile.boundMs !== undefined) scene.fail(problem.message);
+      });
     });
     return `the operator asks for ${what}`;
   }

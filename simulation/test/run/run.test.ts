@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { PROFILES } from '../../run/profiles.js';
 import { simulate } from '../../run/run.js';
 
-const OPERATIONS = 1_500;
+const OPERATIONS = 1_200;
 const { SEED } = process.env;
 /** Two are the same for all profiles; titles print them. `SEED=7 npm test -- simulation/` runs another. */
 const seeds = SEED === undefined ? [1, 2] : [Number(SEED)];
