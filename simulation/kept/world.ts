@@ -82,12 +82,14 @@ export class KeptWorld {
 
 export class KeptClient {
   readonly replies: Reply[] = [];
+  isCutOff = false;
   readonly #reader = new ReplyReader();
 
   constructor(
     private readonly kept: KeptWorld,
     private readonly end: End,
   ) {
+    end.ended = end.closed = () => (this.isCutOff = true);
     end.received = (bytes) => {
       this.#reader.feed(bytes);
       for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) this.replies.push(reply);

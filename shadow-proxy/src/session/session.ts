@@ -332,6 +332,8 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   replyRefused({ reply, side }: HandshakeRefused): void {
+    // The client waits for the reply to CLIENT REPLY ON, and would not get a refusal.
+    if (this.client.replies === 'off' && this.#commandAtHand() === 'client|reply') return this.destroy();
     refuseInTransaction(this);
     this.reply(Buffer.from(`-${reply}\r\n`, 'latin1'), side);
   }
