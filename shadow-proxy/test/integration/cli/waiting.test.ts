@@ -55,10 +55,11 @@ const TO = { stage: 'shadow', percent: 100 } as const;
 const gate = (more: Partial<Gate>): Gate =>
   ({ name: 'compared', answer: 'yes', evidence: 'as it is', ...more }) as Gate;
 
-/** A proxy whose gate has this answer `closedFor` ms long. */
+/** A proxy whose gate has this answer for `closedFor` ms, from the first question on. */
 const promoting = (t: TestContext, closed: Partial<Gate>, closedFor: number): Promise<Fake> => {
-  const began = performance.now();
+  let began: number | undefined;
   return fakeAdmin(t, (_path, { dryRun }) => {
+    began ??= performance.now();
     const isClosed = performance.now() - began < closedFor;
     const change = dryRun || isClosed ? null : { workload: 'sessions', from: FROM, to: TO, heldMs: 1 };
     const gates = [isClosed ? gate({ answer: 'no', ...closed }) : gate({})];

@@ -73,11 +73,7 @@ for (const stage of ['shadow', 'live'] as const) {
       if (fake === null) return;
       fake.set(off);
       await withRig({ default: { stage }, servers: { target: { env: fake.env } } }, async (rig) => {
-        await until(() => rig.shard.snapshot().clockAheadMs !== 0);
-        assert.ok(
-          Math.abs(rig.shard.snapshot().clockAheadMs - off * 1000) < 50,
-          String(rig.shard.snapshot().clockAheadMs),
-        );
+        await until(() => Math.abs(rig.shard.snapshot().clockAheadMs - off * 1000) < 50);
         const authority = stage === 'live' ? Date.now() + off * 1000 : Date.now();
         const wire = await rig.wire();
         const bad = (await wire.pipeline(dated(authority + LEFT_MS))).filter(

@@ -114,7 +114,9 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
         },
       );
       await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
-      assert.equal(await scene.client({ of: scene.target }).scard('s'), 10);
+      // A repair of the lost reply may have read the key before the authority died: with what was added, and popped.
+      const left = await scene.client({ of: scene.target }).scard('s');
+      assert.ok(left === 10 || (first === 'unanswered' && left === 8), String(left));
     });
   });
 }
