@@ -9,11 +9,15 @@ export const SLOW = new Set([
   // Orders of events in real time, and the driver of random commands. Simulated runs have more orders, and repeat each.
   ...below(`${PROXY}/rules`, 'rule-03-flip', 'rule-03-waiting', 'rule-06-blocking', 'rule-06-queue', 'turns', 'lanes'),
   ...below(`${PROXY}/rules`, 'rule-08-expiry', 'rule-08-edge', 'queue', 'lives-property', 'databases-property'),
-  ...below(PROXY, 'random/trial', 'random/driver', 'copy/swapdb', 'stages/dry-run'),
+  ...below(PROXY, 'rules/transaction-databases', 'copy/swapdb', 'copy/many-suspects', 'faults/busy', 'faults/silent'),
+  ...below(PROXY, 'random/trial', 'random/driver', 'pipeline/held-links', 'stages/dry-run', 'storage/journal-contents'),
   // Commands of operators with processes of the proxy. cli/daemon, cli/run and cli/waiting start both programs, too.
-  ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'hostile', 'jobs', 'promote', 'runbook', 'standby'),
+  ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'hostile', 'jobs', 'plan-init', 'printing', 'promote'),
+  ...below(`${PROXY}/cli`, 'restart-ttl', 'runbook', 'standby'),
   // Every command, and large values of many clients. protocol/wire and protocol/client have some of each.
   ...below(`${PROXY}/protocol`, 'everything', 'sockets', 'client-limits', 'fairness'),
+  // Shards that share a target, and users with few rights. cluster/face, copy/foreign and rules/privileges have some.
+  ...below(PROXY, 'copy/shared-target', 'protocol/shared-target', 'protocol/less-power', 'random/acl/property'),
   // Large keys and cluster shapes. copy/large-repair and cluster/face have smaller ones.
   ...below(PROXY, 'copy/large-verify', 'cluster/refinement'),
   // Each state of the status page. page/status-page has the page of a shard that runs.
