@@ -21,6 +21,7 @@ const LIMITS = { keysPerSecond: 2_000 };
 const SCANNED = 4_000;
 const FILLED = [0, 2, 3];
 const DATABASES = [0, 1, 2, 3];
+const SWAP_MS = 250;
 /**
  * Rounds of writes between two swaps, all writers together: 250 ms of a quiet machine. On a busy one both they and the
  * copies take longer, so that no more swaps meet a copy in chunks: after ten it would rightly give up.
@@ -61,14 +62,15 @@ const expired = (rig: Rig): Promise<void> =>
   });
 
 /** Writes to all databases, and swaps two of them now and then, until it is stopped; resolves with how many swaps. */
-function load(rig: Clients): () => Promise<number> {
+function load(rig: Clients, pace: 'time' | 'writes' = 'time'): () => Promise<number> {
   let over = false;
   let swaps = 0;
   let rounds = 0;
   const swapper = rig.client();
   const swapping = (async () => {
-    for (let next = SWAP_ROUNDS; ; next = rounds + SWAP_ROUNDS) {
-      await until(() => over || rounds >= next);
+    while (!over) {
+      const next = rounds + SWAP_ROUNDS;
+      await (pace === 'time' ? sleep(SWAP_MS) : until(() => over || rounds >= next));
       if (over) return;
       const a = DATABASES[swaps % DATABASES.length];
       await swapper.call('SWAPDB', a, DATABASES[(a + 1 + (swaps % 3)) % DATABASES.length]);
@@ -165,7 +167,7 @@ test('large keys are copied, and compared, in chunks beside SWAPDB, each in its 
       }
     }
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
-    const stopFirst = load(rig);
+    const stopFirst = load(rig, 'writes');
     ask(rig, { kind: 'backfill' });
     await ended(rig, 60_000);
     const copied = job(rig);
@@ -175,7 +177,7 @@ test('large keys are copied, and compared, in chunks beside SWAPDB, each in its 
       const mirror = rig.client({ of: rig.target, db });
       if ((await mirror.exists('hash:0')) === 1) await mirror.hset('hash:0', 'f0', 'planted');
     }
-    const stop = load(rig);
+    const stop = load(rig, 'writes');
     ask(rig, { kind: 'verify', repair: true });
     await ended(rig, 60_000);
     const repaired = job(rig);
