@@ -212,7 +212,7 @@ class Run {
     let lookAt = scene.now + 1_000;
     const isWell = (): boolean => scene.seats.every((seat) => scene.troubledUntil(seat) < scene.now - 1_000);
     const isCalm = (): boolean => {
-      if (scene.now <= lookAt || load.waiting.length > 0 || !isWell()) return false;
+      if (scene.now <= lookAt || load.waiting.length > 0 || scene.isClockUnknown || !isWell()) return false;
       lookAt = scene.now + LOOK_MS;
       return checks.isClean;
     };
