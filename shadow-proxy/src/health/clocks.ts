@@ -56,7 +56,10 @@ export class Clocks {
   async #watch(server: Server): Promise<void> {
     while (!this.#stopped) {
       await sleep(POLL_MS, undefined, { ref: false });
-      if (server.up || this.context.authorities.isNeeded(server.side)) await server.identify().catch(() => undefined);
+      const { authorities, mirrors } = this.context;
+      // A mirror may go on when the connection of questions is lost: then nothing else asks the server what it is.
+      if (server.up || mirrors[server.side].connected || authorities.isNeeded(server.side))
+        await server.identify().catch(() => undefined);
     }
   }
 
