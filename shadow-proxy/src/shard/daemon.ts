@@ -35,6 +35,8 @@ export class Daemon {
   /** Why a shard is not started yet, by its name. */
   readonly #problems = new Map<string, string>();
   #stopped: Promise<boolean> | null = null;
+  /** Nothing is opened any more: an admin address that was awaited would keep the process running. */
+  #isClosed = false;
   #lose: (reason: LaunchError) => void = () => undefined;
   readonly #notifier: Notifier;
   #otel: Otel | null = null;
@@ -205,6 +207,7 @@ export class Daemon {
   }
 
   async #close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(this.#launched.map((launched) => launched.stop()));
     await Promise.all(this.#admins.map((admin) => admin.stop()));
     await Promise.all([this.#notifier.close(), this.#otel?.close()]);
@@ -242,6 +245,7 @@ export class Daemon {
       receivers: () => this.#notifier.receivers,
       page: pageFile,
     });
+    if (this.#isClosed) return admin.stop();
     this.#admins.push(admin);
     this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');
   }
@@ -259,7 +263,8 @@ export class Daemon {
   #openAdminLater(names: readonly string[], error: Error): void {
     if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
     const timer = after(ADMIN_RETRY_MS, () => {
-      if (this.#stopped === null) this.#openAdmin(names).catch((again: Error) => this.#openAdminLater(names, again));
+      if (this.#stopped === null && !this.#isClosed)
+        this.#openAdmin(names).catch((again: Error) => this.#openAdminLater(names, again));
     });
     timer.unref();
   }

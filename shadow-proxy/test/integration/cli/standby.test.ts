@@ -1,12 +1,17 @@
 /** Two processes for one shard: one has it, the other refuses or waits, and takes over with nothing lost. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import { freePort } from '../../../src/local/port.js';
 import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { stringify } from 'yaml';
+import { planFrom } from '../../../src/plan/load.js';
+import { Daemon } from '../../../src/shard/daemon.js';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import type { ShardState } from '../../../src/storage/state.js';
 import { scratch, type PlanObject } from '../../support/plans.js';
@@ -15,8 +20,11 @@ import { patienceMs } from '../../support/patience.js';
 import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { Program, runCommand, runProgram } from './process.js';
+import { planFor } from './running.js';
 
 const TAKEOVER_MS = 5_000;
+/** A standby tries its admin address again so often. */
+const ADMIN_RETRY_MS = 250;
 const WRITERS = 4;
 
 interface Setting extends Pair {
@@ -351,6 +359,23 @@ test('a standby whose own folder knows of other stages does not serve', async (t
   });
 });
 
+test('a standby that cannot serve opens nothing afterwards, though its admin address is free by then', async (t) => {
+  await withServers(async (servers) => {
+    const directory = scratch(t);
+    const plan = await planFor(servers, (each) => (each.state = join(directory, 'state')));
+    mkdirSync(join(directory, 'state', 'a'), { recursive: true });
+    writeFileSync(join(directory, 'state', 'a', 'state.json'), '{');
+    const port = Number(plan.admin.listen!.split(':')[1]);
+    const other = createServer();
+    await once(other.listen(port, '127.0.0.1'), 'listening');
+    const parsed = planFrom(plan, 'test', { directory, env: {} });
+    await assert.rejects(Daemon.start(parsed, null, pino({ level: 'silent' }), { standby: true }), /damaged/);
+    other.close();
+    await once(other, 'close');
+    await sleep(4 * ADMIN_RETRY_MS);
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/readyz`), /fetch failed/);
+  });
+});
 test('a standby with a peer goes on in the stages that were changed while it waited', async (t) => {
   await withSetting(t, async ({ start, admin, plan, ...servers }) => {
     const [port, adminPort] = [await freePort(), await freePort()];
