@@ -15,6 +15,7 @@ import type { PlanObject } from '../../support/plans.js';
 import { redisSince, targetHas, withServers, type Pair } from '../../support/servers.js';
 import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
+import { tap } from '../../support/taps.js';
 import { textOf } from '../docs/documented.js';
 import { Program, runCommand } from './process.js';
 import { planFor, start, status } from './running.js';
@@ -338,8 +339,11 @@ describe('every command that is named as the next step is accepted', { concurren
     await client.sadd('session:set', '1', '2', '3');
     await until(async () => (await scene.direct('target').scard('session:set')) === 3);
     // Only the authority knows what the script did, and its copy is not confirmed before the authority is lost.
+    const taps = tap(scene.toTarget);
     scene.toTarget.hold('up', 'down');
     await client.eval("return redis.call('SPOP', KEYS[1], 1)", 1, 'session:set');
+    // What was not sent yet would be sent again, and nothing be lost.
+    await until(() => taps.some(({ sent }) => sent.some((each) => /^(RESTORE|SREM) session:set /.test(each))));
     await scene.servers.source.kill('SIGKILL');
     for (const link of scene.toTarget.links) link.cut();
     scene.toTarget.release();
