@@ -131,9 +131,10 @@ export class ServerHost {
 
   start(keepData: boolean): void {
     if (this.#listens) return;
-    if (!keepData)
+    if (!keepData) {
+      this.lostAt = this.world.events.now;
       for (const { id, keys } of this.model.databases) for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
-    if (!keepData) this.lostAt = this.world.events.now;
+    }
     this.model.restart(keepData);
     this.#listen();
   }

@@ -13,7 +13,7 @@ import { until } from '../../support/shard.js';
 const gatesOf = ({ workloads }: WatchSnapshot, name: string): Readonly<Record<string, string>> =>
   workloads.find(({ workload }) => workload === name)!.gates;
 
-test('gates, guard, clients beside the proxy and leases are told without a wait, and unknown before a server was asked', async (t) => {
+test('gates, guard, clients beside the proxy and leases are reported without a wait, and unknown before a server was asked', async (t) => {
   const workloads = [{ name: 'limits', keys: ['rl:*'], class: 'counter', stage: 'shadow' }] as const;
   await withRig({ workloads }, async ({ source, shard: { shard } }) => {
     const beside = new Redis(source.url, { connectionName: 'app' });
