@@ -321,7 +321,7 @@ export const MIRROR: readonly Fault[] = [
   {
     id: 'the-authoritys-lost-connection-is-not-ended',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'if (operations.length > 0) this.verdicts.bury(lane.server, lane.clientId);',
+    from: 'if (operations.length > 0) this.verdicts.bury(lane);',
     to: '',
     tests: ['integration/rules/rule-05'],
   },

@@ -44,4 +44,18 @@ export const UPSTREAM: readonly Fault[] = [
     to: '() => answered({ unrestricted: true, allKeys: true }));',
     tests: ['unit/upstream/privileges'],
   },
+  {
+    id: 'a-new-connection-may-lead-to-another-server',
+    file: 'shadow-proxy/src/upstream/server.ts',
+    from: 'if (!this.#leadsHere(connection)) await this.#follow(connection);',
+    to: '',
+    tests: ['integration/stages/servers'],
+  },
+  {
+    id: 'connections-to-the-server-before-stay-open',
+    file: 'shadow-proxy/src/upstream/server.ts',
+    from: 'if (before.runId !== identity.runId) this.connections.keepTo(identity.runId);',
+    to: '',
+    tests: ['integration/stages/servers'],
+  },
 ];

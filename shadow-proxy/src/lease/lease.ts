@@ -31,6 +31,7 @@ import {
   killClient,
   listClients,
   NOBODY,
+  runIdIn,
   refusalOf,
   requireMaster,
 } from '../upstream/handshake.js';
@@ -188,7 +189,7 @@ export class Lease {
       if (this.dialer.followsMaster) await requireMaster(connection, this.dialer.label);
       const info = await connection.ask('INFO', 'server');
       if (isError(info)) throw new HandshakeRefused(refusalOf(this.side, this.dialer, text(info)));
-      this.runId = /run_id:(\w+)/.exec(text(info))?.[1] ?? '';
+      this.runId = runIdIn(info);
       if (connection.ended) throw new ConnectionLost('the server closed the connection');
       return [address, connection];
     } catch (error) {
@@ -285,14 +286,14 @@ export class Lease {
   }
 
   /**
-   * Resolves when the lease is held now, at the server of that address.
+   * Resolves when the lease is held now, at the server of that address and run ID.
    * @throws {LeaseError} when another process has it
    * @throws {Error} when the server cannot be reached
    */
-  async confirm(address?: Address): Promise<void> {
+  async confirm(address?: Address, runId = ''): Promise<void> {
     const there =
       address === undefined || (address.host === this.#address?.host && address.port === this.#address.port);
-    if (this.#held && there) {
+    if (this.#held && there && this.#isAt(runId)) {
       try {
         return await this.ping();
       } catch {
@@ -301,6 +302,11 @@ export class Lease {
     }
     await this.again();
     if (!this.#held) throw this.problem;
+    if (!this.#isAt(runId)) throw new Error(`${this.dialer.label} leads to another server for the lease than for data`);
+  }
+
+  #isAt(runId: string): boolean {
+    return runId === '' || this.runId === '' || this.runId === runId;
   }
 
   /** `regain`, once at a time. */

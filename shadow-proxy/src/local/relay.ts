@@ -166,6 +166,8 @@ export class Relay {
   #down = false;
   readonly #holding = new Set<Direction>();
   readonly #links = new Set<Link>();
+  /** Clients whose connection to the server is being made. */
+  readonly #connecting = new Set<Socket>();
   readonly #listener = createServer({ pauseOnConnect: true }, (client) => void this.#accept(client));
 
   private constructor(private to: number) {}
@@ -229,9 +231,10 @@ export class Relay {
     return cut;
   }
 
-  /** Cuts both ends of the connections that are open now. */
+  /** Cuts both ends of the connections that are open now, and ends those that are being made. */
   cut(): void {
     for (const link of this.links) link.cut();
+    for (const client of this.#connecting) client.destroy();
   }
 
   /** Cuts, and ends every new connection at once, until `up`. */
@@ -265,13 +268,16 @@ export class Relay {
       return;
     }
     const server = connect({ host: '127.0.0.1', port: this.to });
+    this.#connecting.add(client);
     try {
       await once(server, 'connect');
     } catch {
       client.destroy();
       return;
+    } finally {
+      this.#connecting.delete(client);
     }
-    if (this.#down) {
+    if (this.#down || client.destroyed) {
       client.destroy();
       server.destroy();
       return;

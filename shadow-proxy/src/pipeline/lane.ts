@@ -71,6 +71,10 @@ export class Lane implements ConnectionOwner, Carrier {
   get clientId(): number {
     return this.connection.clientId;
   }
+  /** Of the server at the other end. */
+  get runId(): string {
+    return this.connection.runId;
+  }
   /** Whether the server let its user in. */
   get admitted(): boolean {
     return this.connection.admitted;

@@ -488,7 +488,6 @@ export class MirrorLane implements ChannelOwner {
     if (!this.#up) return;
     this.#up = false;
     this.#times++;
-    this.#lostRunId = this.server.runId;
     this.#current = null;
     this.#alone = null;
     this.#mayHaveSwapped = this.#swapping !== null;
@@ -502,7 +501,7 @@ export class MirrorLane implements ChannelOwner {
       const { connection } = channel;
       for (const operation of this.#drain(channel)) lost.push({ channel, operation });
       if (connection === undefined) continue;
-      this.#lostClientIds.push(connection.clientId);
+      this.#mustEnd(connection);
       connection.destroy();
     }
     for (const { channel, operation } of lost) {
@@ -518,6 +517,13 @@ export class MirrorLane implements ChannelOwner {
     this.#passMarks();
     this.events.connected(false);
     if (!this.#closed) this.start();
+  }
+
+  /** Of several servers in turn, those of the last: what went to another one changes nothing there. */
+  #mustEnd({ runId, clientId }: Connection): void {
+    if (runId !== this.#lostRunId) this.#lostClientIds = [];
+    this.#lostRunId = runId;
+    this.#lostClientIds.push(clientId);
   }
 
   /** All that the channel has sent, with the rest of a transaction that was sent in part: it cannot continue. */

@@ -209,7 +209,7 @@ export class Sequencer implements LaneEvents {
     lanes.forget(lane);
     // The server may still run what lies in its receive buffer: until it is seen to be closed, its keys cannot be
     // repaired.
-    if (operations.length > 0) this.verdicts.bury(lane.server, lane.clientId);
+    if (operations.length > 0) this.verdicts.bury(lane);
     for (const operation of operations) this.#lost(operation, reason, REPLY_LOST);
   }
 

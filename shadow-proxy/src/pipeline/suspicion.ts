@@ -46,14 +46,22 @@ export interface SuspectKeys {
   spread(operation: Operation): void;
 }
 
+/** A connection that was lost with commands unanswered. */
+export interface LostConnection {
+  readonly server: Server;
+  readonly clientId: number;
+  /** Of the server that it led to. */
+  readonly runId: string;
+}
+
 /** What a difference means. */
 export interface Verdicts {
   /** The mirror's reply to the operation, `buffer[start, end)`, is not the authority's. */
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
   /** The mirror confirmed a write so late that a time to live in it may be off. */
   late(operation: Operation, now: number): void;
-  /** A connection was lost with commands unanswered, which the server may still run. */
-  bury(server: Server, clientId: number): void;
+  /** The server may still run the commands of a lost connection. */
+  bury(lost: LostConnection): void;
   /** Whether no lost connection, of the server if one is given, can still change anything. */
   buried(server?: Server): boolean;
 }

@@ -33,7 +33,7 @@ import { pttlOf, type KeyLife } from '../resp/key-life.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
-import type { Verdicts } from '../pipeline/suspicion.js';
+import type { LostConnection, Verdicts } from '../pipeline/suspicion.js';
 import type { Server } from '../upstream/server.js';
 
 export interface Finding {
@@ -134,9 +134,8 @@ export class Adjudicator implements Verdicts {
   }
 
   /** Ends a lost connection at the server; keeps trying while the server cannot be reached. */
-  bury(server: Server, clientId: number): void {
+  bury({ server, clientId, runId }: LostConnection): void {
     this.#countBurying(server, 1);
-    const runId = server.runId;
     const attempt = (): void => {
       server
         .identify()

@@ -32,6 +32,8 @@ export class Connection {
   readonly outbox: Outbox;
   /** The server's number for this connection, 0 where the server would not tell. */
   clientId = 0;
+  /** Of the server at its other end; empty where that does not tell, or was not asked. */
+  runId = '';
   /** Whether its user was let in; false for one without a login where a password is needed. */
   admitted = true;
   /** How often bytes have come. */

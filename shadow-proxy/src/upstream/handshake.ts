@@ -78,6 +78,45 @@ export async function greet(
   return false;
 }
 
+/**
+ * Greets, and asks which server is at the other end, in one write. A client's user may not be allowed to ask, so the
+ * kit's own user (`own`) does, before the connection becomes the client's.
+ * @returns as `greet`; and the run ID, empty where the server does not tell
+ * @throws {HandshakeRefused} also where the connection cannot become the client's again
+ */
+export async function greetAndAsk(
+  connection: Connection,
+  protocol: 2 | 3,
+  credentials: Credentials | undefined,
+  name: string,
+  own: Credentials | undefined,
+): Promise<{ readonly wantsPassword: boolean; readonly runId: string }> {
+  const asOwn = isSameUser(credentials, own) ? null : askAsOwn(connection, own);
+  const greeted = greet(connection, protocol, credentials, name);
+  const asked = asOwn ?? connection.ask('INFO', 'server');
+  const [wantsPassword, info] = await Promise.all([greeted, asked]);
+  // Without HELLO, the login came behind the question.
+  const again = asOwn === null && isError(info) && !wantsPassword;
+  return { wantsPassword, runId: runIdIn(again ? await connection.ask('INFO', 'server') : info) };
+}
+
+async function askAsOwn(connection: Connection, own: Credentials | undefined): Promise<Reply> {
+  if (own === undefined) return connection.ask('INFO', 'server');
+  const [, info, reset] = await connection.askAll([
+    ['HELLO', 2, 'AUTH', own.username ?? 'default', own.password],
+    ['INFO', 'server'],
+    ['RESET'],
+  ]);
+  if (isError(reset)) throw new HandshakeRefused(text(reset));
+  return info;
+}
+
+export const isSameUser = (one: Credentials | undefined, other: Credentials | undefined): boolean =>
+  one?.password === other?.password && (one?.username ?? 'default') === (other?.username ?? 'default');
+
+/** @param info the reply to `INFO server` @returns the run ID; empty where there is none */
+export const runIdIn = (info: Reply): string => (isError(info) ? '' : (/run_id:(\w+)/.exec(text(info))?.[1] ?? ''));
+
 /** During a failover Sentinel may still name the old master, which is a replica by then. @throws {Error} */
 export async function requireMaster(connection: Connection, label: string): Promise<void> {
   const role = await connection.ask('ROLE');

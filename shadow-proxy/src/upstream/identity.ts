@@ -93,4 +93,5 @@ export const tooOld = (side: Side, version: string): string | null =>
 export const oneServer = (side: Side, runId: string): string =>
   `the ${side} is the same server as the ${otherSide(side)} (run ID ${short(runId)}): every write would run twice; configure two different servers`;
 
-const short = (id: string): string => `${id.slice(0, 8)}…`;
+/** An ID for people. */
+export const short = (id: string): string => `${id.slice(0, 8)}…`;

@@ -12,7 +12,15 @@ import type { Turn } from '../io/turn.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
 import { refusesDatabase } from './database-limit.js';
-import { DatabaseRefused, greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
+import {
+  DatabaseRefused,
+  greet,
+  greetAndAsk,
+  HandshakeRefused,
+  killClient,
+  listClients,
+  requireMaster,
+} from './handshake.js';
 
 /** How long a look at the server's connections may take: on the connection of questions, and on a new one. */
 const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
@@ -23,8 +31,8 @@ export interface ServerLease {
   /** The name of every connection that carries data: the next holder of the lease finds them by it. */
   readonly dataName: string;
   readonly connection: Connection | undefined;
-  /** Resolves when the lease is held at that address now. @throws {Error} when it is not */
-  confirm(address: Address | undefined): Promise<void>;
+  /** Resolves when the lease is held at that address and server now. @throws {Error} when it is not */
+  confirm(address: Address | undefined, runId: string): Promise<void>;
   /** Takes the lease on a new connection, which may lead to another server. @throws {Error} when it is not held then */
   again(): Promise<void>;
 }
@@ -41,6 +49,8 @@ export interface ConnectOptions {
   readonly credentials: Credentials | undefined;
   /** Where what comes is put, for connections that are many and carry little. */
   readonly intake?: Intake;
+  /** Ask which server is at the other end (`Connection.runId`). */
+  readonly asksRunId?: boolean;
 }
 
 export interface ConnectionsContext {
@@ -169,6 +179,20 @@ export class ServerConnections {
     return text(reply) === '1';
   }
 
+  /** Ends those that are known to lead to another server than this one. */
+  keepTo(runId: string): void {
+    for (const connection of this.list())
+      if (connection !== this.by.lease.connection && connection.runId !== '' && connection.runId !== runId)
+        connection.destroy(new ConnectionLost('the address leads to another server now'));
+  }
+
+  /** Closes the connection of questions: the next question is asked where the address leads now. */
+  askElsewhere(): void {
+    this.#asking?.destroy();
+    this.#asking = undefined;
+    this.#control = undefined;
+  }
+
   /** Closes for good: nothing connects any more. */
   end(): Promise<void> {
     this.#ended = true;
@@ -207,7 +231,7 @@ export class ServerConnections {
   }
 
   /** Connects and logs in. @throws {HandshakeRefused} {ConnectionLost} {Error} */
-  async connect({ db, protocol, credentials, intake }: ConnectOptions): Promise<Connection> {
+  async connect({ db, protocol, credentials, intake, asksRunId = false }: ConnectOptions): Promise<Connection> {
     const dialer = this.#dialer;
     const closed = this.#closed;
     const address = await dialer.resolve();
@@ -221,7 +245,11 @@ export class ServerConnections {
     this.#greeting.add(connection);
     this.#connections.add(connection);
     try {
-      const wantsPassword = await greet(connection, protocol, credentials, this.by.lease.dataName);
+      const name = this.by.lease.dataName;
+      const { wantsPassword, runId } = asksRunId
+        ? await greetAndAsk(connection, protocol, credentials, name, dialer.credentials)
+        : { wantsPassword: await greet(connection, protocol, credentials, name), runId: '' };
+      connection.runId = runId;
       connection.admitted = !wantsPassword;
       if (credentials === undefined) this.by.knocked(wantsPassword);
       if (db !== 0) {

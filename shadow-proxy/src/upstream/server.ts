@@ -19,8 +19,17 @@ import { type Connection, ConnectionLost } from './connection.js';
 import { missingOf, type Capability } from './capabilities.js';
 import type { Credentials, Dialer } from './dialer.js';
 import { compareVersions, softwareOf, type Software } from '../command/release.js';
-import { HandshakeRefused, refusalOf } from './handshake.js';
-import { changeOf, identityOf, isReplica, isSince, tooOld, type Identity, type KnownIdentity } from './identity.js';
+import { HandshakeRefused, isSameUser, refusalOf } from './handshake.js';
+import {
+  changeOf,
+  identityOf,
+  isReplica,
+  isSince,
+  short,
+  tooOld,
+  type Identity,
+  type KnownIdentity,
+} from './identity.js';
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
 import { KeyLosses } from './losses.js';
@@ -95,6 +104,8 @@ export class Server {
   #known: KnownIdentity = { runId: '', replId: '' };
   #knownAt = 0;
   #look: Promise<void> | undefined;
+  /** While the questions follow the address to another server. */
+  #following: Promise<void> | undefined;
 
   #needsPassword = false;
   readonly #probe: LoginProbe;
@@ -114,7 +125,8 @@ export class Server {
       refused: (reply) => this.#refused(reply),
     });
     this.#probe = new LoginProbe({
-      connect: () => this.connections.connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials }),
+      connect: () =>
+        this.connections.connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials, asksRunId: true }),
       knock: () => this.#knock(),
       name: this.name,
       credentials: () => this.endpoint.credentials,
@@ -193,7 +205,11 @@ export class Server {
    */
   async open(options: OpenOptions): Promise<Connection> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
-    const connection = await this.connections.connect(options);
+    const { credentials } = this.endpoint;
+    // Else the connection would stay the kit's own.
+    const mayAsk = credentials === undefined || isSameUser(options.credentials, credentials);
+    const asksRunId = mayAsk || this.supported.names.has('reset');
+    const connection = await this.connections.connect({ ...options, asksRunId });
     try {
       // Others may share it, which the server has let in.
       if (!connection.admitted && options.login?.standing[this.side] !== 'barred') {
@@ -203,14 +219,39 @@ export class Server {
         throw refused;
       }
       await this.identify();
+      if (!this.#leadsHere(connection)) await this.#follow(connection);
+      // A server that did not tell: it is taken to be the one that answers the questions.
+      if (connection.runId === '') connection.runId = this.runId;
       // Held now, after the connection has its name: the next holder of the lease finds it by that, and ends it.
-      await this.lease.confirm(this.connections.address);
+      await this.lease.confirm(this.connections.address, this.runId);
     } catch (error) {
       connection.destroy();
       throw error;
     }
     if (connection.ended) throw new ConnectionLost('the server closed the connection');
     return connection;
+  }
+
+  #leadsHere({ runId }: Connection): boolean {
+    return runId === '' || this.runId === '' || runId === this.runId;
+  }
+
+  /**
+   * A new connection leads to another server than the one that answers questions, as after a change of the address
+   * that open connections outlive: the questions go there, too, and what leads to the old one is ended.
+   * @throws {HandshakeRefused} where it must not be used, or the address leads to either server
+   */
+  async #follow(connection: Connection): Promise<void> {
+    this.#following ??= (async () => {
+      this.connections.askElsewhere();
+      await this.identify();
+    })().finally(() => (this.#following = undefined));
+    await this.#following;
+    if (this.#leadsHere(connection)) return;
+    const { side, endpoint } = this;
+    const problem = `the address of the ${side}, ${endpoint.label}, leads to several servers (run IDs ${short(this.runId)} and ${short(connection.runId)}): give each shard's ${side} an address of one server`;
+    this.#unusable(problem);
+    throw new HandshakeRefused(problem);
   }
 
   #refusedAs(reply: string): HandshakeRefused {
@@ -310,6 +351,7 @@ export class Server {
     this.identity = identity;
     this.#known = { runId: identity.runId, replId: identity.replId };
     this.#knownAt = unixMs();
+    if (before.runId !== identity.runId) this.connections.keepTo(identity.runId);
     if (demoted) this.events.demoted(this);
     // At once: a server that answers, and has lost its keys, is clean at no moment.
     if (change !== null) this.events.replaced(this, change);

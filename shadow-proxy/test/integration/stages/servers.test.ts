@@ -3,11 +3,14 @@
  * gate.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { countingKind } from '../../../src/command/counting.js';
 import type { Gate } from '../../../src/stages/gates.js';
 import { startTarget, startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { Relay } from '../../../src/local/relay.js';
+import { differences } from '../../support/keyspace.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { startTestTarget } from '../../support/servers.js';
 import { startTestShard, until } from '../../support/shard.js';
@@ -73,6 +76,101 @@ test('a target whose address leads to the source from some moment on is not used
     await until(() => scene.shard.snapshot().mirror.connected, 10_000);
     await scene.assertEqual();
     assert.equal(await scene.client({ of: scene.target }).get('n'), '21');
+  });
+});
+
+for (const [i, name] of ['lease', 'questions', 'mirror'].entries()) {
+  test(`nothing is written twice where only the connection of the ${name} leads from the target to the source`, async () => {
+    await withScene({}, async (scene) => {
+      const client = scene.client();
+      const problem = (): string | null => scene.shard.snapshot().target.problem;
+      await client.incr('n');
+      await scene.shard.settled();
+      const clients = String(await scene.client({ of: scene.target }).client('LIST'));
+      const ports = scene.toTarget.links.map(({ server }) => server.localPort);
+      const names = ports.map(
+        (port) => new RegExp(`addr=127.0.0.1:${port} .*name=shadow-proxy(-lease)?:`).exec(clients)![1],
+      );
+      assert.deepEqual(names, ['-lease', undefined, undefined]);
+      scene.toTarget.leadTo(scene.source);
+      scene.toTarget.links[i].cut();
+      for (let count = 0; count < 10; count++) await client.incr('n');
+      if (name !== 'lease') await until(() => problem() !== null, 10_000);
+      for (let count = 0; count < 10; count++) await client.incr('n');
+      if (name !== 'lease') assert.match(problem()!, /^the target is the same server as the source/);
+      assert.equal(await scene.client({ of: scene.source }).get('n'), '21');
+      scene.toTarget.leadTo(scene.target);
+      scene.toTarget.cut();
+      await until(() => scene.shard.snapshot().mirror.connected && problem() === null, 10_000);
+      await scene.assertEqual();
+      assert.equal(await scene.client({ of: scene.target }).get('n'), '21');
+    });
+  });
+}
+
+for (const [i, name] of ['questions', 'mirror'].entries()) {
+  test(`where only the connection of the ${name} leads to a third server, all follow, and it gets every key`, async () => {
+    await withMore([startTarget()], async (third) => {
+      await withScene({}, async (scene) => {
+        const client = scene.client();
+        for (let key = 0; key < 50; key++) await client.set(`key ${key}`, key);
+        await scene.shard.settled();
+        scene.toTarget.leadTo(third);
+        scene.toTarget.links[i + 1].cut();
+        for (let count = 0; count < 10; count++) await client.incr('n');
+        await until(() => scene.toTarget.links.every(({ server }) => server.remotePort === third.port));
+        await until(() => scene.shard.snapshot().workloads[0].clean);
+        assert.deepEqual(await differences(scene.source, third), []);
+      });
+    });
+  });
+}
+
+test('an address that leads to two servers by turns is refused by name', async () => {
+  await withMore([startRedis(), startTarget(), startTarget()], async (source, ...servers) => {
+    let count = 0;
+    const balancer = createServer((client) => {
+      const server = connect(servers[count++ % 2].port, '127.0.0.1');
+      for (const [from, to] of [
+        [client, server],
+        [server, client],
+      ])
+        from
+          .on('error', () => undefined)
+          .on('close', () => to.destroy())
+          .pipe(to);
+    });
+    balancer.listen(0, '127.0.0.1');
+    await once(balancer, 'listening');
+    const { port } = balancer.address() as AddressInfo;
+    const shard = await startTestShard({ source, target: { url: `redis://127.0.0.1:${port}` } });
+    try {
+      await until(() => /leads to several servers/.test(shard.snapshot().target.problem ?? ''));
+      assert.match(
+        shard.snapshot().target.problem!,
+        /^the address of the target, redis:\/\/127\.0\.0\.1:\d+, leads to several servers \(run IDs \w{8}… and \w{8}…\): give/,
+      );
+    } finally {
+      await shard.stop();
+      balancer.close();
+    }
+  });
+});
+
+test('a lane of a client that leads to another server than the others ends those', async () => {
+  await withMore([startRedis()], async (third) => {
+    await withScene({}, async (scene) => {
+      const client = scene.client();
+      await client.set('in', 'source');
+      await scene.shard.settled();
+      scene.toSource.leadTo(third);
+      // Another database: another lane.
+      await scene.client({ db: 1 }).set('key', 'of the other');
+      await until(() => scene.toSource.links.every(({ server }) => server.remotePort === third.port));
+      await until(() => scene.shard.snapshot().frozen !== null);
+      assert.match(scene.shard.snapshot().frozen!, /^the source restarted or was replaced/);
+      assert.equal(await client.get('in'), null, 'the server that the address leads to has no such key');
+    });
   });
 });
 
