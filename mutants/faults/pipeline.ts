@@ -146,7 +146,7 @@ export const LANES: readonly Fault[] = [
     id: 'a-second-lane-does-not-have-keys-tracked',
     file: `${PIPELINE}lanes.ts`,
     from: 'order.tracking = true;',
-    to: '',
+    to: ';',
     tests: [LINKS],
   },
   {

@@ -34,18 +34,22 @@ export type Message =
       readonly finding: string | null;
       readonly operations: number;
       readonly seconds: number;
-      readonly counts: Readonly<Record<string, number>>;
+      readonly counts: Counts;
     };
+
+/** By place: how often it ran, by profile; absent where it did not. */
+export type Counts = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 let operations = 0;
 
-function done(finding: string | null, counts: Readonly<Record<string, number>> = {}): void {
+function done(finding: string | null, counts: Counts = {}): void {
   const { user, system } = process.cpuUsage();
   const message: Message = { type: 'done', finding, operations, seconds: (user + system) / 1e6, counts };
   process.send!(message, () => process.exit());
 }
 
-async function run(order: Order): Promise<string | null> {
+/** @param ran called behind each run */
+async function run(order: Order, ran: (profile: string) => Promise<void>): Promise<string | null> {
   // Only now: what was compiled before the count began is not counted.
   const { PROFILES } = await import('../../simulation/run/profiles.js');
   const { simulate } = await import('../../simulation/run/run.js');
@@ -58,24 +62,21 @@ async function run(order: Order): Promise<string | null> {
       const profile = PROFILES.find((each) => each.name === name)!;
       const result = await simulate({ seed, profile, operations: order.operations });
       operations += result.operations;
+      await ran(name);
       if (result.finding !== null && order.places.length === 0) return result.finding;
     }
   }
   return null;
 }
 
-/** How often each place has run. */
-function counted(places: readonly Place[], scripts: readonly Profiler.ScriptCoverage[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { id, file, offset } of places) {
-    const script = scripts.find(({ url }) => url.endsWith(`/dist/${file}`));
-    const around = (script?.functions ?? [])
-      .flatMap(({ ranges }) => ranges)
-      .filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset)
-      .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset));
-    counts[id] = around[0]?.count ?? 0;
-  }
-  return counts;
+/** How often the place has run since the last look. */
+function countOf({ file, offset }: Place, scripts: readonly Profiler.ScriptCoverage[]): number {
+  const script = scripts.find(({ url }) => url.endsWith(`/dist/${file}`));
+  const around = (script?.functions ?? [])
+    .flatMap(({ ranges }) => ranges)
+    .filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset)
+    .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset));
+  return around[0]?.count ?? 0;
 }
 
 process.once('message', (order: Order) => {
@@ -86,12 +87,19 @@ process.once('message', (order: Order) => {
       session.post(method, params, (problem, result) => (problem ? reject(problem) : resolve(result))),
     );
   const go = async (): Promise<void> => {
-    if (order.places.length === 0) return done(await run(order));
+    if (order.places.length === 0) return done(await run(order, async () => undefined));
     await call('Profiler.enable');
     await call('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
-    await run(order);
-    const { result } = (await call('Profiler.takePreciseCoverage')) as Profiler.TakePreciseCoverageReturnType;
-    done(null, counted(order.places, result));
+    const counts: Record<string, Record<string, number>> = {};
+    await run(order, async (profile) => {
+      const { result } = (await call('Profiler.takePreciseCoverage')) as Profiler.TakePreciseCoverageReturnType;
+      for (const place of order.places) {
+        const count = countOf(place, result);
+        const of = (counts[place.id] ??= {});
+        if (count > 0) of[profile] = (of[profile] ?? 0) + count;
+      }
+    });
+    done(null, counts);
   };
   go().catch((problem: unknown) => done((problem as Error).stack!));
 });

@@ -11,7 +11,7 @@ import { problemsOf, roomOf, withFault, type Fault } from '../fault.js';
 import { ROOT, sourceOf, testFiles } from '../root.js';
 import { compiled, transpile, Tree } from '../tree.js';
 import { outsideOf } from './reach.js';
-import type { Message, Order, Place } from './runs.js';
+import type { Counts, Message, Order, Place } from './runs.js';
 
 const MANY_SEEDS = 1_000_000;
 /** A single run that takes longer does not end. */
@@ -43,15 +43,15 @@ interface Outcome {
   readonly seed: number;
   readonly operations: number;
   readonly seconds: number;
-  readonly counts: Readonly<Record<string, number>>;
+  readonly counts: Counts;
 }
 
 interface Known {
   trials: Record<string, Trial>;
   /** By version, profile and seed: whether the run finds something without a fault. */
   without: Record<string, boolean>;
-  /** By version and fault: how often its place runs. */
-  counts: Record<string, Record<string, number>>;
+  /** By version and fault: how often its place runs, by profile. */
+  counts: Record<string, Counts>;
 }
 
 export interface Options {
@@ -135,7 +135,7 @@ class Trials {
 
   /** How often the place of each fault runs, where there is none. */
   async #count(tree: Tree, faults: readonly Fault[]): Promise<void> {
-    const counts = (this.#known.counts[this.#version] ??= {});
+    const counts: Record<string, Counts[string]> = { ...this.#known.counts[this.#version] };
     const places = faults.filter((fault) => outsideOf(fault) === null && counts[fault.id] === undefined);
     if (places.length === 0) return;
     // Compiled as the faulty files are: offsets are those of the same compiler.
@@ -161,7 +161,8 @@ class Trials {
       ...{ id, noticed: false, why, operations, seconds, version },
     });
     if (outside !== null) return { ...not(outside), unseen: true };
-    const count = this.#known.counts[version][id];
+    const counts = this.#known.counts[version][id];
+    const count = Object.values(counts).reduce((a, b) => a + b, 0);
     if (count === 0) return not('its line never runs');
     let [operations, seconds] = [0, 0];
     for (;;) {
@@ -192,15 +193,19 @@ class Trials {
     return without[name];
   }
 
-  /** Those come first that have noticed most faults of the same file; then of all. */
-  #profiles({ file }: Fault): readonly string[] {
+  /** First those in which its line runs; of them, those that have noticed most faults of the same file, then of all. */
+  #profiles({ id, file }: Fault): readonly string[] {
+    const counts = this.#known.counts[this.#version][id];
     const noticed = this.faults.flatMap((each) => {
       const { profile } = this.#known.trials[each.id] ?? {};
       return profile === undefined ? [] : [{ profile, weight: each.file === file ? NEAR : 1 }];
     });
     const weights = new Map<string, number>();
     for (const { profile, weight } of noticed) weights.set(profile, (weights.get(profile) ?? 0) + weight);
-    return [...this.options.profiles].sort((a, b) => (weights.get(b) ?? 0) - (weights.get(a) ?? 0));
+    const runs = (profile: string): number => (counts[profile] === undefined ? 0 : 1);
+    return [...this.options.profiles].sort(
+      (a, b) => runs(b) - runs(a) || (weights.get(b) ?? 0) - (weights.get(a) ?? 0),
+    );
   }
 
   async #runs(tree: Tree, some: Partial<Order>): Promise<Outcome> {

@@ -35,6 +35,8 @@ export interface ClientEvents {
   answered(operation: Operation): void;
   /** The connection ended: it is unknown whether the command was run. */
   lost(operation: Operation): void;
+  /** The other side has ended the connection, or does not accept it. */
+  cutOff(client: Client): void;
   /** A reply that no command waits for, or that is none. */
   broken(client: Client, problem: string): void;
 }
@@ -77,12 +79,14 @@ export class Client {
       this.#begin();
     });
     this.#end = end;
-    end.received = (bytes) => this.#received(bytes);
-    end.ended = () => {
+    const ended = (): void => {
       end.close();
+      if (!this.#stopped) this.events.cutOff(this);
       this.#lost();
     };
-    end.closed = () => this.#lost();
+    end.received = (bytes) => this.#received(bytes);
+    end.ended = ended;
+    end.closed = ended;
   }
 
   /** Sends nothing more; what waits may still be answered. */

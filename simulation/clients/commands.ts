@@ -10,14 +10,14 @@ import { blocking, LIST } from './kinds/lists.js';
 import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
 import { swaps } from './kinds/swaps.js';
-import { longWait, sleepers, waits } from './kinds/waits.js';
+import { certainWaits, longWait, sleepers, waits } from './kinds/waits.js';
 import { script } from './kinds/scripts.js';
-import { databases, session } from './kinds/sessions.js';
+import { databases, logins, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
 import { blockingRead, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
 import { strays } from './kinds/strays.js';
 import { absolute, COUNTER, EXPIRING, FLOAT, STRING } from './kinds/strings.js';
-import { followedTransaction, transaction } from './kinds/transactions.js';
+import { certainTransaction, followedTransaction, hoarded, transaction } from './kinds/transactions.js';
 
 type Kinds = Readonly<Record<string, (draw: Draw, unixMs: number) => Command | readonly Command[]>>;
 
@@ -33,12 +33,14 @@ const KINDS = {
   sortedSets: (draw) => (draw.random.chance(0.3) ? severalSortedSets(draw) : draw.form(SORTED_SET, draw.key('z'))),
   streams: (draw) => (draw.random.chance(0.2) ? blockingRead(draw) : draw.form(STREAM, draw.key('x'))),
   transactions: (draw) => transaction(draw),
+  certainTransactions: certainTransaction,
   several,
   mixed,
   keyspace,
   ofRedisOnly,
   scripts: script,
   databases,
+  logins,
   longNames,
   unwritten,
   pairs,
@@ -47,6 +49,7 @@ const KINDS = {
   fresh,
   longWaits: longWait,
   waits,
+  certainWaits,
   sleepers,
   swaps,
   publish: (draw) => draw.of(['PUBLISH', `ch${draw.random.below(3)}`, draw.value()]),
@@ -109,6 +112,11 @@ export class Commands {
   /** A pipeline that does something to the connection, or to another client's. */
   session(): readonly Command[] {
     return session(this.draw, () => this.next());
+  }
+
+  /** The next of a transaction that takes more memory than all clients may together. */
+  hoard(queued?: readonly (readonly string[])[]): Command {
+    return hoarded(this.draw, queued);
   }
 
   /** Uses another group of keys in the place of this one. */

@@ -34,6 +34,7 @@ const CLIENT_IDS = 8;
 export class Draw {
   /** The database of the client that the commands are for. */
   database = 0;
+  failedLogins = 0;
   readonly #payloads: string[] = [];
   readonly #clientIds: string[] = [];
   #group: string | null = null;

@@ -45,6 +45,7 @@ export class Checks {
     const { now, source, target, proxy } = this.scene;
     if (target.model.isDown) this.scene.fail('the KeyDB has crashed');
     if (++this.#events % LOOK_AT === 0) this.#lookAtMirrors();
+    this.#lookAtSuspects();
     this.equality.update(now, this.scene.profile.journaled === true ? this.#changed : undefined);
     const { differing } = this.equality;
     // In stage off the mirror gets nothing.
@@ -58,6 +59,15 @@ export class Checks {
       if (this.isInDoubt(key) || this.isForeign(key)) continue;
       this.scene.fail(`a key differs and is no suspect: ${this.equality.show(key)}`, [name]);
       return;
+    }
+  }
+
+  /** Where nothing is uncertain, no key is a suspect, for however short a time. */
+  #lookAtSuspects(): void {
+    if (this.scene.profile.certain !== true) return;
+    for (const { key, reason } of this.scene.proxy.parts?.suspects.all() ?? []) {
+      const name = key.toString('latin1');
+      this.scene.fail(`${name} is a suspect (${reason}), and nothing was lost`, [name]);
     }
   }
 

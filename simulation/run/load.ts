@@ -9,7 +9,7 @@ import { Messages } from '../check/messages.js';
 import { Client, type Operation, type Session } from '../clients/client.js';
 import { Commands } from '../clients/commands.js';
 import type { Command } from '../clients/draw.js';
-import { LIMITED } from '../clients/kinds/sessions.js';
+import { LIMITED, OTHER } from '../clients/kinds/sessions.js';
 import { isError } from '../clients/replies.js';
 import { Scanner } from '../clients/scanner.js';
 import { Subscriber } from '../clients/subscriber.js';
@@ -24,6 +24,8 @@ const SLACK_MS = 3;
 const MOVED_SLACK_MS = 150;
 /** When a client has left, the proxy knows of it after so long at most, where connections are not silent. */
 const LEFT_MS = 60;
+/** The client that queues more than all clients may together. */
+const HOARDER = 'client 1';
 
 export class Load {
   readonly clients: Client[] = [];
@@ -75,6 +77,7 @@ export class Load {
           sends: (each, commands) => this.#sends(each, commands),
           answered: (operation) => this.#answer(operation),
           lost: (operation) => this.#lose(operation),
+          cutOff: (each) => this.#cutOff(each),
           broken: (each, problem) => scene.fail(`${each.name}: ${problem}`),
         },
         () => this.operations++,
@@ -104,6 +107,8 @@ export class Load {
 
   start(): void {
     if (this.operations === 0) for (const subscriber of this.subscribers) subscriber.start();
+    // New connections have no transaction.
+    this.#queued.clear();
     for (const client of this.clients) client.start();
     this.#scanner?.start();
   }
@@ -195,6 +200,7 @@ export class Load {
   #drawn(client: Client): readonly Command[] {
     const { random, profile } = this.scene;
     this.#commands.draw.database = client.database;
+    if (profile.hoards === true && client.name === HOARDER) return [this.#commands.hoard(this.#queued.get(HOARDER))];
     if (random.chance(profile.sessionShare)) return this.#commands.session();
     const commands: Command[] = [];
     for (let i = 1 + random.below(profile.pipeline); i > 0 && commands.at(-1)?.finishes !== true; i--)
@@ -269,13 +275,19 @@ export class Load {
     return isError(reply) ? null : `${args.join(' ')} in a transaction got ${JSON.stringify(reply)}`;
   }
 
+  /** Where nothing strikes, the proxy ends no connection, but for its client with the most memory. */
+  #cutOff({ name, waiting: [first] }: Client): void {
+    this.#queued.delete(name);
+    const { isFaultless, isQuiet, profile } = this.scene;
+    if (!isFaultless || isQuiet || profile.sessionShare > 0 || this.#finished.has(name)) return;
+    if (profile.hoards === true && name === HOARDER) return;
+    const from = first === undefined ? '' : ` from ${first.args.join(' ').slice(0, 80)}`;
+    this.scene.fail(`${name} was cut off${from}`, [name, ...namesOf(first?.keys ?? [])]);
+  }
+
   #lose(operation: Operation): void {
     const { scene } = this;
     if (operation.command.silent !== true) this.lost++;
-    const { isFaultless, isQuiet, profile } = scene;
-    const wanted = operation.leftAt !== undefined || this.#finished.has(operation.client) || profile.sessionShare > 0;
-    if (isFaultless && !isQuiet && !wanted)
-      scene.fail(`${operation.client} was cut off from ${operation.args.join(' ')}`, namesOf(operation.keys));
     this.#queued.delete(operation.client);
     this.#follow(operation);
     this.#landed(operation);
@@ -334,12 +346,12 @@ const ms = (at: number): string => (at % 1e8).toFixed(3);
 const PLAIN: Session = { protocol: 2, database: 0, user: null };
 
 /** Some of the clients use RESP3, another database, or a user that may not use every command. */
-const sessionOf = (at: number, { clients, databases, oneLane }: Profile): Session =>
+const sessionOf = (at: number, { clients, databases, oneLane, certain }: Profile): Session =>
   oneLane === true
     ? PLAIN
     : {
         protocol: at % 3 === 0 ? 3 : 2,
         database:
           databases !== undefined ? databases[at % databases.length] : at === clients ? 2 : at === clients - 1 ? 1 : 0,
-        user: at === 2 ? LIMITED : null,
+        user: at !== 2 ? null : certain === true ? OTHER : LIMITED,
       };

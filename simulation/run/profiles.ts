@@ -123,6 +123,10 @@ export interface Profile {
   readonly isApart?: (key: string) => boolean;
   /** All clients are in database 0, with RESP2 and without a user: one connection carries what does not block. */
   readonly oneLane?: boolean;
+  /** Nothing in it is a reason for the proxy to suspect a key. */
+  readonly certain?: boolean;
+  /** One client queues more than all clients may together. */
+  readonly hoards?: boolean;
   /** A client reads all keys with SCAN. */
   readonly scans?: boolean;
   /** A command that blocks takes nothing behind the end of its client. */
@@ -205,6 +209,10 @@ const SWAPPED: Partial<Mix> = {
 const ODD = /1$|^q[0246]/;
 const LATE: NetworkOptions = { ...NEAR, lateShare: 0.04, lateMs: 12 };
 const LEAVING: Faults = { leave: 8, pause: 20, pauseMs: 40 };
+const CERTAIN: Partial<Mix> = {
+  ...{ strings: 3, counters: 2, floats: 1, hashes: 2, sets: 2, sortedSets: 2, several: 4, pairs: 2, unwritten: 2 },
+  ...{ certainWaits: 6, certainTransactions: 2 },
+};
 const WAITING: Partial<Mix> = { waits: 10, blocking: 3, several: 1, followed: 4 };
 
 /** Without CLIENT KILL, UNBLOCK, QUIT and the like, replies are bound to come in time, and connections to last. */
@@ -215,6 +223,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       {},
       { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
     ),
+    profile('certain', {}, { mix: CERTAIN, keys: 2, network: LATE, databases: [0], certain: true }),
     profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
     profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
     profile(
@@ -269,16 +278,21 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'limits',
       {},
       {
-        ...{ mix: { ...UNFOLLOWED, longWaits: 1 }, thinkMs: [0, 400], pipeline: 2, boundMs: 250 },
+        ...{ mix: { ...UNFOLLOWED, longWaits: 1, logins: 1 }, thinkMs: [0, 400], pipeline: 2, boundMs: 250 },
         plan: { limits: { loginMs: 300, idleMs: 700 } },
       },
+    ),
+    profile(
+      'memory',
+      {},
+      { thinkMs: [0, 100], boundMs: 250, hoards: true, plan: { limits: { totalClientBytes: '3MiB' } } },
     ),
     profile(
       'small-queue',
       { pause: 60, pauseMs: 40 },
       { mix: SWAPPED, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
     ),
-    profile('mute', { mute: 2_000 }, { boundMs: 8_000, thinkMs: [0, 20] }),
+    profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',

@@ -1,7 +1,7 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { SCRIPTS } from '../clients/kinds/scripts.js';
-import { LIMITED, LIMITED_RULES } from '../clients/kinds/sessions.js';
+import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
 import { Timeline } from '../check/timeline.js';
 import type { Random } from '../world/random.js';
 import { WORLD } from '../world/events.js';
@@ -76,7 +76,7 @@ export class Scene {
   ) {
     this.world = new SimulatedWorld(seed, network);
     this.random = this.world.random.fork();
-    const users = { [LIMITED.name]: LIMITED_RULES };
+    const users = { [LIMITED.name]: LIMITED_RULES, [OTHER.name]: OTHER_RULES };
     this.source = new ServerHost(this.world, 'redis', SOURCE, { users });
     this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
     for (const { model } of [this.source, this.target])

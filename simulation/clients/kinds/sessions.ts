@@ -4,6 +4,9 @@ import { STRING } from './strings.js';
 
 /** A user that may not use all commands and keys. */
 export const LIMITED = { name: 'limited', password: 'secret' } as const;
+/** A user that may do everything, on connections of its own. */
+export const OTHER = { name: 'other', password: 'secret' } as const;
+export const OTHER_RULES = ['on', `>${OTHER.password}`, '~*', '&*', '+@all'];
 export const LIMITED_RULES = [
   'on',
   `>${LIMITED.password}`,
@@ -76,3 +79,9 @@ export function databases(draw: Draw): Command {
   if (draw.random.chance(0.5)) return draw.of(['MOVE', key, String(to)], key);
   return draw.of(['COPY', key, key, 'DB', String(to), 'REPLACE'], key);
 }
+
+/** Logins that fail: so many of one address are answered at once. */
+const FREE_LOGINS = 10;
+
+export const logins = (draw: Draw): Command =>
+  draw.failedLogins++ < FREE_LOGINS ? draw.of(['AUTH', LIMITED.name, 'wrong']) : draw.of(['PING']);

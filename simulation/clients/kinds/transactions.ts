@@ -40,6 +40,17 @@ const FOLLOWED: readonly ((draw: Draw) => Command)[] = [
   several,
 ];
 
+/** On keys of other kinds, too: what certainly does the same on both servers. */
+const CERTAIN: readonly ((draw: Draw) => Command)[] = [
+  (draw) => draw.form(STRING, draw.key('s')),
+  (draw) => draw.form(COUNTER, draw.key('c')),
+  (draw) => draw.form(HASH, draw.key('h')),
+  (draw) => draw.form(SET, draw.key('t')),
+  several,
+];
+
+export const certainTransaction = (draw: Draw): readonly Command[] => transaction(draw, CERTAIN);
+
 /** Transactions, and single commands that meet them, on one group of keys. */
 export const followedTransaction = (draw: Draw): Command | readonly Command[] =>
   draw.random.chance(0.5) ? draw.random.pick(FOLLOWED)(draw) : transaction(draw, FOLLOWED);
@@ -68,4 +79,13 @@ export function transaction(draw: Draw, kinds = INSIDE): readonly Command[] {
           watches: watches && !unwatches,
         },
   ];
+}
+
+const LARGE = 'x'.repeat(250_000);
+
+/** What a client sends next that queues megabytes. @param queued since its MULTI; absent where there was none */
+export function hoarded(draw: Draw, queued?: readonly (readonly string[])[]): Command {
+  if (queued === undefined) return draw.of(['MULTI']);
+  if (queued.length < 16) return { ...draw.of(['SET', 'hoard', LARGE], 'hoard'), inTransaction: true };
+  return { args: ['EXEC'], keys: [], queued };
 }

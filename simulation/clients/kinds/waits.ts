@@ -35,6 +35,13 @@ export function waits(draw: Draw): Command {
   }
 }
 
+/** One element wakes one client: of those that are woken together no reply shows the order. */
+export function certainWaits(draw: Draw): Command {
+  const command = waits(draw);
+  const [name, , ...elements] = command.args;
+  return name === 'BLMOVE' || (name === 'RPUSH' && elements.length > 1) ? certainWaits(draw) : command;
+}
+
 /** Clients that wait for seconds, on the keys `j…`, `i…` and `g…`, and those that push there; nobody pushes to `n…`. */
 export function sleepers(draw: Draw): Command {
   const [list, other, sorted, stream, empty] = [
