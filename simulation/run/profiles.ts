@@ -7,6 +7,8 @@ import type { NetworkOptions } from '../world/network.js';
 export interface Faults {
   /** A connection is cut at any byte. */
   readonly cut?: number;
+  /** The proxy loses a connection to a server, which reads what was sent, and sees the end later. */
+  readonly laneCut?: number;
   /** One direction of a connection is silent for up to `silenceMs`. */
   readonly silence?: number;
   readonly silenceMs?: number;
@@ -224,6 +226,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
     ),
     profile('certain', {}, { mix: CERTAIN, keys: 2, network: LATE, databases: [0], certain: true }),
+    profile('lost', { laneCut: 15 }, { mix: { ...NAMED.mix, waits: 3 }, keys: 3, network: LATE, oneLane: true }),
     profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
     profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
     profile(

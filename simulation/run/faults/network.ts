@@ -6,8 +6,13 @@ import type { Strikes } from './strikes.js';
 
 /** So many connections there are where nothing is lost, or more. */
 const AS_OF = 30;
+/** A server sees so much later that a connection was lost, and reads till then what was sent. */
+const LATE_END_MS = 60;
 
-export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silence' | 'mute' | 'leave' | 'slowReader'> {
+export function networkFaults(
+  scene: Scene,
+  load: Load,
+): Strikes<'cut' | 'laneCut' | 'silence' | 'mute' | 'leave' | 'slowReader'> {
   const { world, random, profile } = scene;
 
   /** Each connection is struck as often, however few there are: else nothing could ever be connected again. */
@@ -25,6 +30,17 @@ export function networkFaults(scene: Scene, load: Load): Strikes<'cut' | 'silenc
       const found = pick();
       found?.connection.cut();
       return found && `cut ${found.name}`;
+    },
+    laneCut() {
+      const { host } = scene.proxy.address;
+      const own = [...world.network.connections].filter(({ from, near }) => from.host === host && !near.isClosed);
+      if (own.length === 0) return null;
+      const { near, far, from, to } = random.pick(own);
+      const ms = random.between(0, LATE_END_MS);
+      near.arrived('reset');
+      far.silence(ms);
+      scene.later(ms, () => far.arrived('reset'));
+      return `the proxy loses ${from.host}:${from.port} → ${to.host}:${to.port}, which the server reads for ${ms.toFixed(0)} ms`;
     },
     silence() {
       const found = pick();
