@@ -27,6 +27,8 @@ export interface Faults {
   readonly sourceRestart?: number;
   /** One connection to a server is silent in both directions for several seconds. */
   readonly mute?: number;
+  /** A server's address leads to the other server for a while, and some of its connections are cut. */
+  readonly astray?: number;
   /** The mirror ends, and starts again with its data after several seconds. */
   readonly outage?: number;
   /** The mirror ends and starts again without its data. */
@@ -320,6 +322,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
 export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
   profile('cuts', { cut: 15, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
+  profile('astray', { astray: 60, cut: 100 }),
   profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, EXPIRING),
   profile('clocks', { cut: 200, proxyKill: 800 }, { ...EXPIRING, clocksOffMs: 2_000 }),
   profile('clocks-set', { clockSet: 500, clockSetMs: 3_000, cut: 200, proxyKill: 1_000 }, EXPIRING),

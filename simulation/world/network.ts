@@ -33,6 +33,8 @@ export class Network {
   readonly connections = new Set<Connection>();
   /** Pairs of hosts, of which the first cannot connect to the second. */
   readonly blocked = new Set<string>();
+  /** Where new connections lead instead, by the address that is connected to. */
+  readonly #moved = new Map<string, Address>();
   readonly #listeners = new Map<string, Listener>();
   #nextPort = 40_000;
 
@@ -56,8 +58,20 @@ export class Network {
     this.#listeners.delete(nameOf(address));
   }
 
+  /** From now on, new connections to the address lead to the other one; null: to itself again. */
+  lead(address: Address, to: Address | null): void {
+    if (to === null) this.#moved.delete(nameOf(address));
+    else this.#moved.set(nameOf(address), to);
+  }
+
+  /** Addresses lead to themselves. */
+  settle(): void {
+    this.#moved.clear();
+  }
+
   /** `connected` is called when the other host has accepted, `closed` of the end where it refuses. */
-  connect(owner: Owner, from: string, to: Address, connected: () => void): End {
+  connect(owner: Owner, from: string, address: Address, connected: () => void): End {
+    const to = this.#moved.get(nameOf(address)) ?? address;
     const connection = new Connection(this, owner, { host: from, port: this.#nextPort++ }, to);
     const { near, far } = connection;
     this.events.after(connection.delayMs, WORLD, () => {

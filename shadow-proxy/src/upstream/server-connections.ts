@@ -187,7 +187,7 @@ export class ServerConnections {
   }
 
   /** Closes the connection of questions: the next question is asked where the address leads now. */
-  askElsewhere(): void {
+  closeControl(): void {
     this.#asking?.destroy();
     this.#asking = undefined;
     this.#control = undefined;

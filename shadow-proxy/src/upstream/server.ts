@@ -243,7 +243,7 @@ export class Server {
    */
   async #follow(connection: Connection): Promise<void> {
     this.#following ??= (async () => {
-      this.connections.askElsewhere();
+      this.connections.closeControl();
       await this.identify();
     })().finally(() => (this.#following = undefined));
     await this.#following;
@@ -339,7 +339,11 @@ export class Server {
     const version = fields.get('redis_version') ?? '';
     const refusal = this.events.refusal(this, identity.runId) ?? tooOld(this.side, version);
     this.#unusable(refusal);
-    if (refusal !== null) throw new HandshakeRefused(refusal);
+    if (refusal !== null) {
+      // The address may lead to another server by the next question.
+      this.connections.closeControl();
+      throw new HandshakeRefused(refusal);
+    }
     const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, monotonicMs());
     this.events.clockRead(this);
     this.version = version;

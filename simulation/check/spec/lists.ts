@@ -43,14 +43,20 @@ function move(space: Space, from: string, to: string, end: string, toEnd: string
   return put(space, to, other, bulk(moved));
 }
 
+/**
+ * From the first list that has elements. One that waited may get it from a later one: as a key is filled, the servers
+ * serve all that wait for it, and only then those that wait for what a BLMOVE among them has filled (`blocked.c`).
+ */
 const popFirst =
   (end: 'LEFT' | 'RIGHT'): Run =>
   (space, args) => {
-    for (const key of args.slice(1, -1)) {
-      const list = listOf(space, key);
-      if (list.length > 0) return put(space, key, list, bulks([key, take(list, end)!]));
-    }
-    return null;
+    const filled = args.slice(1, -1).filter((key) => listOf(space, key).length > 0);
+    if (filled.length === 0) return null;
+    const { observed } = space;
+    const seen = Array.isArray(observed) ? (observed as readonly Reply[])[0] : undefined;
+    const key = filled.find((each) => `$${each}` === seen) ?? filled[0];
+    const list = listOf(space, key);
+    return put(space, key, list, bulks([key, take(list, end)!]));
   };
 
 export const LIST_RUNS: Readonly<Record<string, Run>> = {

@@ -45,6 +45,7 @@ export class Faults {
     this.#period++;
     const { source, target, seats, world } = this.scene;
     world.network.blocked.clear();
+    world.network.settle();
     for (const server of [source, target]) server.start(true);
     for (const seat of seats) if (seat.process === null) seat.start();
   }

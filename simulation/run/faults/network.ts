@@ -12,7 +12,7 @@ const LATE_END_MS = 60;
 export function networkFaults(
   scene: Scene,
   load: Load,
-): Strikes<'cut' | 'laneCut' | 'silence' | 'mute' | 'leave' | 'slowReader'> {
+): Strikes<'cut' | 'laneCut' | 'silence' | 'mute' | 'astray' | 'leave' | 'slowReader'> {
   const { world, random, profile } = scene;
 
   /** Each connection is struck as often, however few there are: else nothing could ever be connected again. */
@@ -58,6 +58,22 @@ export function networkFaults(
       const ms = random.between(6_000, 10_000);
       for (const end of [near, far]) end.silence(ms);
       return `nothing passes between ${from.host}:${from.port} and ${to.host}:${to.port} for ${ms.toFixed(0)} ms`;
+    },
+    astray() {
+      const { source, target } = scene;
+      const [name, address, other] = random.chance(0.5)
+        ? (['source', source.address, target.address] as const)
+        : (['target', target.address, source.address] as const);
+      const led = [...world.network.connections].filter(({ to }) => to.host === address.host);
+      if (led.length === 0) return null;
+      const ms = random.between(1, 300);
+      world.network.lead(address, other);
+      scene.later(ms, () => {
+        world.network.lead(address, null);
+        scene.say(`the address of the ${name} leads to it again`);
+      });
+      for (const connection of random.chance(0.2) ? led : [random.pick(led)]) connection.cut();
+      return `the address of the ${name} leads to the other server for ${ms.toFixed(0)} ms`;
     },
     leave() {
       const client = random.pick(load.clients);

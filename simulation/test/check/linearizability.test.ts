@@ -93,6 +93,12 @@ test('A pop that blocks takes effect once, at any moment until its reply', () =>
   assert.notEqual(violation([blocked, call(50, 60, 'RPUSH b x', 1), call(110, 111, 'LPOP b', '$x')]), null);
 });
 
+test('A pop that waits for two lists is served from the one that was filled, before what a BLMOVE makes of it', () => {
+  const calls = [call(0, 100, 'BLMOVE b a LEFT LEFT 5', '$y'), call(10, 101, 'BLPOP a b 5', ['$b', '$x'])];
+  assert.equal(violation([...calls, call(50, 60, 'LPUSH b x y', 2), call(110, 120, 'LRANGE a 0 -1', ['$y'])]), null);
+  assert.notEqual(violation([...calls, call(50, 60, 'LPUSH b x y', 2), call(110, 120, 'LRANGE b 0 -1', ['$x'])]), null);
+});
+
 test('A random member is one that the set has, and is gone once it is popped', () => {
   const add = call(0, 1, 'SADD t a b', 2);
   assert.equal(violation([add, call(2, 3, 'SPOP t', '$b'), call(4, 5, 'SMEMBERS t', ['$a'])]), null);
