@@ -140,6 +140,8 @@ export class Bypassing {
   #end: End | null = null;
   readonly #replies: Reply[] = [];
   #keys = 0;
+  /** Cases that are still to be tried, before each is tried again. */
+  readonly #left: string[] = [];
 
   constructor(private readonly scene: Scene) {
     for (const { as } of Object.values(CASES)) if (as[0] === 'mismatches') scene.trueMismatches.add(as[1]);
@@ -167,7 +169,8 @@ export class Bypassing {
       const { scene } = this;
       await this.#passed(scene.random.between(0, 20));
       if (scene.isQuiet) continue;
-      const name = scene.random.pick(NAMES);
+      if (this.#left.length === 0) this.#left.push(...NAMES);
+      const [name] = this.#left.splice(scene.random.below(this.#left.length), 1);
       // Of a count that was reset and is as high as before, nobody knows that it was reset.
       if (name === RESET && scene.target.model.evicted < FEW) continue;
       const problem = await this.#try(CASES[name], `a${this.#keys++}`);
