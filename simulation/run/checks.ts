@@ -29,9 +29,11 @@ export class Checks {
     private readonly scene: Scene,
     private readonly load: Load,
   ) {
-    const { bypassed = false, foreign = false } = scene.profile;
-    const isLeftOut = (name: string): boolean => (bypassed && isBypassed(name)) || (foreign && isForeignKey(name));
-    this.equality = new Equality(scene.source, scene.target, bypassed || foreign ? isLeftOut : undefined);
+    const { bypassed = false, foreign = false, isElsewhere } = scene.profile;
+    const isLeftOut =
+      isElsewhere ?? ((name: string): boolean => (bypassed && isBypassed(name)) || (foreign && isForeignKey(name)));
+    const leavesOut = bypassed || foreign || isElsewhere !== undefined;
+    this.equality = new Equality(scene.source, scene.target, leavesOut ? isLeftOut : undefined);
     // The stage does not change where the mirror has outages.
     this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);
     this.#journaled = new Journaled(scene.world, scene.proxy);
@@ -93,7 +95,7 @@ export class Checks {
   isOff(key: KeyName): boolean {
     const router = this.scene.proxy.parts?.router;
     const name = Buffer.from(partsOf(key).name, 'latin1');
-    return router === undefined || router.match(name, 0, name.length).stage === 'off';
+    return router === undefined || router.byPattern(name).stage === 'off';
   }
 
   /** What waits for a mirror stays within the plan's bound, and not longer than the profile says. */

@@ -1,6 +1,6 @@
 /** What a run does: load, faults by probability, operator. Times are milliseconds of virtual time. */
 import type { Mix } from '../clients/commands.js';
-import { hashSlot, SLOTS } from '../../shadow-proxy/src/route/slot.js';
+import { SLOTS, slotOf } from '../check/slots.js';
 import type { NetworkOptions } from '../world/network.js';
 
 /** The mean time between two of a kind; absent: never. */
@@ -137,6 +137,8 @@ export interface Profile {
   readonly endsAtLeave?: boolean;
   /** The target has keys of its own before the proxy begins. */
   readonly foreign?: boolean;
+  /** The target is that of another shard, too: whether a key is the other's. */
+  readonly isElsewhere?: (key: string) => boolean;
   /** A client writes to the target, bypassing the proxy. */
   readonly bypassed?: boolean;
 }
@@ -205,8 +207,30 @@ const REGIONAL: Profile['plan'] = {
     { name: 'apart', keys: ['y*'], writer: 'us', stage: 'off' },
   ],
 };
+const isUpper = (key: string): boolean => slotOf(key) >= SLOTS / 2;
+/** Two shards have the same target. */
+const SHARED: Profile['plan'] = {
+  shards: [
+    {
+      ...{ name: 's0', listen: 'redis://10.0.0.1:7000', owns: { slots: `0-${SLOTS / 2 - 1}` } },
+      ...{ source: 'redis://10.0.0.2:6379', target: 'redis://10.0.0.3:6379' },
+    },
+    {
+      ...{ name: 's1', listen: 'redis://10.0.0.1:7001', owns: { slots: `${SLOTS / 2}-${SLOTS - 1}` } },
+      ...{ source: 'redis://10.0.0.4:6379', target: 'redis://10.0.0.3:6379' },
+    },
+  ],
+};
 const SWAPPED: Partial<Mix> = {
   ...{ strings: 3, counters: 3, lists: 2, blocking: 4, several: 2, expiring: 2, transactions: 2, swaps: 6, publish: 1 },
+};
+
+/** The first pattern that has a key says whose it is: the second has some keys of the first, too. */
+const OVERLAPPING: Profile['plan'] = {
+  workloads: [
+    { name: 'odd', keys: ['*1', 'q[0246]'], stage: 'shadow' },
+    { name: 'all', keys: ['q*'], stage: 'rampdown' },
+  ],
 };
 
 /** The same keys as the pattern `odd`. */
@@ -241,7 +265,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { leave: 200 },
       {
         mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3 },
-        ...{ plan: twoWorkloads('shadow'), stage: 'rampdown', journaled: true },
+        ...{ plan: OVERLAPPING, stage: 'rampdown', journaled: true },
         isApart: (key) => ODD.test(key),
         scans: true,
       },
@@ -255,7 +279,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
         journaled: true,
         stage: 'live',
         plan: { default: { stage: 'live', percent: 50 } },
-        isApart: (key) => hashSlot(Buffer.from(key), 0, key.length) >= SLOTS / 2,
+        isApart: isUpper,
       },
     ),
     profile('swaps', { cut: 100 }, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown' }),
@@ -313,6 +337,21 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'foreign',
       { proxyKill: 400 },
       { mix: { ...UNFOLLOWED, foreign: 5, databases: 1 }, foreign: true, stage: 'off' },
+    ),
+    profile(
+      'shared',
+      { leave: 200 },
+      {
+        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, databases: 2 },
+        ...{
+          databases: [0, 0, 1, 2],
+          plan: SHARED,
+          stage: 'rampdown',
+          scans: true,
+          isApart: isUpper,
+          isElsewhere: isUpper,
+        },
+      },
     ),
     profile('regions', {}, { mix: { strings: 4, strays: 10 }, plan: REGIONAL }),
   ].map((each) => ({ ...each, sessionShare: 0 })),

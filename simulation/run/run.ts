@@ -9,6 +9,7 @@ import { ForeignKeys } from './foreign-keys.js';
 import { Figures } from './figures.js';
 import { Load } from './load.js';
 import { isSent, isStrike, type Program } from './program.js';
+import { OtherShard } from './other-shard.js';
 import { Operator } from './operator.js';
 import type { Fault, Profile } from './profiles.js';
 import { Finding, Scene } from './scene.js';
@@ -90,6 +91,7 @@ class Run {
   readonly #tenures: Tenures;
   readonly #bypassing: Bypassing | null;
   readonly #foreignKeys: ForeignKeys | null;
+  readonly #otherShard: OtherShard | null;
   #cleanChecks = 0;
 
   constructor(private readonly options: RunOptions) {
@@ -102,6 +104,8 @@ class Run {
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
     this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
+    const { isElsewhere } = profile;
+    this.#otherShard = isElsewhere === undefined ? null : new OtherShard(this.#scene, isElsewhere);
     this.#operator = new Operator(this.#scene);
     this.#faults = new Faults(this.#scene, this.#load, this.#operator);
   }
@@ -229,6 +233,7 @@ class Run {
     }
     checks.atRest();
     this.#foreignKeys?.check();
+    this.#otherShard?.check();
     const missed = scene.isFaultless ? load.missedMessage : null;
     if (missed !== null) throw new Finding(missed, [missed.split(' ').at(-1)!]);
     this.#cleanChecks++;

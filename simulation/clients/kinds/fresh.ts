@@ -4,12 +4,14 @@ import { declared } from './scripts.js';
 
 /** So many writes later the key is deleted. */
 const KEPT = 40;
+const DATABASES = 4;
 
 export function fresh(draw: Draw): Command | readonly Command[] {
   const key = draw.fresh();
   const [list, set, sorted, string] = [draw.key('l'), draw.key('t'), draw.key('z'), draw.key('s')];
   const value = draw.value();
-  switch (draw.random.below(18)) {
+  const elsewhere = String((draw.database + 1 + draw.random.below(DATABASES - 1)) % DATABASES);
+  switch (draw.random.below(20)) {
     case 0:
       return draw.of(['SET', key, value], key);
     case 1:
@@ -50,6 +52,10 @@ export function fresh(draw: Draw): Command | readonly Command[] {
         { args: ['EXEC'], keys: [], queued: inside.map(({ args }) => args) },
       ];
     }
+    case 16:
+      return draw.of(['COPY', string, key, 'DB', elsewhere], string, key);
+    case 17:
+      return [draw.of(['SET', key, value], key), draw.of(['MOVE', key, elsewhere], key)];
     default: {
       const old = draw.fresh(KEPT);
       return draw.of(['UNLINK', old, `${old}:copy`], old, `${old}:copy`);

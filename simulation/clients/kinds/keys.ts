@@ -15,7 +15,7 @@ export const ANY: readonly Form[] = [
   (draw, key) => ['SET', key, draw.value(), 'KEEPTTL'],
 ];
 
-const KINDS = ['s', 'c', 'l', 'h', 't', 'z', 'x', 'e'] as const;
+export const KINDS = ['s', 'c', 'l', 'h', 't', 'z', 'x', 'e'] as const;
 
 export const anyKey = (draw: Draw): string => draw.key(draw.random.pick(KINDS));
 

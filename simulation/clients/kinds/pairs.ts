@@ -2,7 +2,8 @@
 import type { Command, Draw } from '../draw.js';
 
 export function pairs(draw: Draw): Command {
-  const names = Array.from({ length: 2 + draw.random.below(3) }, () => draw.key('q'));
+  // An open bracket begins no hash tag.
+  const names = Array.from({ length: 2 + draw.random.below(3) }, () => draw.key(draw.pick('q', 'q', 'q', 'q{')));
   const set = (key: string): readonly string[] => [key, `${key}=${draw.value()}`];
   const [first, second] = names;
   switch (draw.random.below(8)) {
