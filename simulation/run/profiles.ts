@@ -23,6 +23,8 @@ export interface Faults {
   readonly bothPause?: number;
   /** A server ends and starts again with its data. */
   readonly serverRestart?: number;
+  /** Both do at once, and start after several seconds. */
+  readonly bothRestart?: number;
   /** The source alone does. */
   readonly sourceRestart?: number;
   /** One connection to a server is silent in both directions for several seconds. */
@@ -61,14 +63,19 @@ export interface Faults {
   /** It is stopped (SIGSTOP) for up to `holderStopMs`. */
   readonly holderStop?: number;
   readonly holderStopMs?: number;
-  /** It cannot reach one server for up to `holderCutMs`, or loses all its connections to both at once. */
+  /** It cannot reach one server for up to `holderCutMs`. */
   readonly holderCut?: number;
+  /** It loses all its connections to both at once, and cannot connect for a second at most. */
   readonly holderReset?: number;
+  /** It cannot reach both; who takes over is killed soon, and then it can. */
+  readonly relapse?: number;
   readonly holderCutMs?: number;
   /** A process that waits is stopped for up to `standbyStopMs`, or killed. */
   readonly standbyStop?: number;
   readonly standbyStopMs?: number;
   readonly standbyKill?: number;
+  /** One cannot reach one server for up to `holderCutMs`. */
+  readonly standbyCut?: number;
   /** Its disk refuses writes, or is slow. */
   readonly diskFull?: number;
   readonly diskSlow?: number;
@@ -187,7 +194,7 @@ const NAMED: Partial<Profile> = {
   restartMs: 20,
 };
 /** Two processes wait, for minutes of few commands. */
-const TAKEOVER: Partial<Profile> = { standbys: 2, clients: 6, thinkMs: [50, 400], backfillAfterMs: 200 };
+const TAKEOVER: Partial<Profile> = { standbys: 2, clients: 4, thinkMs: [200, 1_600], backfillAfterMs: 200 };
 const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
 /** The plan of runs in which some keys are not written twice, or have another authority. */
@@ -376,25 +383,20 @@ export const PROFILES: readonly Profile[] = [
   profile(
     'standbys',
     {
-      ...{ holderStop: 4_000, holderStopMs: 900, holderCut: 4_000, holderCutMs: 6_000, holderReset: 1_000 },
-      ...{
-        standbyStop: 4_000,
-        standbyStopMs: 7_000,
-        standbyKill: 10_000,
-        pause: 4_000,
-        bothPause: 4_000,
-        pauseMs: 6_000,
-      },
+      ...{ holderStop: 8_000, holderStopMs: 900, holderCut: 6_000, holderCutMs: 9_000, holderReset: 4_000 },
+      ...{ standbyStop: 8_000, standbyStopMs: 7_000, standbyKill: 10_000 },
+      ...{ pause: 12_000, bothPause: 4_000, pauseMs: 6_000, bothRestart: 12_000 },
     },
     { ...TAKEOVER, holderStays: true },
   ),
   profile(
     'takeovers',
     {
-      ...{ holderKill: 20_000, holderStop: 20_000, holderStopMs: 12_000, holderEnd: 20_000, holderCut: 10_000 },
-      ...{ holderCutMs: 8_000, holderReset: 10_000, standbyStop: 10_000, standbyStopMs: 15_000, standbyKill: 20_000 },
+      ...{ holderKill: 12_000, holderStop: 20_000, holderStopMs: 12_000, holderEnd: 8_000, holderCut: 10_000 },
+      ...{ holderCutMs: 8_000, holderReset: 10_000, relapse: 20_000 },
+      ...{ standbyStop: 12_000, standbyStopMs: 40_000, standbyKill: 20_000, standbyCut: 15_000 },
     },
-    TAKEOVER,
+    { ...TAKEOVER, stage: 'rampdown' },
   ),
   profile('operator', {
     ...{ stageChange: 15, rollback: 100, cut: 50, verify: 100, backfill: 100, stopJob: 100, reload: 150 },

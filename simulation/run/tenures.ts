@@ -60,7 +60,8 @@ export class Tenures {
       this.#mayLastMs = VACANT_MS;
     }
     // One that is stopped stands in line until the others see that it is silent.
-    if (scene.seats.some((seat) => seat.process !== null && !seat.answers)) this.#mayLastMs = 2 * VACANT_MS;
+    if (scene.seats.some((seat) => seat !== scene.proxy && seat.process !== null && !seat.answers))
+      this.#mayLastMs = 2 * VACANT_MS;
     if (scene.now - this.#vacantSince > this.#mayLastMs)
       scene.fail(`no standby has taken over within ${this.#mayLastMs} ms`);
   }

@@ -31,6 +31,7 @@ export function serverFaults(
   | 'pause'
   | 'bothPause'
   | 'serverRestart'
+  | 'bothRestart'
   | 'sourceRestart'
   | 'mirrorLoss'
   | 'outage'
@@ -101,7 +102,24 @@ export function serverFaults(
       if (!scene.mayTrouble(ms)) return null;
       source.pause(ms);
       target.pause(ms);
-      return `both servers are stopped for ${ms.toFixed(0)} ms`;
+      // A process that waits goes on a moment before, as one on their machine may.
+      const waiting = scene.seats.filter((seat) => seat !== scene.proxy && seat.process !== null);
+      const also = random.chance(0.5) ? waiting : [];
+      for (const seat of also) {
+        seat.process!.stopUntil(scene.now + ms - random.between(0, 1));
+        scene.troubled(seat, ms);
+      }
+      return `both servers${also.length > 0 ? ', and all that wait,' : ''} are stopped for ${ms.toFixed(0)} ms`;
+    },
+    bothRestart() {
+      const ms = random.between(1_000, 6_000);
+      if (!source.isUp || !target.isUp || !scene.mayTrouble(ms)) return null;
+      for (const [name, server] of [
+        ['source', source],
+        ['target', target],
+      ] as const)
+        restart({ name, server }, true, ms + random.between(0, 100));
+      return `both servers end for ${ms.toFixed(0)} ms`;
     },
     serverRestart: () => restart(pick(), true),
     sourceRestart: () => restart({ name: 'source', server: source }, true),

@@ -1,6 +1,7 @@
 /** Faults of the process that serves, and of those that wait for its end. */
 import type { Proxy } from '../../world/proxy.js';
 import type { Connection } from '../../world/network.js';
+import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
 import type { Strikes } from './strikes.js';
 
@@ -8,9 +9,24 @@ import type { Strikes } from './strikes.js';
 export const VACANT_MS = 5_000;
 const HANDED_MS = 1_500;
 
+/** By then it has not lost its lease: others wait for 2 s. */
+const RESET_MS = 1_000;
+/** A mirror that is stopped for so long does not confirm what was written before. */
+const SLOW_MS = 300;
+
 export function standbyFaults(
   scene: Scene,
-): Strikes<'holderKill' | 'holderEnd' | 'holderStop' | 'holderCut' | 'holderReset' | 'standbyStop' | 'standbyKill'> {
+): Strikes<
+  | 'holderKill'
+  | 'holderEnd'
+  | 'holderStop'
+  | 'holderCut'
+  | 'holderReset'
+  | 'relapse'
+  | 'standbyStop'
+  | 'standbyKill'
+  | 'standbyCut'
+> {
   const { random, world, profile, source, target } = scene;
   const holder = (): Proxy | null => (scene.proxy.launched === null || !scene.proxy.answers ? null : scene.proxy);
   const pickStandby = (): Proxy | undefined =>
@@ -22,7 +38,26 @@ export function standbyFaults(
     const ms = random.between(1, mostMs);
     seat.process!.stopUntil(scene.now + ms);
     scene.troubled(seat, ms);
+    if (ms > VACANT_MS) scene.onVacant(seat, VACANT_MS);
     return `${scene.nameOf(seat)} is stopped for ${ms.toFixed(0)} ms`;
+  }
+
+  /** It cannot reach the servers; its connections to them are cut, or nothing passes. */
+  function apart(seat: Proxy, from: readonly ServerHost[], mostMs: number, leastMs = 1): string | null {
+    const ms = random.between(leastMs, mostMs);
+    if (!scene.mayTrouble(ms)) return null;
+    const hosts = from.map(({ address }) => address.host);
+    const pairs = hosts.map((host) => `${seat.host.address} ${host}`);
+    if (pairs.some((pair) => world.network.blocked.has(pair))) return null;
+    for (const pair of pairs) world.network.blocked.add(pair);
+    scene.later(ms, () => pairs.forEach((pair) => world.network.blocked.delete(pair)));
+    const isSilent = random.chance(0.5);
+    for (const connection of connectionsOf(seat).filter(({ to }) => hosts.includes(to.host))) {
+      if (!isSilent) connection.cut();
+      else for (const end of [connection.near, connection.far]) end.silence(ms);
+    }
+    scene.troubled(seat, ms);
+    return `${scene.nameOf(seat)} cannot reach ${hosts.join(' and ')} for ${ms.toFixed(0)} ms`;
   }
 
   return {
@@ -37,11 +72,13 @@ export function standbyFaults(
     holderEnd() {
       const seat = holder();
       if (seat === null || seat.isEnding) return null;
+      const isSlow = random.chance(0.5);
+      if (isSlow) scene.mirror?.server.pause(SLOW_MS);
       seat.end(random.pick([0, 200]), () => {
-        scene.onVacant(seat, HANDED_MS);
+        scene.onVacant(seat, HANDED_MS + SLOW_MS);
         scene.startLater(seat);
       });
-      return `${scene.nameOf(seat)} is asked to end`;
+      return `${scene.nameOf(seat)} is asked to end${isSlow ? ', while the mirror is stopped' : ''}`;
     },
     holderStop() {
       const seat = holder();
@@ -50,28 +87,26 @@ export function standbyFaults(
     },
     holderCut() {
       const seat = holder();
-      if (seat === null) return null;
-      const ms = random.between(1, profile.faults.holderCutMs ?? 1_000);
-      if (!scene.mayTrouble(ms)) return null;
-      const { host } = random.pick([source, target]).address;
-      const pair = `${seat.host.address} ${host}`;
-      if (world.network.blocked.has(pair)) return null;
-      world.network.blocked.add(pair);
-      scene.later(ms, () => world.network.blocked.delete(pair));
-      const isSilent = random.chance(0.5);
-      for (const connection of connectionsOf(seat).filter(({ to }) => to.host === host)) {
-        if (!isSilent) connection.cut();
-        else for (const end of [connection.near, connection.far]) end.silence(ms);
-      }
-      scene.troubled(seat, ms);
-      return `${scene.nameOf(seat)} cannot reach ${host} for ${ms.toFixed(0)} ms`;
+      return seat && apart(seat, [random.pick([source, target])], profile.faults.holderCutMs ?? 1_000);
     },
     holderReset() {
       const seat = holder();
-      if (seat === null || !scene.mayTrouble(0)) return null;
-      for (const connection of connectionsOf(seat)) connection.cut();
-      scene.troubled(seat, 0);
-      return `${scene.nameOf(seat)} loses all its connections`;
+      return seat && apart(seat, [source, target], RESET_MS);
+    },
+    relapse() {
+      const seat = holder();
+      if (seat === null) return null;
+      const ms = random.between(VACANT_MS, 3 * VACANT_MS);
+      // It may have the shard for a while.
+      scene.later(ms - random.between(0, VACANT_MS), () => {
+        const next = holder();
+        if (next === null || next === seat) return;
+        next.kill();
+        scene.onVacant(next, VACANT_MS);
+        scene.startLater(next);
+        scene.say(`${scene.nameOf(next)} is killed`);
+      });
+      return apart(seat, [source, target], ms, ms);
     },
     standbyStop() {
       const seat = pickStandby();
@@ -83,6 +118,12 @@ export function standbyFaults(
       seat.kill();
       scene.startLater(seat);
       return `${scene.nameOf(seat)} is killed while it waits`;
+    },
+    standbyCut() {
+      const seat = pickStandby();
+      return seat === undefined
+        ? null
+        : apart(seat, [random.pick([source, target])], profile.faults.holderCutMs ?? 1_000);
     },
   };
 }
