@@ -97,6 +97,11 @@ const CASES: Readonly<Record<string, Case>> = {
     shown: [['LRANGE', 'k', '0', '-1']],
     as: ['mismatches', 'value'],
   },
+  'unsorted elements': {
+    ...{ before: [['RPUSH', 'k', 'a', 'b']], bypassing: [['LSET', 'k', '1', 'c']] },
+    shown: [['SORT', 'k', 'BY', 'nosort']],
+    as: ['mismatches', 'value'],
+  },
   length: {
     ...{ before: [['RPUSH', 'k', 'a', 'b']], bypassing: [['RPUSH', 'k', 'c']], shown: [['LRANGE', 'k', '0', '-1']] },
     as: ['mismatches', 'length'],

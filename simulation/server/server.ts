@@ -17,6 +17,7 @@ import { apply, Feed, type Change } from './replication.js';
 import { error, QUEUED, Refusal } from './reply.js';
 import { KNOWN_SCRIPTS, SCRIPT_COMMANDS } from './scripts.js';
 import { SET_COMMANDS } from './sets.js';
+import { SORT_COMMANDS } from './sort.js';
 import { SORTED_SET_COMMANDS } from './sorted-sets.js';
 import { Client, State, type Command, type Database, type Engine, type Run, type Script } from './state.js';
 import { STREAM_COMMANDS } from './streams.js';
@@ -69,6 +70,7 @@ export class ModelServer extends State {
       ...HASH_COMMANDS,
       ...SET_COMMANDS,
       ...SORTED_SET_COMMANDS,
+      ...SORT_COMMANDS,
       ...STREAM_COMMANDS,
       ...PUB_SUB_COMMANDS,
       ...SCRIPT_COMMANDS,

@@ -19,7 +19,7 @@ import {
 import { randomOf } from './random.js';
 import { needCursor, NOTHING_SCANNED, scanCollection } from './scan.js';
 import { SortedSet, type Member } from './sorted-set.js';
-import type { Client, Database, Run } from './state.js';
+import type { Client, Database, Run, State } from './state.js';
 
 /** More members than this, and ZSCAN goes on in steps. */
 const SMALL = 128;
@@ -72,7 +72,7 @@ const add =
         let score = scores[i];
         if (old === undefined) {
           if (xx) continue;
-          set.set(member, score);
+          set.set(member, stored(client.server, score));
           added++;
         } else {
           if (nx) continue;
@@ -80,7 +80,7 @@ const add =
           if (Number.isNaN(score)) throw NAN;
           if ((lt && score >= old) || (gt && score <= old)) continue;
           if (score !== old) {
-            set.set(member, score);
+            set.set(member, stored(client.server, score));
             updated++;
           }
         }
@@ -92,6 +92,9 @@ const add =
     if (incr) return result === null ? nil(protocol) : double(result, protocol);
     return integer(flags.has('ch') ? added + updated : added);
   };
+
+/** A small sorted set of Redis 7 has whole numbers as such: a zero has no sign. */
+const stored = ({ engine }: State, score: number): number => (engine === 'redis' ? score + 0 : score);
 
 const ADD_OPTIONS = new Set(['nx', 'xx', 'ch', 'incr', 'gt', 'lt']);
 
@@ -344,8 +347,16 @@ const combination =
 
 const combinationStore =
   (operation: Operation): Run =>
-  (client, args) =>
-    store(client.database, args[1], 'zset', new SortedSet(combine(client, args, 2, operation, true).result));
+  (client, args) => {
+    const { result } = combine(client, args, 2, operation, true);
+    const { database, server } = client;
+    return store(
+      database,
+      args[1],
+      'zset',
+      new SortedSet(Array.from(result, ([member, score]) => [member, stored(server, score)])),
+    );
+  };
 
 const cardinality: Run = ({ database }, args) => {
   const count = needInteger(args[1]);

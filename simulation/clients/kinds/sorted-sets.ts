@@ -2,7 +2,7 @@
 import type { Command, Draw, Form } from '../draw.js';
 
 const member = (draw: Draw): string => `m${draw.random.below(6)}`;
-const score = (draw: Draw): string => draw.pick('1', '2', '2.5', '-3', '10', '0.1');
+const score = (draw: Draw): string => draw.pick('1', '2', '2.5', '-3', '10', '0.1', '-0');
 
 export const SORTED_SET: readonly Form[] = [
   (draw, key) => ['ZADD', key, score(draw), member(draw)],

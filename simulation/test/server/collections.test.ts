@@ -5,7 +5,7 @@ import type { Random } from './random.js';
 const KEYS = ['a', 'b', 'c', 'd'];
 const MEMBERS = ['m0', 'm1', 'm2', 'm3', 'm4', '1', '22', ''];
 const COUNTS = ['0', '1', '2', '3', '-1', '-2', '100', 'x', '1.5'];
-const SCORES = ['0', '1', '2', '-1.5', '0.25', '1e3', 'inf', '-inf', '3', '+5', 'nan', 'x', ''];
+const SCORES = ['0', '-0', '1', '2', '-1.5', '0.25', '1e3', 'inf', '-inf', '3', '+5', 'nan', 'x', ''];
 const BOUNDS = ['-inf', '+inf', '0', '(0', '1', '(1', '2.5', '(-1.5', '1000', 'x', '(', ''];
 const LEX = ['-', '+', '[m1', '(m1', '[m3', '(', '[', 'm1'];
 
@@ -50,6 +50,16 @@ function lists(random: Random): Words {
     ],
     () => ['LMPOP', '1', key(), end(), ...random.pick([[], ['COUNT', count()]])],
   ])();
+}
+
+/** What SORT says of a set that it does not sort has another order. */
+function listsSorted(random: Random): Words {
+  if (!random.chance(0.1)) return lists(random);
+  const key = random.pick(KEYS);
+  return random.pick<Words>([
+    ['SORT', key, ...random.pick([[], ['ALPHA'], ['ALPHA', 'DESC'], ['BY', 'nosort'], ['BY'], ['FOO']])],
+    ['SORT', key, 'ALPHA', 'LIMIT', random.pick(COUNTS), random.pick(COUNTS)],
+  ]);
 }
 
 function hashes(random: Random): Words {
@@ -199,7 +209,7 @@ function mixed(random: Random): Words {
   ])();
 }
 
-duels('answers commands of lists as the server does', 11, 3000, lists);
+duels('answers commands of lists as the server does', 11, 3000, listsSorted);
 duels('answers commands of hashes as the server does', 12, 3000, hashes);
 duels('answers commands of sets as the server does', 13, 3000, sets);
 duels('answers commands of sorted sets as the server does', 14, 4000, sortedSets);
