@@ -40,6 +40,16 @@ const use = (what) => `Use ${what}: a simulation puts its own world there.`;
 const COUNTERS_TIME = 'Use `Time` of counters/src/time.ts: whoever opens the counters may bring its own.';
 const MODULES = '^(node:)?(fs|net|tls|https?|http2|dgram|dns|timers|perf_hooks|worker_threads|child_process)(/.+)?$';
 
+/** A reader learns from the first line what a file of tests shows, and what of it only real servers can show. */
+const SAY_WHAT_THEY_SHOW = {
+  create: (context) => ({
+    Program(node) {
+      if (!context.sourceCode.text.startsWith('/**'))
+        context.report({ node, message: 'Say in a comment at the top what these tests show.' });
+    },
+  }),
+};
+
 export default tseslint.config(
   { ignores: ['dist/', 'reports/', '.stryker-tmp/', 'counters/dist/', 'node_modules/', 'state/'] },
   js.configs.recommended,
@@ -153,6 +163,11 @@ export default tseslint.config(
         },
       ],
     },
+  },
+  {
+    files: ['**/*.test.{ts,tsx}'],
+    plugins: { tests: { rules: { 'say-what-they-show': SAY_WHAT_THEY_SHOW } } },
+    rules: { 'tests/say-what-they-show': 'error' },
   },
   {
     files: ['**/test/**/*.ts', '**/*.test.ts'],

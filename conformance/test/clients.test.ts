@@ -1,3 +1,6 @@
+/**
+ * What the client suites print is read: tests that passed, failed and were left out, by the runner of each language.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

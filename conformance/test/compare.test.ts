@@ -1,3 +1,4 @@
+/** Which tests of a suite are lost through the proxy, held against a run without it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';

@@ -1,3 +1,4 @@
+/** Suites are programs: they end in time, and leave nothing behind. Real processes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** What Redis's own suite prints is read: tests that passed, failed and were left out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTcl } from '../suites/tcl.js';

@@ -1,3 +1,4 @@
+/** The dashboards of Grafana, as they are committed: their queries, metrics, variables and links. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

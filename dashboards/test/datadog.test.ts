@@ -1,3 +1,4 @@
+/** The dashboards and monitors of Datadog, as they are committed, by Datadog's own types. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -1,3 +1,4 @@
+/** The picture of a dashboard that is drawn without Grafana. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';

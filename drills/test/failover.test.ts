@@ -1,3 +1,4 @@
+/** What a failover drill concludes from the increments that were acknowledged. Pure. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge, longestSilence, type Ack } from '../failover/ledger.js';

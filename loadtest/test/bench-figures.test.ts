@@ -1,3 +1,4 @@
+/** How the bench computes its figures: medians, CPU of threads, ratios within a round. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { median } from '../figures/median.js';

@@ -1,3 +1,4 @@
+/** When the bench says that a machine was not quiet, and refuses an answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { contentionOf, MAX_LOAD, MAX_SPREAD, MAX_STEAL } from '../figures/contention.js';

@@ -1,3 +1,4 @@
+/** When the memory of a long run is flat, and when it leaks. Pure. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';

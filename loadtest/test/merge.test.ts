@@ -1,3 +1,4 @@
+/** Load tests of several hosts become one, and rounds become an answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { build } from 'hdr-histogram-js';

@@ -1,3 +1,4 @@
+/** The statistics of paired rounds: sign test, interval of the median, merged histograms. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { build } from 'hdr-histogram-js';

@@ -1,3 +1,4 @@
+/** Profiles of the load test: which are valid, and which keys they may touch. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stringify } from 'yaml';

@@ -1,3 +1,4 @@
+/** What a rehearsal concludes from the output of playbooks and from the keys that it wrote. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** The check of words: which texts it reads, and what it refuses. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The checker of a shard at rest sees what is not true. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';

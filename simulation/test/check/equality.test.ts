@@ -1,3 +1,4 @@
+/** The checker of both servers' keys sees each kind of difference. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Equality } from '../../check/equality.js';

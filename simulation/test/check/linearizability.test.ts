@@ -1,3 +1,4 @@
+/** The checker of histories: which replies fit an order of their commands, and which fit none. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { violation, type Call } from '../../check/linearizability.js';

@@ -1,3 +1,4 @@
+/** The checker of pub/sub: which messages may come, and in which order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Messages } from '../../check/messages.js';

@@ -1,3 +1,4 @@
+/** The checker of the types of replies. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wrongType, wrongTypesOfExec } from '../../check/reply-types.js';

@@ -1,3 +1,4 @@
+/** Each profile with fixed seeds and a new one; the same seed gives the same run. */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+/** A finding is made small. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PROFILES } from '../../run/profiles.js';

@@ -1,3 +1,4 @@
+/** The simulated disk: what outlives a loss of power, and the codes of errors. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Disk } from '../../world/disk.js';

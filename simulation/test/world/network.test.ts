@@ -1,3 +1,4 @@
+/** The simulated network: order, cuts, silence, slow readers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Events, WORLD } from '../../world/events.js';

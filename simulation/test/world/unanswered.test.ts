@@ -1,3 +1,4 @@
+/** Which changes of a simulated server are unanswered. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WORLD } from '../../world/events.js';

@@ -1,3 +1,4 @@
+/** The daemon as its users run it: a process, signals, files, the admin port. Real processes and servers. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

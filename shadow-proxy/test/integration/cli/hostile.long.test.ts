@@ -1,3 +1,4 @@
+/** Each command of the CLI beside a server that fails after so many replies. Real processes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startRedis, stopServers } from '../../../src/local/servers.js';

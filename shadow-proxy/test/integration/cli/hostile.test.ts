@@ -1,3 +1,4 @@
+/** Each command of the CLI beside servers that refuse, hang or answer nonsense. Real processes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** Backfill and verify from the CLI, with kills, Ctrl-C and confirmations. Real processes and servers. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** What servers, receivers and the admin API send is printed without control characters. Real processes. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

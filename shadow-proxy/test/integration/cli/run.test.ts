@@ -1,3 +1,4 @@
+/** `shadow-compare run` from its start to its verdict. Real processes, clients and servers. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** What the programs say of wrong usage, and their exit codes. Real processes. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -1,3 +1,4 @@
+/** Servers are brought from packages and wheels. The real package managers, and servers that start. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';

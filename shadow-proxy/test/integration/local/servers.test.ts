@@ -1,3 +1,4 @@
+/** Real servers for tests and demos: start, stop, restart, configuration, TLS. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** Plan files: defaults, references to other files, and what is wrong with them. Real files. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

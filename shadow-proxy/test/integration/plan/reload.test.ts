@@ -1,3 +1,4 @@
+/** Which changes of a plan a running process takes over, and which it refuses. Real files. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';

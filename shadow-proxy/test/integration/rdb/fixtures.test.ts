@@ -1,3 +1,4 @@
+/** Payloads of every version of Redis are restored by real servers as the version that wrote them showed them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { transcode } from '../../../src/copy/rdb/transcode.js';

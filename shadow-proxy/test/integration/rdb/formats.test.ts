@@ -1,3 +1,4 @@
+/** Rare encodings become what real servers read from them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeDump, encodeDump, transcode } from '../../../src/copy/rdb/transcode.js';

@@ -1,3 +1,4 @@
+/** Damaged payloads: what is accepted is what a real Redis reads from them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Values that one real server dumped are restored by the other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** The journal of suspects on a real disk: full, unreadable, put aside, read by the next process. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The durable state on a real disk: saved, full, refused, read by another process. */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

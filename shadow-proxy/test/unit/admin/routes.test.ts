@@ -1,3 +1,4 @@
+/** Paths and methods of the admin API: which there are, and what is said of the others. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';

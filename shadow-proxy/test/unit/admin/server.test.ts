@@ -1,3 +1,4 @@
+/** The admin API over HTTP, with the answers of a shard that does not run. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';

@@ -1,3 +1,4 @@
+/** The table of servers that `assess` prints. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceFacts } from '../../../src/assess/facts.js';

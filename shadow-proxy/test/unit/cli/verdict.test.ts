@@ -1,3 +1,4 @@
+/** The verdict of `shadow-compare run`: holds, does not hold, inconclusive. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { judge } from '../../../src/cli/verdict.js';

@@ -1,3 +1,4 @@
+/** What `run`, `watch` and `status` print. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CountingKind } from '../../../src/command/counting-kind.js';

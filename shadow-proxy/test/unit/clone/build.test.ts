@@ -1,3 +1,4 @@
+/** A clone is made ready: packages, compilation, the lock of two processes. Real files and processes. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** Which Node the programs accept, and what they say of another one. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

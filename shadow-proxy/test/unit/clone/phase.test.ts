@@ -1,3 +1,4 @@
+/** The lines that a long phase prints, with and without a terminal. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

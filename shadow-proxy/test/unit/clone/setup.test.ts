@@ -1,3 +1,4 @@
+/** `npm run setup`: what it installs, and what it says of what is missing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -1,3 +1,4 @@
+/** Keys and values in reports are redacted: hashes, prefixes, first differences. */
 // cspell:ignore größe mred
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';

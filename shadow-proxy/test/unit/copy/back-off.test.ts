@@ -1,3 +1,4 @@
+/** How often the copy of a key that failed is tried again. */
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { BackOff } from '../../../src/copy/repair/back-off.js';

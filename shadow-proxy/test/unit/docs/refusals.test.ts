@@ -1,3 +1,4 @@
+/** Each reason for which a key is not copied has a way on in the pages. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

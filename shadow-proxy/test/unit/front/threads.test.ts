@@ -1,3 +1,4 @@
+/** How many front threads there are, by plan, cores and system. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { frontThreads, type Surroundings } from '../../../src/front/threads.js';

@@ -1,3 +1,4 @@
+/** Where servers for tests and demos are looked for, and in which order. */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** When a condition is a notice, and when it is over. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Conditions, TIMING } from '../../../src/notify/conditions.js';

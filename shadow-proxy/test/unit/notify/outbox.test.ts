@@ -1,3 +1,4 @@
+/** Notices wait for receivers: order, repetition, bounds, what is dropped. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

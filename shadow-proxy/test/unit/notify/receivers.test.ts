@@ -1,3 +1,4 @@
+/** What each kind of receiver gets, by its own library or documentation. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';

@@ -1,3 +1,4 @@
+/** Which entries of the history are notices. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { happeningOf } from '../../../src/notify/recorded.js';

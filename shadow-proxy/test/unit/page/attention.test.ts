@@ -1,3 +1,4 @@
+/** What the status page asks an operator to do, from the snapshot of a shard. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';

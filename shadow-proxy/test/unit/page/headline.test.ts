@@ -1,3 +1,4 @@
+/** The headline and the title of the status page. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attention } from '../../../src/page/attention.js';

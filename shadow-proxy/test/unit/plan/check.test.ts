@@ -1,3 +1,4 @@
+/** What is derived from a plan before it is used. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { otherShard, problemsOf, smallPlan, told, toPlan, type PlanObject } from '../../support/plans.js';

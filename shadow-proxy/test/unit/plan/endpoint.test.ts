@@ -1,3 +1,4 @@
+/** URLs of servers: their parts, defaults and errors. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+/** The plan's receiver of OpenTelemetry. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scratch, smallPlan, toPlan, problemsOf, told } from '../../support/plans.js';

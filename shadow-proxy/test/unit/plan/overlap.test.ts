@@ -1,3 +1,4 @@
+/** Which patterns of keys overlap, cover or exclude each other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

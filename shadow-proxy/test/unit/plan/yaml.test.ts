@@ -1,3 +1,4 @@
+/** What is wrong with the YAML of a plan is named with its place. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

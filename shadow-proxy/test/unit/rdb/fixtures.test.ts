@@ -1,3 +1,4 @@
+/** Payloads of every version of Redis are read and written without a server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeDump, encodeDump, transcode, TranscodeError, type HashValue } from '../../../src/copy/rdb/transcode.js';

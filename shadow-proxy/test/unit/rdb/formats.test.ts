@@ -1,3 +1,4 @@
+/** Encodings, checksums and versions of payloads are read without a server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Crc64 } from '../../../src/copy/rdb/crc64.js';

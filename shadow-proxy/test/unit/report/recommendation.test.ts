@@ -1,3 +1,4 @@
+/** When a workload and a migration are ready for the next stage. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recommend } from '../../../src/report/recommendation.js';

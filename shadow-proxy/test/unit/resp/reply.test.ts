@@ -1,3 +1,4 @@
+/** Replies of RESP2 and RESP3, however they are cut: found, decoded, refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

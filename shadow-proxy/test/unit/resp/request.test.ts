@@ -1,3 +1,4 @@
+/** Commands of clients, however they are cut: found, kept without copies, refused. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';

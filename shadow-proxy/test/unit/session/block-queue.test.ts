@@ -1,3 +1,4 @@
+/** Which keys blocked clients wait for. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BlockQueue } from '../../../src/session/block-queue.js';

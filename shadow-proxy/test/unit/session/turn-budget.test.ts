@@ -1,3 +1,4 @@
+/** How clients share the commands of one turn. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ALONE, LEAST_SHARE, TOGETHER, TurnBudget } from '../../../src/session/turn-budget.js';

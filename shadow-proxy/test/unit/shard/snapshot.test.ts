@@ -1,3 +1,4 @@
+/** The snapshot of a shard: its sums, and when a workload is clean. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Router } from '../../../src/route/router.js';

@@ -1,3 +1,4 @@
+/** The points of the gate `latency`. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Latencies } from '../../../src/io/latency.js';

@@ -1,3 +1,4 @@
+/** How long a gate will take at the present rate. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { about, Pace } from '../../../src/stages/pace.js';

@@ -1,3 +1,4 @@
+/** Pairs of replies that wait until their key is no suspect any more. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Router } from '../../../src/route/router.js';

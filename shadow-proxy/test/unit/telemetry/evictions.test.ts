@@ -1,3 +1,4 @@
+/** What is said of a server that evicts keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { evictionNote } from '../../../src/telemetry/evictions.js';

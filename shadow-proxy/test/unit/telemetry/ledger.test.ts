@@ -1,3 +1,4 @@
+/** The ledger of differences: what it shows, and what it hides. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import {

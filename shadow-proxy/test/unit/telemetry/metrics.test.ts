@@ -1,3 +1,4 @@
+/** The metrics of Prometheus, from the snapshot of each shard. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { METRICS, Metrics } from '../../../src/telemetry/metrics.js';

@@ -1,3 +1,4 @@
+/** The series of the status page: points, rates, how many are kept. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Series } from '../../../src/telemetry/series.js';

@@ -1,3 +1,4 @@
+/** Which name was meant by one with slips. */
 // cspell:ignore sesisons apicache ratelimits leaderbaord
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

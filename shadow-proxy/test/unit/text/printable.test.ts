@@ -1,3 +1,4 @@
+/** Text of others is printed without moving the cursor or hiding text. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { printable, printableAll, printableBytes, printableLines } from '../../../src/text/printable.js';
