@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { readGlossary, refusedBy } from './glossary.js';
 import { type Finding } from './finding.js';
 import { lintMarkdown } from './markdown.js';
-import { lintComments, lintMessages } from './messages.js';
+import { lintComments, lintMessages, lintTitles } from './messages.js';
 import { lintNpx, programsOf } from './npx.js';
 
 /** For each check the files that are not clean yet. */
@@ -23,9 +23,10 @@ export const TODO = 'docs/words-todo.json';
 const EXEMPT = new Set(['CHANGELOG.md', 'docs/glossary.md']);
 /** Files that are no text, and what names commands that must be found. */
 const NO_TEXT = /\.(png|rdb|gz|tgz|aof)$|^package-lock\.json$|^words\/(npx\.ts|test\/)/;
-/** Comments of all code but tests. */
+/** Comments of all code. */
 const COMMENTS =
-  /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants|simulation)\/(?!.*\btest\/).*\.tsx?$/;
+  /^(shadow-proxy\/(src|test)|counters|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants|simulation)\/.*\.tsx?$/;
+const TITLES = /\.test\.tsx?$/;
 const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashboards\/prometheus\/rules\/|\.tf$/;
 
 /** Checks every page and every message of the repository. */
@@ -41,6 +42,7 @@ export async function findAll(root: string): Promise<Finding[]> {
     if (file.endsWith('.generated.ts')) continue;
     if (MESSAGES.test(file)) findings.push(...lintMessages(file, text(), refused));
     if (COMMENTS.test(file)) findings.push(...lintComments(file, text(), refused));
+    if (TITLES.test(file)) findings.push(...lintTitles(file, text(), refused));
   }
   return findings;
 }

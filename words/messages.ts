@@ -17,6 +17,7 @@ interface Message {
   readonly at: number;
 }
 
+const TESTS = /^(test|describe|it|t\.test)$/;
 const YAML_TEXTS = /^\s*(?:summary|description): .*$/gm;
 const TERRAFORM_TEXTS = /^\s*(?:description|error_message)\s*=.*$/gm;
 
@@ -27,6 +28,10 @@ export const lintMessages = (file: string, source: string, refused: (text: strin
 /** Checks the comments of one file of TypeScript. */
 export const lintComments = (file: string, source: string, refused: (text: string) => Refused[]): Finding[] =>
   lint(file, source, commentsOf(treeOf(file, source)), refused);
+
+/** Checks the titles of the tests in one file of TypeScript. */
+export const lintTitles = (file: string, source: string, refused: (text: string) => Refused[]): Finding[] =>
+  lint(file, source, titlesOf(treeOf(file, source)), refused);
 
 const treeOf = (file: string, source: string): ts.SourceFile =>
   ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
@@ -73,14 +78,28 @@ function commentsOf(tree: ts.SourceFile): Message[] {
   }));
 }
 
-function literalsOf(tree: ts.SourceFile): Message[] {
+/** The literals of the first argument of `test`, `describe` and their like. */
+function titlesOf(tree: ts.SourceFile): Message[] {
+  const titles: Message[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && TESTS.test(node.expression.getText(tree)) && node.arguments.length > 0)
+      titles.push(...textsIn(tree, node.arguments[0]));
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return titles;
+}
+
+const literalsOf = (tree: ts.SourceFile): Message[] => textsIn(tree, tree);
+
+function textsIn(tree: ts.SourceFile, within: ts.Node): Message[] {
   const messages: Message[] = [];
   const visit = (node: ts.Node): void => {
     // The source of a literal, not its value, so that an index into it is a place in the file.
     if (isText(node) && !isName(node)) messages.push({ text: node.getText(tree), at: node.getStart(tree) });
     ts.forEachChild(node, visit);
   };
-  visit(tree);
+  visit(within);
   return messages;
 }
 

@@ -8,7 +8,7 @@ import { errorsOf, GLOSSARY, shrunk } from '../findings.js';
 import { lintNpx, programsOf } from '../npx.js';
 import { parseGlossary, readGlossary, refusedBy } from '../glossary.js';
 import { LONGEST, lintMarkdown } from '../markdown.js';
-import { lintComments, lintMessages } from '../messages.js';
+import { lintComments, lintMessages, lintTitles } from '../messages.js';
 import { renderGlossary } from '../page.js';
 
 const ROOT = process.cwd();
@@ -94,6 +94,15 @@ test('TypeScript: comments are checked, but for the code in them', () => {
   ].join('\n');
   const found = lines(lintComments('a.ts', source, refused));
   assert.deepEqual(found, ['terms 2', 'terms 5', 'terms 6']);
+});
+
+test('TypeScript: titles of tests are checked, and no other text of them', () => {
+  const lines = (source: string): string[] =>
+    lintTitles('a.test.ts', source, refused).map(({ check, line }) => `${check} ${line}`);
+  assert.deepEqual(lines("test('it heals', () => undefined);\ndescribe(`heals ${each}`, () => other('it heals'));\n"), [
+    'terms 1',
+    'terms 2',
+  ]);
 });
 
 test('rules of Prometheus and Terraform: summaries and descriptions are messages', () => {
