@@ -1,5 +1,5 @@
 /**
- * COPY and MOVE answer differently where a key stands in their way on one server only: that is a mismatch, and healed.
+ * COPY and MOVE answer differently when their destination exists on one server only: this is a mismatch, and repaired.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -42,8 +42,8 @@ for (const [name, { command, standsIn }] of Object.entries(CASES)) {
         else assert.equal(await proxy.call(String(command[0]), ...command.slice(1)), expected);
         await rig.shard.settled();
         const { mismatches, inconclusive } = rig.shard.snapshot();
-        // In another database the question may have to wait for its lane, and the copy come first: then it cannot be
-        // told.
+        // In another database the lookup may have to wait for its lane, and the repair may come first: then the
+        // comparison is inconclusive.
         const untold = standsIn[0] === 0 ? 0 : (inconclusive['written-since'] ?? 0);
         assert.deepEqual(
           [sum(mismatches) + untold, sum(inconclusive)],

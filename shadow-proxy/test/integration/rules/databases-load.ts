@@ -1,6 +1,6 @@
 /**
- * Random commands in random databases, between servers that have different ones and refuse frames: no key may ever be
- * in another database than the one that its name tells.
+ * Random commands in random databases, between servers that have different databases and refuse frames. A key may
+ * never be in another database than the one in its name.
  */
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';

@@ -7,9 +7,9 @@ export interface Derivation {
   readonly name: string;
   /** Makes the keys, which begin with `{p}`. */
   readonly setup: readonly Command[];
-  /** Makes one of them wrong on one server, and no length or count tells. */
+  /** Makes one of the keys wrong on one server; no length or count shows it. */
   readonly spoil: readonly Command[];
-  /** A read that shows it. */
+  /** A read that shows the difference. */
   readonly look: Command;
   readonly derive: Command;
 }

@@ -1,4 +1,4 @@
-/** Rules 9 and 10, functions: only Redis 7 has them; what they wrote is copied, and what cannot be told is in doubt. */
+/** Rules 9 and 10, functions: only Redis 7 has them. Keys that they wrote are copied, or all are suspect. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRedis } from '../../../src/local/servers.js';
@@ -25,7 +25,7 @@ const HIDING = library(
 const suspect = ({ shard }: Rig): string | null => shard.snapshot().workloads[0].suspect;
 const confirmed = ({ shard }: Rig): Promise<void> => until(() => shard.snapshot().mirror.queuedEffects === 0);
 
-test('what a function wrote to the keys that it declares is copied, and the operator is told that the target has none', async (t) => {
+test('the declared keys that a function wrote are copied, and the report says that the target has no functions', async (t) => {
   if (!(await needs(t, 'redis>=7.0', 'target<7.0'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
@@ -57,7 +57,7 @@ test('what a function wrote to the keys that it declares is copied, and the oper
   });
 });
 
-test('what a function may have written besides is copied, as the authority tells it', async (t) => {
+test('undeclared keys that a function may have written are copied, where the authority reports its text', async (t) => {
   if (!(await needs(t, 'redis>=7.0'))) return;
   const cases: readonly [code: string, call: (string | number)[], suspect: boolean][] = [
     [PLAIN, ['put', 1, 'k', 'v'], false],

@@ -19,7 +19,7 @@ test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold 
     ] as [Argument[], string][]) {
       for (let round = 0; round < 30; round++) {
         const before: Argument[][] = [['ECHO', 'before'], ['INCR', 'n'], walk, ['GET', 'k:7'], walk, ['ECHO', 'after']];
-        // The other client's commands share the lane, and arrive in pieces while KeyDB walks.
+        // The other client's commands share the lane, and arrive in pieces while KeyDB scans the keyspace.
         const echoes = (async (): Promise<void> => {
           for (let i = 0; i < 20; i++)
             assert.equal(await other.ask('ECHO', `other ${i}`), `$${`other ${i}`.length}\r\nother ${i}`);

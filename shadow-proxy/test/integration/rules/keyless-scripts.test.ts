@@ -1,4 +1,4 @@
-/** Rules 9 and 10, scripts that declare no keys: they run alone, and what they did is on both servers, or in doubt. */
+/** Rules 9 and 10, scripts that declare no keys: they run alone, and their writes are on both servers, or suspect. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -42,7 +42,7 @@ for (const stage of stages) {
   });
 }
 
-test('what a script without declared keys may have written is copied where its text or the authority names it, and otherwise everything is in doubt', async () => {
+test('keys that a script without declared keys may have written are copied where its text or the authority names them; otherwise all keys are suspect', async () => {
   const random = "redis.call('TIME') ";
   const cases: readonly [script: string, suspect: boolean][] = [
     [`${random} return redis.call('SET', 'named', redis.call('TIME')[2])`, false],
@@ -116,7 +116,7 @@ test('what a script without declared keys may have written is copied where its t
   }
 });
 
-test('a digest that was never seen, without declared keys: everything is in doubt if it ran, and nothing if it did not', async () => {
+test('EVALSHA with an unknown digest and no declared keys makes all keys suspect if the script ran, and none if it did not', async () => {
   await withRig({}, async (rig) => {
     const script = "return redis.call('INCR', 'hidden')";
     const proxy = await rig.wire();
@@ -147,7 +147,7 @@ test('what only reads is answered by the authority, and nothing follows', async 
   });
 });
 
-test('a script that only Redis 7 compiles is copied, and the operator is told', async (t) => {
+test('the keys of a script that only Redis 7 compiles are copied, and the script is reported as unsupported', async (t) => {
   if (!(await needs(t, 'redis>=7.0', 'target<7.0'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
@@ -182,7 +182,7 @@ test('a script without declared keys is refused while workloads have different a
   });
 });
 
-test('a script whose keys nobody tells reads what is right on the mirror, although keys were in doubt just before', async () => {
+test('a script with unknown keys reads the right values on the mirror, although keys were suspect just before', async () => {
   await withRig({}, async (rig) => {
     const [proxy, other] = [await rig.wire(), await rig.wire()];
     const copied = "return redis.call('SET', KEYS[1], redis.call('TIME')[2])";

@@ -136,7 +136,7 @@ test('a client that goes from lane to lane sees its own writes', async () => {
   });
 });
 
-test('a client whose private lane is lost before it gets it is not held for ever: its WATCH is broken', async () => {
+test('a client whose private lane is lost before the client gets it does not wait forever: its WATCH is broken', async () => {
   await withScene({}, async (scene) => {
     const [slow, client] = [await scene.wire(), await scene.wire()];
     await slow.pipeline([

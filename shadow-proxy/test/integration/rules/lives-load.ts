@@ -179,7 +179,7 @@ export async function loadLives(seed: number, stage: 'shadow' | 'live', commands
   return lived;
 }
 
-/** The clients of one segment. They come back when the proxy does. */
+/** The clients of one segment. They reconnect when the proxy has restarted. */
 class Load {
   #left = 0;
   #back: () => void = () => undefined;

@@ -1,12 +1,12 @@
-/** Rule 9: a script that the proxy knows runs on a server that was never told its text. */
+/** Rule 9: a script that the proxy knows runs on a server that never received its text. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withRig } from '../../support/rig.js';
 
-test('after a change of authority EVALSHA runs on a server that was never told the text, alone and in transactions', async () => {
+test('after a change of authority EVALSHA runs on a server that never received the text, alone and in transactions', async () => {
   await withRig({}, async ({ wire, shard, target, client, assertEqual }) => {
     const proxy = await wire();
-    // Not repeatable, so that the mirror is never told it.
+    // The script cannot be replayed, so that its text is never sent to the mirror.
     const scripts = ['a', 'b', 'c'].map((name) => `redis.call('TIME') return redis.call('APPEND', KEYS[1], '${name}')`);
     const shas: string[] = [];
     for (const [i, script] of scripts.entries()) {

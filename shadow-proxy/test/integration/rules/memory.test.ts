@@ -26,7 +26,7 @@ async function writeAll({ client }: Rig, n: number): Promise<void> {
 }
 
 for (const stage of ['shadow', 'live'] as const) {
-  test(`what a full mirror refuses is in doubt, no mismatch, and copied when there is room (${stage})`, async () => {
+  test(`a write that a full mirror refuses makes its keys suspect, is no mismatch, and is repaired when there is room (${stage})`, async () => {
     await withRig({ default: { stage } }, async (rig) => {
       const server = stage === 'live' ? rig.source : rig.target;
       const mirror = rig.client({ of: server });

@@ -5,7 +5,7 @@ import { redisSince } from '../../support/servers.js';
 import { withRig } from '../../support/rig.js';
 import { needs } from '../../support/needs.js';
 
-test('the mirror is told the sum of floating point numbers, and keeps the time to live', async () => {
+test('the mirror gets the sum of floating point numbers, and keeps the TTL', async () => {
   await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
     // As if the target's processor had another long double: there, the sum would not be the same.
     const behind = client({ of: target });

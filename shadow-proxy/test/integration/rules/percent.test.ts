@@ -73,13 +73,13 @@ test('percent goes by the slot of the key, and a half is about half', async () =
     );
     // A tag keeps keys together.
     assert.equal(await proxy.ask('MSET', '{w:1}a', 1, '{w:1}b', 2), '+OK');
-    // Once healed, each key has its authority's value on both servers.
+    // After the repair each key has its authority's value on both servers.
     await shard.settled();
     assert.deepEqual(await differences(source, target), []);
   });
 });
 
-test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are answered in parts, in the order of the keys', async () => {
+test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are split, and answered in the order of the keys', async () => {
   await withRig({ workloads: WORKLOADS }, async ({ wire, source, target, client, shard }) => {
     for (const protocol of [2, 3]) {
       const [proxy, plain] = [await wire(), await wire()];

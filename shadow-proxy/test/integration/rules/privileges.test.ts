@@ -129,7 +129,7 @@ test('a script that its user may not send as a text cannot be run by its digest'
       (await proxy.pipeline([['MULTI'], ['EVALSHA', sha(script), 1, 'n'], ['EXEC']]))[2],
       /^\*1\r\n-NOSCRIPT/,
     );
-    // Once somebody has run it, the server knows it, as any Redis would.
+    // Once another client has run the script, the server knows it, as any Redis would.
     assert.equal(await root.ask('EVAL', script, 1, 'n'), ':1');
     assert.equal(await proxy.ask('EVALSHA', sha(script), 1, 'n'), ':2');
     await rig.assertEqual();

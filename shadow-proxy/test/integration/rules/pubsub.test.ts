@@ -9,7 +9,7 @@ import { needs } from '../../support/needs.js';
 
 const MESSAGES = 10_000;
 
-/** The numbers that a subscriber was told: what stands last in each message. */
+/** The numbers that a subscriber received: the last line of each message. */
 const numbers = (frames: readonly string[]): number[] =>
   frames.filter((frame) => /message\r\n/.test(frame)).map((frame) => Number(frame.slice(frame.lastIndexOf('\n') + 1)));
 
@@ -141,7 +141,7 @@ test('channels move with the workload that the plan gives them to, and no others
   });
 });
 
-test('a flip gives up where a subscriber cannot follow; it stays where it was', async (t) => {
+test('a flip is refused when the target refuses a client’s subscriptions; the subscriber stays on the source', async (t) => {
   if (!(await needs(t, 'redis>=7.0', 'target<7.0'))) return;
   await withScene({}, async (scene) => {
     const [sharded, plain] = [
@@ -167,7 +167,7 @@ test('a flip gives up where a subscriber cannot follow; it stays where it was', 
   });
 });
 
-test('a PUBLISH that the mirror lost leaves no doubt', async () => {
+test('a PUBLISH that the mirror lost makes nothing suspect', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await scene.shard.settled();
@@ -179,13 +179,13 @@ test('a PUBLISH that the mirror lost leaves no doubt', async () => {
     await until(() => scene.shard.snapshot().mirror.connected === false);
     await scene.target.start();
     await until(() => scene.shard.snapshot().mirror.connected);
-    // The mirror is another process, and so in doubt: but not for a PUBLISH.
+    // The mirror restarted, so the workload is suspect, but not because of a PUBLISH.
     assert.match(scene.shard.snapshot().workloads[0].suspect ?? '', /restarted or was replaced/);
     assert.ok(scene.shard.snapshot().inconclusive['publish-lost'] > 0);
   });
 });
 
-test('a process that ended suddenly leaves no doubt for what it published', async () => {
+test('messages that were published before the proxy was killed make nothing suspect', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.pipeline([['PUBLISH', 'c', 'x'], ['MULTI'], ['PUBLISH', 'c', 'y'], ['EXEC']]);

@@ -1,5 +1,5 @@
 /**
- * A mirror that takes no writes for a while, as one that was handed over from: what it refused is in doubt, and no
+ * A mirror that refuses writes for a while, as after a failover: the keys of refused writes are suspect, and no
  * mismatch.
  */
 import assert from 'node:assert/strict';

@@ -14,7 +14,7 @@ async function fill({ client, shard }: Scene): Promise<void> {
   await shard.settled();
 }
 
-/** Reads keys that only the mirror has, so that every one of them is in doubt. */
+/** Reads keys that only the mirror has, so that every one of them is suspect. */
 async function readAll({ client, shard }: Scene): Promise<void> {
   const proxy = client();
   await Promise.all(KEYS.map((key) => proxy.get(key)));
@@ -23,7 +23,7 @@ async function readAll({ client, shard }: Scene): Promise<void> {
   );
 }
 
-/** Heals had every chance: the mirror has confirmed many writes that came later. */
+/** Gives repairs every chance: the mirror has confirmed many later writes. */
 async function passTime({ client, shard }: Scene): Promise<void> {
   const proxy = client();
   for (let i = 0; i < 100; i++) await proxy.set('later', i);
@@ -34,7 +34,7 @@ async function countOn(scene: Scene, side: 'source' | 'target'): Promise<number>
   return scene.client({ of: scene[side] }).exists(...KEYS);
 }
 
-test('an authority that restarts empty freezes heals, and the mirror keeps what it has', async () => {
+test('an authority that restarts empty freezes repairs, and the mirror keeps its keys', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.source.kill('SIGKILL');
@@ -49,7 +49,7 @@ test('an authority that restarts empty freezes heals, and the mirror keeps what 
   });
 });
 
-test('a difference that the freeze holds back is healed where nothing is frozen', async () => {
+test('a difference that a freeze would keep is repaired where nothing is frozen', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.client({ of: scene.source }).del(KEYS);
@@ -61,7 +61,7 @@ test('a difference that the freeze holds back is healed where nothing is frozen'
 });
 
 for (const how of ['at once', 'drained'] as const) {
-  test(`an authority that restarted empty while the proxy was down (it had ended ${how}) freezes heals`, async () => {
+  test(`an authority that restarted empty while the proxy was down (stopped ${how}) freezes repairs`, async () => {
     await withScene({}, async (scene) => {
       await fill(scene);
       await scene.stopShard(how);
@@ -96,7 +96,7 @@ test('the target is an authority like any other once it is live', async () => {
   });
 });
 
-test('the operator who forces the change away from a lost authority has the mirror heal from then on', async () => {
+test('after the operator forces the change away from a lost authority, keys are repaired from the new one', async () => {
   await withScene({}, async (scene) => {
     await fill(scene);
     await scene.source.restart();
@@ -112,7 +112,7 @@ test('the operator who forces the change away from a lost authority has the mirr
   });
 });
 
-test('a mirror that restarts empty makes all of the shard suspect, bars the way to live until every key is verified, and is repaired', async () => {
+test('a mirror that restarts empty makes the whole shard suspect, blocks live until every key is verified, and is repaired', async () => {
   const workloads = [{ name: 'a', keys: ['k:*'], stage: 'shadow' as const }];
   await withScene({ workloads }, async (scene) => {
     await fill(scene);
@@ -145,7 +145,7 @@ test('a mirror that restarts empty makes all of the shard suspect, bars the way 
   });
 });
 
-/** The source has restarted empty; since then one key was written anew, and some were read. */
+/** The source has restarted empty; since then one key was written again, and some were read. */
 async function loseAll(scene: Scene): Promise<void> {
   await fill(scene);
   await scene.source.kill('SIGKILL');
@@ -157,7 +157,7 @@ async function loseAll(scene: Scene): Promise<void> {
   await until(() => scene.shard.snapshot().frozen !== null && scene.shard.snapshot().mirror.queuedEffects === 0);
 }
 
-test('what an authority has lost is listed while heals are frozen, also where it was read since', async () => {
+test('keys that an authority has lost are listed while repairs are frozen, also keys that were read since', async () => {
   await withScene({}, async (scene) => {
     await loseAll(scene);
     ask(scene, { kind: 'verify' });
@@ -290,7 +290,7 @@ test('an authority that was a replica for a moment, and is empty under the same 
       await scene.stopShard();
       await scene.startShard();
       assert.match(scene.shard.snapshot().frozen ?? '', /^the source was a replica of another server meanwhile/);
-      // Not by the ID of before: whoever says so has not seen what it holds now.
+      // The previous ID is not accepted: an operator who gives it has not seen what the source holds now.
       await assert.rejects(scene.shard.shard.acceptAuthority([`${before.runId}/${before.replId}`]), {
         code: 'changed',
       });

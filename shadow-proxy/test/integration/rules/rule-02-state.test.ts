@@ -17,7 +17,7 @@ const planned = (
 const stages = ({ shard }: Scene): string[] =>
   shard.snapshot().workloads.map(({ name, stage, percent }) => `${name} ${stage} ${percent}`);
 
-/** Whose replies do clients get? The servers are told apart by a value that only one of them has. */
+/** The server whose replies clients get. Each server gets a value of its own, which distinguishes them. */
 async function authorityOf({ client, source, target }: Scene, key: string): Promise<string | null> {
   await Promise.all([client({ of: source }).set(key, 'source'), client({ of: target }).set(key, 'target')]);
   return client().get(key);

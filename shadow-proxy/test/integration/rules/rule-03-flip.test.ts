@@ -1,4 +1,4 @@
-/** Rule 3: a flip waits for both servers, or gives up with nothing changed; its clients notice nothing but a pause. */
+/** Rule 3: a flip waits for both servers, or times out with nothing changed; clients notice only a pause. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageRequest } from '../../../src/stages/stage-change.js';
@@ -48,7 +48,7 @@ test('nor of flips by percent', async () => {
   await flipUnderLoad([live(1), live(50), live(100), live(50), { stage: 'shadow' }, live(100), live(1)], false);
 });
 
-test('a flip gives up at its deadline while the new authority is stopped, and clients go on', async () => {
+test('a flip times out while the new authority is stopped, and clients go on', async () => {
   await withScene({ limits: { flipMs: 300 } }, async (scene) => {
     const load = await startLoad(scene);
     await flow(load);
@@ -67,7 +67,7 @@ test('a flip gives up at its deadline while the new authority is stopped, and cl
   });
 });
 
-test('a flip gives up while the old authority does not answer, and its clients get their replies in the end', async () => {
+test('a flip times out while the old authority does not answer, and its clients get their replies in the end', async () => {
   await withScene({ limits: { flipMs: 300 } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 0);
@@ -101,7 +101,7 @@ test('nobody is sent to a server that is down, though nothing waits for it', asy
   });
 });
 
-test('keys that are written while a copy is being begun are on both servers, or in doubt', async () => {
+test('keys that are written while a copy begins are on both servers, or suspect', async () => {
   await withScene({ default: { stage: 'off' } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('PING');
@@ -118,7 +118,7 @@ test('keys that are written while a copy is being begun are on both servers, or 
     assert.deepEqual(await replies, ['+OK', ':2']);
     await scene.shard.settled();
     if (scene.shard.snapshot().workloads[0].clean) assert.equal(await scene.client({ of: scene.target }).get('a'), '2');
-    // A key from before makes the doubt certain, and it outlives the process.
+    // With a key from before, the workload is suspect for certain, also after a restart.
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'off' });
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
     await scene.stopShard();

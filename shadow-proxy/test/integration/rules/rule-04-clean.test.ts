@@ -1,4 +1,4 @@
-/** Rule 4: clean means confirmed. What a dead authority never answered is nobody's, and bars no way. */
+/** Rule 4: clean means confirmed. Writes that an authority never answered before it died block nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageError } from '../../../src/stages/stage-change.js';
@@ -8,7 +8,7 @@ import { withScene, type Scene } from './scene.js';
 
 const CLIENTS = 8;
 
-/** What clients were told: for each key, the count of its increments that were answered. */
+/** What clients received: for each key, the count of its increments that were answered. */
 async function write(wires: readonly Wire[], told: number[], rounds: number): Promise<void> {
   await Promise.all(
     wires.map(async (wire, id) => {
@@ -42,7 +42,7 @@ const values = (scene: Scene, side: 'source' | 'target'): Promise<number[]> =>
     .mget(Array.from({ length: CLIENTS }, (_, id) => `n:${id}`))
     .then((all) => all.map(Number));
 
-test('an authority dies with commands in flight: what it answered is on the mirror, what it did not is listed and bars no flip', async () => {
+test('an authority dies with commands in flight: answered writes are on the mirror, unanswered writes are listed and block no flip', async () => {
   await withScene({}, async (scene) => {
     const told = new Array<number>(CLIENTS).fill(0);
     const wires = await Promise.all(told.map(() => scene.wire()));
@@ -61,7 +61,7 @@ test('an authority dies with commands in flight: what it answered is on the mirr
     assert.deepEqual(suspects, { total: CLIENTS, byReason: { 'reply-lost': CLIENTS } });
     assert.deepEqual([workloads[0].clean, workloads[0].suspects, mismatches], [true, CLIENTS, {}]);
     assert.deepEqual(await values(scene, 'target'), told);
-    // Clients go on where they were told to be, and the dead server learns of everything when it is back.
+    // Clients go on from the replies that they got, and the dead server gets all writes when it has restarted.
     const again = await Promise.all(told.map(() => scene.wire()));
     await write(again, told, 5);
     await scene.source.start();
@@ -121,7 +121,7 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
   });
 }
 
-test('while the authority lives, a lost reply does bar the flip until its key is healed', async () => {
+test('while the authority is up, a lost reply blocks the flip until its key is repaired', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 1);

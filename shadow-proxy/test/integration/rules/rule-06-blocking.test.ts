@@ -104,7 +104,7 @@ for (const stage of ['shadow', 'live', 'off'] as const) {
   }
 }
 
-test('a client that waits a millisecond or less is answered, also by a KeyDB, which itself would block for ever; and it is counted', async (t) => {
+test('a client that blocks for 1 ms or less is answered, also on a KeyDB that would block forever itself; and the wait is counted', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   const brief = [
     ['BLPOP', 'none', 0.001],
@@ -165,7 +165,7 @@ test('a push that one command makes for several blocked clients is taken on both
   });
 });
 
-test('a reader that blocks on several streams is told of the one that woke it, on both servers', async () => {
+test('a reader that blocks on several streams gets the stream that woke it, on both servers', async () => {
   const runsAnew = await redisSince(7, 2);
   for (const stage of ['shadow', 'live'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
@@ -177,7 +177,7 @@ test('a reader that blocks on several streams is told of the one that woke it, o
         ['XREAD', 'BLOCK', 0, 'STREAMS', 'y', 'y', 'x', 0, '9-9', 0],
         ['XREADGROUP', 'GROUP', 'streams', 'streams', 'BLOCK', 0, 'STREAMS', 'y', 'x', '>', '>'],
       ];
-      // One by one: what another one reads or writes would put the difference in doubt.
+      // One by one: the reads and writes of another reader would make the comparison inconclusive.
       for (const [i, command] of [...commands, ...commands].entries()) {
         const reader = await scene.wire();
         await reader.ask('HELLO', 2 + (i % 2));
@@ -188,7 +188,7 @@ test('a reader that blocks on several streams is told of the one that woke it, o
           ...['x', 'y'].map((key): Command => ['XADD', key, `${i + 1}-1`, 'f', 'v']),
           ['EXEC'],
         ]);
-        // Since Redis 7.2 a client that is woken runs its command anew.
+        // Since Redis 7.2 a client that is woken runs its command again.
         assert.match(await reply, stage === 'shadow' && runsAnew ? /^[*%]2\r/ : /^[*%]1\r/);
         await scene.assertEqual();
         await pusher.pipeline([
@@ -315,7 +315,7 @@ test('clients that push, pop and look at a few queues at once see one order on b
   });
 });
 
-test('a client that goes away while it blocks leaves nothing behind, and others get what comes', async () => {
+test('a client that disconnects while it blocks leaves nothing behind, and other clients get later elements', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const writer = await scene.wire();
@@ -337,7 +337,7 @@ test('a client that goes away while it blocks leaves nothing behind, and others 
   });
 });
 
-test('a client that goes away before its command is sent leaves the keys free', async () => {
+test('a client that disconnects before its command is sent leaves the keys free', async () => {
   await withScene({}, async (scene) => {
     const [busy, leaving, queued, writer] = await Promise.all([1, 2, 3, 4].map(() => scene.wire()));
     // Their connections to the server are kept for the next command.
@@ -435,7 +435,7 @@ for (const [next, push] of Object.entries<Command>({
   });
 }
 
-test('a connection that is lost while a client blocks on it closes that client, and its keys are healed', async () => {
+test('a connection that is lost while a client blocks on it closes that client, and its keys are repaired', async () => {
   await withScene({}, async (scene) => {
     const authority = scene.client({ of: scene.source });
     const other = await scene.wire();

@@ -64,7 +64,7 @@ async function twoThatWait(
   relay.holdLater('up');
   first.send(...wait);
   await until(() => relay.waiting('up') > 0);
-  // Somebody is done with a connection.
+  // The holder releases its connection.
   await writer.ask('RPUSH', 'other', 'o');
   await holder.frame();
   await between();
@@ -118,7 +118,7 @@ test('a client of another protocol that asked later has no advantage', async () 
   });
 });
 
-test('who was on the way and goes away stands in nobody’s way', async () => {
+test('a client that disconnects while its blocking command is on the way delays no other client', async () => {
   await withScene({}, async (scene) => {
     const place = await placeOf(scene, 'shadow');
     const leaving = await scene.wire();

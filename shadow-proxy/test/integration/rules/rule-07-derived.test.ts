@@ -1,4 +1,4 @@
-/** Rule 7: what is written from a key in doubt is in doubt, and an old heal does not clear a newer doubt. */
+/** Rule 7: a key that is written from a suspect becomes suspect, and an old repair does not clear a newer suspect. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
@@ -43,7 +43,7 @@ for (const form of Object.keys(FORMS) as Form[]) {
       const all = derivations('k');
       await prepare(scene, all);
       await spoil(scene, all);
-      // The mirror's replies are late, so that no heal comes between.
+      // The mirror's replies are late, so that no repair comes between.
       scene.toTarget.hold('down');
       await derive(scene, all.flatMap(FORMS[form]));
       await until(() => scene.shard.snapshot().mirror.queuedEffects > 0);
@@ -56,7 +56,7 @@ for (const form of Object.keys(FORMS) as Form[]) {
 }
 
 for (const form of ['alone', 'in MULTI'] as const) {
-  test(`a derived write ${form} from a key that is in doubt and cannot be healed yet`, async () => {
+  test(`a derived write ${form} from a suspect that cannot be repaired yet`, async () => {
     await withScene({}, async (scene) => {
       const all = derivations('k');
       await prepare(scene, all);
@@ -113,7 +113,7 @@ test('a derived write in a workload whose keys are not copied yet is copied', as
       scene,
       all.flatMap(({ setup }) => setup),
     );
-    // The mirror has other keys of these names, so that no reply tells.
+    // The mirror has other keys of these names, so that no reply shows the difference.
     for (const [command, ...args] of all.flatMap(({ setup }) => setup))
       await scene.client({ of: scene.target }).call(String(command), ...(args as string[]));
     await spoil(scene, all);
@@ -153,7 +153,7 @@ async function loseReply(scene: Scene, key: string, value: string): Promise<void
   await wire.closed;
 }
 
-test('a copy that was read before a newer doubt does not clear it', async () => {
+test('a copy that was read before its key became suspect again does not clear the suspect', async () => {
   await withScene({}, async (scene) => {
     await (await scene.wire()).ask('SET', 'k', 'zero');
     await scene.shard.settled();

@@ -81,7 +81,7 @@ async function send(scene: Scene, prefix: string, wire?: Wire): Promise<void> {
   );
 }
 
-test('a mirror that stands still while times to live are given has the rest of them afterwards', async () => {
+test('a mirror that is stopped while TTLs are set has what is left of them afterwards', async () => {
   await withScene({}, async (scene) => {
     await send(scene, 'before:');
     await scene.shard.settled();
@@ -172,7 +172,7 @@ test('a copy that is late for the mirror carries the rest of its time to live', 
   });
 });
 
-test('a key that is gone, or has no millisecond left, is not copied for ever', async () => {
+test('a key that has expired, or has less than 1 ms left, is not copied forever', async () => {
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('PING');

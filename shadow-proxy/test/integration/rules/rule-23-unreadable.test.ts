@@ -132,7 +132,7 @@ test('a backfill goes on where it was only if what it wrote down of that is whol
   });
 });
 
-test('without its state folder a shard does not start where its target holds keys, unless somebody says that this is the first start', async () => {
+test('without its state folder a shard does not start where its target holds keys, unless the operator confirms that this is the first start', async () => {
   const started = { firstStart: false, default: { stage: 'off' as const } };
   await withScene(started, async (scene) => {
     // Both are empty: it is the first start.

@@ -130,7 +130,7 @@ async function fill(server: { readonly host: string; readonly port: number }): P
   wire.destroy();
 }
 
-test('a workload is told only what its own keys were used for, and only while nobody else can be meant', async (t) => {
+test('an unsupported command is reported for a workload only if it used the workload’s keys, and only while no other workload is possible', async (t) => {
   if (!(await needs(t, 'redis>=7.0', 'target<7.0'))) return;
   const workloads = [
     { name: 'jobs', keys: ['job:*'], channels: ['jobs:*'], stage: 'shadow' as const },

@@ -58,7 +58,7 @@ for (const [how, swap] of [
   });
 }
 
-test('after SWAPDB in live, the mirror lane to KeyDB from before is in the database of what it is told', async () => {
+test('after SWAPDB in live, the existing mirror lane to KeyDB is in the database of the commands that it sends', async () => {
   await withScene({ default: { stage: 'shadow' } }, async (scene) => {
     await name(scene);
     const wire = await scene.wire();

@@ -29,7 +29,7 @@ export interface Scene extends Clients {
   stopShard(how?: 'at once' | 'drained'): Promise<void>;
   /** Starts a shard on the state that the last one left. */
   startShard(options?: SceneOptions): Promise<TestShard>;
-  /** Waits until nothing waits for the mirror and no key is in doubt, and asserts that both servers hold the same. */
+  /** Waits until nothing waits for the mirror and no key is suspect, and asserts that both servers hold the same. */
   assertEqual(): Promise<void>;
 }
 

@@ -140,7 +140,7 @@ test('what a digest whose text was never seen writes besides its declared keys i
   });
 });
 
-test('EVALSHA runs on a mirror that was never told the script', async () => {
+test('EVALSHA runs on a mirror that never received the script', async () => {
   await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
     const script = "return redis.call('INCRBY', KEYS[1], ARGV[1])";
     const behind = client({ of: source });
@@ -150,7 +150,7 @@ test('EVALSHA runs on a mirror that was never told the script', async () => {
     await assertEqual();
     assert.deepEqual(await client({ of: target }).mget('c:0', 'c:4'), await behind.mget('c:0', 'c:4'));
     assert.equal(await behind.get('c:4'), String(4 + 9 + 14 + 19 + 24 + 29 + 34 + 39 + 44 + 49));
-    // With its text told through the proxy, it is repeated: no key is copied.
+    // A script whose text came through the proxy is replicated as it is: no key is copied.
     const told = "return redis.call('APPEND', KEYS[1], ARGV[1])";
     const toldSha = (await proxy.ask('SCRIPT', 'LOAD', told)).split('\r\n')[1];
     await proxy.pipeline(Array.from({ length: 50 }, (_, i) => ['EVALSHA', toldSha, 1, 'told', i]));
@@ -159,7 +159,7 @@ test('EVALSHA runs on a mirror that was never told the script', async () => {
   });
 });
 
-test('EVALSHA runs on a mirror that came back without its scripts, and on one that missed the EVAL', async () => {
+test('EVALSHA runs on a mirror that restarted without its scripts, and on one that missed the EVAL', async () => {
   await withRig({ limits: { queueBytes: 20_000 } }, async ({ wire, target, shard, assertEqual }) => {
     const proxy = await wire();
     const script = "return redis.call('APPEND', KEYS[1], ARGV[1])";
@@ -216,7 +216,7 @@ test('one script after another while another user flushes the scripts', async ()
   });
 });
 
-test('what a script writes to keys that it does not declare is copied, as the authority tells it, or repeated', async () => {
+test('keys that a script writes without declaring them are copied where the authority reports them, or the script is replicated', async () => {
   const random = "redis.call('TIME') ";
   // True where the authority is asked.
   const cases: readonly [script: string, hides: boolean][] = [
@@ -260,7 +260,7 @@ test('what a script writes to keys that it does not declare is copied, as the au
   }
 });
 
-test('a script whose calls may have more arguments than KeyDB survives is copied, and the operator is told', async (t) => {
+test('the keys of a script whose calls may have more arguments than KeyDB survives are copied, and the script is reported', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();

@@ -252,7 +252,7 @@ test('what the mirror has not confirmed when the process ends is suspect in its 
   });
 });
 
-test('a difference in another database is found there, and healed', async () => {
+test('a difference in another database is found there, and repaired', async () => {
   await withRig({}, async (rig) => {
     const wire = await rig.wire();
     await wire.pipeline([['MULTI'], ['SET', 'k', 'v'], ['SELECT', 1], ['SET', 'k', 'v'], ['EXEC']]);

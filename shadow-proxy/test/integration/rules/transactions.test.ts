@@ -1,4 +1,4 @@
-/** Rule 9, transactions: what succeeded is on both servers, exactly, whoever is still there to be told. */
+/** Rule 9, transactions: writes that succeeded are on both servers, also when the client has disconnected. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
@@ -117,7 +117,7 @@ test('XADD and XTRIM are answered as by Redis, errors too', async () => {
       await proxy.ask('DEL', 'text');
       const narrow = await wire();
       assert.equal(await narrow.ask('AUTH', 'narrow', 'pw'), '+OK');
-      // What the trim left over would be told by XLEN, which this user may not ask.
+      // XLEN would show what the trim left, but this user may not run it.
       assert.equal(await narrow.ask('XADD', 'n', 'MAXLEN', '~', '10', '1-1', 'f', 'v'), '$3\r\n1-1');
       assert.equal((await narrow.ask('XADD', 'n', '2-1', 'f', 'v')).split('\r\n')[1], '2-1');
       assert.match(await narrow.ask('SET', 'n', 'v'), /^-NOPERM/);
@@ -126,7 +126,7 @@ test('XADD and XTRIM are answered as by Redis, errors too', async () => {
   );
 });
 
-test('an effect follows EXEC although its client has gone', async () => {
+test('a write is replicated after EXEC although its client has disconnected', async () => {
   await withRig({ servers: SMALL_NODES }, async ({ wire, source, client, shard, assertEqual }) => {
     const direct = client({ of: source });
     const setup = await wire();

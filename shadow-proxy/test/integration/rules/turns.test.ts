@@ -1,4 +1,4 @@
-/** Rules 3 and 6 under load: whoever waits for keys gets its turn, however busy others keep them. */
+/** Rules 3 and 6 under load: a client that waits for keys gets its turn, however busy other clients keep them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -50,7 +50,7 @@ async function underFire(
     await wire.frames(depth, TURN_MS);
   };
   const firing = Promise.all(sent.map((_, connection) => fire(connection)));
-  // What fails at once is told at once.
+  // A failure is reported at once.
   await Promise.race([body(), firing]).finally(() => (over = true));
   await firing;
   assert.ok(Math.min(...sent) * 6 > Math.max(...sent), `one of those who fired was starved: ${sent.join(' ')}`);

@@ -1,5 +1,5 @@
 /**
- * leave-keydb.md, walked from a real KeyDB to another server under traffic: the same kit, the other way round. Some
+ * leave-keydb.md, run from a real KeyDB to another server under traffic: the same kit, the other way round. Takes some
  * minutes.
  */
 import assert from 'node:assert/strict';

@@ -14,8 +14,8 @@ export function shows(sample: string, printed: string): boolean {
 }
 
 /**
- * What may change from run to run without the page being wrong: figures, units, which rules excused something, how long
- * writes were counted, and whose command was the last at that moment.
+ * What may change from run to run without the page being wrong: figures, units, which rules allowed a difference, how
+ * long writes were counted, and whose command was the last at that moment.
  */
 const words = (text: string): string =>
   flatten(text)

@@ -2,7 +2,8 @@
  * Every step of every week, then the ways back, against the local environment under traffic: commands, expectations,
  * and what the pages show. Takes as long as its gates ask for: some 20 minutes.
  *
- *   RUNBOOKS_WRITE=1 npm test runbook/walk     writes what was printed into the pages: look at the difference before you commit it
+ * `RUNBOOKS_WRITE=1 npm test runbook/walk` writes what was printed into the pages: look at the difference before you
+ * commit it.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

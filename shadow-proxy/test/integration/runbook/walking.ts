@@ -9,7 +9,7 @@ const GATE_MS = 600_000;
 const STEP_MS = 120_000;
 /** A gate that is closed is asked again soon: the command that asks takes as long. */
 const AGAIN_MS = 1_000;
-/** The name of every migration that is walked: that of `local up`. */
+/** The name of every migration that a runbook runs on: that of `local up`. */
 export const MIGRATION = 'practice';
 
 export interface Told {

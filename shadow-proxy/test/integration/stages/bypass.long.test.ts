@@ -1,4 +1,4 @@
-/** Short connections that write to the source past the proxy, while others write through it. */
+/** Short connections that write to the source directly, bypassing the proxy, while others write through it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Gate } from '../../../src/stages/gates.js';
@@ -7,7 +7,7 @@ import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
-test('a write past the proxy by a connection that is gone at once closes the gate, and load through it does not', async (t) => {
+test('a write that bypasses the proxy closes the gate, even if its connection closes at once; load through the proxy does not', async (t) => {
   await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
     const bypass = async (): Promise<Gate> =>
       (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;

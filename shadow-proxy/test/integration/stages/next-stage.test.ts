@@ -1,4 +1,4 @@
-/** What a shard shows of its workloads' gates, to whoever watches. */
+/** What a shard shows of its workloads' gates to the programs that watch it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -15,7 +15,7 @@ import { withWire } from '../../support/wire.js';
 
 const OPEN = 'user default on nopass ~* &* +@all';
 const [A, B] = ['#aaaa', '#bbbb'];
-/** Redis tells subcommands apart, and has LMPOP; KeyDB has keydb.cron, and ROLE is no command of an administrator. */
+/** Redis distinguishes subcommands, and has LMPOP; KeyDB has keydb.cron, and ROLE is no command of an administrator. */
 const redis = (lines: readonly string[] | null) =>
   factsOf(
     lines,
@@ -80,7 +80,7 @@ test('users with the same passwords and rules are the same, in the words of eith
   }
 });
 
-test('each difference is told, and no password is shown', () => {
+test('each difference is reported, and no password is shown', () => {
   const user = (rules: string): string[] => [OPEN, `user a ${rules}`];
   for (const [source, target, told] of [
     [

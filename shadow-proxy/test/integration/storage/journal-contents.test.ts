@@ -22,9 +22,9 @@ interface Crashes extends Clients {
   readonly servers: Pair;
   readonly toSource: Relay;
   readonly toTarget: Relay;
-  /** Starts the daemon on what the one before left. */
+  /** Starts the daemon on what the previous one left. */
   start(): Promise<Running>;
-  /** Kills it, and tells what its journal says. */
+  /** Kills the daemon, and returns what its journal says. */
   kill(): Promise<{
     readonly keys: readonly string[];
     readonly whole: readonly string[];

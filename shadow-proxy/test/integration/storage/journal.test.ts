@@ -81,7 +81,7 @@ test('a file that was put aside and emptied is written from its beginning when i
   assert.deepEqual(left(directory), [['3:last'], [['w', 'in doubt']], null]);
 });
 
-test('a file that was put aside is told until what was on its way is confirmed', async (t) => {
+test('a file that was put aside is read until the writes that were on their way are confirmed', async (t) => {
   const directory = join(scratch(t), 'journal');
   let settle: () => void = () => undefined;
   const journal = open(directory, { settle: () => new Promise((resolve) => (settle = resolve)) });
@@ -95,7 +95,7 @@ test('a file that was put aside is told until what was on its way is confirmed',
   assert.deepEqual(left(directory), [['0:written'], [], null]);
 });
 
-test('when everything is confirmed, what is still in doubt as a whole is all that is left', (t) => {
+test('when all writes are confirmed, only the workloads that are suspect as a whole are left', (t) => {
   const directory = join(scratch(t), 'journal');
   const journal: Journal = open(directory, { carry: () => journal.noteWorkload('w', 'in doubt') });
   note(journal, 'put aside');
@@ -108,7 +108,7 @@ test('when everything is confirmed, what is still in doubt as a whole is all tha
   assert.deepEqual(left(directory), [['0:later'], [['w', 'in doubt']], null]);
 });
 
-test('a journal carries more than a file of doubts from one process to the next, and to the one after a start that failed', async (t) => {
+test('a journal carries more suspects than fit in a file to the next process, also after a start that failed', async (t) => {
   const directory = join(scratch(t), 'journal');
   const names = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`${i}:`.padEnd(1_000, 'x')));
   const noteAll = (journal: Journal): void => names.forEach((name) => journal.noteKey(0, name, 0, name.length));
@@ -141,7 +141,7 @@ test('a journal carries more than a file of doubts from one process to the next,
   journal.close();
 });
 
-describe('what of a journal cannot be read puts everything in doubt:', () => {
+describe('a part of a journal that cannot be read makes all keys suspect:', () => {
   /** A journal with 50 batches in `journal-a`, and one in `journal-b`. */
   const written = (t: TestContext): string => {
     const directory = join(scratch(t), 'journal');
