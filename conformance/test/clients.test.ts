@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { buildGinkgo, parseGinkgo } from '../suites/ginkgo.js';
 import { parseMocha } from '../suites/mocha.js';
 
-test('Mocha: tests that pass, fail and are left out are told apart; a hook that fails is no test', () => {
+test('Mocha: passed, failed and skipped tests are distinguished; a failed hook does not count as a test', () => {
   const [passed, failed, skipped, hook] = [
     { fullTitle: 'cluster works', err: {} },
     { fullTitle: 'cluster fails', err: { message: 'expected 1', stack: 'at …' } },

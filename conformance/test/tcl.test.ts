@@ -12,7 +12,7 @@ const HEAD = [
 const output = (...lines: string[]): string => [...HEAD, ...lines].join('\n');
 const DONE = '[1/1 done]: unit/one (1 seconds)';
 
-test('tests that pass, fail and are left out are told apart', () => {
+test('passed, failed and skipped tests are distinguished', () => {
   const { tests, aborts, cutShort } = parseTcl(
     output(
       '[ok]: SET and GET (a name in brackets) (12 ms)',
@@ -53,7 +53,7 @@ test('an error outside of every test has aborted a part of the unit', () => {
   assert.equal(parsed.cutShort, null);
 });
 
-test('an error inside of a test is told from its beginning', () => {
+test('an error inside a test is reported from its first line', () => {
   const { tests } = parseTcl(
     output(
       '[err]: A in tests/unit/one.tcl',

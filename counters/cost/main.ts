@@ -113,7 +113,7 @@ async function latency({ redis, counters, plain }: Bench): Promise<void> {
     await counters.growOnly('timed').value();
     const fixed = counters.fixedWindow('timed-fixed', WINDOW);
     const sliding = counters.slidingWindow('timed-sliding', WINDOW);
-    // The list of writers is read anew.
+    // After this time, the list of writers is read again.
     await sleep(1200);
     const mget = `\`MGET\` of ${writers - 1}`;
     if (writers > 1) await call(redis, writers, '`value`', mget, () => counters.growOnly('timed').value());

@@ -1,6 +1,6 @@
 /**
- * What is guaranteed on two active-active nodes: for each kind of heal, and each restart of a node, whichever side it
- * befalls.
+ * What is guaranteed on two active-active nodes after each kind of resync, and after each kind of restart of either
+ * node.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -86,7 +86,7 @@ test('what a node that restarted from its dump during a cut does not hand on is 
   });
 });
 
-test('what regions admit while they cannot see each other is at most the limit each; whoever is told to deny admits nothing once it knows', async (t) => {
+test('two regions that are cut off from each other admit at most the limit each; with whenBlind: deny, a region admits nothing once it notices the cut', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   await onPair({}, async (pair, regions) => {
     const take = async (side: Side, times: number, whenBlind: 'admit' | 'deny'): Promise<number> => {
@@ -132,7 +132,7 @@ test('a reset takes off what it sees; what was counted behind the cut goes on co
   }
 });
 
-test('a limiter whose server came back empty counts again what living processes admitted', async (t) => {
+test('a limiter whose server restarted empty counts again what living processes admitted', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   await onPair({ repairMs: 300 }, async (pair, regions) => {
     for (const side of SIDES)
@@ -156,7 +156,7 @@ test('a limiter whose server came back empty counts again what living processes 
   });
 });
 
-test('a process that ended during a cut keeps what it counted through partial and full heals', async (t) => {
+test('what a process that ended during a cut has counted survives partial and full resyncs', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   for (const heal of [HEALS.partial, HEALS.full]) {
     await onPair({}, async (pair, regions) => {

@@ -55,7 +55,7 @@ for (const kind of ['redis', 'keydb'] as const) {
       assert.ok((await calls()) - from <= 10, `${(await calls()) - from} writes`);
     });
 
-    test('a limiter admits exactly its limit, whoever asks where, and turns others away without counting them', async () => {
+    test('a limiter admits exactly its limit over all processes, and rejects further requests without counting them', async () => {
       for (const make of ['fixedWindow', 'slidingWindow'] as const) {
         const limiters = processes.map(({ counters }) =>
           counters[make](`${make}-api`, { limit: 100, windowMs: LONG_MS }),
@@ -94,7 +94,7 @@ for (const kind of ['redis', 'keydb'] as const) {
       assert.equal((await limiter.take('user')).admitted, true);
     });
 
-    test('a counter that expires is gone on the server at that moment, and forgotten', async () => {
+    test('a counter that expires is deleted on the server at that moment, and forgotten by the processes', async () => {
       const expiresAt = Date.now() + 400;
       await each(({ counters }) => counters.growOnly('brief', { expiresAt }).add(5));
       assert.equal(await processes[3].counters.growOnly('brief', { expiresAt }).value(), 20);

@@ -1,4 +1,4 @@
-/** The package as somebody who installs it has it: packed, in a folder of its own, with its types. */
+/** The package as its users install it: packed, in a folder of its own, with its types. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * Plain counters on two active-active nodes: every kind of heal and restart, ends and deletes that fall into a cut, and
- * random histories of these.
+ * Plain counters on two active-active nodes: every kind of resync and restart, expiries and deletes that fall into a
+ * cut, and random histories of these.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -165,8 +165,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * Ends and deletes are made while both sides see everything: then what is left is known. They may be far in the past
- * when a cut heals: what has ended must not come back.
+ * Expiries are set and keys are deleted while both sides see everything: then what is left is known. They may be far in
+ * the past when the link is restored: a key that has expired must not reappear.
  */
 async function runHistory(steps: readonly Step[]): Promise<void> {
   await Regions.run(async (regions) => {

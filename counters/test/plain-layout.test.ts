@@ -66,7 +66,7 @@ class World {
   }
 
   readonly #done = new Set<string>();
-  /** Until when the store keeps each part, as it was told with the part; null: for ever. */
+  /** Until when the store keeps each part, as its writer gave it with the part; null: forever. */
   readonly #until = new Map<string, number | null>();
 
   /** The store lets go of what has expired; a process only of what it need not keep. */
@@ -122,7 +122,7 @@ const FORGOTTEN_RESET: [string, Action][] = [
   ['a', { do: 'wait', ms: 1001 }],
 ];
 
-test('whoever writes, and whenever a process begins anew: what all see is what one Redis would have', () => {
+test('with any writers, and with processes that restart at any time, every reader sees what a single Redis would hold', () => {
   const history = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), action), { maxLength: 60 });
   fc.assert(
     fc.property(history, (actions) => {
@@ -150,7 +150,7 @@ test('whoever writes, and whenever a process begins anew: what all see is what o
             model.value = model.endsAt = null;
             break;
           case 'restart':
-            // What it held is gone; the first that is added by the next process takes it over.
+            // The process lost what it held; the first add of the next process takes its part over.
             world.held.delete(id);
             epochs.set(region, epochs.get(region)! + 1);
             if (there) assert.equal(world.run(idOf(region), add(0)), model.value);
@@ -202,7 +202,7 @@ test('what a region out of sight may still have is kept until it is seen again',
   assert.equal(world.run('a.proxy.0', tend(GRACE_MS, null)).done, true);
 });
 
-test('an end that somebody gives ends what a clock that is ahead has begun', () => {
+test('an expiry that is set by one region also ends the count of a region whose clock is ahead', () => {
   const [ahead, behind] = [new World(), new World()];
   ahead.now = behind.now + 5000;
   ahead.run('a.proxy.0', add(1));
@@ -251,7 +251,7 @@ test('beyond what can be counted exactly is an error, and nothing is changed', (
   assert.equal(world.standing().value, Number.MAX_SAFE_INTEGER);
 });
 
-test('a part comes back from the store as it was, and what is none is named', () => {
+test('a part is read from the store exactly as it was written, and a value that is not a part is rejected with the name of its key', () => {
   const part: PlainPart = {
     since: 7,
     up: 3,

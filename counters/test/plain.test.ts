@@ -69,7 +69,7 @@ for (const kind of ['redis', 'keydb'] as const) {
       await until('nothing is left', async () => (await keysOf('taken')).length === 0);
     });
 
-    test('a part that the server lost, or has otherwise, comes back with the next look of its writer', async () => {
+    test('a part that the server lost, or has an old value of, is restored by the next repair of its writer', async () => {
       const [a, b] = [await start('e'), await start('f')];
       await a.plain.add('lost', 5);
       await b.plain.add('lost', 6);

@@ -6,7 +6,7 @@ import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const SEED = 6;
 
-test('a random history of counting, cuts, heals and restarts loses and invents nothing', async (t) => {
+test('a random history of counting, cuts, resyncs and restarts loses and invents nothing', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   const [steps] = fc.sample(history(25), { seed: SEED, numRuns: 1 });
   await Trial.run(steps);

@@ -1,11 +1,11 @@
 /**
- * Random histories on two real active-active nodes: processes count, end, come back and join new regions, links are cut
- * and heal in every way, nodes restart. After each heal, once every living writer has written again, everybody must see
- * exactly what was acknowledged.
+ * Random histories on two real active-active nodes: processes count, end, restart and join new regions, links are cut
+ * and resync in every way, nodes restart. After each resync, once every living writer has written again, every process
+ * must see exactly what was acknowledged.
  *
  * One thing cannot be had, and the model says exactly when: what a process counted during a cut is on one node only
- * once the process has ended; it may be lost where that node is restarted before the heal, be it from its own files, or
- * where one direction heals fully and the other partially. Nothing is ever invented.
+ * once the process has ended; it may be lost where that node is restarted before the resync, even from its own files,
+ * or where one direction resyncs fully and the other partially. Nothing is ever invented.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

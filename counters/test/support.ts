@@ -38,7 +38,8 @@ export interface Process {
 }
 
 /**
- * A process that counts, quick to learn of others; it repairs only when it is told to, unless `options` says otherwise.
+ * A process that counts and soon learns of others; it repairs only when the test calls repair(), unless `options` says
+ * otherwise.
  */
 export async function startProcess(
   port: number,

@@ -12,7 +12,7 @@ const gaps = fc.array(fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min
   maxLength: 120,
 });
 
-/** Everybody who comes asks for one; @returns when somebody was admitted. */
+/** Asks for one admission at each time of `arrivals`; @returns the times at which it was admitted. */
 function admissions(window: Window, arrivals: readonly number[]): number[] {
   let part: WindowPart = new Map();
   return arrivals.filter((now) => {
@@ -61,7 +61,7 @@ test('a fixed window admits exactly the limit, or all who came, in each of its w
   );
 });
 
-test('what is given back does not count, and a bucket that is gone is not made again', () => {
+test('admissions that are given back do not count, and giving back to a bucket that does not exist creates none', () => {
   const window = fixed(WINDOW_MS);
   const part = charge(charge(new Map(), window, 3, 5000, 5000), window, 2, 5000, 5001);
   assert.equal(admittedIn(giveBack(part, 2, 5000), window, 5002), 3);

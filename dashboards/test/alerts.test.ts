@@ -1,5 +1,5 @@
 /**
- * Rules, alerts and what Prometheus is told to read: by Prometheus' own tools, and by what the kit asks of an alert.
+ * Prometheus' rules, alerts and configuration: checked by Prometheus' own tools, and by what the kit asks of an alert.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

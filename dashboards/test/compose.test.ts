@@ -114,7 +114,7 @@ test('every job of Prometheus has its targets, which are services, with the labe
   );
 });
 
-test('Grafana is told of Prometheus, and where its dashboards are', () => {
+test('Grafana is configured with Prometheus as its data source, and with the folder of its dashboards', () => {
   const folder = join(ROOT, mounted('grafana', '/etc/grafana/provisioning'));
   const [{ datasources }] = filesIn(join(folder, 'datasources'), '.yml').map((path) =>
     readYaml<{ datasources: { type: string; url: string; uid: string }[] }>(path),

@@ -1,6 +1,6 @@
 /**
- * What rules ask of redis_exporter is what the real one tells of a real Redis, a real KeyDB and a replica, asked as
- * Ansible has it asked.
+ * The metrics of redis_exporter that the rules use are those that the real exporter exports for a real Redis, a real
+ * KeyDB and a replica, scraped as Ansible configures it.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const EXPORTER = 'prometheus-redis-exporter';
 
-test('every metric of redis_exporter in a rule is told of Redis, of KeyDB, and of a replica', async (t) => {
+test('every metric of redis_exporter in a rule is exported for Redis, for KeyDB, and for a replica', async (t) => {
   if (!(await needs(t, EXPORTER, 'keydb'))) return;
   const named = new Set(
     rules().flatMap(({ expr }) => [...expr.matchAll(/(?<![\w:])redis_[a-z_]+/g)].map(([name]) => name)),

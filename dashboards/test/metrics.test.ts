@@ -25,7 +25,7 @@ test('every metric of the proxy that a rule, a dashboard or a document names is 
   for (const name of named) assert.ok(OURS.has(name), `there is no ${name}`);
 });
 
-test('every metric that the proxy tells is asked for by a rule, a dashboard or a document, or listed as not needed', async (t) => {
+test('every metric that the proxy exports is used by a rule, a dashboard or a document, or listed as not needed', async (t) => {
   const listed = readYaml<Record<string, string>>(join(ROOT, 'dashboards/metrics-not-needed.yaml'));
   const all = [
     ...(await new Metrics(() => ({ shards: [], waiting: [], receivers: [] })).text()).matchAll(/^# HELP (\S+)/gm),

@@ -103,7 +103,7 @@ describe('the dashboards against a real Prometheus', { skip }, () => {
     assert.deepEqual(await unanswered(stack), []);
   });
 
-  test('what happened is told: the stages as annotations, the mismatch, the cut link', async () => {
+  test('Prometheus shows what happened: the stages as annotations, the mismatch, the cut link', async () => {
     const { prometheus } = stack;
     const to = Math.floor(Date.now() / 1000);
     const cutover = DASHBOARDS.find(({ title }) => title === 'Workload cutover')!;

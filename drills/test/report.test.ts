@@ -57,7 +57,7 @@ test('the library must lose nothing, and invent nothing', () => {
   assert.deepEqual(failuresOf(rowsOf([outcome({ counted: { a: 0, b: 0 } })])), [], 'what is not protected may lose');
 });
 
-test('a loss that is known and does not show is told', () => {
+test('an expected loss that did not occur is reported as a note', () => {
   assert.match(notesOf(rowsOf([outcome()])).join(), /^INCR, full: nothing was lost in 1 rounds, though/);
   assert.deepEqual(notesOf(rowsOf([outcome({ counted: { a: 1500, b: 1500 } })])), []);
   assert.match(

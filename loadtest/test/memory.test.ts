@@ -32,11 +32,11 @@ test('a leak of 2 MiB a minute is seen, with and without a sawtooth over it', ()
   assert.equal(trendOf(run((s) => 100 + s / 30 + sawtooth(s))).flat, false);
 });
 
-test('a large sawtooth does not excuse growth of more than a tenth of the memory', () => {
+test('growth of more than a tenth of the memory is reported even under a large sawtooth', () => {
   assert.equal(trendOf(run((s) => 100 + s / 20 + 6 * sawtooth(s))).flat, false);
 });
 
-test('a short run tells nothing about the trend', () => {
+test('a short run gives no trend', () => {
   assert.equal(trendOf(run(() => 100, 30)).flat, null);
   assert.equal(trendOf([]).flat, null);
 });
@@ -55,7 +55,7 @@ const snapshot = (changes: object): ShardSnapshot =>
     ...changes,
   }) as unknown as ShardSnapshot;
 
-test('figures are trusted only when every command was compared and nothing is in doubt', () => {
+test('figures are trusted only when every command was compared and no key is suspect', () => {
   assert.deepEqual(doubts(snapshot({}), 100), []);
   const wrong: object[] = [
     { mismatches: { value: 1 } },

@@ -117,7 +117,7 @@ test('in each round every side has its turn, and another one is first; a timetab
   assert.equal(timeOf(turns, 4), 3 * (4 + 3) + (10 + 3));
 });
 
-test('a length that the load generator cannot mean is replaced by the one asked for, and doubted', () => {
+test('an impossible duration from the load generator is replaced by the requested one, and marked doubtful', () => {
   const told = (ms: number) => {
     const incrs = { Count: 500, 'Time-Serie': { 0: { Count: 500, 'p50.00': 1, 'p99.00': 2 } } };
     return drivenOf(

@@ -51,7 +51,7 @@ test('no command of a profile can touch a key outside the prefix of its run', ()
   assert.equal(refusal(commands('ZADD __prefix__board 1 __key__')), 'taken');
 });
 
-test('what one side alone knows, what could not be told apart, and what is misspelt is refused by its place', () => {
+test('commands that only one server knows, duplicates and misspelt commands are refused, with their place in the profile', () => {
   assert.match(refusal(commands('EXPIRETIME __key__')), /known to Redis alone/);
   assert.match(refusal(commands('GETT __key__')), /GETT is no command/);
   assert.match(refusal(commands('GET __key__', 'get __key__')), /commands\.1: GET is there twice/);

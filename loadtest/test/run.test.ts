@@ -117,7 +117,7 @@ test('counters that would expire before they are summed up are refused', () => {
   refuseExpiring(loadProfile('sessions'), turns);
 });
 
-test('a missing memtier_benchmark is told with how to get it, and with what can be measured without', async () => {
+test('without memtier_benchmark, the error says how to install it and what can be measured without it', async () => {
   const env = { ...process.env, PATH: '/nonexistent' };
   const { code, stderr } = await loadtest(['--profile', 'rate-limits'], env);
   assert.equal(code, 3);
@@ -129,7 +129,7 @@ test('a missing memtier_benchmark is told with how to get it, and with what can 
   assert.doesNotMatch(mixed.stderr, /--driver redis-benchmark/);
 });
 
-test('wrong usage is named with what is allowed, and ends with 2; a server that does not answer with 3', async (t) => {
+test('wrong usage exits with code 2 and names the allowed values; a server that does not answer gives exit code 3', async (t) => {
   if (!(await needs(t, 'memtier_benchmark'))) return;
   const wrong: [string[], RegExp][] = [
     [['--profile', 'flags', '--against', 'both'], /"both" is none of source, target, proxy/],

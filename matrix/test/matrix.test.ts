@@ -26,7 +26,7 @@ test('the programs of a folder are found by their names, and those that are miss
   );
 });
 
-test('operations are counted where a trial or a rehearsal tells them', () => {
+test('operations are read from the reports of trials and rehearsals', () => {
   assert.equal(operationsIn('{"sent":9,"operations":12345,"compared":7}'), 12_345);
   assert.equal(
     operationsIn('attempted 900, acknowledged 850, confirmed by the mirror 840; lost of 7 acknowledged'),

@@ -42,7 +42,7 @@ test('a rehearsal holds only where something was checked and nothing failed', ()
   assert.match(timeline.verdict(), /does NOT hold: 1 of 2 checks .*\n {2}b: why/);
 });
 
-test('a key tells the value that was written, and nothing else', () => {
+test('valueOf returns the value that was written to the key, and null for any other reply', () => {
   const replies = { session: ['u3', '41'], rl: '41', board: ['first', '41', 'second', '42'], misc: 'text-41' } as const;
   for (const kind of KINDS) assert.equal(valueOf(kind, 3, replies[kind]), 41, kind);
   assert.equal(valueOf('session', 4, replies.session), null, 'the value of another key');
