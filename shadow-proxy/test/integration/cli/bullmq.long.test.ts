@@ -103,7 +103,7 @@ function produce({ FlowProducer, Queue, Worker }: BullMQ, port: number) {
       await queue.close();
       await flows.close();
     },
-    /** Where the proxy may be gone. */
+    /** Disconnects where the proxy may have ended. */
     async abandon(): Promise<void> {
       running = false;
       await Promise.all([...workers, queue, flows].map((each) => each.disconnect().catch(() => undefined)));
@@ -121,8 +121,8 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
     const running = await start(t, plan);
     let refusals = 0;
     /**
-     * What scripts write without declaring it is in doubt for a moment, again and again: who is refused for that asks
-     * once more.
+     * Keys that scripts write without declaring them are suspects for a moment, again and again: a command that is
+     * refused for that is tried again.
      */
     const tool = async (...args: string[]): Promise<void> => {
       for (let left = 10; ; left--) {

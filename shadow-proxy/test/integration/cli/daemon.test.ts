@@ -16,7 +16,7 @@ import { planFor, start, status } from './running.js';
 import { needs } from '../../support/needs.js';
 
 describe('the daemon', () => {
-  test('serves clients, tells about it, moves a stage when asked, and drains at SIGTERM', async (t) => {
+  test('serves clients, reports its status, moves a stage when asked, and drains at SIGTERM', async (t) => {
     await withServers(async (servers) => {
       const { daemon, admin, connect } = await start(t, await planFor(servers));
       const client = connect();
@@ -172,7 +172,7 @@ describe('the daemon', () => {
 
         assert.equal(await old.ask('GET', 'k'), '$6\r\nsecret');
         await assert.rejects(client(before), /self-signed|certificate|unable to/i);
-        // One that has gone counts as a client until its end has come.
+        // A client that disconnected is counted until the proxy has read the end of its connection.
         const clientSoon = async (): Promise<Wire> => {
           let wire!: Wire;
           await until(() =>

@@ -132,7 +132,7 @@ describe('backfill and verify', () => {
       assert.equal(job.state, 'done');
       // What clients wrote before the second process is not known: the second scan copies each key again.
       assert.ok(job.copied >= KEYS && job.copied < 2.25 * KEYS, `${job.copied} copies of ${KEYS} keys`);
-      // Done, and nothing came in doubt since.
+      // The backfill is done, and no key became a suspect since.
       const [{ job: still }] = results((await runCommand('backfill', '--json', ...options)).stdout);
       assert.deepEqual([still.state, still.copied, still.endedAt], ['done', job.copied, job.endedAt]);
       assert.equal((await status(second.admin))[0].workloads[0].suspect, null);

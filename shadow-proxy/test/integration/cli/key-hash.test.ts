@@ -1,4 +1,4 @@
-/** A line of the ledger is found by whoever has the key and the state folder, and by nobody else. */
+/** The key and the state directory together give the hash of a line of the ledger; the key alone does not. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -47,7 +47,7 @@ test('up serves, a second up is refused, down leaves nothing', async (t) => {
   for (const { pid } of [running, running.source, running.target]) assert.equal(await commandOf(pid), '');
 });
 
-test('a folder of somebody else is neither used nor removed', async (t) => {
+test('a folder with other files in it is neither used nor removed', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'local-other-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   writeFileSync(join(directory, 'mine'), 'kept');
@@ -58,7 +58,7 @@ test('a folder of somebody else is neither used nor removed', async (t) => {
   assert.equal(readFileSync(join(directory, 'mine'), 'utf8'), 'kept');
 });
 
-test('a server that does not start is told in one line, and nothing is left', async (t) => {
+test('a server that does not start is reported in one line, and no files are left', async (t) => {
   const directory = folder(t);
   const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'up', '--directory', directory], {
     REDIS_SERVER: '/nowhere/redis-server',

@@ -1,4 +1,4 @@
-/** The programs as processes of their own: started, read line by line, signalled, and gone after the test. */
+/** Runs the programs as processes: starts them, reads their lines, signals them, and ends them after the test. */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';

@@ -125,7 +125,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
         assert.deepEqual((await compareKeyspaces(source, target)).differences, [], `in stage ${await stage()}`);
       });
 
-    // Somebody is connected beside the proxy.
+    // A client is connected to the source directly, bypassing the proxy.
     const closed = await tool('promote', 'sessions');
     assert.equal(closed.code, 1);
     assert.match(

@@ -10,7 +10,7 @@ import { planFor, start, status } from './running.js';
 const STUCK =
   /a: "gone" is complete and cannot be rolled back: since then, only the target gets writes\. Leave it there, or move it with a backfill in the other direction/;
 
-test('rollback --all names what is complete, rolls the others back, and ends with 1; also without the proxy', async (t) => {
+test('rollback --all names the workloads that are complete, rolls the others back, and exits with code 1; also with --offline', async (t) => {
   await withServers(async (servers) => {
     const plan = await planFor(servers, (planned) => {
       planned.workloads = [

@@ -144,7 +144,7 @@ describe('shadow-compare run', () => {
     });
   });
 
-  test('tells that the target lacks what the source had before', async (t) => {
+  test('warns that the target lacks the keys that the source had before', async (t) => {
     await withServers(async (servers) => {
       const direct = new Redis(servers.source.url);
       await direct.mset('a', 1, 'b', 2);
@@ -166,7 +166,7 @@ describe('shadow-compare run', () => {
     });
   });
 
-  test('ends with 3 and a sentence where a server does not answer or refuses the password, and serves no client', async (t) => {
+  test('exits with code 3 and one sentence if a server does not answer or refuses the password, and serves no client', async (t) => {
     await withServers(async ({ source, target }) => {
       const { env, leftovers } = temporary(t);
       const nobody = 'redis://user:hunter2@127.0.0.1:1';

@@ -40,7 +40,7 @@ expect: {}
 \`\`\`
 `;
 
-test('a walk: place, confirmation, undo, check, history; with the proxy and without', async (t) => {
+test('running a runbook: place, confirmation, undo, check, history; with the proxy and without', async (t) => {
   await withServers(async ({ source, target }) => {
     const running = await start(t, await planFor({ source, target }));
     const page = join(running.directory, 'try.md');

@@ -1,6 +1,6 @@
 /**
- * Three shards of one plan, of which the second refuses: none is left half-way. And how long going back takes, under
- * load: it is told, and bounded by what is promised.
+ * Three shards of one plan, of which the second refuses: no shard is moved alone. And how long a rollback takes under
+ * load: the test reports it, and checks it against the promised limit.
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
@@ -47,7 +47,7 @@ test('of three shards none goes where the second refuses, at its gates or at its
     await until(async () => (await tool('promote', 'sessions')).code === 0, 20_000);
     assert.equal((await tool('promote', 'sessions')).code, 0);
     assert.equal(await stages(), 'shadow shadow shadow');
-    // Its target is gone: whether users can log in there is not known, and --force alone does not do without that.
+    // The target of s1 is down: whether users can log in there is unknown, and --force alone does not skip that check.
     await pairs[1].target.kill('SIGKILL');
     assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'to see it')).code, 3);
     assert.equal(await stages(), 'shadow shadow shadow');
@@ -69,7 +69,7 @@ test('of three shards none goes where the second refuses, at its gates or at its
       (await tool('promote', 'sessions', '--shard', 's2', '--force', '--percent', '100', '--reason', 'to see it')).code,
       0,
     );
-    // The source of the second cannot be gone back to.
+    // The second shard cannot be rolled back: its source is down.
     await pairs[1].source.kill('SIGKILL');
     const stuck = await tool('rollback', 'sessions');
     assert.equal(stuck.code, 1);

@@ -148,7 +148,7 @@ class Traffic {
 const status = async (admin: string): Promise<ShardSnapshot> =>
   ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards[0];
 
-/** Waits until no effect and no doubt is left. */
+/** Waits until no effect is queued and no key is suspect. */
 async function settled(admin: string): Promise<ShardSnapshot> {
   for (const deadline = performance.now() + 10_000; ; await sleep(20)) {
     const snapshot = await status(admin).catch(() => null);
@@ -199,7 +199,7 @@ test('a second process refuses to serve, names the first, and leaves the state a
   });
 });
 
-test('a standby takes over on the same address when the first drains: nothing is lost, and nothing in doubt', async (t) => {
+test('a standby takes over on the same address when the first drains: no write is lost, and no key is suspect', async (t) => {
   await withSetting(t, async ({ start, port, admin, plan, ...servers }) => {
     const first = start();
     await first.prints(/"listening"/);
@@ -227,7 +227,7 @@ test('a standby takes over on the same address when the first drains: nothing is
   });
 });
 
-test('a standby takes over within seconds when the first is killed in mid-traffic, and heals what was unconfirmed', async (t) => {
+test('a standby takes over within seconds when the first is killed in mid-traffic, and repairs what was unconfirmed', async (t) => {
   await withSetting(t, async ({ start, port, admin, plan, ...servers }) => {
     const first = start();
     await first.prints(/"listening"/);
@@ -329,7 +329,7 @@ for (const folder of ['the same', 'another'] as const) {
         assert.equal(history?.length, 2);
         assert.ok(history?.[1].includes(state.owner!.process), 'the state is the new owner’s');
       } else {
-        // All of it was in doubt: it is verified by itself.
+        // All keys were suspect: the proxy verifies them without being asked.
         const verified = async (): Promise<boolean> => {
           const { workloads, job } = await settled(`http://127.0.0.1:${standbyAdmin}`);
           return workloads[0].suspect === null && job?.automatic === true && job.state === 'done';

@@ -155,7 +155,7 @@ test('--check says whether a plan is right, and starts nothing', async (t) => {
   assert.match(bad.stderr, /bad\.yaml:5:1: stat is not known here: did you mean state\?/);
 });
 
-test('a shard that the plan does not have is told with those that it has', async (t) => {
+test('the error for a shard that the plan does not have lists the shards that it has', async (t) => {
   const directory = scratch(t, { 'plan.yaml': PLAN });
   const { code, stderr } = await runProgram(t, 'shadow-proxy', [
     '--plan',

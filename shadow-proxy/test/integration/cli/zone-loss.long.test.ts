@@ -95,7 +95,7 @@ class Client {
     let last = performance.now();
     while (!this.#stopped) {
       const reply = await this.#redis.incr(this.name).catch(() => null);
-      // What is not answered within a second is given up, with its connection.
+      // A command that is not answered within a second has timed out: its connection is closed.
       if (reply === null) this.#redis.disconnect(true);
       else {
         assert.ok(reply > this.count, `${reply} after ${this.count}`);

@@ -109,7 +109,7 @@ class Gate {
     this.#waiting--;
   }
 
-  /** Runs `work` once `all` connections wait, or nearly so for a while: one may be coming back. */
+  /** Runs `work` once `all` connections wait, or after 5 s with fewer: one may be reconnecting. */
   async close(all: number, work: () => Promise<void>): Promise<void> {
     let open: () => void = () => undefined;
     this.#closed = new Promise((resolve) => (open = resolve));

@@ -67,7 +67,7 @@ test('each form is of a command of the table, and of all that the servers say no
   );
 });
 
-test('what a server supports is told by its version and by its own COMMAND', () => {
+test('the version of a server and its own COMMAND decide what it supports', () => {
   const [expireGt] = formsOf('expire')!;
   const [lmpop] = formsOf('lmpop')!;
   const [shift] = formsOf('bitop')!;

@@ -150,7 +150,7 @@ test(
   { skip },
   async () => {
     assert.ok(withKeys.length > 180);
-    // Of MIGRATE, which mixes two forms, the server tells keys even where it would refuse; see below.
+    // MIGRATE mixes two forms, and the server reports its keys even for a call that it would refuse; see below.
     for (const spec of withKeys.filter(({ name }) => name !== 'migrate')) {
       let found = 0;
       await fc.assert(
@@ -337,7 +337,7 @@ test('of several STOREs, GEORADIUS takes the last', async () => {
 });
 
 test('a command that does not write a key, for the table, leaves it as it was', async () => {
-  // Those of one key and no options: what the server stores afterwards tells.
+  // Only commands with one key and no options: what the server stores afterwards shows whether they write.
   const reads = withKeys.filter(
     (spec) =>
       spec.handling === 'keyed' &&

@@ -1,4 +1,4 @@
-/** What the proxy does with each command: nothing falls through in silence. */
+/** What the proxy does with each command: no command is silently let through. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-/** The rules on two real servers that hold the same: what is a match, excused by which rule, and a real difference. */
+/** The rules on two real servers with the same data: which replies match, which rule allows others, and a mismatch. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

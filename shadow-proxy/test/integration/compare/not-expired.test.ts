@@ -1,4 +1,4 @@
-/** A key that the mirror has lost is not put down to its expiry because it is gone from the authority afterwards. */
+/** A key that the mirror lost does not count as expired because a write then deletes it on the authority, too. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sum } from '../../../src/telemetry/snapshot.js';
