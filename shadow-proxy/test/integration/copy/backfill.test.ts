@@ -26,7 +26,7 @@ async function fill(rig: Rig, count: number): Promise<void> {
   }
 }
 
-test('a backfill copies every key of every type and database, with its time to live, removes what only the target has, and ends the doubt', async () => {
+test('a backfill copies every key of every type and database, with its TTL, removes what only the target has, and leaves no suspect', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     await fill(rig, 60);
     await rig.client({ of: rig.target }).set('stale', 'only here');
@@ -161,7 +161,7 @@ test('a key that expires before it is copied is not left on a target that was em
     assert.equal(await rig.client({ of: rig.target }).dbsize(), 0);
     ask(rig, { kind: 'backfill', limits: { keysPerSecond: 1_000 } });
     await until(() => job(rig).seen > 0);
-    // The mirror makes them anew, without the time to live that it knows nothing of.
+    // HSET creates the keys on the empty mirror, without the TTL that they have on the authority.
     await Promise.all(names.map((name) => rig.client().hset(name, 'new', 'v')));
     await ended(rig);
     await rig.shard.settled();
@@ -233,7 +233,7 @@ test('a target without memory stops it, before it begins or in the middle, and w
   });
 });
 
-test('large keys of every type are copied in parts, while clients write to them', async () => {
+test('large keys of every type are copied in chunks, while clients write to them', async () => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const source = rig.client({ of: rig.source });
     const numbers = Array.from({ length: 15_000 }, (_, i) => i);
@@ -267,7 +267,7 @@ test('large keys of every type are copied in parts, while clients write to them'
   });
 });
 
-test('the plan says from which size on a key is copied in parts', async () => {
+test('limits.largeKeyElements of the plan sets the size from which a key is copied in chunks', async () => {
   await withRig({ default: { stage: 'dualwrite' }, limits: { largeKeyElements: 2_000 } }, async (rig) => {
     const source = rig.client({ of: rig.source });
     for (const count of [1_900, 2_100])

@@ -1,4 +1,4 @@
-/** A shard that is far behind on a shared target: what it deleted is not told as nobody's by another one. */
+/** A shard that is far behind on a shared target: no other shard reports the keys that it deleted as unowned. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { withSharedTarget } from '../../support/shared.js';
 /** Longer than all looks at what no source has. */
 const BEHIND_MS = 6_000;
 
-test('what a shard that is behind has deleted at its source is told as unowned by none', async () => {
+test('a key that a shard with a long queue has deleted on its source is not reported as unowned by any shard', async () => {
   await withSharedTarget({ owns: [undefined, undefined] }, async (shared) => {
     await shared.wire(0).ask('SET', 'a', 1);
     await shared.wire(1).ask('SET', 'b', 1);

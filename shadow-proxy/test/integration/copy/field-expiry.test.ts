@@ -17,7 +17,7 @@ import { until } from '../../support/shard.js';
 import { clientsOf } from '../../support/clients.js';
 import { lacking, needs } from '../../support/needs.js';
 
-test('KeyDB keeps the expiry of a field that is set anew, and does not tell of it in DUMP', async (t) => {
+test('KeyDB keeps the expiry of a field that is set again, and leaves it out of DUMP', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
   await withServers(async ({ target }) => {
     const { client, closeAll } = clientsOf(() => target.port);
@@ -43,7 +43,7 @@ async function knowsFieldExpiry(
   return false;
 }
 
-test('a hash whose fields expire is named, stays in doubt, and is copied when they do no longer', async (t) => {
+test('a hash whose fields have a TTL is reported, stays suspect, and is copied once its fields have none', async (t) => {
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     if (!(await knowsFieldExpiry(t, rig))) return;
     const proxy = rig.client();

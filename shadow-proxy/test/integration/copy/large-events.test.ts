@@ -98,7 +98,7 @@ test('databases that are swapped while a key is copied', async () => {
   });
 });
 
-test('what reads the key, and is therefore not repeated on the mirror, has the copy begin again', async () => {
+test('a write that reads the key, and is therefore not replicated as it is, makes the copy start again', async () => {
   await withScene('shadow', async (scene) => {
     const { rig, copy, before } = scene;
     const client = rig.client();
@@ -121,7 +121,7 @@ test('what reads the key, and is therefore not repeated on the mirror, has the c
   });
 });
 
-test('a key that fits into one chunk is copied whole; one that is gone is removed', async () => {
+test('a key that fits into one chunk is copied whole; one that the authority does not have is removed', async () => {
   await withScene('live', async (scene) => {
     const { rig, copy, before } = scene;
     await rig.client({ of: scene.mirror }).set(KEY, 'stale');
@@ -134,7 +134,7 @@ test('a key that fits into one chunk is copied whole; one that is gone is remove
   });
 });
 
-test('a copy that cannot go on says why, and leaves the key in doubt and nothing else behind', async () => {
+test('a copy that is aborted says why, leaves the key suspect, and leaves no temporary key behind', async () => {
   await withScene('shadow', async (scene) => {
     const { rig, copy, before, sequencer } = scene;
     await fill(before, 'list');
@@ -148,7 +148,7 @@ test('a copy that cannot go on says why, and leaves the key in doubt and nothing
     const twice = copy();
     await assert.rejects(copy(), /already/);
     await twice;
-    // The mirror goes away in the middle, and comes back without anything.
+    // The mirror is killed during the copy, and restarts empty.
     const lost = copy({ pace: after(8, () => scene.mirror.kill('SIGKILL').then(() => scene.mirror.start())) });
     await assert.rejects(lost, CopyError);
     assert.equal(sequencer.suspects.chunked.size, 0);

@@ -1,10 +1,10 @@
-/** Large suspects are healed in parts. */
+/** Large suspects are repaired in chunks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertCopied, hammered, KEY, random, withScene } from './large.js';
 
-test('a large suspect is healed in parts while it is written, and neither server is asked for all of it', async () => {
+test('a large suspect is repaired in chunks while clients write to it, and no server gets a command that reads or writes all of it', async () => {
   await withScene('shadow', async (scene) => {
     const { rig, before, sequencer, authority, mirror } = scene;
     for (let at = 0; at < 12_000; at += 2000)
@@ -42,7 +42,7 @@ test('a log that scripts write to without declaring it, just above the size of a
       () => ['EVAL', script, 1, 'parent', KEY, (job += 1)],
       () => sleep(3_000),
     );
-    // Once moved in parts, it would rest for half a minute.
+    // After a chunked copy, the next repair of the key would wait for half a minute.
     await rig.shard.settled(10_000);
     await assertCopied(scene);
   });

@@ -1,4 +1,4 @@
-/** Strings and lists, copied in parts while they are written. */
+/** Strings and lists, copied in chunks while they are written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

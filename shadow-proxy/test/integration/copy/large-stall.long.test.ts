@@ -1,4 +1,4 @@
-/** What a copy in parts costs the servers' other clients. */
+/** What a chunked copy costs the servers' other clients. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { CHUNK } from '../../../src/copy/large/large.js';

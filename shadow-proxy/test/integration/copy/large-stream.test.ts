@@ -1,4 +1,4 @@
-/** Streams with their groups, copied in parts while they are written and read. */
+/** Streams with their groups, copied in chunks while they are written and read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';

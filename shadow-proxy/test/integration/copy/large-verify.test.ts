@@ -1,4 +1,4 @@
-/** Large keys are compared in parts: exactly, while they are written, and without reading them whole. */
+/** Large keys are compared in chunks: exactly, while they are written, and without reading them whole. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

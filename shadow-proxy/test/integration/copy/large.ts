@@ -1,4 +1,4 @@
-/** A rig in which large keys are copied in parts while clients write to them. */
+/** A rig in which large keys are copied in chunks while clients write to them. */
 import assert from 'node:assert/strict';
 import type { Redis } from 'ioredis';
 import { copyLarge, type LargeCopy, type LargeOptions } from '../../../src/copy/large/large.js';
@@ -23,7 +23,7 @@ export interface Scene {
   readonly suspects: Suspects;
   readonly authority: LocalServer;
   readonly mirror: LocalServer;
-  /** To the authority, past the proxy: for what was there before. */
+  /** Connected to the authority directly, bypassing the proxy: writes the keys that exist before the copy. */
   readonly before: Redis;
   copy(options?: Partial<LargeOptions>): Promise<LargeCopy>;
 }

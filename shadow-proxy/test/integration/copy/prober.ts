@@ -1,6 +1,6 @@
 /**
- * A thread of its own that asks a server PING after PING, and tells how long they took; and how much of that the server
- * was at work, at most: on a machine that is busy, it may just not have had the processor.
+ * A thread of its own that sends a server PING after PING, and reports how long they took, and for how much of that
+ * time the server was at work, at most: on a busy machine, the server may just not have had the processor.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';

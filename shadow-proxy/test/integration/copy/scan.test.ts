@@ -1,4 +1,4 @@
-/** What a walk over its keys does to KeyDB while they are written: upstream/scan-page.ts. */
+/** What a keyspace scan does to KeyDB while its keys are written: upstream/scan-page.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
@@ -11,7 +11,7 @@ const KEYS = Array.from({ length: 3_000 }, (_, i) => `key:${i}`);
 const HOUR_MS = 3_600_000;
 const [WALKS_MS, FEWEST_WALKS] = [2_000, 5];
 
-/** Every key is set anew, some with their time to live kept, until `done`. */
+/** Sets every key again and again, some with KEEPTTL, until `done`. */
 async function write(client: Redis, done: () => boolean): Promise<void> {
   for (let round = 0; !done(); round++) {
     await Promise.all(
@@ -44,7 +44,7 @@ for (const [what, walk] of [
   ['a client’s KEYS', (client: Redis) => client.keys('*')],
 ] as const) {
   test(`${what} leaves KeyDB's times to live as they are, and able to save, while keys are set`, async () => {
-    // DBSIZE is answered by a walk where a shard has but a part of its target.
+    // The proxy answers DBSIZE with a keyspace scan if its shard owns only a part of the target's keys.
     await withSharedTarget({ owns: [['key:*'], ['other:*']], stage: 'complete' }, async (shared) => {
       const { port } = shared.shards[0].shard;
       const [writer, reader, target] = [new Redis(port), new Redis(port), new Redis(shared.target.url)];

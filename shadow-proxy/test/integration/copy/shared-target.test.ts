@@ -30,7 +30,7 @@ async function plant({ sources, target }: Shared): Promise<void> {
 
 const FROM_THE_TARGET = ['GET', 'b:both'];
 
-test('what two sources hold is told with both values, and nothing is overwritten until one owns it', async () => {
+test('a key that two sources hold is reported with both values, and not overwritten until one shard owns it', async () => {
   await withSharedTarget({ owns: [undefined, undefined, undefined], stage: 'off' }, async (shared) => {
     await plant(shared);
     await shared.moveAll('dualwrite');
@@ -38,7 +38,7 @@ test('what two sources hold is told with both values, and nothing is overwritten
     assert.deepEqual([counted.seen, counted.differences], [101, { contested: 2, unowned: 3 }]);
     for (const [i, seen] of [101, 101, 100].entries()) {
       const job = await shared.job(i, { kind: 'backfill' });
-      // Each shard tells of what only the target has: it may be anybody's.
+      // Each shard reports the keys that only the target has: they may belong to any shard.
       assert.deepEqual(
         [job.state, job.seen, job.copied, job.failed, job.differences],
         ['done', seen, seen, 0, { ...(i < 2 && { contested: 2 }), unowned: 3 }],
@@ -61,7 +61,7 @@ test('what two sources hold is told with both values, and nothing is overwritten
       const job = await shared.job(i, { kind: 'verify', repair: true });
       assert.deepEqual([job.differences, job.repaired], [{ ...(i < 2 && { contested: 2 }), unowned: 3 }, 0]);
     }
-    // In doubt until somebody says whose they are; and not looked at again and again meanwhile.
+    // The keys stay suspect until the operator sets `owns`; meanwhile the proxy does not verify them again and again.
     const doubts = (): (string | null)[] => shared.shards.map(({ shard }) => shard.snapshot().workloads[0].suspect);
     assert.deepEqual(
       doubts().map((why) => why !== null && /set `owns` so that each key has one shard/.test(why)),
@@ -144,7 +144,7 @@ test('what only the target has is a difference of the shard that owns it, and is
 
 const WALKS = 8;
 
-test('under load no key is told that is not so', async () => {
+test('under load, no key is reported that is not contested or unowned', async () => {
   for (const owns of [
     [undefined, undefined],
     [['a:*'], undefined],

@@ -26,7 +26,7 @@ async function betweenTwo(t: TestContext, body: (rig: Rig, servers: readonly Red
   }
 }
 
-/** Entries that were deleted and trimmed, a group that has read some of the rest, one that was told what it has. */
+/** Deleted and trimmed entries, a group that has read some of the rest, a group whose ENTRIESREAD a client has set. */
 const COUNTED: readonly (readonly (string | number)[])[] = [
   ...Array.from({ length: 90 }, (_, i) => ['XADD', KEY, `${i + 1}-0`, 'field', `value ${i}`]),
   ['XGROUP', 'CREATE', KEY, 'reads', 0],

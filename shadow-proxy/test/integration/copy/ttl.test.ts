@@ -26,7 +26,7 @@ test('times to live differ where no delay of the look explains it, and are looke
     [-1, -1, 0, null],
     [-1, 1000, 500, SURE],
     [1000, -1, 500, SURE],
-    // Gone since its value was read: it had nothing left.
+    // The key expired after its value was read: no time was left.
     [-2, -2, 0, null],
     [-2, 40, 0, null],
     [-2, 1000, 0, SURE],
@@ -41,7 +41,7 @@ test('times to live differ where no delay of the look explains it, and are looke
   }
 });
 
-test('a time to live does not begin anew when KeyDB reads its append-only file', async (t) => {
+test('a TTL does not start again from its full length when KeyDB reads its append-only file', async (t) => {
   if (!(await needs(t, 'target<7.0'))) return;
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];

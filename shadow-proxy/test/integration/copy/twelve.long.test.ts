@@ -1,5 +1,6 @@
 /**
- * Twelve Redis into three KeyDB, under writes: each key on the target that it belongs to, and what is nobody's told.
+ * Twelve Redis into three KeyDB, under writes: each key is on the target that it belongs to, and unowned keys are
+ * reported.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

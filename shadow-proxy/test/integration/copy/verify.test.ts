@@ -130,7 +130,7 @@ test('under full load nothing is reported that does not differ', async () => {
   );
 });
 
-test('a sample is a share of the keys, and repairs no doubt of the others', async () => {
+test('verify with a sample compares about that percentage of the keys', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const pipeline = rig.client().pipeline();
     for (let i = 0; i < 2_000; i++) pipeline.set(`k:${i}`, i);
@@ -163,7 +163,7 @@ test('a suspect whose repair takes seconds is waited for', async () => {
   });
 });
 
-test('a mirror that comes back empty, or with what it had before, is verified and repaired by itself', async () => {
+test('a mirror that restarts empty, or with old data, is verified and repaired automatically', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const pipeline = rig.client().pipeline();
     for (let i = 0; i < 3_000; i++) pipeline.set(`k:${i}`, i);

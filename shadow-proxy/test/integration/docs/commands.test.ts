@@ -95,7 +95,7 @@ describe('every command in the docs', () => {
     assert.match(problemOfTerraform(['-chdir=terraform/nowhere', 'plan']) ?? '', /nowhere/);
   });
 
-  /** By the program's file: what it is asked to do, wherever that is told. */
+  /** By the program's file: the documented command lines that run it. */
   const asked = new Map<string, { readonly told: Documented; readonly line: readonly string[] }[]>();
   for (const told of all) {
     const [file, ...first] = fileOf(told);

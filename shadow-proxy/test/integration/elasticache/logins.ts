@@ -1,4 +1,4 @@
-/** Who logs in at the stand-in, and at the KeyDB beside it. */
+/** The users that log in at the stand-in for ElastiCache, and at the KeyDB that it is migrated to. */
 
 export interface Login {
   readonly username: string;
