@@ -48,10 +48,7 @@ export const STEPS: readonly Step[] = [
     as: 'source',
     tests: [
       [`${INTEGRATION}/faults/rehearsal-mirror.long.test.ts`, ['the mirror is killed and restarts empty (shadow)']],
-      [
-        `${INTEGRATION}/faults/rehearsal-authority.long.test.ts`,
-        ['the authority is killed and comes back with its AOF'],
-      ],
+      [`${INTEGRATION}/faults/rehearsal-authority.long.test.ts`, ['the authority is killed and restarts with its AOF']],
       [
         `${INTEGRATION}/faults/rehearsal-proxy.long.test.ts`,
         ['the proxy is killed in mid-traffic, three times (shadow)'],

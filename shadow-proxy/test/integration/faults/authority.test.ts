@@ -157,7 +157,7 @@ test('a stall holds those up who wait for it, and its end lets them go, each wit
     for (const [i, wire] of wires.entries()) for (let n = 0; n < 10; n++) wire.send('ECHO', `${i}:${n}`);
     await sleep(100);
     assert.ok(wires.every(({ unread }) => unread.length === 0));
-    // One of those who wait goes away; its replies go to nobody else.
+    // One of the waiting clients disconnects; no other client gets its replies.
     wires[3].destroy();
     await until(() => held.length === 100);
     stalled = false;
@@ -204,7 +204,7 @@ test('an authority that says nothing to new connections holds up who needs one, 
   });
 });
 
-test('an authority that is gone is a closed connection to whoever asks, until it is there again', async () => {
+test('while the authority is down, the proxy closes the connection of every client that sends a command', async () => {
   await withPeer(keeper(), async (source, shard) => {
     const wire = await Wire.open({ port: shard.port });
     await wire.ask('SET', 'k', 'v');

@@ -74,8 +74,8 @@ export async function dies(t: TestContext, { stage, percent, side, how, policy =
           events.length > 0 && events.every(({ by, reason }) => by === 'failover' && /is lost/.test(String(reason))),
           JSON.stringify(events),
         );
-      // Who was given up is not trusted when it is back: every key of it is in doubt until it is verified, and repaired
-      // from the other.
+      // The server that was down is not trusted when it is connected again: each of its keys is suspect until it is
+      // verified, and is repaired from the other server.
       if (how !== 'restarts empty') assert.match(shard.snapshot().workloads[0].suspect ?? '', /was down/);
       if (how === 'killed') await dead.start();
       else if (how === 'hangs') await dead.kill('SIGCONT');

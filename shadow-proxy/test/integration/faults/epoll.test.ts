@@ -1,4 +1,4 @@
-/** A native front whose `epoll_ctl` fails: the client that it was called for is closed, and does not wait for ever. */
+/** A native front whose `epoll_ctl` fails: the client that it was called for is closed, and does not wait forever. */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

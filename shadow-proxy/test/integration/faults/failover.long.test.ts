@@ -1,6 +1,6 @@
 /**
- * Authorities that die under load in every stage, in every way, and come back; and those from which there is no way to
- * go by itself.
+ * Authorities that die under load in every stage, in every way, and restart; and an authority whose mirror is not
+ * clean, so that the proxy must not fail over to it automatically.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ for (const how of ['killed', 'hangs', 'restarts empty'] as const) {
     ['live', 'source', 10],
     ['live', 'target', 10],
   ] as const) {
-    // Of a workload that both answer, nobody knows what a server held that came back empty: it waits for the operator.
+    // If both servers serve the workload, what the one that restarted empty held is unknown: the operator must decide.
     if (how === 'restarts empty' && percent !== undefined) continue;
     test(`the ${side} ${how} in ${stage} ${percent ?? 100} %: automatic`, async (t) => {
       await dies(t, { stage, side, percent, how });
@@ -33,13 +33,13 @@ for (const [stage, side] of [
   ['live', 'target'],
 ] as const) {
   for (const how of ['killed', 'hangs'] as const) {
-    test(`the ${side} ${how} in ${stage}: manual, clients are told, and the operator's word loses nothing`, async (t) => {
+    test(`the ${side} ${how} in ${stage}: manual, clients get an error, and the operator's decision loses nothing`, async (t) => {
       await dies(t, { stage, side, how, policy: 'manual' });
     });
   }
 }
 
-test('a mirror that is not clean is not gone to by itself', async () => {
+test('the proxy does not fail over automatically to a mirror that is not clean', async () => {
   await withServers(async ({ source, target }) => {
     const before = new Redis(source.port);
     await before.set('k:old', 'not copied');

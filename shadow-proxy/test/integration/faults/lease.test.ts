@@ -166,7 +166,7 @@ test('a holder that was cut off for less than others wait keeps the lease; one t
   });
 });
 
-test('a holder whose connections were killed, and that finds nobody, stops where it was away for long', async (t) => {
+test('a holder whose connections were killed keeps the lease if it reached one server, and stops if it was cut off from both for long', async (t) => {
   await withCandidates(async ({ candidate, source, target }) => {
     const relays = [await Relay.start(source), await Relay.start(target)];
     t.after(() => Promise.all(relays.map((relay) => relay.close())));

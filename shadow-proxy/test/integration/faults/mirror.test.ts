@@ -72,7 +72,7 @@ for (const [what, fault] of Object.entries(FAULTS)) {
         }
         assert.ok(longest < 1000, `a client waited ${longest} ms`);
         assert.ok(shard.shard.ready());
-        // The mirror is well again: what it says is believed, what it missed is in doubt.
+        // The mirror works again: its replies are compared, and the keys whose writes it missed are suspects.
         broken = false;
         target.disconnect();
         target.script = good;

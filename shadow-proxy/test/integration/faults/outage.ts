@@ -7,7 +7,7 @@ import type { LocalServer } from '../../../src/local/servers.js';
 export interface Writers {
   /** By key: the value that was acknowledged. Each key is written once. */
   readonly acknowledged: ReadonlyMap<string, string>;
-  /** What clients were told, other than that the connection was lost. */
+  /** The errors that clients got, other than that the connection was lost. */
   readonly errors: readonly string[];
   /** Increments that were acknowledged, by counter. */
   readonly counted: ReadonlyMap<string, number>;
@@ -16,7 +16,7 @@ export interface Writers {
   kill(): void;
 }
 
-/** What both libraries tell when a server is lost, whoever it is. */
+/** The errors of both libraries when any server or proxy is lost. */
 const LOST =
   /Connection is closed|Socket closed unexpectedly|ECONNREFUSED|ECONNRESET|EPIPE|max retries|Stream isn't writeable|The client is closed/i;
 const EACH = 4;

@@ -1,7 +1,6 @@
 /**
- * Faults of the authority. It comes back as another process, and what it may have lost must not be deleted on the
- * mirror: heals are frozen, which is the lawful end. The operator then moves the clients to the mirror, and both end
- * equal.
+ * Faults of the authority. It restarts (its run ID changes), and keys that it may have lost must not be deleted on the
+ * mirror: repairs are frozen, as they must be. The operator then moves the clients to the mirror, and both end equal.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -41,10 +40,10 @@ async function killed({ authority }: Scene): Promise<void> {
   await authority.start();
 }
 
-test('the authority is killed and comes back with its AOF', (t) =>
+test('the authority is killed and restarts with its AOF', (t) =>
   rehearse(t, { ...GONE, source: DURABLE, fault: killed, decide: giveUp }));
 
-test('the authority is killed and comes back with its AOF (live)', (t) =>
+test('the authority is killed and restarts with its AOF (live)', (t) =>
   rehearse(t, { ...GONE, stage: 'live', target: DURABLE, fault: killed, decide: giveUp }));
 
 test('the authority restarts, saving what it has', (t) =>
@@ -55,10 +54,10 @@ test('the authority restarts, saving what it has', (t) =>
     decide: giveUp,
   }));
 
-test('the authority is killed and comes back empty', (t) =>
+test('the authority is killed and restarts empty', (t) =>
   rehearse(t, { ...GONE, lawful: FORGOTTEN, fault: killed, decide: giveUp }));
 
-test('the authority comes back with an old RDB', (t) =>
+test('the authority restarts with an old RDB', (t) =>
   rehearse(t, {
     ...GONE,
     lawful: FORGOTTEN,
@@ -73,7 +72,7 @@ test('the authority comes back with an old RDB', (t) =>
   }));
 
 for (const fromMirror of [false, true]) {
-  test(`the authority comes back empty, and is ${fromMirror ? 'given back what it lost' : 'accepted as it is'} in mid-traffic`, (t) =>
+  test(`the authority restarts empty, and is ${fromMirror ? 'given back what it lost' : 'accepted as it is'} in mid-traffic`, (t) =>
     rehearse(t, {
       ...GONE,
       lawful: FORGOTTEN,

@@ -46,7 +46,7 @@ for (const stage of ['shadow', 'live'] satisfies Stage[]) {
   test(`the mirror is full (${stage})`, (t) => rehearse(t, { stage, faultMs: 4_000, fault: fillUp }));
 }
 
-test('the mirror stands still for 20 s', (t) =>
+test('the mirror is stopped for 20 s', (t) =>
   rehearse(t, {
     faultMs: 20_000,
     fault: async ({ mirror }) => {

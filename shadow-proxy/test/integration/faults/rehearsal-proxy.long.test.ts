@@ -1,5 +1,5 @@
 /**
- * Faults of the proxy's own process, of its disk and of the clocks: what was in doubt is known afterwards, and healed.
+ * Faults of the proxy's own process, of its disk and of the clocks: the suspects are known afterwards, and repaired.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { fillDisk, freeDisk, smallDisk } from '../../support/disk.js';
 import { until } from '../../support/shard.js';
 import { order, rehearse, type Rehearsal, type Scene } from './rehearsal.js';
 
-/** Clients come back by themselves. A counter of a client is counted anew then. */
+/** Clients reconnect by themselves. Each client then counts on a new counter. */
 const GONE: Pick<Rehearsal, 'comesBack'> = { comesBack: true };
 
 async function killed(scene: Scene): Promise<void> {
@@ -50,7 +50,7 @@ test('the proxy is killed in mid-backfill', (t) =>
       await order(scene, '/api/jobs', [{ kind: 'backfill', limits: { keysPerSecond: 2_000 } }]);
       await until(async () => ((await scene.status()).job?.copied ?? 0) > 2_000, 10_000);
       await killed(scene);
-      // It goes on, or, where a script was under way whose keys nothing tells, all keys are verified.
+      // The backfill continues; if a script was running whose keys are unknown, all keys are verified instead.
       let job: unknown;
       await until(async () => (job = (await scene.status()).job) !== null, 5_000).catch(() => undefined);
       assert.ok(job, JSON.stringify({ ...(await scene.status()), latency: null }));
@@ -99,7 +99,7 @@ test('the disk was full for a while, and the proxy is killed later', async (t) =
   });
 });
 
-/** For three seconds, until somebody puts it right. */
+/** Sets the clock wrong by so many seconds, and right again after three seconds. */
 async function jump(fake: SettableClock, seconds: number): Promise<void> {
   fake.set(seconds);
   await sleep(3_000);

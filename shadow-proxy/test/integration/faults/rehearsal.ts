@@ -62,7 +62,7 @@ export interface Rehearsal extends Pick<DriverOptions, 'comesBack' | 'errorCodes
   /** Before the first client comes. */
   readonly before?: (scene: Scene) => Promise<void>;
   readonly fault: (scene: Scene) => Promise<void>;
-  /** When the clients have gone, before everything must be healed. */
+  /** Runs when the clients have disconnected, before everything must be repaired. */
   readonly decide?: (scene: Scene) => Promise<void>;
   /** Violations that the fault explains: what Redis itself has lost. */
   readonly lawful?: RegExp;
@@ -196,7 +196,7 @@ function describeDoubts({ suspects, workloads, frozen }: ShardSnapshot): string 
   return `${suspects.total} keys and ${whole} of ${workloads.length} workloads as a whole${frozen === null ? '' : ', frozen'}`;
 }
 
-/** What the mirrors answered, over all processes of the proxy: of one that was killed, what it told last. */
+/** Counts what the mirrors answered, over all processes of the proxy: for a killed one, its last status counts. */
 function countConfirmed({ status: ask }: Scene): { end(last: ShardSnapshot): number } {
   const count = ({ compared, inconclusive }: ShardSnapshot): number => compared + sum(inconclusive);
   let [before, now] = [0, 0];
@@ -255,7 +255,7 @@ class Rest {
   }
 }
 
-/** @throws with how it stands, when it is not healed in time */
+/** @throws with the status, when it is not repaired in time */
 export async function healed({ status: ask, authority }: Scene): Promise<void> {
   let seen: ShardSnapshot | null = null;
   const isHealed = ({ mirror, suspects, undecided, workloads, job, frozen }: ShardSnapshot): boolean =>
@@ -277,7 +277,7 @@ export async function healed({ status: ask, authority }: Scene): Promise<void> {
   );
 }
 
-/** Clients that know what they were told. */
+/** Clients that record which of their writes were acknowledged. */
 class Witness {
   attempted = 0;
   longestMs = 0;

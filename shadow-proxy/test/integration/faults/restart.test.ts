@@ -1,4 +1,4 @@
-/** Real servers that are killed and come back, with clients that do not know of it. */
+/** Real servers that are killed and restarted, with clients that do not know of it. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
@@ -47,7 +47,7 @@ test('the authority is killed and restarted: clients of both libraries go on by 
     stop = true;
     await Promise.all(loops);
     await until(() => shard.snapshot().mirror.queuedEffects === 0);
-    // The authority is another process: it is for somebody to say that it has lost nothing.
+    // The authority was restarted (run ID changed): the operator must confirm that it has lost nothing.
     assert.match(shard.snapshot().frozen ?? '', /source/);
     const { suspects, mismatches } = shard.snapshot();
     assert.deepEqual(mismatches, {}, JSON.stringify(shard.findings()));
@@ -97,7 +97,7 @@ test('the authority dies while a command waits to run alone: that client is clos
   });
 });
 
-test('the mirror is killed and restarted: no client notices, and all of it is in doubt', async () => {
+test('the mirror is killed and restarted: no client notices, and all its keys are suspect', async () => {
   await withRig({}, async ({ wire, target, shard }) => {
     const clients = await Promise.all([wire(), wire(), wire()]);
     let [count, longest] = [0, 0];
@@ -116,7 +116,7 @@ test('the mirror is killed and restarted: no client notices, and all of it is in
       }
     };
     const loops = Promise.all(clients.map(loop));
-    // Awaited at the end: where something else fails before, that is what is told.
+    // Awaited at the end: if something else fails before, the test reports that.
     loops.catch(() => undefined);
     for (let round = 0; round < 3; round++) {
       await sleep(100);

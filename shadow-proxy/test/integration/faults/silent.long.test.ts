@@ -8,7 +8,7 @@ import { withScene } from '../rules/scene.js';
 const LONG_MS = 25_000;
 
 for (const protocol of [2, 3]) {
-  test(`a subscriber in RESP${protocol} whose connection goes silent is told, and one that hears nothing stays`, async () => {
+  test(`a subscriber in RESP${protocol} whose connection goes silent is closed, and one that just gets no message stays connected`, async () => {
     await withScene({}, async (scene) => {
       const [patient, unlucky] = [await scene.wire(), await scene.wire()];
       await Promise.all([patient, unlucky].map((wire) => wire.ask('HELLO', protocol)));

@@ -99,7 +99,7 @@ test('every connection to the mirror goes silent: nothing is lost, and clients n
   });
 });
 
-test('a client that blocks is left alone, and is told when its connection goes silent with what it was woken with', async (t) => {
+test('a client that blocks stays connected, and is closed when its connection goes silent while an element is delivered to it', async (t) => {
   await withScene({}, async (scene) => {
     const [patient, unlucky, pusher] = [await scene.wire(), await scene.wire(), await scene.wire()];
     await Promise.all([patient.ask('PING'), unlucky.ask('PING')]);

@@ -1,6 +1,6 @@
 /**
  * `npm run crashes`: the property of crashes (run.ts), as often as is asked for. Exit codes: 0 it holds, 1 keys
- * differed in silence, 2 wrong usage, 3 a run could not tell.
+ * differed that were not suspect, 2 wrong usage, 3 a run was inconclusive.
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { withServers } from '../../../support/servers.js';

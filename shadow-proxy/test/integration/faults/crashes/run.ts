@@ -200,7 +200,7 @@ async function flush({ port }: { readonly port: number }): Promise<void> {
   client.disconnect();
 }
 
-/** Clients that write keys of all simple types, as fast as they are answered, and do not come back. */
+/** Clients that write keys of all simple types, as fast as they are answered, and do not reconnect. */
 function startTraffic(port: number, seed: number): { stop(): void } {
   let ended = false;
   const clients = Array.from({ length: CLIENTS }, (_, i) => {
