@@ -101,7 +101,7 @@ test('guard on two active replicas', async (t) => {
     );
   });
 
-  await t.test('an AOF, and a backlog that the load outgrows, are told beforehand', async () => {
+  await t.test('guard warns of an AOF, and of a replication backlog that is too small for the load', async () => {
     await pair.clients.a.config('SET', 'appendonly', 'yes');
     // It is refused where the backlog that is set below leaves it no memory.
     const writing = setInterval(() => void pair.clients.a.set('big', 'x'.repeat(10_000)).catch(() => undefined), 10);
@@ -183,7 +183,7 @@ test('guard asks the running proxy for counters that the plan does not know, and
   assert.match((await ask('status')).stdout, /counters +session:\* incr 3/);
 });
 
-test('guard says that it cannot tell where a node does not answer', async (t) => {
+test('guard reports UNREAD if a node does not answer', async (t) => {
   const plan = {
     version: 1,
     name: 't',
@@ -197,7 +197,7 @@ test('guard says that it cannot tell where a node does not answer', async (t) =>
   assert.match(stdout, /UNREAD/);
 });
 
-test('guard needs a plan, and a proxy unless it is told otherwise', async (t) => {
+test('guard needs a plan, and a proxy unless --no-proxy is given', async (t) => {
   const without = await runProgram(t, 'shadow-compare', ['guard']);
   assert.equal(without.code, 2);
   assert.match(without.stderr, /--plan is missing/);

@@ -114,7 +114,7 @@ test('a server speaks TLS, Redis and KeyDB', async (t) => {
   }
 });
 
-test('a killed server comes back on its port, a stopped one goes on where it was', async () => {
+test('a killed server is started again on its port, a stopped one continues where it was', async () => {
   const server = await startRedis();
   try {
     await withClient(server, (client) => client.set('k', 'v'));

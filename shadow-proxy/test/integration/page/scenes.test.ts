@@ -12,7 +12,7 @@ import { openBrowser, openPage } from '../../support/browser.js';
 import { layoutsOf, watchLabels } from '../../support/layout.js';
 import { jobSnapshot, nextStage, shardEvidence, shardSnapshot, workloadSnapshot } from '../../support/snapshots.js';
 
-/** Where pictures go that somebody wants to look at. */
+/** The folder for screenshots that a developer wants to look at. */
 const { PICTURES } = process.env;
 const EMPTY: SeriesSnapshot = seriesOf([]);
 

@@ -11,7 +11,7 @@ import { openBrowser, openPage, overflow, plotsDrawn } from '../../support/brows
 import { withServers, type Pair } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
-/** Where pictures go that somebody wants to look at, and after how many seconds of load. */
+/** The folder for screenshots that a developer wants to look at, and after how many seconds of load they are taken. */
 const { PICTURES, PICTURES_AFTER = '0' } = process.env;
 const PASSWORD = 'p4ssw0rd-of-nobody';
 
@@ -121,7 +121,7 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
       await takePictures(browser, admin, PICTURES);
     }
 
-    // At rest, figures stand still: what the page shows is what the API tells.
+    // Without load, figures do not change: the page shows what the API reports.
     await stop();
     await until(async () =>
       (await status(admin)).every(

@@ -55,11 +55,11 @@ async function withStand(body: (stand: Stand) => Promise<void>, options: SceneOp
 
 const toLive = { workload: 'default', stage: 'live' } as const;
 
-test('a flip waits for the mirror’s confirmations, and gives up without them', () =>
+test('a flip waits for the mirror’s confirmations, and times out without them', () =>
   withStand(
     async ({ scene, two, mirror }) => {
       const { shard } = scene.shard;
-      // Only the confirmations are missing: the target itself answers whoever asks it.
+      // Only the confirmations are missing: the target itself answers other connections.
       mirror.link.hold('down');
       assert.equal(await two.ask('SET', 'k', 'v'), '+OK');
       await mirror.saw('SET k v');

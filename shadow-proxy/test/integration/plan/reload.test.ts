@@ -54,7 +54,7 @@ describe('a plan may be reloaded', () => {
   }
 });
 
-describe('a plan is not reloaded in silence where the running process would not take it over:', () => {
+describe('reloading a plan is refused if the running process would not apply a change:', () => {
   for (const [name, change, expected] of [
     [
       'another source',

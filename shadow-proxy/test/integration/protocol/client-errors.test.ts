@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { originsOf } from '../../../src/telemetry/error-origins.js';
 import { withRig } from '../../support/rig.js';
 
-test('errors are counted by server and code, whoever refuses: the server, its login, the proxy', async () => {
+test('errors are counted by server and code, for refusals by the server, by its login and by the proxy', async () => {
   const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'shadow' as const }];
   const user = ['reader on >pw ~r:* &* +get +ping'];
   await withRig({ workloads, servers: { source: { config: { user } } } }, async ({ wire, shard }) => {

@@ -223,7 +223,7 @@ describe('limits of clients', () => {
       assert.equal(rig.shard.snapshot().clientErrors.source.WRONGPASS, 12);
     }));
 
-  test('one client too many is told so, and a TLS handshake that does not come to its end is one, too', async (t) => {
+  test('one client too many gets an error, and a TLS handshake that does not complete counts as a client, too', async (t) => {
     if (!(await needs(t, 'openssl'))) return;
     await withRig({ limits: { clients: 2 } }, async (rig) => {
       await Promise.all([rig.wire(), rig.wire()]);

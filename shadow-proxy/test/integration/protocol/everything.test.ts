@@ -340,7 +340,7 @@ describe('every command', () => {
           );
           if (!MAY_DIFFER.has(spec.name)) assert.deepEqual(replies, expected, shown);
         }
-        // Whoever else is there gets nothing of it.
+        // No other client gets a reply of it.
         if (counted % 50 === 0) assert.equal(await bystander.ask('ECHO', mark), `$${mark.length}\r\n${mark}`);
       }
       assert.ok(counted > 3000, `${counted}`);
@@ -379,7 +379,7 @@ describe('every command', () => {
 
   test('left both servers equal', async () => {
     await beside.rig.shard.settled();
-    // KeyDB takes a subkey where Redis wants no more than a key: that is told, and is no difference of data.
+    // KeyDB accepts a subkey where Redis accepts only a key: the proxy reports that, and the data does not differ.
     const { unsupported, error = 0, ...others } = beside.rig.shard.snapshot().mismatches;
     const found = JSON.stringify(
       beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply]),

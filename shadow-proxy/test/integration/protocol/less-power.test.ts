@@ -53,7 +53,7 @@ for (const [denied, missing] of DENIED)
       await client.eval("return redis.call('SADD', 'hid' .. 'den', ARGV[1])", 0, 'member');
       await ended({ shard }, 60_000);
       assert.equal(job({ shard }).state, 'done', JSON.stringify(job({ shard })));
-      // A script without tracking leaves everything in doubt, until that is verified by itself.
+      // A script without tracking makes all keys suspect, until the proxy has verified them automatically.
       const left = (): string => JSON.stringify(shard.snapshot().workloads);
       await until(() => shard.snapshot().workloads.every(({ clean }) => clean), 60_000, left);
       await shard.settled();

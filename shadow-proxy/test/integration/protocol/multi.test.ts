@@ -268,7 +268,7 @@ describe('transactions', () => {
   );
 
   test(
-    'a user without a right is told at EXEC at the latest, and what ran is on both servers',
+    'a user without a right gets the error at EXEC at the latest, and what ran is on both servers',
     { skip: before70 },
     async () => {
       const wire = await beside.rig.wire();
@@ -282,7 +282,7 @@ describe('transactions', () => {
         (await wire.pipeline([['MULTI'], ['GET', 'n:1'], ['EXEC']]))[2],
         /^-EXECABORT Transaction discarded because of: NOPERM .*'get'/,
       );
-      // What an approximate trim did would be told by XLEN, which this user may not ask.
+      // XLEN would show what an approximate trim did, but this user may not run it.
       const trim = [
         ['MULTI'],
         ...new Array<string[]>(150).fill(['XADD', 'n:x', 'MAXLEN', '~', '10', '*', 'f', 'v']),

@@ -17,7 +17,7 @@ interface Case extends Pair {
   readonly shard: TestShard;
   /** A new client of the proxy. */
   connect(): Promise<Wire>;
-  /** Changes something on a server, beside the proxy. */
+  /** Changes something on a server directly, bypassing the proxy. */
   admin(server: 'source' | 'target', ...command: string[]): Promise<string>;
 }
 

@@ -38,7 +38,7 @@ for (const [how, subscribe, publish] of [
   });
 }
 
-test('what is published after another client has sent UNSUBSCRIBE is not heard, and PUBSUB tells of what was received', async () => {
+test('a client that has sent UNSUBSCRIBE gets no message that is published later, and PUBSUB counts each SUBSCRIBE that the proxy has received', async () => {
   await withScene({}, async (scene) => {
     scene.toSource.delayMs = 5;
     const [subscriber, publisher] = [await scene.wire(), await scene.wire()];

@@ -359,7 +359,7 @@ test('the same dialogues while KeyDB is the authority, as KeyDB shows them', asy
   }
 });
 
-test("a user who may not subscribe to a channel is told so in the server's words", async () => {
+test("a user who may not subscribe to a channel gets the server's own error", async () => {
   const user = ['default on nopass ~* &* +@all', 'app on >pw ~* resetchannels &mine:* +@all'];
   const servers = { source: { config: { user } }, target: { config: { user } } };
   await withRig({ servers }, async (rig) => {

@@ -104,7 +104,7 @@ test('the failover of a source that has died is followed', async () => {
       const before = counter.last();
       await until(() => counter.last() > before + 50, 20_000);
       assert.notEqual(shard.snapshot().source.runId, runId);
-      // What the old master had acknowledged may be lost on the new one: that is for somebody to decide.
+      // Writes that the old master had acknowledged may be lost on the new one: the operator must decide.
       assert.match(shard.snapshot().frozen ?? '', /source/);
       await counter.stop();
       await until(() => shard.snapshot().mirror.queuedEffects === 0);
@@ -145,7 +145,7 @@ test('a source that hands over while it lives is followed, and the old one gets 
   });
 });
 
-test('the failover of a target is followed: its clients notice nothing, and all of it is in doubt', async () => {
+test('the proxy follows the failover of a target: its clients notice nothing, and all keys are suspect', async () => {
   await withSentinel(startTarget, async ({ master, replica, url }) => {
     const source = await startRedis();
     const shard = await startTestShard({ source, target: url });
@@ -168,7 +168,7 @@ test('the failover of a target is followed: its clients notice nothing, and all 
       const { workloads, job } = shard.snapshot();
       assert.equal(shard.snapshot().frozen, null);
       assert.deepEqual(shard.snapshot().mismatches, {});
-      // All of it is in doubt, and verified by itself, perhaps by now.
+      // All keys are suspect, and the proxy verifies them automatically; that may already be done.
       if (job?.automatic !== true) assert.equal(workloads[0].clean, false);
       if (job === null)
         await assert.rejects(shard.shard.changeStage({ workload: 'default', stage: 'live' }), /not clean/);
@@ -180,7 +180,7 @@ test('the failover of a target is followed: its clients notice nothing, and all 
   });
 });
 
-test('a master that no Sentinel knows is told at the start', async () => {
+test('a master that no Sentinel knows is reported at the start', async () => {
   await withSentinel(startRedis, async ({ url }) => {
     const target = await startTarget();
     try {
@@ -209,7 +209,7 @@ async function portOf(listener: Server): Promise<number> {
   return (listener.address() as AddressInfo).port;
 }
 
-test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody else its password', async (t) => {
+test('rediss+sentinel asks the Sentinel over TLS, verified, and sends its password to no other server', async (t) => {
   if (!(await needs(t, 'openssl', 'tls-source'))) return;
   const [ours, theirs] = [makeCertificates(), makeCertificates()];
   const directory = await mkdtemp(join(tmpdir(), 'sentinel-'));

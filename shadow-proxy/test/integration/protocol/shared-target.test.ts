@@ -180,7 +180,7 @@ for (const [how, owns, stage] of [
   });
 }
 
-test('who may not ask for all keys is told so, and one that has not logged in, too', async () => {
+test('DBSIZE is refused for a user without the right to it; RANDOMKEY and GET still answer', async () => {
   await withSharedTarget({ owns: [['a:*'], ['b:*']] }, async (shared) => {
     await fill(shared, 30);
     await shared.moveAll('live');
@@ -241,7 +241,7 @@ test('what a client does with a key that is another shard’s stays at its own s
   }
 });
 
-test('without a word on whose they are, no key that another source holds is healed', async () => {
+test('if the plan does not set owns, a key that another source holds is not repaired', async () => {
   await withSharedTarget({ owns: [undefined, undefined] }, async (shared) => {
     await fill(shared, 30);
     assert.equal(await shared.wire(1).ask('GET', 'a:1'), '$-1');

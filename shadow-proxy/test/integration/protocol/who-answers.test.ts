@@ -1,4 +1,4 @@
-/** The handshake finds out which server is at the other end, whoever the connection is for, and leaves no rights. */
+/** The handshake finds out which server is at the other end, for every user, and leaves the user no further rights. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ for (const [name, start] of [
 ] as const) {
   for (const password of ['', 'secret']) {
     const own = password === '' ? [undefined, KIT] : [KIT];
-    test(`the ${name} tells its run ID ${password === '' ? 'without' : 'with'} a password for everybody`, async () => {
+    test(`the ${name} reports its run ID ${password === '' ? 'without' : 'with'} a password for the default user`, async () => {
       const config = { user: users, ...(password !== '' && { requirepass: password }) };
       await withServer(
         () => start({ config }),

@@ -299,7 +299,7 @@ describe('the wire', () => {
     other.destroy();
   });
 
-  test('a client that was told of its error and does not close its end is closed', async () => {
+  test('a client that got a protocol error and does not close its end is closed', async () => {
     await until(() => beside.rig.shard.snapshot().clients === 0);
     const stubborn = connect({ port: beside.rig.shard.port, host: '127.0.0.1', allowHalfOpen: true });
     stubborn.on('error', () => undefined);

@@ -159,7 +159,7 @@ export function openCluster(login: Login): Promise<Client> {
   const inTransaction = (calls: readonly Call[]): Promise<Answered[]> => ioredisTransaction(client, calls);
 
   return Promise.resolve({
-    // A transaction that is given up has no key that says which node it is for.
+    // A discarded transaction has no key that shows which node it is for.
     run: (steps) =>
       all(
         steps
@@ -237,8 +237,8 @@ export interface RawClient extends Client {
   /** Between steps: another database, user or protocol, and back. Changes what later replies look like. */
   readonly login: Login;
   /**
-   * Sends the steps, or a part of their bytes, and goes away, at once or soon, without a look at the replies; then
-   * comes back.
+   * Sends the steps, or a part of their bytes, and disconnects, at once or soon, without reading the replies; then
+   * connects again.
    */
   vanish(steps: readonly Step[], random: Random): Promise<void>;
 }

@@ -130,7 +130,7 @@ test('the comparer', async (t) => {
         [[3, 'k', 'existence']],
       );
     });
-    await t.test('excuses what encodings, cached counts and the last moments of a key make', async () => {
+    await t.test('allows differences in encodings, in cached counts and just before expiry', async () => {
       const many = ['SADD', 'big', ...Array.from({ length: 600 }, (_, i) => `member-${i}`)];
       const { differences } = await compared(
         [...BASE, many, ['SET', 'last', 'v', 'PX', 400], ['SET', 'nearly', 'v', 'PX', 600_000]],

@@ -86,13 +86,13 @@ async function allKeys(clients: readonly Redis[]): Promise<Buffer[]> {
 interface Entry {
   /** `none` where the server does not have the key. */
   readonly type: string;
-  /** Milliseconds left, -1 for ever, -2 gone. */
+  /** Milliseconds left; -1 if the key has no TTL, -2 if it does not exist. */
   readonly pttl: number;
   /** Text for each aspect that is compared. */
   readonly aspects: Readonly<Record<string, string>>;
 }
 
-/** How many milliseconds reading an entry may take, within which its expiry cannot be told. */
+/** How many milliseconds reading an entry may take; expiries that differ by less are not distinguished. */
 const READING_MS = 50;
 
 async function read(client: Redis, keys: readonly Buffer[]): Promise<Entry[]> {

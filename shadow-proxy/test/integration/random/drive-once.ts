@@ -1,6 +1,6 @@
 /**
- * Drives one server from a process of its own: `node drive-once.js PORT SEED MS`, where a reply may take MS. Ends with
- * 0 if nothing was wrong, and otherwise with 1, also where what was wrong made a client library throw out of its
+ * Drives one server from a process of its own: `node drive-once.js PORT SEED MS`, where a reply may take MS. Exits with
+ * code 0 if nothing was wrong, and otherwise with code 1, also where the fault made a client library throw out of its
  * socket's handler.
  */
 import { drive } from './driver.js';

@@ -1,6 +1,6 @@
 /**
  * Drives many connections at once with random commands and looks at every reply: it has the right form, it is for
- * the command that it answers, and what only one connection knows comes back to that connection alone.
+ * the command that it answers, and a value that only one connection sent is returned to that connection alone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -42,14 +42,14 @@ export interface DriverOptions {
   readonly barriers?: boolean;
   /** Prefixes of keys that functions of the library are called with. */
   readonly functions?: readonly string[];
-  /** How likely a raw client goes away in its turn, with commands under way. */
+  /** How likely a raw client disconnects at each of its turns, with commands under way. */
   readonly vanishing?: number;
   /** How long a reply may take. */
   readonly replyMs?: number;
   /** Codes of errors that are no fault, besides those of Redis. */
   readonly errorCodes?: readonly string[];
   /**
-   * Whether a connection that is lost is no fault: it comes back, and what it had under way may have happened or not.
+   * Whether a lost connection is no fault: the client reconnects, and its commands under way may have run or not.
    */
   readonly comesBack?: boolean;
   /** Awaited by each connection before each turn, when nothing of it is under way. */
@@ -72,7 +72,7 @@ export interface DriverReport {
   /** Times that a connection was lost. */
   lost: number;
   transactions: number;
-  /** Times that a connection went away with commands under way. */
+  /** Times that a client disconnected with commands under way. */
   vanished: number;
   /** By name; names of containers have their subcommand. */
   readonly commands: Map<string, CommandCount>;

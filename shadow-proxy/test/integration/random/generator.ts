@@ -87,12 +87,12 @@ export class Generator extends Values {
     return PROBE_DATABASES.includes(this.db) ? { ...call('int', 'INCR', key), check } : call('int', 'INCR', key);
   }
 
-  /** The connection was lost with commands under way: what became of them is not known, so it counts anew. */
+  /** Starts a new counter: the connection was lost with commands under way, and whether they ran is unknown. */
   rebirth(): void {
     this.#life++;
   }
 
-  /** What a connection may have begun when it goes away: to block, to watch, a transaction, to listen. */
+  /** What a connection may have begun when it disconnects: to block, to watch, a transaction, to listen. */
   ending(): Call[] {
     const { random } = this;
     const watch = (): Call => call('status', 'WATCH', ...random.times(random.between(1, 3), () => this.anyKey()));

@@ -20,7 +20,7 @@ export interface TalkOptions {
 export interface TalkReport {
   published: number;
   heard: number;
-  /** Times that somebody who listens went away, and came back. */
+  /** Times that a subscriber unsubscribed or disconnected, and subscribed again. */
   left: number;
   readonly violations: string[];
 }

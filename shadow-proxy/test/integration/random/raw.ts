@@ -73,7 +73,7 @@ export class RawConnection {
     this.socket.removeAllListeners('data').resume();
   }
 
-  /** Goes away without reading what is under way. */
+  /** Disconnects without reading what is under way. */
   destroy(): void {
     this.#failed = null;
     this.socket.destroy();

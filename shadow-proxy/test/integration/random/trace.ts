@@ -26,7 +26,7 @@ interface Step {
 }
 
 export interface Trace {
-  /** For each of the first findings, the steps that its key has gone through. */
+  /** For each of the first findings, the recorded steps of its key. */
   readonly found: readonly string[];
   stop(): void;
 }

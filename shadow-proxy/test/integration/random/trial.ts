@@ -87,8 +87,8 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
 }
 
 /**
- * Waits until all is confirmed and healed, and what was in doubt as a whole is verified, as it is without anybody
- * asking.
+ * Waits until all is confirmed and repaired, and until each workload that was suspect as a whole is verified, which the
+ * proxy does automatically.
  */
 async function settle(shard: TestShard): Promise<void> {
   const inDoubt = (): string[] => shard.snapshot().workloads.flatMap(({ suspect }) => suspect ?? []);

@@ -113,7 +113,7 @@ export class Values {
       : this.random.between(20_000, 900_000);
   }
 
-  /** Seconds to block for; never for ever. */
+  /** Seconds to block for; never without a limit. */
   wait(): string {
     return (this.random.between(1, 60) / 1000).toFixed(3);
   }

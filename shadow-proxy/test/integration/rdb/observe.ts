@@ -38,7 +38,7 @@ const number = (text: Plain): string => {
   return Object.is(value, -0) ? '-0' : String(value);
 };
 
-/** Groups, consumers and what is pending, as far as every server since 6.0 tells. */
+/** Groups, consumers and what is pending, as far as every server since 6.0 reports it. */
 async function observeStream(ask: Ask, key: string): Promise<Plain> {
   const info = await ask('XINFO', 'STREAM', key, 'FULL', 'COUNT', 0);
   const groups = (field(info, 'groups') as Plain[]).map((group) => {

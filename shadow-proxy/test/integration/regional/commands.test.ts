@@ -210,7 +210,7 @@ test('to clients they are plain counters, and the target has parts of them', asy
       );
     });
 
-    await t.test('who walks over the target to repair it leaves the parts alone', async () => {
+    await t.test('verify --repair leaves the keys of per-region counters alone', async () => {
       await it.client().set('other', 'x');
       await it.client().incrby('rl:walked', 3);
       const before = await keys();
@@ -225,7 +225,7 @@ test('to clients they are plain counters, and the target has parts of them', asy
       assert.equal(await it.client().get('rl:walked'), '3');
     });
 
-    await t.test('a plain key that somebody wrote beside the proxy is met', async () => {
+    await t.test('a write to the target that bypasses the proxy is noticed', async () => {
       await it.client({ of: it.target }).incr('rl:beside');
       await until(async () => {
         await it.client().incr('rl:beside');
@@ -235,7 +235,7 @@ test('to clients they are plain counters, and the target has parts of them', asy
   });
 });
 
-test('a proxy that is started anew goes on where the last one ended', async () => {
+test('a proxy that is started again continues where the last one ended', async () => {
   const [source, target] = [await startRedis(), await startTarget()];
   const stateDir = await mkdtemp(join(tmpdir(), 'regional-'));
   const options = { ...rig('complete'), source, target, stateDir };
@@ -313,7 +313,7 @@ test('off to complete: the source’s counters are carried over while commands w
   });
 });
 
-test('a target that is lost closes the clients that wait, and what was counted is there again when it came back empty', async () => {
+test('when the target is lost, waiting clients are closed; after it restarts empty, the proxy restores what was counted', async () => {
   await withRig(rig('complete'), async (it) => {
     const wire = await it.wire();
     for (let i = 1; i <= 5; i++) assert.equal(await wire.ask('INCR', 'rl:kept'), `:${i}`);

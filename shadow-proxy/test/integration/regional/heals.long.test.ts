@@ -1,5 +1,5 @@
 /**
- * Two proxies in front of two active-active nodes: every kind of heal, and a proxy that ends and begins anew in a cut.
+ * Two proxies in front of two active-active nodes: every kind of resync, and a proxy that restarts during a cut.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const BEFORE = 100;
 const IN_CUT = 400;
 
 for (const [name, heal] of Object.entries(MIRRORED)) {
-  test(`${name}: what both proxies counted adds up, also where one began anew, and windows end`, async (t) => {
+  test(`${name}: what both proxies counted adds up, although one was restarted, and windows end`, async (t) => {
     if (!(await needs(t, 'keydb'))) return;
     const pair = await ActivePair.start({ backlogBytes: 4 << 20 });
     const source = await startRedis();

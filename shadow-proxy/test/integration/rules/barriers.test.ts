@@ -111,7 +111,7 @@ test('all of them at once, from several connections', async () => {
   await underLoad([any, any], 1500);
 });
 
-test('what was in doubt in one database is in doubt in the other after SWAPDB, and healed there', async () => {
+test('a suspect of one database is a suspect of the other after SWAPDB, and is repaired there', async () => {
   await withRig({ limits: { queueBytes: 30_000 } }, async (rig) => {
     const wire = await rig.wire();
     for (let db = 0; db < 2; db++) {
@@ -142,7 +142,7 @@ test('what was in doubt in one database is in doubt in the other after SWAPDB, a
   });
 });
 
-test('what is found out after SWAPDB about a command before it is healed where its key is now', async () => {
+test('a mismatch that is found after SWAPDB, for a command before it, is repaired in the database where the key is now', async () => {
   await withRig({}, async (rig) => {
     const wire = await rig.wire();
     await wire.ask('SET', 'k', 'value');

@@ -1,5 +1,5 @@
 /**
- * Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the
+ * Rule 9: keys that neither a script's text nor its caller names are reported by the authority, in their place in the
  * order.
  */
 import assert from 'node:assert/strict';
@@ -96,7 +96,7 @@ test('what a script whose reply was lost wrote to another workload is on both se
   });
 });
 
-test('a connection that is lost while a script runs leaves its keys in doubt', async () => {
+test('if a connection is lost while a script runs, the keys of the script become suspects', async () => {
   await withRig({}, async (rig) => {
     const direct = rig.client({ of: rig.source });
     const wire = await rig.wire();
@@ -117,7 +117,7 @@ test('a connection that is lost while a script runs leaves its keys in doubt', a
     await direct.client('KILL', 'ID', /\bid=(\d+)/.exec(line)![1]);
     await wire.frame();
     await until(() => suspectOf(rig) !== null || rig.shard.snapshot().suspects.total === 0);
-    // Either it had ended before, or everything is in doubt: nothing differs unseen.
+    // Either the script had ended before, or all keys are suspect: no difference is missed.
     if (suspectOf(rig) === null) await rig.assertEqual();
     assert.equal((await wire.ask('EVAL', HIDING, 1, 'k', 3, 1)).slice(0, 1), '*');
     await until(async () => (await listening()).length === 1);
@@ -134,7 +134,7 @@ async function linkOf(scene: Scene, what: RegExp): Promise<Link> {
   return scene.toSource.links.find(({ server }) => ports.includes(server.localPort!))!;
 }
 
-test('a change that is told while the answer of a copy is still on its way is not taken for part of the copy', async () => {
+test('a change that is reported while the reply of a copy is still under way is not taken for part of the copy', async () => {
   await withScene({}, async (scene) => {
     const [first, second] = [await scene.wire(), await scene.wire()];
     await second.ask('HELLO', 3);

@@ -26,7 +26,7 @@ export interface PropertyOptions {
 
 export interface Outcome {
   commands: number;
-  /** Commands, or transactions, that the authority refused for want of rights. */
+  /** Commands, or transactions, that the authority refused because the user lacked the right. */
   refused: number;
   changes: number;
 }
@@ -103,7 +103,7 @@ class Generator {
   next(blocks: boolean, transacts: boolean): Sent[] {
     const { random } = this;
     if (!random.chance(0.08) || !transacts) return [this.one(blocks)];
-    // Whoever is told of clients is told of the proxy's.
+    // Replies about clients would be about those of the proxy: such commands are left out.
     const inside = [
       { command: ['GET', this.key()], check: 'same' as const },
       ...random.times(random.between(0, 3), () => this.one(false)),
@@ -244,7 +244,7 @@ export async function checkPrivileges({ stage, seed, commands, ms }: PropertyOpt
           if (isRefused(wanted[i])) outcome.refused++;
           const shown = `seed ${seed}, ${stage}, user ${user}: ${command.join(' ')}`;
           if (check === 'refusal') assert.equal(isRefused(got[i]), isRefused(wanted[i]), `${shown}: ${got[i]}`);
-          // A transaction that was refused is told so at EXEC, in other words.
+          // A transaction that was refused gets its error at EXEC, in other words.
           if (check === 'same' && command[0] === 'EXEC' && wanted[i].startsWith('-')) assert.match(got[i], /^-/, shown);
           else if (check === 'same') assert.equal(got[i], wanted[i], shown);
         });

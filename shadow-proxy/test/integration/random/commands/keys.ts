@@ -7,7 +7,7 @@ import type { Values } from '../values.js';
 type Words = readonly (Argument | number)[];
 
 const condition = (g: Values): Words => g.random.pick<Words>([[], [], ['NX'], ['XX'], ['GT'], ['LT']]);
-/** Seconds; now and then so few that the key is gone, or more than a server can hold. */
+/** Seconds; now and then so few that the key expires at once, or more than a server can hold. */
 const seconds = (g: Values): number | string =>
   g.random.chance(0.05)
     ? g.random.pick(['0', '-1', '9223372036854775807', '9223372036854775'])

@@ -34,7 +34,7 @@ const READING = [
   `return {redis.call('EXISTS', KEYS[1]), redis.call('HGETALL', KEYS[3])}`,
 ];
 
-/** Their key is an argument, as their text tells, or does not. */
+/** Scripts whose key is an argument; the text of some shows that, the text of others does not. */
 const KEYLESS = [
   `return redis.call('SET', ARGV[1], ARGV[2])`,
   `redis.call('SET', ARGV[1], redis.call('TIME')[2]); return 1`,
