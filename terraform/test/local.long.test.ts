@@ -229,7 +229,7 @@ describe(
       assert.deepEqual(readdirSync(local.home), ['bin']);
     });
 
-    test('a migration is walked on it from off to complete, on evidence, while clients are at work', async (t) => {
+    test('a migration is promoted on it from off to complete, on evidence, while clients are at work', async (t) => {
       const local = new Local(t);
       await local.init();
       await local.applied();

@@ -27,11 +27,11 @@ export interface ClusterRigOptions {
   /** `standalone` is one KeyDB. Default: as many masters as the source has, with the same ranges. */
   readonly target?: Partial<ClusterOptions> | 'standalone';
   readonly cuts?: readonly number[];
-  /** What clients are told to connect to. Default: 127.0.0.1 */
+  /** The address that is announced to clients. Default: 127.0.0.1 */
   readonly announced?: string;
   /** Whether clients may read from replicas: the shards' replicas listen from `replicaPort` on. */
   readonly replicas?: boolean;
-  /** Of everybody, on every connection. */
+  /** The certificates of all servers, the proxy and clients, on every connection. */
   readonly tls?: Certificates;
   /** Whether both sides are believed to hold the same at the first start. Default: true. */
   readonly alike?: boolean;

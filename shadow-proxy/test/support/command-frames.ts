@@ -19,8 +19,8 @@ export function find(table: CommandTable, args: readonly Argument[]): CommandSpe
 type KeyAccess = readonly (readonly [key: string, access: number])[];
 
 /**
- * What `keysOf` returns, and the keys, with their access, that it tells: with UNKNOWN_KEYS, those that it tells all the
- * same.
+ * What `keysOf` returns, and the keys that it finds, with their access. With UNKNOWN_KEYS these are the keys that are
+ * known all the same.
  */
 export function told(spec: CommandSpec, args: readonly string[]): { readonly count: number; readonly keys: KeyAccess } {
   const { frame, argStart, argEnd, argc } = parse(args);

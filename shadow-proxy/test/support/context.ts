@@ -65,7 +65,7 @@ export interface FakeOptions {
   readonly ours?: boolean;
 }
 
-/** A server that answers what it is told to. */
+/** A server that answers what the test sets. */
 export class FakeServer {
   readonly commands: Set<string>;
   readonly isKeydb: boolean;
@@ -327,7 +327,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
   end(): void {
     this.ended = true;
   }
-  /** The client is gone. */
+  /** The client has disconnected. */
   leave(): void {
     const { client, clients, lanes } = this;
     client.left();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { lacking } from './needs.js';
 
-/** Its directory, gone after the test; null, with the test skipped, where none may be mounted. */
+/** The disk's directory, removed after the test; null, with the test skipped, where no disk can be mounted. */
 export function smallDisk(t: TestContext, size: string): string | null {
   const directory = mkdtempSync(join(tmpdir(), 'disk-'));
   try {

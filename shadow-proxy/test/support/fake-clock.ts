@@ -1,5 +1,5 @@
 /**
- * A clock that stands still until a test moves it: `performance.now`, `setTimeout`, `setInterval` and the promise of
+ * A clock that is stopped until a test moves it: `performance.now`, `setTimeout`, `setInterval` and the promise of
  * `node:timers/promises`, for the whole process, which runs one test file. `setImmediate` stays as it is.
  */
 import { syncBuiltinESMExports } from 'node:module';

@@ -68,7 +68,7 @@ const endless =
 const HTML = '<!doctype html><title>Bad Request</title>';
 const HEADERS = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 
-/** Peers that are slow: whoever asks them ends at a deadline. */
+/** Peers that are slow: a request to them times out. */
 export const SLOW: Readonly<Record<string, Behaviour>> = {
   'hangs after it has accepted': (socket) => void socket.resume(),
   'never reads': (socket) => void socket.pause(),

@@ -1,5 +1,5 @@
 /**
- * A world that is not Node's: its clock stands still until the test moves it, its random numbers begin again with each
+ * A world that is not Node's: its clock is stopped until the test moves it, its random numbers begin again with each
  * world, its sockets and its files are in memory.
  */
 import { EventEmitter } from 'node:events';

@@ -1,4 +1,4 @@
-/** How long a test waits for what must come: it gives up where something hangs, never because a machine is busy. */
+/** How long a test waits for an event: it times out when something hangs, never because a machine is busy. */
 import { availableParallelism, loadavg } from 'node:os';
 
 /** @param ms as long as it may take on a quiet machine @returns longer by as much as the cores are shared now */

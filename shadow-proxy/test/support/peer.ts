@@ -1,6 +1,6 @@
 /**
- * A server that misbehaves as it is told: it answers the handshake of the proxy like Redis, and everything else by a
- * script.
+ * A server that misbehaves as a test sets it: it answers the handshake of the proxy like Redis, and everything else by
+ * a script.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { bulk, array, integer, OK, simple } from '../../src/resp/encode.js';

@@ -65,7 +65,7 @@ process.once('exit', () => {
   for (const directory of left) rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
 });
 
-/** A directory that is gone after the test. */
+/** A directory that is removed after the test. */
 export function scratch(t: TestContext, files: Readonly<Record<string, string>> = {}): string {
   const directory = mkdtempSync(join(tmpdir(), 'plan-test-'));
   t.after(() => {

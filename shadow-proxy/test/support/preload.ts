@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { needs } from './needs.js';
 
 export interface Preload {
-  /** Gone after the test. */
+  /** Removed after the test. */
   readonly directory: string;
   /** For the process that loads it. */
   readonly env: NodeJS.ProcessEnv;

@@ -76,6 +76,6 @@ export async function startOn(
   };
 }
 
-/** Workloads that are in doubt as a whole. */
+/** Workloads that are suspect as a whole. */
 const suspectWorkloads = (shard: TestShard): string[] =>
   shard.snapshot().workloads.flatMap(({ name, clean }) => (clean ? [] : [name]));

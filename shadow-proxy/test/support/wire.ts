@@ -108,7 +108,7 @@ export class Wire {
     return this.frames(commands.length, ms);
   }
 
-  /** Goes away at once. */
+  /** Disconnects at once. */
   destroy(): void {
     this.socket.destroy();
   }

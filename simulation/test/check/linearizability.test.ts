@@ -100,7 +100,7 @@ test('A pop that waits for two lists is served from the one that was filled, bef
   assert.notEqual(violation([...calls, call(50, 60, 'LPUSH b x y', 2), call(110, 120, 'LRANGE b 0 -1', ['$x'])]), null);
 });
 
-test('A random member is one that the set has, and is gone once it is popped', () => {
+test('A random member is one that the set has, and is removed once it is popped', () => {
   const add = call(0, 1, 'SADD t a b', 2);
   assert.equal(violation([add, call(2, 3, 'SPOP t', '$b'), call(4, 5, 'SMEMBERS t', ['$a'])]), null);
   assert.notEqual(violation([add, call(2, 3, 'SPOP t', '$c')]), null);
@@ -147,7 +147,7 @@ test('An ID of the server is higher than the last, and a lost one ends what is k
   assert.notEqual(violation([first, call(1.1, 1.2, 'XLEN x', 7), lost]), null);
 });
 
-test('A key is gone after its time to live, not before, and an expired key does not come back', () => {
+test('A key expires after its TTL, not before, and an expired key stays expired', () => {
   const set = call(1_000, 1_010, 'SET e v PX 100', '+OK');
   assert.equal(violation([set, call(1_050, 1_051, 'GET e', '$v')]), null);
   assert.notEqual(violation([set, call(1_050, 1_051, 'GET e', null)]), null);
@@ -158,7 +158,7 @@ test('A key is gone after its time to live, not before, and an expired key does 
   assert.notEqual(violation([set, call(1_050, 1_051, 'PTTL e', 90)]), null);
 });
 
-test('A time to live stays with KEEPTTL and is gone with a plain SET', () => {
+test('A TTL stays with KEEPTTL and is removed by a plain SET', () => {
   const set = call(1_000, 1_001, 'SET e v PX 100', '+OK');
   const read = call(1_200, 1_201, 'GET e', '$w');
   assert.equal(violation([set, call(1_050, 1_051, 'SET e w', '+OK'), read]), null);

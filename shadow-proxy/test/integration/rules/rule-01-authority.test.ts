@@ -106,7 +106,7 @@ test('after the operator forces the change away from a lost authority, keys are 
     await until(() => scene.shard.snapshot().suspects.total === 0);
     assert.equal(await countOn(scene, 'source'), KEYS.length);
     assert.equal(await countOn(scene, 'target'), KEYS.length);
-    // What nobody has looked at was lost all the same: it is verified by itself, perhaps by now.
+    // Keys that no client has read were lost, too: the proxy verifies them by itself, perhaps by now.
     const { workloads, job } = scene.shard.snapshot();
     assert.ok(!workloads[0].clean || job?.automatic === true, JSON.stringify({ workloads, job }));
   });
@@ -137,7 +137,7 @@ test('a mirror that restarts empty makes the whole shard suspect, blocks live un
         message: /restarted or was replaced/,
       });
     }
-    // The authority is as it was: nobody has to ask for the repair.
+    // The authority is as it was: the repair begins without an operator.
     await Promise.all(KEYS.slice(0, 5).map((key) => scene.client().append(key, '!')));
     await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
     await scene.assertEqual();

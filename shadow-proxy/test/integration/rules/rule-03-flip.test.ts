@@ -83,7 +83,7 @@ test('a flip times out while the old authority does not answer, and its clients 
   });
 });
 
-test('nobody is sent to a server that is down, though nothing waits for it', async () => {
+test('a flip to a server that is down is refused, although nothing waits for it', async () => {
   await withScene({ limits: { flipMs: 300 } }, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 'v');

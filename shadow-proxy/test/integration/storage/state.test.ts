@@ -139,7 +139,7 @@ describe('the durable state', () => {
 });
 
 describe('the history', () => {
-  test('tells of a line that cannot be read, and goes on behind one that was cut', async (t) => {
+  test('reports a line that cannot be read, and goes on after a line that was cut', async (t) => {
     const directory = scratch(t);
     const file = join(directory, 'cache-0', 'history.jsonl');
     const store = await StateStore.open(directory, 'cache-0');
@@ -162,7 +162,7 @@ describe('the history', () => {
   });
 });
 
-test('the history has no passwords, whoever wrote it', async (t) => {
+test('the history has no passwords, whatever release wrote it', async (t) => {
   const directory = scratch(t);
   const file = join(directory, 'cache-0', 'history.jsonl');
   const store = await StateStore.open(directory, 'cache-0');
@@ -171,7 +171,7 @@ test('the history has no passwords, whoever wrote it', async (t) => {
     { event: 'runbook', step: 'a', command: 'redis-cli -a s3cret PING', more: [{ url: 'redis://u:s3cret@h:1' }] },
   );
   assert.doesNotMatch(readFileSync(file, 'utf8'), /s3cret/);
-  // Of a release that did not look.
+  // A line of a release that did not remove passwords.
   writeFileSync(file, `${readFileSync(file, 'utf8')}{"event":"runbook","command":"AUTH s3cret"}\n`);
   assert.deepEqual(
     (await store.history(9)).map(({ command }) => command),
@@ -259,7 +259,7 @@ describe('a state that cannot be trusted stops the shard, and says what to do:',
     });
   }
 
-  test('gone, while its history is there', async (t) => {
+  test('missing, while its history exists', async (t) => {
     const directory = scratch(t);
     const store = await StateStore.open(directory, 'cache-0');
     await store.update({}, { event: 'plan' });
@@ -267,7 +267,7 @@ describe('a state that cannot be trusted stops the shard, and says what to do:',
     await assert.rejects(StateStore.open(directory, 'cache-0'), { code: 'state-missing' });
   });
 
-  test('gone, while a journal is there', async (t) => {
+  test('missing, while a journal exists', async (t) => {
     const directory = scratch(t);
     mkdirSync(join(directory, 'cache-0'));
     writeFileSync(join(directory, 'cache-0', 'journal-a'), '');
@@ -366,7 +366,7 @@ describe('state beats plan:', () => {
     assert.deepEqual([notices, problems], [[], []]);
   });
 
-  test('afterwards the state’s do, and the difference is told', () => {
+  test('afterwards the state’s do, and the difference is reported', () => {
     const { stages, notices, problems } = resolveStages(plan, state({}));
     assert.deepEqual(stages.sessions, { stage: 'live', percent: 10 });
     assert.deepEqual(notices, [
@@ -387,7 +387,7 @@ describe('state beats plan:', () => {
     assert.match(problems[0], /keys of rl:\* could move from workload default \(shadow\) to rl \(off\)/);
   });
 
-  test('a workload that went away took its stage with it', () => {
+  test('the stage of a removed workload is dropped', () => {
     const { stages } = resolveStages(
       plan,
       state({ workloads: { ...state({}).workloads, gone: { stage: 'complete', percent: 100 } } }),

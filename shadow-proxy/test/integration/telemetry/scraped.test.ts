@@ -1,6 +1,6 @@
 /**
- * What a shard tells to who scrapes it, on real servers: nobody waits, and what only servers tell comes with a later
- * scrape.
+ * What a shard reports to a scrape, on real servers: a scrape never waits; values that only a server knows come with a
+ * later scrape.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ import { until } from '../../support/shard.js';
 const gatesOf = ({ workloads }: WatchSnapshot, name: string): Readonly<Record<string, string>> =>
   workloads.find(({ workload }) => workload === name)!.gates;
 
-test('gates, guard, clients beside the proxy and leases are reported without a wait, and unknown before a server was asked', async (t) => {
+test('gates, guard, clients that bypass the proxy and leases are reported without a wait, and are unknown before a server was asked', async (t) => {
   const workloads = [{ name: 'limits', keys: ['rl:*'], class: 'counter', stage: 'shadow' }] as const;
   await withRig({ workloads }, async ({ source, shard: { shard } }) => {
     const beside = new Redis(source.url, { connectionName: 'app' });

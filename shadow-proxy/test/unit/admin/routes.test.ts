@@ -88,7 +88,7 @@ describe('a path of the table', () => {
       }
   });
 
-  test('tells nothing of its methods without the token', async (t) => {
+  test('does not list its methods without the token', async (t) => {
     const port = await start(t);
     for (const path of Object.keys(ROUTES)) {
       const answer = await answerTo(port, `PATCH ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);

@@ -146,7 +146,7 @@ describe('the admin HTTP', () => {
     );
   });
 
-  test('tells evidence and series of each shard, or of the one that is named', async (t) => {
+  test('returns evidence and series of each shard, or of the shard that is named', async (t) => {
     const port = await start(t, [testShard('a'), testShard('b')]);
     assert.deepEqual(
       (await ask(port, 'GET', '/api/evidence')).body.shards.map(({ shard }: { shard: string }) => shard),

@@ -39,7 +39,7 @@ test('what speaks for it: CPU, connections, queueing', () => {
   assert.equal(judge([{ cpu: 0.01, ping: { p50: 0.4, p99: 9, count: 500 } }]).conclusion, 'no-go');
 });
 
-test('options that the target refuses: told by MONITOR, and only there', () => {
+test('options that the target refuses are found by MONITOR, and only by MONITOR', () => {
   const calls = new Map([
     ['expire', 5],
     ['set', 9],
@@ -123,7 +123,7 @@ test('a server that has run no command on a key for a client does not tell which
   assert.deepEqual(weights(judge([{ cpu: 0.5 }]).findings, 'commands'), []);
 });
 
-test('what cannot be told is unknown, and decides where nothing else does', () => {
+test('a missing figure is unknown, and decides where nothing else does', () => {
   assert.equal(judge([{ cpu: null }]).conclusion, 'unknown');
   assert.equal(judge([{ cpu: null, modules: ['search'] }]).conclusion, 'no-go');
   assert.equal(judge([{ connections: null }]).conclusion, 'unknown');

@@ -52,7 +52,7 @@ test('the rate is that since the snapshot before', () => {
   assert.equal(rate(shardSnapshot(), shardSnapshot()), 0);
 });
 
-test('a mismatch is told without its key and values, or with them where the ledger is in full', () => {
+test('a mismatch is shown without its key and values, or with them where the ledger is in full', () => {
   const told = (redact: boolean): string => {
     const ledger = new Ledger({ shard: 'a', file: null, redact });
     ledger.record({

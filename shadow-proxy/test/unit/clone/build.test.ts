@@ -118,7 +118,7 @@ describe('a clone is made ready', () => {
     assert.deepEqual(await build({}, noCompiler), []);
   });
 
-  test('a module whose source is gone is removed, with its source map', async () => {
+  test('a module whose source was deleted is removed, with its source map', async () => {
     put('src/folder/two.tsx', 'export const two = 2;\n');
     await build({}, noCompiler);
     assert.equal(hasCompiled('src/folder/two.js.map'), true);

@@ -1,6 +1,6 @@
 /**
- * What the mirror is told of each command that has an effect of its own: from its arguments and the authority's reply,
- * the exact frames, and the replies that the mirror must give.
+ * What is sent to the mirror for each command that has an effect of its own: from its arguments and the authority's
+ * reply, the exact frames, and the replies that the mirror must give.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -356,7 +356,7 @@ for (const { asked, ...rest } of CASES)
   test(`${asked} ${JSON.stringify(rest.reply).slice(0, 40)}`, () =>
     check(specOf(asked).effect!.of, { asked, ...rest }));
 
-test('of clients that were woken together, each is told by what it took', () => {
+test('the effect of each client that was woken together with others is the removal of the element that it took', () => {
   for (const each of WOKEN) check(specOf(each.asked).effect!.ofWoken!, each);
 });
 
@@ -367,7 +367,7 @@ test('what an approximate trim left is asked for right behind it', () => {
   }
 });
 
-test('a time to live is told as what is left of it, a moment by the clock of the mirror', () => {
+test('a TTL is sent as the time that is left of it, an absolute expiry by the clock of the mirror', () => {
   for (const [asked, told] of SHORTENED)
     assert.equal(shortenTtl(split(asked), 400)?.toString() ?? null, told && encodeCommand(split(told)).toString());
   for (const [asked, told] of SHIFTED)

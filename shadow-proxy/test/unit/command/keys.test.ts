@@ -115,7 +115,7 @@ test('a count is written as Redis takes it: digits, no zero in front, nine at mo
   );
 });
 
-test('a word is told in any case, and by all of its letters', () => {
+test('a word is recognized in any case, and by all of its letters', () => {
   const is = (text: string, word = 'get'): boolean => isWord(Buffer.from(`x${text}x`), 1, 1 + text.length, word);
   assert.deepEqual(
     ['get', 'GET', 'gEt', 'ge', 'gets', 'got', 'gey', ''].map((text) => is(text)),

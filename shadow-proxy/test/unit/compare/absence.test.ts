@@ -55,7 +55,7 @@ test('a read whose reply shows the absence of its key needs evidence', () => {
   }
 });
 
-test('a read of several keys may differ because one of them is gone', () => {
+test('a read of several keys may differ because one of them is missing on one server', () => {
   for (const [command, authority, mirror] of [
     ['MGET s n', array(string('a'), nil), array(nil, string('b'))],
     ['EXISTS s n', integer(2), integer(1)],
@@ -78,7 +78,7 @@ test('a read of several keys may differ because one of them is gone', () => {
   }
 });
 
-test('any reply to a write may differ because of a key that was gone', () => {
+test('any reply to a write may differ because its key was missing on one server', () => {
   for (const [command, authority, mirror] of [
     ['INCR n', integer(43), integer(2)],
     ['SADD st a b', integer(1), integer(0)],
@@ -161,12 +161,12 @@ test('an expiry edge needs the key about to expire where it was, or just expired
   assert.equal(judged(SURPLUS, { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(40) }), 'expiry-edge');
 });
 
-test('a key gone long after, or from a side that evicts, did not prove to expire', () => {
+test('a key that is missing much later, or on a side that evicts, is no proof of an expiry', () => {
   assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-2), elapsedMs: 101 }), '?asked-too-late');
   assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-2), authorityEvicted: true }), '?evicted-since');
 });
 
-test('an eviction excuses the side that evicts, and only that', () => {
+test('an eviction allows a loss on the side that evicts, and only there', () => {
   assert.equal(judged(LOST, { mirrorEvicted: true }), 'evicted');
   assert.equal(judged(LOST, { mirrorEvicted: true, authorityLife: lifeFromPttl(90_000) }), 'evicted');
   assert.equal(judged(LOST, { mirrorEvicted: true, writtenSince: true, mirrorLife: lifeFromPttl(-1) }), 'evicted');
@@ -205,13 +205,13 @@ test('where only reads came, a key that is there was not missing: its field or m
     judged(LOST, { readOnly: true, mirrorLife: lifeFromPttl(-2), authorityLife: lifeFromPttl(5) }),
     'expiry-edge',
   );
-  // A write may have made it anew, and may have removed it: then its absence afterwards proves nothing.
+  // A write may have created the key again, and may have removed it: then its absence afterwards proves nothing.
   assert.equal(judged(LOST, { readOnly: false, authorityLife: lifeFromPttl(5) }), 'expiry-edge');
   assert.equal(judged(LOST, { readOnly: false, authorityLife: lifeFromPttl(-2) }), '?asked-too-late');
   assert.equal(judged(LOST, { mirrorLife: lifeFromPttl(-1), authorityLife: lifeFromPttl(5) }), 'expiry-edge');
 });
 
-test('a reply that does not show who lacked the key is excused by an edge on either side, or evictions on both', () => {
+test('a reply that does not show which side lacked the key is allowed by an expiry edge on either side, or by evictions on both', () => {
   assert.equal(judged(UNCLEAR, { authorityLife: lifeFromPttl(20), mirrorLife: lifeFromPttl(-1) }), 'expiry-edge');
   assert.equal(judged(UNCLEAR, { authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(20) }), 'expiry-edge');
   assert.equal(judged(UNCLEAR, { authorityLife: lifeFromPttl(-1), mirrorLife: lifeFromPttl(-1) }), '!value');

@@ -109,7 +109,7 @@ const COLLIDING = [
 const colliding = (count: number): Buffer[] =>
   Array.from({ length: count }, (_, i) => string(COLLIDING.map((pair, bit) => pair[(i >> bit) & 1]).join('')));
 
-test('elements of one hash are told apart by their bytes', async (t) => {
+test('elements with the same hash are distinguished by their bytes', async (t) => {
   const sameStrings = await fresh(t, 0.3);
   const [a, b, c] = colliding(3);
   for (const [name, x, y, same] of [

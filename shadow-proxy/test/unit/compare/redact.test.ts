@@ -9,7 +9,7 @@ import { startCpuClock } from '../../support/cpu.js';
 
 const SECRET = Buffer.alloc(32, 1);
 
-test('the hash of a key is an HMAC: who does not have its key cannot tell whether a guess is right', () => {
+test('the hash of a key is an HMAC: without the secret, a reader cannot check whether a guess is right', () => {
   const key = Buffer.from('session:4217');
   assert.equal(hashKey(key, SECRET), createHmac('sha256', SECRET).update('session:4217').digest('hex').slice(0, 16));
   assert.notEqual(hashKey(key, SECRET), createHash('sha256').update(key).digest('hex').slice(0, 16));

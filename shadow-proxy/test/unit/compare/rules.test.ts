@@ -1,4 +1,4 @@
-/** Each rule excuses what it is for, and nothing else: replies of Redis 7.0.15 and KeyDB 6.3.4, and near misses. */
+/** Each rule allows the differences that it is for, and no others: replies of Redis 7.0.15 and KeyDB 6.3.4. */
 // cspell:ignore aaaaaaaazzz bbbbbbbbzzz hylm myconfig nosort nosuch nosuchcmd
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,13 +38,13 @@ const covered = new Set<RuleName>();
 
 function rule(name: RuleName, excused: readonly Excused[], kept: readonly Kept[], limits = LIMITS): void {
   covered.add(name);
-  test(`${name} excuses what it is for`, () => {
+  test(`${name} allows the differences that it is for`, () => {
     for (const [command, redis, keydb] of excused) {
       assert.equal(judge(command, redis, keydb, limits), name, command);
       assert.equal(judge(command, keydb, redis, limits), name, `${command}, with KeyDB as the authority`);
     }
   });
-  test(`${name} excuses nothing else`, () => {
+  test(`${name} allows no other difference`, () => {
     for (const [command, authority, mirror, verdict] of kept) {
       const shown = `${command} ${String(authority)} ${String(mirror)}`;
       assert.equal(judge(command, authority, mirror, limits), verdict, shown);
@@ -430,8 +430,8 @@ rule(
       array(array(string('1-1'), string('c1'), string('66'), integer(1))),
       '!value',
     ],
-    // Pending entries of which one was deleted: Redis 7 forgets it when it is claimed. The state differs, whoever is
-    // right.
+    // Pending entries of which one was deleted: Redis 7 forgets it when it is claimed. The state differs, whichever
+    // server is right.
     [
       'XPENDING x g - + 10',
       array(pending('1-1', 'c', 0, 2)),
@@ -1173,7 +1173,7 @@ rule(
   TWO_RELEASES,
 );
 
-test('estimates excuses nothing between servers of one release', () => {
+test('estimates allows no difference between servers of one release', () => {
   for (const [command, one, other] of ESTIMATES) assert.equal(judge(command, one, other), '!value', command);
 });
 
@@ -1245,7 +1245,7 @@ test('points in time are compared by the clocks of their servers, times to live 
   assert.equal(verdict('PTTL k', 100_000, 160_000, 60_000), '!value');
 });
 
-test('a write that only the mirror refuses for want of memory is inconclusive; a read is not, nor what the authority refuses', () => {
+test('a write that only the mirror refuses because it is out of memory is inconclusive; a read is not, nor a write that the authority refuses', () => {
   const oom = error("OOM command not allowed when used memory > 'maxmemory'.");
   const script = error(
     "ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.",
@@ -1295,7 +1295,7 @@ test('a write that only the mirror refuses for want of memory is inconclusive; a
   }
 });
 
-test('what no rule decides and the replies cannot tell is inconclusive, not excused', () => {
+test('a difference that neither a rule nor the replies decide is inconclusive, not allowed', () => {
   const cases: Kept[] = [
     ['DBSIZE', integer(5), integer(6), '?dbsize-counts-expired'],
     ['DBSIZE', integer(5), nil, '!missing-on-mirror'],
@@ -1335,7 +1335,7 @@ test('a mismatch says where the bytes differ first', () => {
 
 const members = fc.uniqueArray(fc.stringMatching(/^[a-z0-9]{0,4}$/), { minLength: 1, maxLength: 20 });
 
-test('any order of a set or a hash is excused, and any change of an element is not', () => {
+test('any order of a set or a hash is allowed, and any change of an element is not', () => {
   const shuffled = members.chain((list) =>
     fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
   );

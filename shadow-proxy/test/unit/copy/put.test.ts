@@ -1,4 +1,4 @@
-/** What a mirror is told so that it holds the same. */
+/** The commands that make the mirror hold the same value as the authority. */
 import { GONE, lifeFromPttl, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -81,7 +81,7 @@ test('a string is set to what it is, however its payload has it', () => {
   assert.equal(writer.length, 0, 'nothing of a command that cannot be');
 });
 
-test('a key that was gone when its value was asked for is deleted, whatever its time to live was', () => {
+test('a key that no longer existed when its value was read is deleted, whatever its TTL was', () => {
   const writer = new CommandWriter();
   const gone = put({ key: Buffer.from('k') }, { payload: null, life: lifeFromPttl(5_000) }, writer);
   assert.deepEqual(commandsIn(writer.finish()), [['UNLINK', 'k']]);

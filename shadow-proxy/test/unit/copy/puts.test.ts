@@ -97,7 +97,7 @@ test('each key gets what the mirror said of it, and every string what it said of
   });
 });
 
-test('a key with less than 1 ms left is deleted, and told as one that is still to expire', () => {
+test('a key with less than 1 ms left is deleted, and reported as still to expire', () => {
   const ending = { ending: held(string('1'), 0), endingList: held(list, 0) };
   const puts = putsOf(ending);
   assert.deepEqual(commandsIn(puts.finish().frame), [

@@ -71,7 +71,7 @@ test('what finds no room waits in its order, as a copy; its sender knows how muc
   assert.deepEqual([one.emptiedTimes, other.emptiedTimes > 0], [1, true]);
 });
 
-test('what a sender adds when its bytes have gone comes after them', async () => {
+test('bytes that a sender adds when its earlier bytes were sent come after them', async () => {
   const heard: number[] = [];
   const { near } = linked((_kind, id) => heard.push(id));
   const bytes = Buffer.alloc(MOST);

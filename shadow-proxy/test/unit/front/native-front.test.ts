@@ -91,7 +91,7 @@ for (const threaded of [false, true])
     `a native front ${threaded ? 'in a thread of its own' : 'on the sequencing thread'}`,
     { skip, timeout: 30_000 },
     () => {
-      test('bytes of every size come back in order, to the client that sent them', () =>
+      test('bytes of every size return in order, to the client that sent them', () =>
         serve(threaded, async ({ client }) => {
           const clients = await Promise.all(Array.from({ length: 20 }, client));
           await Promise.all(

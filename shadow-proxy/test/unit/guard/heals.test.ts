@@ -1,4 +1,4 @@
-/** What makes a heal full, or a full one worse: told from made-up nodes. */
+/** What makes the resync after a cut of the link a full resync, or a full resync worse: found in made-up nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from '../../../src/guard/facts.js';
@@ -7,9 +7,9 @@ import { cluster, node, pair } from '../../integration/guard/nodes.js';
 
 const abouts = (of: Cluster): string[] => hazardsOf(of, 60).map(({ about }) => about);
 
-test('two active nodes as they should be have none', () => assert.deepEqual(hazardsOf(pair(), 60), []));
+test('two active nodes as they should be have no hazards', () => assert.deepEqual(hazardsOf(pair(), 60), []));
 
-test('each is told by itself', () => {
+test('each hazard is reported by itself', () => {
   assert.deepEqual(abouts(pair({ aof: true })), ['aof']);
   assert.deepEqual(abouts(pair({ policy: 'noeviction' })), ['integers']);
   assert.deepEqual(abouts(pair({ masters: [{ address: 'eu:6379', up: false }] })), ['links']);
@@ -21,7 +21,7 @@ test('each is told by itself', () => {
   assert.deepEqual(abouts(pair({ isKeydb: false })), ['server']);
 });
 
-test('a primary with read-only replicas has nothing to heal', () => {
+test('a primary with read-only replicas has no hazards', () => {
   const replicas = cluster([
     node('a', { role: 'master', masters: [], aof: true, policy: 'noeviction' }),
     node('b', { role: 'slave', readOnly: true, aof: true, policy: 'noeviction' }),

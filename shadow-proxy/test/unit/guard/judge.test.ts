@@ -199,13 +199,13 @@ for (const [name, expected, why, change] of cases) {
     });
     assert.equal(verdict?.verdict ?? null, expected, verdict?.why);
     assert.match(verdict?.why ?? '', why);
-    // Whoever is told no is told what to do.
+    // A verdict other than safe says what to do.
     assert.equal(expected === null || expected === 'safe', (verdict?.todo ?? null) === null);
     assert.equal(expected === 'unsafe', (verdict?.lost ?? null) !== null);
   });
 }
 
-test('each kind is told how it breaks, and a layout is offered only for sums', () => {
+test('the verdict says how each kind breaks, and a layout is offered only for sums', () => {
   const of = (kind: Seen['kind'], name: string) =>
     judgeWorkload({ topology: TOPOLOGY, workload: GENERAL, clusters: [pair()], sightings: sighted(seen(kind, name)) })!;
   for (const [kind, name, lost] of [

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sawNothing } from '../../../src/cli/guard.js';
 import { cluster, node, pair } from '../../integration/guard/nodes.js';
 
-test('two nodes that take writes are not safe for want of counters while no client was seen', () => {
+test('two nodes that take writes are not called safe for having no counters while no client was seen', () => {
   assert.equal(sawNothing({ workloads: [], operations: 0, clusters: [pair()] }), true);
   assert.equal(sawNothing({ workloads: [], operations: 1, clusters: [pair()] }), false);
   assert.equal(

@@ -124,7 +124,7 @@ test('what the last process knew is believed from the start, and what contradict
   }
 });
 
-test('one look that does not say so begins the time anew', async () => {
+test('one look without the difference starts the time from zero', async () => {
   const servers = pair();
   servers.look(100);
   await clock.advance(2_000);

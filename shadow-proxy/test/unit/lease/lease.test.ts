@@ -20,7 +20,7 @@ async function two(): Promise<{ server: LeaseServer; holder: Lease; waiter: Leas
   return { server, holder, waiter };
 }
 
-/** Looks after each of these times, in ms from now on, and tells the last. */
+/** Looks at each of these times, in ms from now on, and returns the last view. */
 async function lookAt(lease: Lease, ...times: readonly number[]): Promise<View> {
   const since = clock.now;
   let view!: View;
@@ -53,7 +53,7 @@ test('it is not before it was idle for 3 whole seconds', async () => {
   }
 });
 
-test('a pause of more than 1,000 ms between two looks begins the watch anew', async () => {
+test('a pause of more than 1,000 ms between two looks starts the watch from zero', async () => {
   for (const [pause, silent] of [
     [1_000, true],
     [1_001, false],
@@ -64,7 +64,7 @@ test('a pause of more than 1,000 ms between two looks begins the watch anew', as
   }
 });
 
-test('a look that took more than 1,000 ms begins it anew as well', async () => {
+test('a look that took more than 1,000 ms starts the watch from zero, too', async () => {
   for (const [late, silent] of [
     [1_000, true],
     [1_001, false],
@@ -112,7 +112,7 @@ test('who waits is first, unless one that came before has said something within 
   }
 });
 
-test('a server that does not answer the handshake is given up after 1,000 ms', async () => {
+test('a handshake that the server does not answer times out after 1,000 ms', async () => {
   const server = new LeaseServer(clock, 'a server');
   server.silent = true;
   const opening = watched(at(server, 'one').open('waits'));
@@ -147,7 +147,7 @@ test('the server had the connection when it was asked, not when it answered', as
   assert.equal(holder.tenure?.aliveAt, since + 700);
 });
 
-test('a lease that was claimed by two is nobody’s, and one that was given back is told apart from one that was left', async () => {
+test('a lease that two processes claimed belongs to none, and a lease that was given back is distinguished from one that was left', async () => {
   const { server, holder, waiter } = await two();
   assert.equal(await waiter.claim(), false);
   assert.deepEqual(server.words, ['holds', 'waits']);

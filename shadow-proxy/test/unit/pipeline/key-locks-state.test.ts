@@ -1,4 +1,4 @@
-/** The order of keys in single steps: who may go, what is reserved, and who goes when that is given up. */
+/** The order of keys in single steps: which request may go, what is reserved, and what goes when a reservation ends. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeyLocks, type BlockedClient, type LockRequest } from '../../../src/pipeline/key-locks.js';
@@ -65,7 +65,7 @@ test('a key is held until each of those who hold it has released it', () => {
   ]);
 });
 
-test('a release of a key that nobody holds changes nothing', () => {
+test('a release of a key that no request holds changes nothing', () => {
   const order = new KeyLocks();
   order.release(['k'], true);
   order.hold(A, ['j'], true);
@@ -73,7 +73,7 @@ test('a release of a key that nobody holds changes nothing', () => {
   assert.equal(order.admits(B, ['k', 'j'], true), true);
 });
 
-test('a reservation keeps everyone from its keys until it is given up, and giving it up twice does nothing', () => {
+test('a reservation keeps all requests from its keys until it ends, and ending it twice does nothing', () => {
   const order = new KeyLocks();
   const [first, second] = [order.reserve(['k', 'j']), order.reserve(['k'])];
   const free = (): readonly boolean[] => ['k', 'j', 'i'].map((key) => order.admits(A, [key], false));
@@ -124,7 +124,7 @@ test('an order is active while there are two lanes, a reservation, a client that
   }
 });
 
-test('work that fails after its turn has come fails for whoever asked for it', async () => {
+test('work that fails after its turn has come fails for its caller', async () => {
   const order = new KeyLocks();
   const reservation = order.reserve(['k']);
   const failed = order.withLock(A, ['k'], true, () => Promise.reject(new Error('the server is gone')));
@@ -132,7 +132,7 @@ test('work that fails after its turn has come fails for whoever asked for it', a
   await assert.rejects(failed, new Error('the server is gone'));
 });
 
-test('what follows a reservation is told before those that wait for its keys', () => {
+test('the work that follows a reservation runs before requests that wait for its keys', () => {
   const order = new KeyLocks();
   const went: string[] = [];
   const reservation = order.reserve(['k']);

@@ -1,4 +1,4 @@
-/** The queue for keys: who may go, who is before whom, and who leaves. */
+/** The queue for keys: which request may go, the order of requests, and requests that leave. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Lane } from '../../../src/pipeline/lane.js';
@@ -6,7 +6,7 @@ import { KeyLocks, type LockRequest } from '../../../src/pipeline/key-locks.js';
 
 const [A, B] = [{ name: 'A' }, { name: 'B' }] as unknown as [Lane, Lane];
 
-/** An order in which whoever goes is noted, and holds its keys (or, of no lane, reserves them) until `end`. */
+/** An order that notes each request that goes; it holds its keys (or, without a lane, reserves them) until `end`. */
 function scene(): {
   order: KeyLocks;
   went: string[];
@@ -43,7 +43,7 @@ function scene(): {
   };
 }
 
-test('whoever comes later on a key waits behind who waits for it, also where nothing else is in the way', () => {
+test('a later request on a key waits behind earlier requests that wait for it, also where nothing else is in the way', () => {
   const { went, arrive, end } = scene();
   arrive('a', A, ['k']);
   arrive('exclusive', null, ['k', 'j']);
@@ -137,7 +137,7 @@ test('who goes may set keys free, and does nothing twice', () => {
   assert.deepEqual(went, ['a', 'short', 'k', 'j']);
 });
 
-test('asking costs nothing while nobody waits, and little for keys that nobody waits for', () => {
+test('a lookup costs nothing while no request waits, and little for keys that no request waits for', () => {
   const order = new KeyLocks();
   assert.equal(order.active, false);
   const reservation = order.reserve(['k']);
@@ -157,7 +157,7 @@ test('asking costs nothing while nobody waits, and little for keys that nobody w
   assert.equal(order.active, false);
 });
 
-test('whatever comes and goes in whatever order, nobody waits for ever, and no two that exclude each other have a turn at once', () => {
+test('in any order of requests, none waits forever, and no two that exclude each other have a turn at once', () => {
   for (let round = 0; round < 200; round++) {
     const order = new KeyLocks();
     order.tracking = true;

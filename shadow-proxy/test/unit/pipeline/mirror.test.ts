@@ -202,7 +202,7 @@ test('it connects again after 20 ms, twice that each time, a second at most', as
   lane.close();
 });
 
-test('what was sent and not confirmed when its connection is lost is told; what was not sent goes to the next one', async () => {
+test('effects that were sent and not confirmed when the connection is lost are reported; effects that were not sent go to the next connection', async () => {
   const { lane, state, confirm, cut } = mirrored();
   lane.start();
   await clock.settle();

@@ -1,4 +1,4 @@
-/** What a trial must have driven is told by its shares, on a fast machine as on a slow one. */
+/** The commands that a trial must have driven are judged by their shares, on a fast machine as on a slow one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';

@@ -7,7 +7,7 @@ import { decodeDump, encodeDump } from '../../../src/copy/rdb/transcode.js';
 const field = (name: string, expireAt?: number) => ({ field: Buffer.from(name), value: Buffer.from('v'), expireAt });
 const hash = (...fields: ReturnType<typeof field>[]): Buffer => encodeDump({ type: 'hash', fields }, 12);
 
-test('what has expired by the server clock is left out, and the next moment is told', () => {
+test('fields that have expired by the server clock are left out, and the next expiry is returned', () => {
   const payload = hash(field('a', 1_000), field('b', 2_000), field('c', 3_000), field('d'));
   assert.ok(mayExpireFields(payload));
   const stripped = stripFieldTtls(payload, 9, 1_000);

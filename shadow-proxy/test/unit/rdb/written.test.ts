@@ -198,7 +198,7 @@ test('entries with the names of the first one do not repeat them', () => {
   assert.deepEqual([size('name', 'w'), size('nome', 'w'), size('name', 'w', 'x', 'y')], [77, 85, 91]);
 });
 
-test('what is pending is written in the order of its IDs, whoever owns it', () => {
+test('pending entries are written in the order of their IDs, whichever consumer owns them', () => {
   const pending = (...all: number[]): { id: { ms: bigint; seq: bigint }; deliveredAt: bigint; deliveries: bigint }[] =>
     all.map((ms) => ({ id: id(ms, 1), deliveredAt: BigInt(ms * 10), deliveries: 2n }));
   const consumer = (name: string, ...all: number[]): StreamValue['groups'][number]['consumers'][number] => {

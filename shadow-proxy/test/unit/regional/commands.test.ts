@@ -1,4 +1,4 @@
-/** What is made of a command on a counter that is kept in parts, and what is refused. */
+/** How a command on a counter with one part per region is rewritten, and which commands are refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRewritten, Refusal, rewrite, REWRITTEN } from '../../../src/regional/commands.js';
@@ -34,7 +34,7 @@ test('a time to live is a number in reach, without options', () => {
   assert.equal(refused('pexpireat k 4503599627370495'), null);
 });
 
-test('the commands that are rewritten are those that are told', () => {
+test('the commands that are rewritten are those that the error message lists', () => {
   assert.deepEqual(['incr', 'get', 'ttl', 'set', 'append'].map(isRewritten), [true, true, true, false, false]);
   assert.match(REWRITTEN, /^INCR, DECR, .*PTTL$/);
 });

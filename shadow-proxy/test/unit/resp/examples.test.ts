@@ -128,7 +128,7 @@ test('a client that has yet to authenticate may send ten arguments of 16 KiB', (
   }
 });
 
-test('a parser takes as many arguments, and as long ones, as it is told', () => {
+test('a parser takes as many arguments, and as long ones, as its limits allow', () => {
   const parser = (): RequestParser => Object.assign(new RequestParser(), { maxArguments: 2, maxBulk: 3 });
   assert.deepEqual(parsed([latin1('*2\r\n$3\r\nabc\r\n$0\r\n\r\n')], parser()), [['abc', '']]);
   assert.deepEqual(parsed([latin1('*3\r\n')], parser()), ['invalid multibulk length']);
@@ -334,7 +334,7 @@ test('commands side by side are written byte for byte, from a buffer that grows'
   }
 });
 
-test('replies are walked over one after the other, each as what it is asked for', () => {
+test('replies are read one after the other, each as the type that is asked for', () => {
   const walk = new Scalars(latin1('..$3\r\nabc\r\n$-1\r\n:-42\r\n*10\r\n-ERR no\r\n+OK\r\n$0\r\n\r\n:7\r\n'), 2);
   const found = [
     walk.isError,

@@ -198,7 +198,7 @@ test('a big reply is copied once, what follows it not at all, and a reply of man
     const usedMs = startCpuClock();
     assert.equal(read(inChunks(parts)).length, 1);
     assert.ok(copied <= 3 * parts.length, `${copied} bytes copied for ${parts.length}`);
-    // About 30 ms; an aggregate that is walked again with each piece takes many seconds.
+    // About 30 ms; an aggregate that is parsed again with each piece takes many seconds.
     assert.ok(usedMs() < 3000);
   }
 });

@@ -158,12 +158,12 @@ test('many big values in one command are copied about twice, not once for each',
   assert.ok(copied <= 3 * big.length, `${copied} bytes copied for ${big.length}`);
 });
 
-test('a command of many arguments in many chunks is walked once, not once a chunk', () => {
+test('a command of many arguments in many chunks is parsed once, not once per chunk', () => {
   const args = Array.from({ length: 400_000 }, (_, i) => `argument-${i}`);
   const chunks = inChunks(encodeCommand(['DEL', ...args]), 1024);
   const usedMs = startCpuClock();
   const [{ args: parsed }] = parse(chunks);
-  // About 60 ms; walked again with each of the 9,000 chunks it would be minutes.
+  // About 60 ms; parsing the command again with each of the 9,000 chunks would take minutes.
   assert.ok(usedMs() < 5000);
   assert.equal(parsed.length, args.length + 1);
   assert.equal(parsed[200_000].toString(), args[199_999]);

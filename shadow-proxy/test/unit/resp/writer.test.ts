@@ -37,7 +37,7 @@ test('commands are written as they are encoded one by one, from any place in a b
   );
 });
 
-test('replies are walked over one after the other', () => {
+test('replies are read one after the other', () => {
   const reply = fc.oneof(
     bytes.map((value) => ({
       value: value as Buffer | null,

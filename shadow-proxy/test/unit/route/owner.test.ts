@@ -1,4 +1,4 @@
-/** Whose a key is where shards share a target. */
+/** Which shard owns a key where shards share a target. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Owners, type Owns } from '../../../src/route/owner.js';
@@ -12,14 +12,14 @@ const elsewhere = (owners: Owners, keys: readonly string[]): readonly boolean[] 
   owners.isElsewhere && keys.map((key) => owners.isElsewhere!(Buffer.from(key), 0, Buffer.byteLength(key)));
 const KEYS = ['a:1', 'aa:1', 'b:1', 'c:1'];
 
-test('a key is of the shard whose patterns have it, or nobody has it', () => {
+test('a key belongs to the shard whose patterns match it, or to no shard', () => {
   assert.deepEqual(ask(new Owners(A, [B]), KEYS), ['mine', 'mine', 'another', 'nobody']);
   assert.deepEqual(ask(new Owners(null, [B]), KEYS), ['nobody', 'nobody', 'another', 'nobody']);
   assert.deepEqual(ask(new Owners(A, [null]), KEYS), ['mine', 'mine', 'nobody', 'nobody']);
   assert.deepEqual(ask(new Owners(A, [A, B]), ['a:1']), ['mine'], 'its own word comes first');
 });
 
-test('what a shard does not name is elsewhere; where it names nothing, what another names', () => {
+test('a key that a shard does not name is another’s; if the shard names no keys, only keys that another names are', () => {
   assert.deepEqual(elsewhere(new Owners(A, [B]), KEYS), [false, false, true, true]);
   assert.deepEqual(elsewhere(new Owners(null, [B]), KEYS), [false, false, true, false]);
   assert.deepEqual(elsewhere(new Owners(A, []), KEYS), [false, false, true, true]);
@@ -50,7 +50,7 @@ test('slots are owned from the first to the last of each range', () => {
   assert.deepEqual(owners(12000, 12182), ['mine']);
 });
 
-test('the parts of counters are told by their name', () => {
+test('the parts of counters are recognized by their name', () => {
   assert.deepEqual(
     ['shadow-proxy:counters:a', 'shadow-proxy:counters:', 'shadow-proxy:counters', 'shadow-proxy:counter:a', 'x'].map(
       (key) => isPart(Buffer.from(key)),

@@ -105,7 +105,7 @@ test('a stage change takes effect at once, and is counted', () => {
   assert.deepEqual([a.stage, a.percent, a.whole], ['rampdown', 100, true]);
 });
 
-test('a doubt of a workload is counted once, and its first reason stays', () => {
+test('a workload that becomes suspect is counted once, and its first reason stays', () => {
   const of = inStage('shadow');
   const [a, rest] = of.workloads;
   assert.deepEqual([a.suspect, a.timesSuspect, of.suspicions.workloads], [null, 0, 0]);
@@ -158,7 +158,7 @@ test('foreign keys are possible once commands reach the target, until every work
   assert.deepEqual([half.workloads[0].isOurs, half.mayHoldForeignKeys], [true, true]);
 });
 
-test('a workload is written elsewhere where its one writer is another region', () => {
+test('a workload is written in another region if that region is its one writer', () => {
   const of = (writer: string | null | undefined, region: string | null, rest?: string | null): readonly unknown[] => {
     const built = new Router([workload('a', { writer })], { ...REST, writer: rest }, null, region);
     return [built.workloads[0].writtenIn, built.default.writtenIn, built.pinsElsewhere];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authoritiesOf, formatPoint, otherSide, stageRule, STAGES } from '../../../src/route/stage.js';
 
-test('each stage has its authority, and what is repeated on the mirror', () => {
+test('each stage has its authority, and the commands that are replicated to the mirror', () => {
   const row = (stage: (typeof STAGES)[number]): readonly [string, string, boolean, boolean] => {
     const { authority, mirrorsWrites, mirrorsReads } = stageRule(stage);
     return [stage, authority, mirrorsWrites, mirrorsReads];

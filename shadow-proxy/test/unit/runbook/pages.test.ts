@@ -42,7 +42,7 @@ test('every page parses; its steps have ids of their own, and each that changes 
   );
 });
 
-test('every walked page says when to stop, how to go back, whom to inform, how long it takes', () => {
+test('every page that a test runs says when to stop, how to go back, whom to inform, how long it takes', () => {
   for (const name of WALKED) {
     const page = text(name);
     for (const [what, pattern] of [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shows } from '../../integration/runbook/sample.js';
 
-test('figures, units, wrapped tables and the rules that excused something may differ; words may not', () => {
+test('figures, units, wrapped tables and the rules that allowed a difference may change; words may not', () => {
   assert.ok(
     shows('practice: backfill done: 2,008 keys copied (166.1 KiB)', 'practice: backfill done: 9 keys copied (1.2 MiB)'),
   );

@@ -1,4 +1,4 @@
-/** Where a walk is, and what holds: pure. */
+/** How far the run of a runbook is, and which steps hold: pure. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRunbook } from '../../../src/runbook/document.js';
@@ -58,7 +58,7 @@ test('the next stop is the first that was not done, whatever was checked, failed
   assert.equal(next(entry('gone-from-the-page')), 'look');
 });
 
-test('a check runs what changes nothing, as far as the walk has come', () => {
+test('a check runs the steps that change nothing, as far as the run has come', () => {
   const checks = (...log: readonly LogEntry[]): string[] =>
     checksOf(stops, doneOf('p', stops, log)).map(({ id }) => id);
   assert.deepEqual(checks(), ['look'], 'before it has begun: what comes before the first change');
@@ -128,7 +128,7 @@ test('what was expected and did not come is said, one by one', () => {
   assert.deepEqual(misses(expect({ json: { $: 1 } }), outcome('no'), none), ['the output is not JSON']);
 });
 
-test('gates that ask for less than the defaults are told', () => {
+test('gates that ask for less than the defaults are listed', () => {
   assert.deepEqual(smallGates(gates), []);
   assert.deepEqual(smallGates({ ...gates, minCompared: 500, maxP99Ratio: 20, drill: false, minMinutes: 90 }), [
     'minCompared 500 (default 100000)',

@@ -49,7 +49,7 @@ test('a script is the same one before and after a server has accepted it', () =>
   assert.deepEqual([byDigest(scripts, text('a')) === sent, sent.accepted], [true, true]);
 });
 
-test('a flushed script is not loaded again, and still tells what it did before the flush', () => {
+test('a flushed script is not loaded again, and its text is still known for calls before the flush', () => {
   const scripts = new Scripts();
   scripts.accepted(evalOf(text('a')));
   const server = { runId: '1' } as Parameters<Scripts['knownTo']>[0];

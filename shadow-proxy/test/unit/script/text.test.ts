@@ -1,4 +1,4 @@
-/** What a script's or a library's text tells of the keys that it touches, and whether it may be repeated. */
+/** What a script's or a library's text shows of the keys that it touches, and whether it may be replayed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommandTable } from '../../../src/command/table.js';
@@ -15,7 +15,7 @@ const told = (script: string, ...rest: string[]): { reads: string[] | null; writ
 };
 const repeatable = (script: string): boolean => new Routine(script, false).repeatable(new Set());
 
-test('keys are told by texts, by arguments, and by names that stand for these and nothing else', () => {
+test('keys are found in texts, in arguments, and in names that stand for these and nothing else', () => {
   assert.deepEqual(told("redis.call('SET', 'ä', redis.call('GET', ARGV[2]))", '0', 'x', 'y'), {
     reads: ['y'],
     writes: ['ä'],
@@ -105,7 +105,7 @@ const ANY_KEY = [
   "redis.call('GET', 'x'",
 ];
 
-test('what may be any key is not told', () => {
+test('the keys of a script that may touch any key are unknown', () => {
   for (const script of ANY_KEY) {
     assert.equal(told(script, '1', 'k', 'x').writes, null, script.slice(0, 200));
     assert.equal(repeatable(script) && told(script, '1', 'k', 'x').reads !== null, false, script.slice(0, 200));

@@ -42,7 +42,7 @@ test('values that are written out have the kind of what is written', () => {
   ]);
 });
 
-test('the operator tells the kind of what is computed', () => {
+test('the operator decides the kind of the computed value', () => {
   check([
     ['-1', 'number'],
     ["#'a'", 'number'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BlockQueue } from '../../../src/session/block-queue.js';
 
-test('a key is waited for from the first that comes for it until the last has gone', () => {
+test('a key is waited for from the first client that waits for it until the last one has left', () => {
   const queue = new BlockQueue();
   assert.equal(queue.has(0, ['a']), false);
   queue.add(0, ['a', 'b']);

@@ -145,7 +145,7 @@ test('a workload is judged by its own mirror', () => {
   assert.equal(snapshotOf(partly).workloads[0].clean, false, 'a part of its keys is live');
 });
 
-test('the mirrors are told as one: the longer lag, both queues, and connected where all that are needed are', () => {
+test('both mirrors are reported as one: the longer lag, both queues, and connected where all needed mirrors are', () => {
   const one = mirror({ lagMs: 5, queuedBytes: 10, queuedEffects: 1, gates: 2, connected: true, isNeeded: true });
   const other = mirror({ lagMs: 9, queuedBytes: 30, queuedEffects: 3, gates: 1 });
   const { mirror: told, undecided } = snapshotOf(

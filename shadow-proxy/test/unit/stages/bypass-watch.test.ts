@@ -1,4 +1,4 @@
-/** Writes past the proxy, by the server's own counts: decisions over made-up counts. */
+/** Writes that bypass the proxy, by the server's own counts: decisions over made-up counts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foreignWrites, parseCalls, type CallCounts } from '../../../src/stages/bypass-watch.js';
@@ -20,7 +20,7 @@ const at = (
   };
 };
 
-test('what the server counts beyond what the proxy has sent is somebody else’s', () => {
+test('writes that the server counts beyond those of the proxy are another client’s', () => {
   assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 110, incr: 2 }, { set: 12 })), {
     set: 3,
     incr: 2,
@@ -28,7 +28,7 @@ test('what the server counts beyond what the proxy has sent is somebody else’s
   assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 107 }, { set: 12 })), {});
 });
 
-test('what was in flight is nobody’s fault, whenever it was', () => {
+test('writes that were in flight are not counted as foreign, whenever they ran', () => {
   // Sent before the first look, run after it; sent before the answer to the second one.
   assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 8 }, { inFlight: 3 }), at({ set: 107 }, { set: 12 })), {});
   assert.deepEqual(
@@ -37,7 +37,7 @@ test('what was in flight is nobody’s fault, whenever it was', () => {
   );
 });
 
-test('nothing is told of another process, of counts that began anew, while scripts run, and of pops', () => {
+test('nothing is reported after a restart, after counts were reset, while scripts run, and of pops', () => {
   const before = at({ set: 100 }, {});
   assert.equal(foreignWrites(before, at({ set: 105 }, {}, { runId: 'b' })), null);
   assert.equal(foreignWrites(before, at({ set: 5 }, {})), null);

@@ -78,7 +78,7 @@ function setting() {
 }
 
 for (const missing of ['answers', 'confirmations', 'identity', 'blocked'] as const) {
-  test(`a flip gives up after 5,000 ms without ${missing}, with nothing changed`, async () => {
+  test(`a flip times out after 5,000 ms without ${missing}, with nothing changed`, async () => {
     const { state, change, workload, flipper } = setting();
     state.missing = missing;
     const flip = watched(change());
@@ -95,7 +95,7 @@ for (const missing of ['answers', 'confirmations', 'identity', 'blocked'] as con
   });
 }
 
-test('a flip waits while a command runs alone, and gives up after 5,000 ms, before it holds any', async () => {
+test('a flip waits while a command runs alone, and times out after 5,000 ms, before it holds any command', async () => {
   const { state, change, workload } = setting();
   state.barred = true;
   const flip = watched(change());
@@ -170,7 +170,7 @@ test('newer suspects have 500 ms while its commands are held, and questions abou
   }
 });
 
-test('an authority that is down is given up, and its answers are not waited for', async () => {
+test('an authority that is down is abandoned, and its answers are not waited for', async () => {
   const { state, change, flipper } = setting();
   state.isDown = true;
   const flip = watched(change());

@@ -17,7 +17,7 @@ test('the rate is that of the last minute, and there is none before 5 s of it', 
   assert.equal(pace.perSecond('a'), 0, 'what is a minute old no longer counts');
 });
 
-test('another stage begins at nothing, and its rate is measured anew', () => {
+test('another stage begins at zero, and its rate is measured from the start', () => {
   const pace = new Pace();
   for (let second = 0; second <= 10; second++) pace.add('a', second * 1_000, second * 100);
   pace.add('a', 10_500, 3);

@@ -154,7 +154,7 @@ test('unsupported: a form blocks for 24 hours after it was seen last, to the ms'
   assert.deepEqual(answers('unsupported', ...cases), ['no', 'no', 'yes']);
 });
 
-test('bypass: writes past the proxy block for minMinutes, and for one where that is 0', () => {
+test('bypass: writes that bypass the proxy block for minMinutes, and for one minute where that is 0', () => {
   const wrote = (ms: number, minMinutes: number): Partial<GateFacts> => ({
     passed: { since: null, last: { at: ago(ms), writes: { set: 1 } } },
     gates: { ...facts.gates, minMinutes },

@@ -1,4 +1,4 @@
-/** Evidence adds up over processes, and begins anew with a stage. */
+/** Evidence adds up over restarts, and starts from zero with a stage. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ test('what only one server supports is kept over processes and stages, with the 
   });
 });
 
-test('another stage begins anew; what was verified and rehearsed stays', (t) => {
+test('the evidence of another stage starts from zero; what was verified and rehearsed stays', (t) => {
   const book = new EvidenceBook(scratch(t), AUTHOR);
   book.look(at(0), [seen(50)]);
   book.drilled('w', { at: 'then', percent: 1, heldMs: 2 });
@@ -100,7 +100,7 @@ test('a rehearsed rollback takes nothing of the evidence, and what it saw counts
   book.drilling('w', false);
   const { stage, compared, since, mismatches } = book.of('w')!;
   assert.deepEqual([stage, compared, since, mismatches], ['shadow', 70, at(0).toISOString(), { value: 1 }]);
-  // One that did not come back begins anew.
+  // Evidence starts from zero if the rehearsal did not return to the stage.
   book.drilling('w', true);
   book.drilling('w', false);
   book.look(at(3), [seen(80, { stage: 'live', percent: 1 })]);

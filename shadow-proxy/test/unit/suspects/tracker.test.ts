@@ -1,4 +1,4 @@
-/** Which keys become suspects by a command, and what the journal is told before it is sent. */
+/** Which keys a command makes suspect, and what is written to the journal before the command is sent. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommandTable } from '../../../src/command/table.js';
@@ -58,7 +58,7 @@ test('a key that is not written twice becomes no suspect', () => {
   assert.deepEqual(made().after('MSET off:1 x a y'), ['0:a']);
 });
 
-test('a write whose keys nothing tells makes the workloads suspect that are written twice', () => {
+test('a write with unknown keys makes the workloads suspect whose writes go to both servers', () => {
   const { after, router, journal } = made();
   assert.deepEqual(after(script("redis.call('SET', 'x' .. ARGV[1], 1)", '0', 'y')), []);
   assert.deepEqual(
@@ -130,7 +130,7 @@ test('a swap of databases makes the suspects of either suspect in both', () => {
   assert.equal(other.suspects.size, 2);
 });
 
-test('a command that reads a suspect is told, until a copy of it is on its way', () => {
+test('a command that reads a suspect is recognized, until a copy of the key is on its way', () => {
   const { tracker, after, suspects, router } = made();
   const reads = (command: string, db = 0): boolean => tracker.isReadBy(db, frame(command), 0);
   assert.equal(tracker.any, false);

@@ -74,7 +74,7 @@ describe('the ledger', () => {
     assert.equal(statSync(file).mode & 0o077, 0, 'nobody else may read it');
   });
 
-  test('tells equal replies by their hash, which another process cannot look up', () => {
+  test('shows equal replies by their hash, which another process cannot look up', () => {
     const hashes = (ledger: Ledger): string[] => {
       ledger.record(mismatch({ target: mismatch().source }));
       const [entry] = ledger.latest();
@@ -86,7 +86,7 @@ describe('the ledger', () => {
     assert.notEqual(a[0], b[0]);
   });
 
-  test('shows key and replies in full where it is told to', () => {
+  test('shows key and replies in full where redaction is off', () => {
     const ledger = open(null, { redact: false });
     ledger.record(mismatch({ key: Buffer.from([0x6b, 0xff, 0x5c]) }));
     const [entry] = ledger.latest();
@@ -147,7 +147,7 @@ describe('the ledger', () => {
     );
   });
 
-  test('tells its end without keys and replies, whatever the files hold, over restarts and rotations', async (t) => {
+  test('returns its last entries without keys and replies, whatever the files hold, over restarts and rotations', async (t) => {
     const file = join(scratch(t), 'ledger.jsonl');
     const before = open(file, { redact: false, maxBytes: 2_500, files: 3 });
     for (let db = 0; db < 12; db++) {
@@ -212,7 +212,7 @@ describe('the ledger is bounded:', () => {
     assert.ok(lines.slice(0, -1).every((entry) => entry.leftOut === undefined));
   });
 
-  test('a huge reply is told, and paid for by those after it', () => {
+  test('a huge reply is recorded, and uses up the budget of the entries after it', () => {
     let now = 0;
     const ledger = open(null, { entriesPerSecond: 1, now: () => now });
     const huge = Buffer.alloc(10 * 1024 * 1024, 'x');
@@ -224,7 +224,7 @@ describe('the ledger is bounded:', () => {
     assert.ok(ledger.notWritten < 25);
   });
 
-  test('a failing disk is told once, counted, and tried again', async (t) => {
+  test('a failing disk is reported once, counted, and tried again', async (t) => {
     const directory = scratch(t);
     const file = join(directory, 'ledger.jsonl');
     mkdirSync(file);

@@ -50,7 +50,7 @@ describe('metrics', () => {
     assert.deepEqual([await told(null), await told(false), await told(true)], [undefined, 0, 1]);
   });
 
-  test('show the totals of now, however often they are scraped, and forget labels that are gone', async () => {
+  test('show the current totals, however often they are scraped, and drop labels that no longer exist', async () => {
     let shard = scrapedShard({ suspects: { total: 1, byReason: { outage: 1 } } });
     const metrics = new Metrics(() => ({ shards: [shard], waiting: [], receivers: [] }));
     await scrape(metrics);

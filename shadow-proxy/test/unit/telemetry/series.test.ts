@@ -26,7 +26,7 @@ test('a point has the latencies of its own time, and rates since the one before'
   assert.deepEqual(columns.mismatches, [null, 2]);
 });
 
-test('only what is new is told, and only so many points are kept', () => {
+test('only new points are returned, and only so many points are kept', () => {
   const series = new Series(3);
   for (let at = 1; at <= 7; at++)
     series.add(at, shardSnapshot({ uptimeMs: at * 5_000 }), { source: quiet, target: quiet });
@@ -35,7 +35,7 @@ test('only what is new is told, and only so many points are kept', () => {
   assert.deepEqual(series.since(7).at, []);
 });
 
-test('a rate needs time between two points, and counts that began anew are none', () => {
+test('a rate needs time between two points, and counts that were reset give none', () => {
   const series = new Series();
   const add = (uptimeMs: number, operations: number, compared: number): void =>
     series.add(series.since(0).at.length + 1, shardSnapshot({ uptimeMs, operations, compared }), {

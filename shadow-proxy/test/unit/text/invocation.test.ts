@@ -34,7 +34,7 @@ const at = (root: string, directory: string | null, path = ''): string =>
   invocationAt('shadow-compare', { root, directory: directory === null ? null : join(home, directory), path });
 const FILE = join(checkout, 'shadow-proxy', 'bin', 'shadow-compare.mjs');
 
-test('in a checkout the programs are typed with npx --no-install, elsewhere with the path of their file', () => {
+test('in a checkout the programs are typed with npx --no-install, and outside of one with the path of their file', () => {
   assert.equal(at(checkout, 'checkout'), 'npx --no-install shadow-compare');
   assert.equal(at(checkout, 'checkout/docs'), 'npx --no-install shadow-compare');
   assert.equal(at(checkout, 'checkout/counters'), FILE, 'the package of this folder counts');

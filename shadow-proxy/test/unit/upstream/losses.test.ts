@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { decodeReply } from '../../../src/resp/decode.js';
 import { KeyLosses } from '../../../src/upstream/losses.js';
 
-test('rises are counted from the first look on, also after the counts began anew', () => {
+test('rises are counted from the first look on, also after the counts were reset', () => {
   const losses = new KeyLosses(() => Promise.reject(new Error('nobody asks')));
   const see = (evicted: number, expired: number, at: number): void =>
     losses.see(
@@ -35,7 +35,7 @@ test('an eviction explains one loss, and those before our time explain none', as
   assert.equal(await losses.hasEvicted(), true);
   losses.spendEviction();
   assert.equal(await losses.hasEvicted(), false);
-  // The statistics began anew.
+  // The statistics were reset.
   evicted = 1;
   assert.equal(await losses.hasEvicted(), true);
   assert.equal(await losses.read(), 1);

@@ -95,7 +95,7 @@ test('more masters than were tried are too many', () => {
   assert.equal(told(findings, 'cluster'), 'no-go: Redis Cluster of 13 masters with 13 replicas');
 });
 
-test('a cluster in trouble has to be mended first', () => {
+test('a cluster in trouble has to be fixed first', () => {
   const findings = judge({
     cluster: { state: 'fail', failed: ['10.0.0.9:6379'], unserved: 1, moving: 2 },
   });

@@ -160,7 +160,7 @@ test('CLIENT UNBLOCK asks the server that has it', async (t) => {
   assert.deepEqual([proxy.servers.source.unblocked, proxy.servers.target.unblocked], [['ERROR'], []]);
 });
 
-test('while somebody is on the way to block on a key, another client does not take what comes for that one', async () => {
+test('while a client is about to block on a key, a later client does not take that client’s element', async () => {
   const { client, proxy } = await connect();
   proxy.clients.blockQueue.add(0, ['k']);
   client.send('BLPOP', 'k', '0');
@@ -197,7 +197,7 @@ test('WAIT is behind a PING on its lane, and asks again for what is left', async
   assert.deepEqual(proxy.took(), ['source PING', 'source WAIT 1 3500']);
 });
 
-test('what it took is noted before the client has it, and is told to the mirror in its place when it was woken', async (t) => {
+test('an element that a client took is noted before the client has it, and is sent to the mirror in its place when the client was woken', async (t) => {
   const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
   const other = await proxy.connect();
   other.send('RPUSH', 'k', 'v');
@@ -226,7 +226,7 @@ test('an error, or nothing, is neither noted nor copied', async (t) => {
   }
 });
 
-test('XREAD takes nothing: nobody waits for its keys, and nothing is noted', async (t) => {
+test('XREAD takes nothing: no client waits for its keys, and nothing is noted', async (t) => {
   const { client, proxy } = await blocked(t, 'XREAD', 'BLOCK', '0', 'STREAMS', 's', '0');
   assert.deepEqual([proxy.noted, proxy.sequencer.lanes.source.order(0).active], [[], false]);
   proxy.lose('source');
@@ -244,7 +244,7 @@ test('keys in flight on another lane: it is sent when they are free', async () =
   assert.deepEqual([proxy.took().filter((each) => each.includes('POP')), client.client.blocked!.isSent], [[], false]);
 });
 
-test('its lane is nobody else’s before the server has answered CLIENT UNBLOCK', async (t) => {
+test('no other client gets the lane before the server has answered CLIENT UNBLOCK', async (t) => {
   const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
   let answered = (): void => undefined;
   proxy.servers.source.unblocking = new Promise<void>((resolve) => (answered = resolve));

@@ -53,7 +53,7 @@ test('CLIENT REPLY SKIP silences one command', async () => {
   assert.deepEqual(client.replies, ['$1 b']);
 });
 
-test('CLIENT LIST tells of the proxy’s clients, by id and by type', async () => {
+test('CLIENT LIST shows the proxy’s clients, by id and by type', async () => {
   const { client, proxy } = await connect();
   await proxy.connect();
   const listed = (...args: string[]): number => {
@@ -117,7 +117,7 @@ test('what comes behind CLIENT UNBLOCK waits until that is answered', async () =
   assert.deepEqual(other.replies, [':1', '$-1']);
 });
 
-test('CLIENT UNBLOCK of a client that does not block finds nobody', async () => {
+test('CLIENT UNBLOCK of a client that does not block returns 0', async () => {
   const { client, proxy } = await connect();
   client.send('CLIENT', 'UNBLOCK', '1');
   assert.deepEqual(proxy.took(), ['source CLIENT UNBLOCK 9223372036854775807']);

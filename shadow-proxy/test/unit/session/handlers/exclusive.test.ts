@@ -10,7 +10,7 @@ test('what is about every key: no MOVE, and nothing about code', () => {
   assert.deepEqual(names, ['flushall', 'flushdb', 'swapdb']);
 });
 
-test('it waits for what is in flight on every lane, and everybody else waits for it', async () => {
+test('an exclusive command waits for commands in flight on every lane, and all other clients wait for it', async () => {
   const { client, proxy } = await connect();
   const other = await proxy.connect();
   other.send('SET', 'k', 'v');
@@ -76,7 +76,7 @@ test('MOVE goes by its key; a key of another authority is sent there', async () 
   );
 });
 
-test('SWAPDB has every lane of both servers select its database anew', async () => {
+test('SWAPDB makes every lane of both servers select its database again', async () => {
   const { client, proxy } = await connect();
   const again: string[] = [];
   proxy.sequencer.selectAgain = (side) => void again.push(side);
@@ -124,7 +124,7 @@ for (const [what, ask] of [
   });
 }
 
-test('a lost authority closes the client, and nobody waits any longer', async () => {
+test('a lost authority closes the client, and no other client waits any longer', async () => {
   const { client, proxy } = await connect();
   client.send('FLUSHALL');
   await settled();

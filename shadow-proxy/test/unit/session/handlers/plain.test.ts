@@ -1,4 +1,4 @@
-/** Commands without keys, and those that nobody knows. */
+/** Commands without keys, and unknown commands. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../support/context.js';
@@ -75,7 +75,7 @@ test('KEYS of a KeyDB runs inside MULTI, and the client gets its own reply', asy
   assert.deepEqual(client.replies.slice(1), ['-NOPERM'], 'or the first refusal');
 });
 
-test('on a shared target, KEYS tells of this shard’s keys alone', async () => {
+test('on a shared target, KEYS returns only this shard’s keys', async () => {
   const owned = (key: Buffer, start: number): boolean => key[start] === 97;
   const { client, proxy } = await connect({ default: 'complete' }, { owned });
   client.send('KEYS', '*');

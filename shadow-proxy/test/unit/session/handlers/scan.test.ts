@@ -38,7 +38,7 @@ test('the target’s cursors are given with the bit, its last one is 0; nothing 
   assert.equal(shapeOf('dbsize', 'target', owned), null);
 });
 
-test('on a shared target a client is told of its own shard’s keys', () => {
+test('on a shared target a client gets only its own shard’s keys', () => {
   assert.equal(shaped('keys', owned, '*3 $2 m1 $2 x1 $2 m2'), '*2 $2 m1 $2 m2');
   assert.equal(shaped('scan', owned, '*2 $2 17 *2 $2 m1 $2 x1'), `*2 $16 ${BIT + 17} *1 $2 m1`);
   assert.equal(shaped('scan', owned, '*2 $1 0 *1 $2 x1'), '*2 $1 0 *0');

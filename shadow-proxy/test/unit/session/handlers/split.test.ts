@@ -1,11 +1,11 @@
-/** Commands whose keys have different authorities, answered in parts. */
+/** Commands whose keys have different authorities are split, and each authority answers for its keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, settled } from '../../../support/context.js';
 
 const STAGES = { old: 'shadow', new: 'live', default: 'shadow' } as const;
 
-test('MGET goes to both in parts, and its values come in the order of its keys', async () => {
+test('MGET is split between both authorities, and its values come in the order of its keys', async () => {
   const { client, proxy } = await connect(STAGES);
   client.send('MGET', 'old:a', 'new:b', 'old:c');
   await settled();
@@ -25,7 +25,7 @@ test('MGET goes to both in parts, and its values come in the order of its keys',
   assert.equal(proxy.clients.counts.split, 1);
 });
 
-test('DEL is the sum of its parts; each is noted, and repeated on its own mirror', async () => {
+test('DEL returns the sum of its parts; each part is noted, and replicated to its own mirror', async () => {
   const { client, proxy } = await connect(STAGES);
   client.send('DEL', 'old:a', 'new:b', 'old:c');
   await settled();
