@@ -2,6 +2,7 @@
 import { untruths } from '../check/at-rest.js';
 import { Dialling } from '../check/dialling.js';
 import { Equality } from '../check/equality.js';
+import type { MirrorLane } from '../../shadow-proxy/src/pipeline/mirror.js';
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import { keyId } from '../../shadow-proxy/src/suspects/suspects.js';
 import { Journaled } from '../check/journaled.js';
@@ -14,6 +15,10 @@ import type { Scene } from './scene.js';
 
 /** After so many events the mirrors' queues are looked at. */
 const LOOK_AT = 32;
+/** While effects wait, differing keys are looked at after so many. */
+const LOOK_AT_BUSY = 8;
+/** The proxy looks at its clock once a turn. */
+const ROUNDED_MS = 1;
 /** The largest effect that clients' commands make, about. */
 const MOST_BYTES = 16 << 10;
 
@@ -24,6 +29,8 @@ export class Checks {
   #events = 0;
   /** Keys that only the target had, and that were kept there. */
   readonly #kept = new Set<KeyName>();
+  /** Differing keys: when the last reply to a change was seen to have arrived. */
+  readonly #acknowledged = new Map<KeyName, number>();
 
   constructor(
     private readonly scene: Scene,
@@ -40,24 +47,35 @@ export class Checks {
   }
 
   /**
-   * A key may differ while the reply to what changed it is on its way to the proxy, while effects wait for a mirror, or
-   * while the proxy knows that the key may differ.
+   * A key may differ while the reply to what changed it is on its way to the proxy, while an effect waits for a mirror
+   * that may be its own, or while the proxy knows that the key may differ.
    */
   afterEvent(): void {
-    const { now, source, target, proxy } = this.scene;
+    const { now, target, proxy } = this.scene;
     if (target.model.isDown) this.scene.fail('the KeyDB has crashed');
     if (++this.#events % LOOK_AT === 0) this.#lookAtMirrors();
     this.#lookAtSuspects();
-    this.equality.update(now, this.scene.profile.journaled === true ? this.#changed : undefined);
-    const { differing } = this.equality;
+    this.equality.update(now, this.#changed);
     // In stage off the mirror gets nothing.
-    if (differing.size === 0 || this.scene.stage === 'off' || proxy.parts === null || !proxy.answers) return;
-    const { suspects, sequencer } = proxy.parts;
-    if (!sequencer.mirrors.source.isEmpty || !sequencer.mirrors.target.isEmpty) return;
-    for (const key of differing.keys()) {
+    if (this.equality.differing.size === 0 || this.scene.stage === 'off' || proxy.parts === null || !proxy.answers)
+      return;
+    const mirrors = Object.values(proxy.parts.sequencer.mirrors);
+    if (mirrors.every(({ isEmpty }) => isEmpty)) this.#lookAtDiffering(-Infinity);
+    else if (this.#events % LOOK_AT_BUSY === 0 && mirrors.every(({ gates }) => gates === 0))
+      this.#lookAtDiffering(this.scene.world.monotonicMs() - Math.min(...mirrors.map(oldestOf)));
+  }
+
+  /** @param lagMs effects that were acknowledged earlier are confirmed, or were lost */
+  #lookAtDiffering(lagMs: number): void {
+    const { now, source, target, proxy } = this.scene;
+    const { suspects } = proxy.parts!;
+    for (const key of this.equality.differing.keys()) {
       const { db, name } = partsOf(key);
       if (suspects.has(db, Buffer.from(name, 'latin1')) || this.isOff(key)) continue;
-      if (source.unanswered.has(key) || target.unanswered.has(key) || this.equality.compare(key, now)) continue;
+      if (source.unanswered.has(key) || target.unanswered.has(key)) continue;
+      const since = this.#acknowledged.get(key) ?? now;
+      this.#acknowledged.set(key, since);
+      if (now - since <= lagMs + ROUNDED_MS || this.equality.compare(key, now)) continue;
       if (this.isInDoubt(key) || this.isForeign(key)) continue;
       this.scene.fail(`a key differs and is no suspect: ${this.equality.show(key)}`, [name]);
       return;
@@ -86,8 +104,9 @@ export class Checks {
 
   /** A key of which one server has had a change. */
   readonly #changed = (key: KeyName): void => {
-    const { proxy } = this.scene;
-    if (proxy.parts === null || !proxy.answers || this.isOff(key)) return;
+    const { proxy, profile } = this.scene;
+    this.#acknowledged.delete(key);
+    if (profile.journaled !== true || proxy.parts === null || !proxy.answers || this.isOff(key)) return;
     if (!this.#journaled.names(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
   };
 
@@ -199,4 +218,14 @@ export class Checks {
     const latest = JSON.stringify(proxy.launched!.ledger.latest().slice(-2));
     this.scene.fail(`a mismatch is reported that does not exist: ${latest}`);
   }
+}
+
+/** When the first of the effects that wait was acknowledged, in ms of the monotonic clock. */
+function oldestOf(mirror: MirrorLane): number {
+  let oldest = Infinity;
+  mirror.eachQueued(({ answeredAt }) => {
+    oldest = Math.min(oldest, answeredAt);
+    return true;
+  });
+  return oldest;
 }

@@ -259,7 +259,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
     ),
     profile('certain', {}, { mix: CERTAIN, keys: 2, network: LATE, databases: [0], certain: true }),
-    profile('lost', { laneCut: 15 }, { mix: { ...NAMED.mix, waits: 3 }, keys: 3, network: LATE, oneLane: true }),
+    profile('lost', { laneCut: 15 }, { mix: { ...NAMED.mix, waits: 3 }, keys: 12, thinkMs: [0, 10], oneLane: true }),
     profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
     profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
     profile(

@@ -404,6 +404,8 @@ export class MirrorLane implements ChannelOwner {
     const hello = channel.frame(['HELLO', protocol], now, (reply) => {
       if (reply !== null && reply[0] === MINUS) throw new OutOfStep(`${this.label} refused HELLO ${protocol}`);
     });
+    // The lag is that of the effect behind it.
+    hello.answeredAt = operation.answeredAt;
     this.#bytes += hello.size;
     return 'spoken';
   }

@@ -386,6 +386,24 @@ test('the first HELLO 3 of a connection is confirmed before what follows it; lat
   lane.close();
 });
 
+test('the lag is that of the oldest effect, also where a HELLO is sent before it', async () => {
+  const { lane, confirm, answer } = await connected();
+  const spoken = (protocol: 2 | 3): Operation => {
+    const { frame, spec, workload } = effect('SET', 'k', 'v');
+    const operation = new Operation(frame, 0, frame.length, null, spec, workload, 0, protocol, WRITE);
+    return Object.assign(operation, { reply: REPLY, replyEnd: REPLY.length, answeredAt: clock.now });
+  };
+  lane.append(spoken(3));
+  lane.flush();
+  answer(0, '%0');
+  confirm(1);
+  lane.append(spoken(2));
+  await clock.advance(3);
+  lane.flush();
+  assert.equal(lane.lagMs(clock.now), 3);
+  lane.close();
+});
+
 test('without HELLO 3, writes are sent all the same, and reads are inconclusive', async () => {
   const { lane, state, answer } = await connected();
   const [write, read] = ([WRITE, READ] as const).map((follow) => {
