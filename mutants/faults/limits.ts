@@ -107,6 +107,7 @@ export const MEMORY: readonly Fault[] = [
     from: 'if (needed <= there.max * FULL) continue;',
     to: 'if (needed < there.max * FULL) continue;',
     tests: guard,
+    unseen: 'It takes a mirror that the copy would fill to the very byte.',
   },
   {
     id: 'what-the-mirror-has-already-is-counted-twice',
@@ -128,6 +129,7 @@ export const MEMORY: readonly Fault[] = [
     from: 'if (used > max * FULL)',
     to: 'if (used >= max * FULL)',
     tests: guard,
+    unseen: 'It takes a mirror that is full to the very byte.',
   },
   {
     id: 'evictions-from-before-stop-a-copy',
@@ -142,6 +144,7 @@ export const MEMORY: readonly Fault[] = [
     from: 'const before = this.#evicted.get(mirror.side);\n    this.#evicted.set(mirror.side, evicted);',
     to: 'const before = this.#evicted.get(mirror.side);',
     tests: guard,
+    unseen: 'The first look that sees an eviction stops the job, and to stop it again does nothing.',
   },
   {
     id: 'no-limit-is-a-limit-of-nothing',

@@ -2,6 +2,7 @@
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Entry } from '../server/values.js';
+import { roomProblem } from '../check/room.js';
 import { Unserved } from '../check/unserved.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import type { Checks } from './checks.js';
@@ -47,6 +48,8 @@ export class Figures {
     }
     const untrue = this.#suspects(snapshot) ?? this.#clean(snapshot) ?? this.#mirror(snapshot) ?? this.#open(snapshot);
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
+    const misfit = this.scene.profile.bounded !== true || snapshot.job === null ? null : roomProblem(snapshot.job);
+    if (misfit !== null) this.scene.fail(misfit);
   }
 
   #serves(): void {

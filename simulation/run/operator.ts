@@ -7,6 +7,8 @@ import type { Scene } from './scene.js';
 
 /** Keys that were deleted in stage off are deleted from the target, too. */
 const CONSENT = { overwrite: true, deleteForeign: true, confirm: 100_000 };
+/** A copy lasts for seconds. */
+const SLOW_KEYS = 15;
 const LIMITS = [
   { queueBytes: '1mb', batchMs: 0 },
   { queueBytes: '64kb', batchMs: 5 },
@@ -76,7 +78,7 @@ export class Operator {
         dryRun: false,
         again: true,
         sample: 100,
-        limits: {},
+        limits: this.scene.profile.bounded === true ? { keysPerSecond: SLOW_KEYS } : {},
         automatic: false,
       };
       shard.startJob(jobRequest.parse({ kind, repair, ...rest }));

@@ -136,6 +136,8 @@ export interface Profile {
   readonly oneLane?: boolean;
   /** Nothing in it is a reason for the proxy to suspect a key. */
   readonly certain?: boolean;
+  /** The target has a bound of memory, and room for all keys; it has evicted some before. Copies last for seconds. */
+  readonly bounded?: boolean;
   /** One client queues more than all clients may together. */
   readonly hoards?: boolean;
   /** A client reads all keys with SCAN. */
@@ -328,6 +330,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { pause: 60, pauseMs: 40 },
       { mix: SWAPPED, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
     ),
+    profile('bounded', { backfill: 2_000 }, { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true }),
     profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(

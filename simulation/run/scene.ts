@@ -3,6 +3,7 @@ import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { SCRIPTS } from '../clients/kinds/scripts.js';
 import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
 import { Timeline } from '../check/timeline.js';
+import { USED_BYTES } from '../server/info.js';
 import type { Random } from '../world/random.js';
 import { WORLD } from '../world/events.js';
 import { Proxy, PROXY_PORT } from '../world/proxy.js';
@@ -81,6 +82,10 @@ export class Scene {
     this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
     for (const { model } of [this.source, this.target])
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
+    if (profile.bounded === true) {
+      this.target.model.config.set('maxmemory', String(USED_BYTES * 1.1));
+      this.target.model.evicted = 3;
+    }
     const plan = { default: { stage: profile.stage }, ...profile.plan };
     const urls = { source: `redis://${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
