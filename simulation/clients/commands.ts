@@ -11,7 +11,7 @@ import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
 import { swaps } from './kinds/swaps.js';
 import { certainWaits, longWait, sleepers, waits } from './kinds/waits.js';
-import { script } from './kinds/scripts.js';
+import { hidden, script } from './kinds/scripts.js';
 import { databases, logins, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
 import { blockingRead, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
@@ -39,6 +39,7 @@ const KINDS = {
   keyspace,
   ofRedisOnly,
   scripts: script,
+  hidden,
   databases,
   logins,
   longNames,

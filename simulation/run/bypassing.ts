@@ -147,6 +147,8 @@ export class Bypassing {
   #keys = 0;
   /** Cases that are still to be tried, before each is tried again. */
   readonly #left: string[] = [];
+  /** Since the proxy began. */
+  #evicted = 0;
 
   constructor(private readonly scene: Scene) {
     for (const { as } of Object.values(CASES)) if (as[0] === 'mismatches') scene.trueMismatches.add(as[1]);
@@ -194,12 +196,16 @@ export class Bypassing {
     for (const args of own(bypassing)) this.#client.receive(Buffer.from(`${args.join(' ')}\r\n`));
     if (evicts !== undefined && !target.model.evict(0, evicts === 'key' ? key : `${key}:other`))
       return 'the target lacks what was written';
+    if (evicts !== undefined) this.#evicted++;
     const [earlier, mismatches] = [this.#count(counter, kind), this.#mismatches];
     await this.#ask(own(shown));
     const isReported = (): boolean => this.#count(counter, kind) > earlier;
     if (!(await this.#holds(isReported))) return `it is not reported: ${counter} of kind ${kind}`;
     const others = this.#mismatches - mismatches - Number(counter === 'mismatches');
     if (others > 0) return `more mismatches are reported than there are: ${others}`;
+    const evicted = (): number | undefined => this.scene.proxy.snapshot()?.target.evicted;
+    if (!(await this.#holds(() => evicted() === this.#evicted)))
+      return `the status counts ${evicted()} evicted keys, not ${this.#evicted}`;
     return (await this.#holds(() => this.#isEqual(`0 ${key}`))) ? null : 'the key is not repaired';
   }
 

@@ -63,9 +63,11 @@ export class Figures {
   #suspects({ suspects: { total, byReason } }: ShardSnapshot): string | null {
     const sum = Object.values(byReason).reduce((a, b) => a + b, 0);
     if (sum !== total) return `${total} suspects, and ${sum} by reason`;
-    for (const { key, reason } of this.scene.proxy.parts!.suspects.all())
-      if (reason === '' || UNWRITTEN.test(key.toString('latin1')))
-        return `${key.toString('latin1')}, which nobody writes, is a suspect (${reason})`;
+    for (const { db, key, reason } of this.scene.proxy.parts!.suspects.all()) {
+      const name = key.toString('latin1');
+      if (reason === '' || UNWRITTEN.test(name)) return `${name}, which nobody writes, is a suspect (${reason})`;
+      if (this.checks.isOff(`${db} ${name}`)) return `${name}, which is not mirrored, is a suspect (${reason})`;
+    }
     return null;
   }
 

@@ -133,6 +133,12 @@ export class Operator {
             shard.changeStage({ workload: 'default', stage: 'dualwrite', consent: this.#consent }),
           ),
         );
+      if (scene.stage === 'dualwrite' && scene.profile.foreign === true)
+        scene.say(
+          this.#ask('shadow', ({ shard }) =>
+            shard.changeStage({ workload: 'default', stage: 'shadow', consent: this.#consent }),
+          ),
+        );
       const isSuspect = snapshot?.workloads.some(({ suspect }) => suspect !== null) ?? false;
       if (!isSuspect) this.#suspectSince = null;
       else this.#suspectSince ??= scene.now;

@@ -363,6 +363,14 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
         },
       },
     ),
+    profile(
+      'hidden',
+      { cut: 60, proxyKill: 600 },
+      {
+        mix: { hidden: 4, scripts: 3, strings: 3, counters: 3, several: 2, transactions: 1 },
+        ...{ keys: 3, journaled: true, backfillAfterMs: 20, databases: [0, 0, 1] },
+      },
+    ),
     profile('regions', {}, { mix: { strings: 4, strays: 10 }, plan: REGIONAL }),
   ].map((each) => ({ ...each, sessionShare: 0 })),
 ];
@@ -380,7 +388,11 @@ export const PROFILES: readonly Profile[] = [
   profile('restarts', { proxyKill: 70, cut: 40 }),
   profile('expiry-restarts', { proxyKill: 300, cut: 200 }, EXPIRING),
   profile('crashes', { proxyKill: 25, sourceRestart: 1_500, pause: 150, pauseMs: 300, cut: 200 }, NAMED),
-  profile('journals', { proxyKill: 150, cut: 100 }, { ...NAMED, mix: { ...NAMED.mix, longNames: 3 } }),
+  profile(
+    'journals',
+    { proxyKill: 150, cut: 100, pause: 300, pauseMs: 300 },
+    { ...NAMED, mix: { ...NAMED.mix, longNames: 3 } },
+  ),
   profile('damages', { tamper: 15, powerLoss: 30, pause: 500, pauseMs: 300 }, { ...NAMED, backfillAfterMs: 50 }),
   profile('full-disk', { proxyKill: 50, diskFull: 100 }, NAMED),
   profile(

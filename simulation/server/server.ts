@@ -253,6 +253,8 @@ export class ModelServer extends State {
     const command = this.#find(args);
     try {
       if (command instanceof Refusal) throw command;
+      const lacked = this.lackingRight(client, command, args);
+      if (lacked !== null) throw refusedInScript(this.engine, lacked);
       this.#noteKeys(client, command, args);
       return command.run(client, args);
     } catch (refusal) {
@@ -491,4 +493,14 @@ export class ModelClient {
     client.server.clients.delete(client.id);
     if (byServer) this.onClose();
   }
+}
+
+/** Of a command that a script calls for a user without the right. */
+function refusedInScript(engine: Engine, lacked: 'command' | 'keys'): Refusal {
+  const what =
+    lacked === 'command'
+      ? 'run this command or subcommand'
+      : 'access at least one of the keys mentioned in the command arguments';
+  const where = engine === 'redis' ? 'ERR' : '@user_script: 1:';
+  return new Refusal(`${where} The user executing the script can't ${what}`);
 }

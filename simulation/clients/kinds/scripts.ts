@@ -12,6 +12,10 @@ const UNDECLARED = "redis.call('INCR', ARGV[1]) return redis.call('GET', ARGV[1]
 const HALF_WAY = "redis.call('RPUSH', KEYS[1], ARGV[1]) return redis.call('INCR', KEYS[1])";
 const LOCK =
   "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return redis.call('PTTL', KEYS[1])";
+const TAKE = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GETDEL', KEYS[1])";
+const OF_REDIS = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('PEXPIRE', KEYS[1], 60000, 'NX')";
+const COMPUTED = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[1] .. ':' .. ARGV[1])";
+const NONE_DECLARED = "return redis.call('INCR', 'c' .. ARGV[1])";
 
 export const SCRIPTS: Readonly<Record<string, Script>> = {
   [READ_THEN_WRITE]: ({ call, keys, args }) => {
@@ -45,6 +49,19 @@ export const SCRIPTS: Readonly<Record<string, Script>> = {
   },
   [LOCK]: ({ call, keys, args }) =>
     call('SET', keys[0], args[0], 'NX', 'PX', args[1]) === null ? call('PTTL', keys[0]) : 1,
+  [TAKE]: ({ call, keys, args }) => {
+    call('SET', keys[0], args[0]);
+    return call('GETDEL', keys[0]);
+  },
+  [OF_REDIS]: ({ call, keys, args }) => {
+    call('SET', keys[0], args[0]);
+    return call('PEXPIRE', keys[0], '60000', 'NX');
+  },
+  [COMPUTED]: ({ call, keys, args }) => {
+    call('INCR', keys[0]);
+    return call('INCR', `${keys[0]}:${args[0]}`);
+  },
+  [NONE_DECLARED]: ({ call, args }) => call('INCR', `c${args[0]}`),
 };
 
 const DIGESTS = new Map(
@@ -60,12 +77,22 @@ export function script(draw: Draw): Command {
   return draw.of([...call, String(keys.length), ...keys, ...args], ...keys);
 }
 
+/** Scripts that write keys which nothing but the server can name, and one that KeyDB does not run to its end. */
+export function hidden(draw: Draw): Command {
+  const [counter, string] = [draw.key('c'), draw.key('s')];
+  return draw.pick(
+    draw.of(['EVAL', COMPUTED, '1', counter, draw.below(3)], counter),
+    draw.of(['EVAL', NONE_DECLARED, '0', draw.below(5)]),
+    draw.of(['EVAL', OF_REDIS, '1', string, draw.value()], string),
+  );
+}
+
 /** A script that names all that it writes: the second key, or the first where that is missing. */
 export const declared = (draw: Draw, from: string, to: string): Command =>
   draw.of(['EVAL', READ_THEN_WRITE, '2', from, to, draw.value()], from, to);
 
 function drawn(draw: Draw): readonly [text: string, keys: readonly string[], args: readonly string[]] {
-  switch (draw.random.below(6)) {
+  switch (draw.random.below(7)) {
     case 0:
       return [READ_THEN_WRITE, [draw.key('s'), draw.key('s')], [draw.value()]];
     case 1:
@@ -76,6 +103,8 @@ function drawn(draw: Draw): readonly [text: string, keys: readonly string[], arg
       return [UNDECLARED, [], [draw.key('c')]];
     case 4:
       return [HALF_WAY, [draw.key('l')], [draw.value()]];
+    case 5:
+      return [TAKE, [draw.key('s')], [draw.value()]];
     default:
       return [LOCK, [draw.key('e')], [draw.value(), draw.ms()]];
   }

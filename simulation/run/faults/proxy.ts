@@ -20,12 +20,28 @@ export function proxyFaults(
       scene.startLater(seat);
     };
 
+  /** The next process is killed as soon as it serves, before it has repaired anything. */
+  let killsNext = false;
+  const served = scene.onServe;
+  scene.onServe = (seat) => {
+    served(seat);
+    if (!killsNext) return;
+    killsNext = false;
+    scene.later(random.between(0, 5), () => {
+      if (proxy.launched === null) return;
+      proxy.kill();
+      startLater();
+      scene.say('the proxy is killed');
+    });
+  };
+
   return {
     proxyKill() {
       if (proxy.launched === null) return null;
       proxy.kill();
       startLater();
-      return 'the proxy is killed';
+      killsNext = random.chance(0.3);
+      return `the proxy is killed${killsNext ? ', and the next will be' : ''}`;
     },
     proxyStop() {
       if (proxy.launched === null || proxy.isEnding) return null;
