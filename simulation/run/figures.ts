@@ -63,10 +63,14 @@ export class Figures {
   #suspects({ suspects: { total, byReason } }: ShardSnapshot): string | null {
     const sum = Object.values(byReason).reduce((a, b) => a + b, 0);
     if (sum !== total) return `${total} suspects, and ${sum} by reason`;
+    // A change to off leaves suspects until they would be repaired.
+    const { faults, isElsewhere } = this.scene.profile;
+    const isOff = (name: KeyName): boolean =>
+      isElsewhere?.(partsOf(name).name) === true || (faults.stageChange === undefined && this.checks.isOff(name));
     for (const { db, key, reason } of this.scene.proxy.parts!.suspects.all()) {
       const name = key.toString('latin1');
       if (reason === '' || UNWRITTEN.test(name)) return `${name}, which nobody writes, is a suspect (${reason})`;
-      if (this.checks.isOff(`${db} ${name}`)) return `${name}, which is not mirrored, is a suspect (${reason})`;
+      if (isOff(`${db} ${name}`)) return `${name}, which is not mirrored, is a suspect (${reason})`;
     }
     return null;
   }

@@ -346,7 +346,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'foreign',
       { proxyKill: 400 },
-      { mix: { ...UNFOLLOWED, foreign: 5, databases: 1 }, foreign: true, stage: 'off' },
+      { mix: { ...UNFOLLOWED, foreign: 5, databases: 1 }, foreign: true, stage: 'off', backfillAfterMs: 50 },
     ),
     profile(
       'shared',
