@@ -70,6 +70,7 @@ export const SILENCE: readonly Fault[] = [
     from: 'return this.#listened + Math.min(performance.now() - this.#tickedAt, LONGEST_STEP_MS);',
     to: 'return this.#listened + (performance.now() - this.#tickedAt);',
     tests: listening,
+    unseen: 'The simulated world has its own clock for that: no event loop of a run is late.',
   },
   {
     id: 'a-late-loop-is-silence-after-the-tick',
@@ -77,6 +78,7 @@ export const SILENCE: readonly Fault[] = [
     from: 'this.#listened += Math.min(now - this.#tickedAt, LONGEST_STEP_MS);',
     to: 'this.#listened += now - this.#tickedAt;',
     tests: listening,
+    unseen: 'The simulated world has its own clock for that: no event loop of a run is late.',
   },
 ];
 

@@ -92,6 +92,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: '      workload.markSuspect(`more than ${MAX_LISTED} suspects (${reason})`);\n',
     to: '',
     tests: ['unit/suspects/suspects'],
+    unseen: 'It takes more than 100,000 suspects at once, more keys than a run has.',
   },
   {
     id: 'a-suspect-keeps-the-buffer-of-its-client',
@@ -99,6 +100,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'key: Buffer.from(key),',
     to: 'key,',
     tests: ['unit/suspects/suspects'],
+    unseen: 'A simulated socket gives each read a buffer of its own: the copy only saves memory.',
   },
   {
     id: 'a-key-that-is-not-mirrored-becomes-a-suspect',
