@@ -6,7 +6,7 @@
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
-import type { Connection } from './connection.js';
+import { ConnectionLost, type Connection } from './connection.js';
 import type { Credentials } from './dialer.js';
 
 export interface LoginProbeContext {
@@ -25,6 +25,8 @@ export class LoginProbe {
   /** A question that is not sent yet: one that asks now may share its answer. */
   #next: Promise<boolean> | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** How often it was closed: a question that waits for another one is not asked afterwards. */
+  #closed = 0;
   /** The server lacks RESET (before Redis 6.2), or the kit's user may not send it. */
   #lacksReset = false;
 
@@ -33,8 +35,10 @@ export class LoginProbe {
   /** Whether a password is needed, as the server says after this call. @throws {Error} where it cannot be asked */
   needsPassword(): Promise<boolean> {
     if (this.#next !== undefined) return this.#next;
-    const next = this.#last.then(() => {
-      this.#next = undefined;
+    const closed = this.#closed;
+    const next: Promise<boolean> = this.#last.then(() => {
+      if (this.#next === next) this.#next = undefined;
+      if (closed !== this.#closed) throw new ConnectionLost('the server is considered down');
       return this.#ask();
     });
     this.#next = next;
@@ -53,7 +57,7 @@ export class LoginProbe {
     if (isNoAuth(reset) || isNoAuth(ping)) return true;
     if (!isError(reset)) return false;
     this.#lacksReset = true;
-    this.close();
+    this.#disconnect();
     return this.context.knock();
   }
 
@@ -68,8 +72,14 @@ export class LoginProbe {
     return opening;
   }
 
-  /** The next question is asked on another connection, perhaps of another server. */
+  /** Questions without an answer fail; the next is asked on another connection, perhaps of another server. */
   close(): void {
+    this.#closed++;
+    this.#next = undefined;
+    this.#disconnect();
+  }
+
+  #disconnect(): void {
     const connection = this.#connection;
     this.#connection = undefined;
     void connection?.then(

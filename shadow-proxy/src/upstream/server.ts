@@ -107,6 +107,9 @@ export class Server {
   /** While the questions follow the address to another server. */
   #following: Promise<void> | undefined;
 
+  /** What is to be rejected when the server is closed: one that hangs would never answer. */
+  readonly #waiting = new Set<(reason: Error) => void>();
+
   #needsPassword = false;
   readonly #probe: LoginProbe;
 
@@ -152,7 +155,7 @@ export class Server {
    */
   async askNeedsPassword(): Promise<boolean> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
-    const needed = await this.#probe.needsPassword();
+    const needed = await this.#untilClosed(this.#probe.needsPassword());
     this.#setNeedsPassword(needed);
     return needed;
   }
@@ -165,7 +168,7 @@ export class Server {
 
   /** Whether the server takes this user and password now. @throws {HandshakeRefused} where it does not */
   async verify(credentials: Credentials): Promise<void> {
-    (await this.connections.connect({ db: 0, protocol: 2, credentials })).destroy();
+    (await this.#untilClosed(this.connections.connect({ db: 0, protocol: 2, credentials }))).destroy();
   }
 
   /** The error for those who want a connection, while the server is down; null where it is not. */
@@ -204,6 +207,26 @@ export class Server {
    * @throws {Error} when there is no connection to be had
    */
   async open(options: OpenOptions): Promise<Connection> {
+    const opening = this.#open(options);
+    try {
+      return await this.#untilClosed(opening);
+    } catch (error) {
+      opening.then(
+        (connection) => connection.destroy(),
+        () => undefined,
+      );
+      throw error;
+    }
+  }
+
+  #untilClosed<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(reject);
+      work.then(resolve, reject).finally(() => this.#waiting.delete(reject));
+    });
+  }
+
+  async #open(options: OpenOptions): Promise<Connection> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
     const { credentials } = this.endpoint;
     // Else the connection would stay the kit's own.
@@ -485,6 +508,7 @@ export class Server {
 
   /** Closes the connection of questions, and those that are being opened; the next question opens another. */
   async close(): Promise<void> {
+    for (const reject of this.#waiting) reject(new ConnectionLost('the server is considered down'));
     this.#probe.close();
     await this.connections.close();
   }
