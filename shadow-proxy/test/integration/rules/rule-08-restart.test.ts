@@ -124,10 +124,12 @@ test('a key of which something is known is not asked about again', async () => {
     const wire = await scene.wire();
     const asked = async (): Promise<number> =>
       Number(/cmdstat_pttl:calls=(\d+)/.exec(await scene.client({ of: scene.source }).info('commandstats'))?.[1] ?? 0);
+    // Moments: a time to live that reaches the mirror late makes its key suspect, and the repair asks for it.
+    const end = Date.now() + 100_000;
     await wire.pipeline([
       ['SET', 'k', 1],
-      ['SET', 'with', 1, 'EX', 100],
-      ['SETEX', 'ttl', 100, 1],
+      ['SET', 'with', 1, 'PXAT', end],
+      ['SET', 'ttl', 1, 'EXAT', Math.ceil(end / 1_000)],
     ]);
     await scene.shard.settled();
     assert.equal(await asked(), 0, 'what replaces a key needs no TTL of it');
