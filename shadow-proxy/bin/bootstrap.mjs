@@ -164,11 +164,18 @@ export function testFiles(parts) {
 }
 
 const PROXY = 'shadow-proxy/test/';
-/** Folders of unit tests that change the clock of their process, or see what others have left in it. */
-const ALONE = ['health', 'io', 'lease', 'pipeline', 'session'];
-/** Folders of integration tests that ask nothing of their process: a few files share one. */
-const SHARED = ['command', 'compare', 'copy', 'rules', 'stages'];
+/** Tests that change the clock of their process, see what others have left in it, or count its memory. */
+const ALONE = [
+  ...['unit/health/', 'unit/io/', 'unit/lease/', 'unit/pipeline/', 'unit/session/'],
+  ...['integration/health/', 'integration/io/', 'integration/local/', 'integration/otel/', 'integration/page/'],
+  ...['client-limits.', 'pubsub.', 'wire.'].map((file) => `integration/protocol/${file}`),
+].map((path) => PROXY + path);
+/** So many files of integration tests share a process. */
 const FILES_A_PROCESS = 5;
+/** Files that take more CPU time than others start first: at the end, one of them would leave a core without work. */
+const FIRST = [
+  ...['integration/local/bring.', 'mutants/test/simulated.', 'simulation/test/run/run.', 'loadtest/test/hostile.'],
+];
 
 /** Tests that see which file of the product a call comes from: in a bundle there are no such files. */
 const BY_FILE = `${PROXY}integration/io/`;
@@ -177,9 +184,9 @@ const BY_FILE = `${PROXY}integration/io/`;
 const MANY = 20;
 
 /**
- * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, some
- * integration tests do, and the tests of the proxy and the programs that they start are bundled: to start a process takes
- * longer than most of them.
+ * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, a few
+ * files of integration tests do, and the tests of the proxy and the programs that they start are bundled: to start a
+ * process takes longer than most of them.
  */
 async function processesOf(files) {
   const compiled = (file) => join(DIST, file.replace(/\.tsx?$/, '.js'));
@@ -188,11 +195,10 @@ async function processesOf(files) {
   mkdirSync(directory, { recursive: true });
   const sharing = new Map();
   for (const file of files) {
-    const [kind, folder] = file.startsWith(PROXY) ? file.slice(PROXY.length).split('/') : [];
-    const shares = kind === 'unit' ? !ALONE.includes(folder) : kind === 'integration' && SHARED.includes(folder);
-    if (!shares || file.includes('.long.')) continue;
-    const members = sharing.get(`${kind}-${folder}`) ?? [];
-    sharing.set(`${kind}-${folder}`, [...members, file]);
+    if (!file.startsWith(PROXY) || file.includes('.long.') || ALONE.some((path) => file.startsWith(path))) continue;
+    const [kind, folder] = file.slice(PROXY.length).split('/');
+    const name = kind === 'unit' ? `unit-${folder}` : kind;
+    sharing.set(name, [...(sharing.get(name) ?? []), file]);
   }
   const together = [...sharing].flatMap(([name, members]) => {
     const most = name.startsWith('unit-') ? members.length : FILES_A_PROCESS;
@@ -210,7 +216,9 @@ async function processesOf(files) {
   const ofProxy = alone.filter(isBundled).map(compiled);
   const { files: bundled, programs } = await bundle([...together, ...ofProxy]);
   process.env.TEST_PROGRAMS = programs;
-  return [...bundled, ...alone.filter((file) => !isBundled(file)).map(compiled)];
+  const all = [...bundled, ...alone.filter((file) => !isBundled(file)).map(compiled)];
+  const isFirst = (file) => FIRST.some((part) => file.includes(part));
+  return [...all.filter(isFirst), ...all.filter((file) => !isFirst(file))];
 }
 
 async function runTests(parts) {
