@@ -64,7 +64,7 @@ export interface Result {
 
 const START_MS = 60_000;
 /** The clients send a command at least each so many milliseconds. */
-const STEP_MS = 100;
+const STEP_MS = 300;
 /** How often the status is asked while everything comes to rest. */
 const LOOK_MS = 10;
 /** What the last fault has begun is over after so long. */
