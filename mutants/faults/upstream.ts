@@ -54,7 +54,7 @@ export const UPSTREAM: readonly Fault[] = [
   {
     id: 'connections-to-the-server-before-stay-open',
     file: 'shadow-proxy/src/upstream/server.ts',
-    from: 'if (before.runId !== identity.runId) this.connections.keepTo(identity.runId);',
+    from: "if (identity.runId !== '' && before.runId !== identity.runId) this.connections.keepTo(identity.runId);",
     to: '',
     tests: ['integration/stages/servers'],
   },

@@ -187,10 +187,13 @@ export class ServerConnections {
   }
 
   /** Closes the connection of questions: the next question is asked where the address leads now. */
-  closeControl(): void {
-    this.#asking?.destroy();
-    this.#asking = undefined;
+  async closeControl(): Promise<void> {
+    const control = this.#control;
     this.#control = undefined;
+    await control?.then(
+      (connection) => connection.destroy(),
+      () => undefined,
+    );
   }
 
   /** Closes for good: nothing connects any more. */
@@ -203,12 +206,7 @@ export class ServerConnections {
   async close(): Promise<void> {
     this.#closed++;
     for (const connection of this.#greeting) connection.destroy();
-    const control = this.#control;
-    this.#control = undefined;
-    await control?.then(
-      (connection) => connection.destroy(),
-      () => undefined,
-    );
+    await this.closeControl();
   }
 
   get #dialer(): Dialer {

@@ -266,7 +266,7 @@ export class Server {
    */
   async #follow(connection: Connection): Promise<void> {
     this.#following ??= (async () => {
-      this.connections.closeControl();
+      await this.connections.closeControl();
       await this.identify();
     })().finally(() => (this.#following = undefined));
     await this.#following;
@@ -364,7 +364,7 @@ export class Server {
     this.#unusable(refusal);
     if (refusal !== null) {
       // The address may lead to another server by the next question.
-      this.connections.closeControl();
+      void this.connections.closeControl();
       throw new HandshakeRefused(refusal);
     }
     const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, monotonicMs());
@@ -378,7 +378,7 @@ export class Server {
     this.identity = identity;
     this.#known = { runId: identity.runId, replId: identity.replId };
     this.#knownAt = unixMs();
-    if (before.runId !== identity.runId) this.connections.keepTo(identity.runId);
+    if (identity.runId !== '' && before.runId !== identity.runId) this.connections.keepTo(identity.runId);
     if (demoted) this.events.demoted(this);
     // At once: a server that answers, and has lost its keys, is clean at no moment.
     if (change !== null) this.events.replaced(this, change);
