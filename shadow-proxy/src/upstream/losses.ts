@@ -11,7 +11,7 @@ export class KeyLosses {
   /** When an eviction was seen last, in ms since 1970; null where none was. */
   evictedAt: number | null = null;
   #last: { readonly evicted: number; readonly expired: number } | null = null;
-  /** So many of its evictions have explained a loss already, or were before our time. */
+  /** So many of `evicted` have explained a loss already, or were before our time. */
   #spent = 0;
 
   /** @param ask asks the server as the kit's own user */
@@ -41,24 +41,19 @@ export class KeyLosses {
 
   /** Evictions up to now explain nothing: they were before our time. */
   async begin(): Promise<void> {
-    this.#spent = await this.#evictions();
+    await this.read();
+    this.#spent = this.evicted;
   }
 
   /** Whether the server has evicted more keys than losses were put down to it. */
   async hasEvicted(): Promise<boolean> {
-    const evictions = await this.#evictions();
-    // CONFIG RESETSTAT.
-    if (evictions < this.#spent) this.#spent = 0;
-    return evictions > this.#spent;
+    await this.read();
+    return this.evicted > this.#spent;
   }
 
   /** A loss was put down to an eviction: that one explains no other. */
   spendEviction(): void {
     this.#spent++;
-  }
-
-  async #evictions(): Promise<number> {
-    return (await this.read()) ?? 0;
   }
 }
 

@@ -38,6 +38,12 @@ test('an eviction explains one loss, and those before our time explain none', as
   // The statistics were reset.
   evicted = 1;
   assert.equal(await losses.hasEvicted(), true);
+  losses.spendEviction();
+  // Reset again, which a look shows; then as many as before, and none of them has explained a loss.
+  evicted = 0;
+  assert.equal(await losses.read(), 0);
+  evicted = 1;
+  assert.equal(await losses.hasEvicted(), true);
   assert.equal(await losses.read(), 1);
 });
 
