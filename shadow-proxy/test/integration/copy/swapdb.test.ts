@@ -173,10 +173,14 @@ test('large keys are copied, and compared, in chunks beside SWAPDB, each in its 
     const copied = job(rig);
     await stopFirst();
     await rig.shard.settled();
+    let planted = 0;
     for (const db of DATABASES) {
       const mirror = rig.client({ of: rig.target, db });
-      if ((await mirror.exists('hash:0')) === 1) await mirror.hset('hash:0', 'f0', 'planted');
+      if ((await mirror.exists('hash:0')) !== 1) continue;
+      await mirror.hset('hash:0', 'f0', 'planted');
+      planted++;
     }
+    assert.equal(planted, FILLED.length);
     const stop = load(rig, 'writes');
     ask(rig, { kind: 'verify', repair: true });
     await ended(rig, 60_000);
