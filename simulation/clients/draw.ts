@@ -31,6 +31,9 @@ const PAYLOADS = 16;
 /** What CLIENT ID gave is kept for other clients: so many. */
 const CLIENT_IDS = 8;
 
+/** So many databases commands choose from that name another one. */
+export const DATABASES = 4;
+
 export class Draw {
   /** The database of the client that the commands are for. */
   database = 0;

@@ -36,10 +36,10 @@ export class Checks {
     private readonly scene: Scene,
     private readonly load: Load,
   ) {
-    const { bypassed = false, foreign = false, isElsewhere } = scene.profile;
+    const { bypassed = false, foreign = false, isOfOtherShard } = scene.profile;
     const isLeftOut =
-      isElsewhere ?? ((name: string): boolean => (bypassed && isBypassed(name)) || (foreign && isForeignKey(name)));
-    const leavesOut = bypassed || foreign || isElsewhere !== undefined;
+      isOfOtherShard ?? ((name: string): boolean => (bypassed && isBypassed(name)) || (foreign && isForeignKey(name)));
+    const leavesOut = bypassed || foreign || isOfOtherShard !== undefined;
     this.equality = new Equality(scene.source, scene.target, leavesOut ? isLeftOut : undefined);
     // The stage does not change where the mirror has outages.
     this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);

@@ -64,9 +64,9 @@ export class Figures {
     const sum = Object.values(byReason).reduce((a, b) => a + b, 0);
     if (sum !== total) return `${total} suspects, and ${sum} by reason`;
     // A change to off leaves suspects until they would be repaired.
-    const { faults, isElsewhere } = this.scene.profile;
+    const { faults, isOfOtherShard } = this.scene.profile;
     const isOff = (name: KeyName): boolean =>
-      isElsewhere?.(partsOf(name).name) === true || (faults.stageChange === undefined && this.checks.isOff(name));
+      isOfOtherShard?.(partsOf(name).name) === true || (faults.stageChange === undefined && this.checks.isOff(name));
     for (const { db, key, reason } of this.scene.proxy.parts!.suspects.all()) {
       const name = key.toString('latin1');
       if (reason === '' || UNWRITTEN.test(name)) return `${name}, which nobody writes, is a suspect (${reason})`;

@@ -10,11 +10,11 @@ export class OtherShard {
 
   constructor(
     private readonly scene: Scene,
-    private readonly isElsewhere: (key: string) => boolean,
+    private readonly isOfOtherShard: (key: string) => boolean,
   ) {
     const numbers = Array.from({ length: scene.profile.keys }, (_, i) => i);
     // Clients of this shard use the same names.
-    this.#names = KINDS.flatMap((kind) => numbers.map((i) => `${kind}${i}`)).filter(isElsewhere);
+    this.#names = KINDS.flatMap((kind) => numbers.map((i) => `${kind}${i}`)).filter(isOfOtherShard);
     for (const database of scene.target.model.databases.slice(0, DATABASES))
       for (const name of this.#names) database.add(name, 'string', VALUE);
   }
@@ -26,7 +26,7 @@ export class OtherShard {
     for (const [db, keys] of target.model.keyspace())
       for (const [key, { value }] of keys)
         if (value === VALUE) kept++;
-        else if (this.isElsewhere(key))
+        else if (this.isOfOtherShard(key))
           throw new Finding(`${key}, a key of the other shard, was written on the target (database ${db})`, [key]);
     const all = DATABASES * this.#names.length;
     if (kept !== all) throw new Finding(`of ${all} keys of the other shard, the target has ${kept}`);

@@ -147,7 +147,7 @@ export interface Profile {
   /** The target has keys of its own before the proxy begins. */
   readonly foreign?: boolean;
   /** The target is that of another shard, too: whether a key is the other's. */
-  readonly isElsewhere?: (key: string) => boolean;
+  readonly isOfOtherShard?: (key: string) => boolean;
   /** A client writes to the target, bypassing the proxy. */
   readonly bypassed?: boolean;
 }
@@ -359,7 +359,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
           stage: 'rampdown',
           scans: true,
           isApart: isUpper,
-          isElsewhere: isUpper,
+          isOfOtherShard: isUpper,
         },
       },
     ),

@@ -104,8 +104,8 @@ class Run {
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
     this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
-    const { isElsewhere } = profile;
-    this.#otherShard = isElsewhere === undefined ? null : new OtherShard(this.#scene, isElsewhere);
+    const { isOfOtherShard } = profile;
+    this.#otherShard = isOfOtherShard === undefined ? null : new OtherShard(this.#scene, isOfOtherShard);
     this.#operator = new Operator(this.#scene);
     this.#faults = new Faults(this.#scene, this.#load, this.#operator);
   }

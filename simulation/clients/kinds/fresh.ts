@@ -1,16 +1,15 @@
 /** Writes to keys that nothing has written before: only the command itself names them. */
-import type { Command, Draw } from '../draw.js';
+import { DATABASES, type Command, type Draw } from '../draw.js';
 import { declared } from './scripts.js';
 
 /** So many writes later the key is deleted. */
 const KEPT = 40;
-const DATABASES = 4;
 
 export function fresh(draw: Draw): Command | readonly Command[] {
   const key = draw.fresh();
   const [list, set, sorted, string] = [draw.key('l'), draw.key('t'), draw.key('z'), draw.key('s')];
   const value = draw.value();
-  const elsewhere = String((draw.database + 1 + draw.random.below(DATABASES - 1)) % DATABASES);
+  const otherDatabase = String((draw.database + 1 + draw.random.below(DATABASES - 1)) % DATABASES);
   switch (draw.random.below(20)) {
     case 0:
       return draw.of(['SET', key, value], key);
@@ -53,9 +52,9 @@ export function fresh(draw: Draw): Command | readonly Command[] {
       ];
     }
     case 16:
-      return draw.of(['COPY', string, key, 'DB', elsewhere], string, key);
+      return draw.of(['COPY', string, key, 'DB', otherDatabase], string, key);
     case 17:
-      return [draw.of(['SET', key, value], key), draw.of(['MOVE', key, elsewhere], key)];
+      return [draw.of(['SET', key, value], key), draw.of(['MOVE', key, otherDatabase], key)];
     default: {
       const old = draw.fresh(KEPT);
       return draw.of(['UNLINK', old, `${old}:copy`], old, `${old}:copy`);

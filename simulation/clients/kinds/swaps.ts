@@ -1,8 +1,6 @@
 /** Commands on whole databases, between them, and transactions that select others: for runs without followed keys. */
-import type { Command, Draw } from '../draw.js';
+import { DATABASES, type Command, type Draw } from '../draw.js';
 import { blocking } from './lists.js';
-
-const DATABASES = 4;
 
 export function swaps(draw: Draw): Command | readonly Command[] {
   const { random } = draw;

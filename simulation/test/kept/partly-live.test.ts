@@ -1,10 +1,10 @@
 /** Found by `npm run simulate -- --profile half`. Real servers confirm too fast for a test to see the moment. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashSlot, SLOTS } from '../../../shadow-proxy/src/route/slot.js';
+import { SLOTS, slotOf } from '../../check/slots.js';
 import { KeptWorld } from '../../kept/world.js';
 
-const isLive = (key: string): boolean => hashSlot(Buffer.from(key), 0, key.length) < SLOTS / 2;
+const isLive = (key: string): boolean => slotOf(key) < SLOTS / 2;
 
 for (const key of ['a', 'b'])
   test(`A workload of which half is live is not clean while an effect on key ${key} waits for its mirror`, () =>
