@@ -76,8 +76,8 @@ export const COMPARE: readonly Fault[] = [
   {
     id: 'a-key-without-a-time-to-live-is-at-its-edge',
     file: 'shadow-proxy/src/compare/absence.ts',
-    from: 'return expiresWithin(life, evidence',
-    to: "return life.state === 'persistent' || expiresWithin(life, evidence",
+    from: 'return expiresWithin(life, evidence.toleranceMs - elapsed);',
+    to: "return life.state === 'persistent' || expiresWithin(life, evidence.toleranceMs - elapsed);",
     tests: ['unit/compare/absence'],
   },
   {

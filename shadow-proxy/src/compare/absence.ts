@@ -124,7 +124,7 @@ const lifeOn = (evidence: Evidence, side: Side): KeyLife | null =>
 const evicted = (evidence: Evidence, side: Side): boolean =>
   side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted;
 
-/** Whether the key of the side that had it was within the tolerance of its expiry, or has since expired. */
+/** Whether the key of the side that had it was surely within the tolerance of its expiry, or has since expired. */
 function hadLittleLeft(evidence: Evidence, side: Side): boolean {
   const life = lifeOn(evidence, side);
   const elapsed = evidence.elapsedMs ?? 0;
@@ -142,11 +142,15 @@ function maybeLacked(evidence: Evidence, side: Side): boolean {
   return !evidence.readOnly || evidence.writtenSince || life === null || life.state === 'gone';
 }
 
-/** Why the evidence is none: the side that had the key could not be asked, or has lost it for another reason. */
+/**
+ * Why the evidence is none: the side that had the key could not be asked, has lost it for another reason, or was asked
+ * so late that less than the tolerance is left by now.
+ */
 function doubtAbout(evidence: Evidence, lacking: Side): string | null {
   if (!maybeLacked(evidence, lacking)) return null;
   const had = other(lacking);
   const life = lifeOn(evidence, had);
   if (life === null) return 'no-evidence';
-  return life.state === 'gone' ? (evicted(evidence, had) ? 'evicted-since' : 'asked-too-late') : null;
+  if (life.state === 'gone') return evicted(evidence, had) ? 'evicted-since' : 'asked-too-late';
+  return expiresWithin(life, evidence.toleranceMs) ? 'asked-too-late' : null;
 }

@@ -150,7 +150,7 @@ test('an expiry edge needs the key about to expire where it was, or just expired
   assert.equal(judged(LOST, { authorityLife: lifeFromPttl(60), elapsedMs: 40 }), 'expiry-edge');
 
   assert.equal(judged(LOST, { authorityLife: lifeFromPttl(101) }), '!missing-on-mirror');
-  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(60), elapsedMs: 41 }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(101), elapsedMs: 300 }), '!missing-on-mirror');
   assert.equal(judged(LOST, { authorityLife: lifeFromPttl(-1) }), '!missing-on-mirror');
   // The side that lacks it proves nothing, however soon the key that it has by now expires.
   assert.equal(judged(LOST, { authorityLife: lifeFromPttl(5000), mirrorLife: lifeFromPttl(5) }), '!missing-on-mirror');
@@ -159,6 +159,14 @@ test('an expiry edge needs the key about to expire where it was, or just expired
     '!missing-on-authority',
   );
   assert.equal(judged(SURPLUS, { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(40) }), 'expiry-edge');
+});
+
+test('what is left of a time to live proves nothing where the answer to the question took long', () => {
+  // The server was asked at any moment of these 41 ms: 60 to 101 ms were left when the replies differed.
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(60), elapsedMs: 41 }), '?asked-too-late');
+  assert.equal(judged(LOST, { authorityLife: lifeFromPttl(0), elapsedMs: 101, readOnly: true }), '?asked-too-late');
+  const late = { authorityLife: lifeFromPttl(-2), mirrorLife: lifeFromPttl(5), elapsedMs: 130 };
+  assert.equal(judged(SURPLUS, late), '?asked-too-late');
 });
 
 test('a key that is missing much later, or on a side that evicts, is no proof of an expiry', () => {
