@@ -28,6 +28,7 @@ export const promoteRequest = z.strictObject({
   force: z.boolean().optional(),
   forceSuspects: z.boolean().optional(),
   forceUsers: z.boolean().optional(),
+  acceptVersion: z.boolean().optional(),
   reason: words(1000),
   by,
 });

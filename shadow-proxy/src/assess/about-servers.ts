@@ -1,4 +1,5 @@
 /** The servers themselves: versions, clocks, settings, replicas, users, clients. */
+import { READABLE_RDB } from '../command/known.js';
 import { compareUsers, describeWider } from '../command/users.js';
 import { count, number } from '../text/figures.js';
 import { tooOld } from '../upstream/identity.js';
@@ -28,6 +29,25 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 /** What has another name there, what a server sets for itself, and what is of no interest to a client. */
 const ITS_OWN =
   /^((hash|list|set|zset)-max-listpack|replica-|io-threads|bind|port|dir|dbfilename|logfile|pidfile|unixsocket|syslog|supervised|proc-title|set-proc-title|oom-score|daemonize|cluster-|tls-|loglevel|databases|enable-|crash|use-exit|disable-thp|bgsave|aof_rewrite|jemalloc|server_cpulist|bio_cpulist|locale|shutdown-|socket-mark|bind-source|busy-reply|latency-tracking|sanitize|ignore-warnings|list-compress)/;
+
+/** Servers that are newer than this release knows; a source whose payloads it cannot read is not copied at all. */
+export function newerVersions({ sources, target }: Question): Finding[] {
+  return [...sources, ...(target === null ? [] : [target])].flatMap(({ label, newer }): Finding[] => {
+    if (newer === null) return [];
+    const { rdbVersion } = newer;
+    const isReadable = rdbVersion === null || READABLE_RDB.includes(rdbVersion);
+    return [
+      {
+        about: 'version',
+        weight: isReadable ? 'first' : 'no-go',
+        what: `${label} is ${newer.evidence}`,
+        means: isReadable
+          ? 'take a newer release of the kit; or rehearse with such a server, then promote with --accept-version'
+          : 'take a release of the kit that reads it',
+      },
+    ];
+  });
+}
 
 export function versions({ sources, target, cluster }: Question): Finding[] {
   const found: Finding[] = [];

@@ -1,6 +1,7 @@
 /** What was read off a live server; what could not be read is null, and `refusals` says why. */
 
 import type { Monitored } from './monitor.js';
+import type { NewerServer } from '../command/known.js';
 import type { Software } from '../command/release.js';
 import type { UserFacts } from '../command/users.js';
 
@@ -33,6 +34,8 @@ export interface InstanceFacts {
   readonly label: string;
   readonly version: string;
   readonly software: Software;
+  /** What is not known of it because it is newer than this release knows; null where all is. */
+  readonly newer: NewerServer | null;
   readonly isKeydb: boolean;
   readonly mode: string;
   readonly role: string;

@@ -21,7 +21,7 @@ import {
   databaseSwaps,
   keyspaceScans,
 } from './about-load.js';
-import { clients, clocks, refusals, replicas, settings, users, versions } from './about-servers.js';
+import { clients, clocks, refusals, replicas, settings, users, newerVersions, versions } from './about-servers.js';
 
 export type Conclusion = 'go' | 'no-go' | 'unknown';
 
@@ -52,6 +52,7 @@ export function findingsOf(question: Question): Finding[] {
     proxyCeiling,
     clusters,
     versions,
+    newerVersions,
     cachesOfAws,
     neededCommands,
     clocks,

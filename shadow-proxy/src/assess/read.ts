@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
+import { isNewer, newerServer, rdbVersionOf, type NewerServer } from '../command/known.js';
 import { softwareOf } from '../command/release.js';
 import { commandCategories, supportedCommands } from '../command/table.js';
 import { usersSeenBy } from '../command/users.js';
@@ -64,6 +65,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     label: endpoint.label,
     version: info.get('redis_version') ?? 'unknown',
     software: softwareOf(info, isKeydb(info)),
+    newer: await newerThanKnown(asker, info),
     isKeydb: isKeydb(info),
     mode: modeOf(info) || 'unknown',
     role: info.get('role') ?? 'unknown',
@@ -111,6 +113,16 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     refusals: asker.refusals,
     monitored: null,
   };
+}
+
+/**
+ * What is not known of a server because it is newer than this release knows; null where all is.
+ * @param info `INFO`, with the sections server and cpu
+ */
+export async function newerThanKnown(asker: Asker, info: ReadonlyMap<string, string>): Promise<NewerServer | null> {
+  const software = softwareOf(info, isKeydb(info));
+  if (!isNewer(software)) return null;
+  return newerServer(software, rdbVersionOf((await asker.may('FUNCTION', 'DUMP'))?.data ?? null));
 }
 
 async function missing(asker: Asker, names: readonly string[]): Promise<string[]> {

@@ -30,6 +30,7 @@ interface PromoteOptions extends AdminClientOptions, WaitOptions {
   readonly force?: boolean;
   readonly forceSuspects?: boolean;
   readonly forceUsers?: boolean;
+  readonly acceptVersion?: boolean;
   readonly reason?: string;
   readonly overwrite?: boolean;
   readonly deleteForeign?: boolean;
@@ -59,6 +60,10 @@ export function addPromote(program: Command): void {
       'continue although the gate users is closed: clients may lose access, or gain it; needs --reason',
     )
     .option(
+      '--accept-version',
+      'accept servers that are newer than this release knows, on this shard from now on; needs --reason',
+    )
+    .option(
       '--overwrite',
       'with dualwrite: allow overwriting keys on the target that the kit did not write; asks for their number',
     )
@@ -78,10 +83,10 @@ export function addPromote(program: Command): void {
 }
 
 async function promote(workload: string, options: PromoteOptions): Promise<number> {
-  const { shard, to, percent, dryRun, force, forceSuspects, forceUsers, reason } = options;
+  const { shard, to, percent, dryRun, force, forceSuspects, forceUsers, acceptVersion, reason } = options;
   const client = new AdminClient(options);
   const by = userInfo().username;
-  const asked = { shard, workload, to, percent, force, forceSuspects, forceUsers, reason, by };
+  const asked = { shard, workload, to, percent, force, forceSuspects, forceUsers, acceptVersion, reason, by };
   const closedOf = (promotions: readonly ShardPromotion[]): Gate[] =>
     closedGates(
       promotions.flatMap(({ gates }) => gates),

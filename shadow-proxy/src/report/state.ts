@@ -87,6 +87,7 @@ const NOT_KNOWN = {
   frozen: null,
   down: false,
   servers: null,
+  newer: [],
   settings: null,
   users: null,
   refusedLogins: null,

@@ -398,6 +398,7 @@ function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: ()
     sent: () => clients.counts.writes(),
     shard: () => parts.name,
     sharing: () => sharersOf(settings.plan, settings.shard),
+    acceptedReleases: () => parts.state.current.acceptedReleases,
     slot: settings.shard.slots?.[0][0] ?? null,
     sharedSource: settings.shard.sharedSource,
   };
@@ -467,7 +468,12 @@ function logServers({ events, logger }: Parts): void {
     if (problem === null) logger.info({ server: side }, 'the server is usable again');
     else logger.error({ server: side, problem }, 'the server cannot be used');
   });
-  events.on('identified', ({ side, missing }) => {
+  events.on('identified', ({ side, missing, newer }) => {
+    if (newer !== null)
+      logger.warn(
+        { server: side, version: newer.name, rdbVersion: newer.rdbVersion },
+        `the ${side} is ${newer.evidence}; the gate servers is closed until promote --accept-version`,
+      );
     for (const { name, without } of missing)
       logger.warn({ server: side, command: name }, `the server refuses ${name} to the proxy: ${without}`);
   });

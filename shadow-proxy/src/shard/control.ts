@@ -2,6 +2,7 @@
 import type { EvidenceCollector } from '../stages/evidence-collector.js';
 import type { Flipper } from '../stages/flip.js';
 import type { PromotionContext } from '../stages/promotion.js';
+import type { StateKeeper } from './state-keeper.js';
 import type { StageChange, StageRequest } from '../stages/stage-change.js';
 
 /** @throws {StageError} with nothing changed */
@@ -17,11 +18,13 @@ export async function changeStage(
 }
 
 export const promotionContext = (parts: {
+  readonly keeper: Pick<StateKeeper, 'acceptReleases'>;
   readonly collector: EvidenceCollector;
   readonly flipper: Flipper;
 }): PromotionContext => ({
   standing: (workload) => parts.collector.standing(workload),
   facts: (workload, consent) => parts.collector.facts(workload, consent),
+  acceptReleases: (names, note) => parts.keeper.acceptReleases(names, note),
   allow: (request) => parts.flipper.allow(request),
   check: (request) => parts.flipper.check(request),
   change: (request) => changeStage(parts, request),

@@ -106,6 +106,14 @@ export class StateKeeper implements Persistence {
     if (admission !== null) admitted.apply(workload);
   }
 
+  /** An operator accepts servers of releases that this one does not know. @throws {StateError} */
+  acceptReleases(names: readonly string[], note: Readonly<Record<string, unknown>>): Promise<void> {
+    return this.by.state.update(
+      ({ acceptedReleases }) => ({ acceptedReleases: [...new Set([...acceptedReleases, ...names])] }),
+      { event: 'version', versions: names, ...note },
+    );
+  }
+
   /** A workload does not begin in the stage that the plan says. */
   async keptOff(workload: Workload, reason: string): Promise<void> {
     const { name, stage, percent } = workload;

@@ -19,7 +19,7 @@ import { LatencyMinutes } from './latency-minutes.js';
 import { nextStageOf, type NextStage } from './next-stage.js';
 import { Pace } from './pace.js';
 import type { Standing } from './promotion.js';
-import { lookAt, probeKey, serverProblems } from './servers-gate.js';
+import { lookAt, newerServers, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
 import { namedWorkload } from './stage-change.js';
 import { judgeUsers, lookAtUsers, lookAtUsersWithoutSource, rememberUsers, type UserMemory } from './users-gate.js';
@@ -38,6 +38,8 @@ export interface EvidenceContext extends BypassContext {
   /** The shard's name, and those of the other shards that the plan lets have its target. */
   readonly shard: () => string;
   readonly sharing: () => Readonly<Record<Side, readonly string[]>>;
+  /** Releases of servers that an operator has accepted although this one does not know them. */
+  readonly acceptedReleases: () => readonly string[];
   /** One of its slots of a cluster; null where it is of none. */
   readonly slot: number | null;
   /** Names of the users that clients have logged in as. */
@@ -58,7 +60,7 @@ const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'servers' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'> & {
+type Told = Pick<GateFacts, 'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'> & {
   readonly counters: readonly Verdict[] | null;
   /** Of the workloads that are off, by name. */
   readonly targets: ReadonlyMap<string, TargetFacts | null>;
@@ -168,6 +170,7 @@ export class EvidenceCollector {
     const fresh = this.#answered !== null && monotonicMs() - this.#answered.at < STALE_MS ? this.#answered.told : null;
     const told: Told = {
       servers: fresh?.servers ?? null,
+      newer: fresh?.newer ?? [],
       settings: fresh?.settings ?? null,
       users: fresh?.users ?? null,
       bypassing: fresh?.bypassing ?? null,
@@ -321,14 +324,18 @@ export class EvidenceCollector {
       ),
       ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
     ]);
-    return { servers: problems, settings, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
+    return { ...problems, settings, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
   }
 
-  async #problems(): Promise<readonly string[]> {
+  async #problems(): Promise<Pick<Told, 'servers' | 'newer'>> {
     const { source, target } = this.context.sequencer.servers;
     const { slot } = this.context;
     const [from, to] = await Promise.all([lookAt(source, null), lookAt(target, probeKey(slot))]);
-    return serverProblems({ source: from, target: to }, this.context.shard(), this.context.sharing(), slot !== null);
+    const facts = { source: from, target: to };
+    return {
+      servers: serverProblems(facts, this.context.shard(), this.context.sharing(), slot !== null),
+      newer: newerServers(facts, this.context.acceptedReleases()),
+    };
   }
 
   async #settings(): Promise<SettingsComparison> {

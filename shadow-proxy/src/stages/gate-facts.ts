@@ -41,6 +41,15 @@ export interface Consent {
 
 export const NO_CONSENT: Consent = { overwrite: false, deleteForeign: false, confirm: 0 };
 
+/** A server that is newer than this release knows. */
+export interface AcceptableServer {
+  /** Its software with the release, such as `Redis 8.12`. */
+  readonly name: string;
+  readonly evidence: string;
+  /** Whether an operator has accepted that release, for this step or before. */
+  readonly accepted: boolean;
+}
+
 export interface GateFacts {
   /** The workload's name. */
   readonly workload: string;
@@ -63,6 +72,8 @@ export interface GateFacts {
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;
+  /** Those of the two that are newer than this release knows; empty where they were not asked. */
+  readonly newer: readonly AcceptableServer[];
   /** How the settings of the two servers differ; null where they were not asked yet. */
   readonly settings: SettingsComparison | null;
   /** How the users of the two servers differ; null where they were not asked yet. */

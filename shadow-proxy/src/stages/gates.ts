@@ -164,14 +164,24 @@ const progress = (have: string, needed: string, unit: string, isReached: boolean
 const JUDGES: Readonly<
   Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => GateAnswer>
 > = {
-  servers: ({ servers, settings, gates: { acceptSettings } }) => {
+  servers: ({ servers, newer, settings, gates: { acceptSettings } }) => {
     if (servers === null || settings === null) return soonOpen(unknown('the servers were not checked yet'));
     if (servers.length > 0) return says(false, servers.join('; '));
+    const unknownReleases = newer.filter(({ accepted }) => !accepted);
+    if (unknownReleases.length > 0)
+      return says(
+        false,
+        `${unknownReleases.map(({ evidence }) => evidence).join('; ')}. Take a newer release of the kit; or, after a rehearsal with such a server, promote with --accept-version and a --reason`,
+      );
     return (
       judgeSettings(settings, acceptSettings) ??
       says(
         true,
-        ['two different servers, both masters; the target accepts writes', ...settingsShown(settings)].join('; '),
+        [
+          'two different servers, both masters; the target accepts writes',
+          ...newer.map(({ evidence }) => `accepted: ${evidence}`),
+          ...settingsShown(settings),
+        ].join('; '),
       )
     );
   },

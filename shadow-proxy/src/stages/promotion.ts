@@ -30,6 +30,8 @@ export interface PromoteRequest {
   readonly forceSuspects?: boolean;
   /** Go on where the gate `users` is closed, which `force` does not open; needs a reason. */
   readonly forceUsers?: boolean;
+  /** Accept that the servers are newer than this release knows, from now on; needs a reason. */
+  readonly acceptVersion?: boolean;
   readonly reason?: string;
   readonly by?: string;
 }
@@ -75,6 +77,8 @@ export interface PromotionContext {
   /** @throws {StageError} code `unknown-workload` */
   standing(workload: string): Standing;
   facts(workload: string, consent?: Consent): Promise<GateFacts>;
+  /** Remembers releases of servers that an operator has accepted. @throws {StateError} */
+  acceptReleases(names: readonly string[], note: Readonly<Record<string, unknown>>): Promise<void>;
   /** @throws {StageError} where the change is refused whatever the servers say */
   allow(request: StageRequest): void;
   /** All that `change` checks before it holds a command. @throws {StageError} */
@@ -99,7 +103,8 @@ export function nextPoint({ stage, percent, spanning, perRegion }: Standing): St
 
 /** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
 export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
-  const { workload, force = false, forceSuspects = false, forceUsers = false, reason, by } = request;
+  const { workload, force = false, forceSuspects = false, forceUsers = false, acceptVersion = false } = request;
+  const { reason, by } = request;
   const from = context.standing(workload);
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
@@ -123,10 +128,14 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   }
   if ((force || forceSuspects || forceUsers) && !reason)
     throw new StageError('refused', 'a forced gate is recorded in the history: give the reason with --reason');
+  if (acceptVersion && !reason)
+    throw new StageError('refused', 'an accepted version is recorded in the history: give the reason with --reason');
   const { consent = NO_CONSENT } = request;
   const change = { workload, stage: to.stage, percent: to.percent, consent, force: forceSuspects };
   context.allow(change);
-  const facts = await context.facts(workload, request.consent);
+  const seen = await context.facts(workload, request.consent);
+  const accepted = seen.newer.filter((each) => acceptVersion && !each.accepted).map(({ name }) => name);
+  const facts = { ...seen, newer: seen.newer.map((each) => (acceptVersion ? { ...each, accepted: true } : each)) };
   const gates = judgeGates(facts, from, to, new Date(unixMs()));
   const targetKeys = facts.target?.keys ?? null;
   const point = { stage: from.stage, percent: from.percent };
@@ -142,6 +151,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
       { workload, from: point, to, gates, targetKeys, change: null },
     );
   }
+  if (accepted.length > 0) await context.acceptReleases(accepted, { by, reason });
   const said = from.stage === 'off' && (consent.overwrite || consent.deleteForeign);
   const note = {
     by,

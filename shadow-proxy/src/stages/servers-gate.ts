@@ -8,8 +8,10 @@ import { inTime } from '../io/in-time.js';
 import type { Server } from '../upstream/server.js';
 import { NEEDED, notNamed } from '../upstream/server-commands.js';
 import { isError, text, errorText } from '../resp/decode.js';
+import type { NewerServer } from '../command/known.js';
 import { tagOf } from '../route/slot.js';
-import type { Side } from '../route/stage.js';
+import { SIDES, type Side } from '../route/stage.js';
+import type { AcceptableServer } from './gate-facts.js';
 
 /** One server, as it answers now. */
 export interface ServerFacts {
@@ -25,6 +27,8 @@ export interface ServerFacts {
   readonly lacks: readonly string[];
   /** Its refusal of a SELECT that says nothing of the number of databases; null where the proxy's user may SELECT. */
   readonly selectRefusal: string | null;
+  /** What is not known of it because it is newer than this release knows; null where all is. */
+  readonly newer: NewerServer | null;
   /** Shards of the proxies that are connected to it. */
   readonly shards: readonly string[];
 }
@@ -62,6 +66,7 @@ export async function lookAt(server: Server, probe: string | null): Promise<Serv
         refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? errorText(refusal) : null,
       lacks: notNamed(NEEDED, needed),
       selectRefusal: selectRefusalOf(server),
+      newer: server.newer,
       shards: [...new Set(names.filter((name) => name !== undefined))],
     };
   };
@@ -75,6 +80,7 @@ export async function lookAt(server: Server, probe: string | null): Promise<Serv
       refusal: null,
       lacks: [],
       selectRefusal: null,
+      newer: null,
       shards: [],
     };
   }
@@ -147,6 +153,18 @@ export function serverProblems(
     );
   return problems;
 }
+
+/** The servers that are newer than this release knows. @param accepted names of those that an operator has accepted */
+export const newerServers = (
+  servers: Readonly<Record<Side, ServerFacts>>,
+  accepted: readonly string[],
+): AcceptableServer[] =>
+  SIDES.flatMap((side) => {
+    const { newer } = servers[side];
+    if (newer === null) return [];
+    const { name, evidence } = newer;
+    return [{ name, evidence: `the ${side} is ${evidence}`, accepted: accepted.includes(name) }];
+  });
 
 /** Whether it takes its data from the source: it says so, or it has the same history. */
 const follows = (target: Identity, { identity, address }: ServerFacts): boolean =>

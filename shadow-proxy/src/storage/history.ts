@@ -22,6 +22,8 @@ export function describeEvent(event: HistoryEvent): string {
       .map(([name, point]) => `${name} ${formatPoint(point)}`)
       .join(', ')}`;
   if (event.event === 'accept') return `data accepted as it is: ${(event.servers as readonly string[]).join(' and ')}`;
+  if (event.event === 'version')
+    return `servers accepted that this release does not know: ${(event.versions as readonly string[]).join(', ')}${event.by === undefined ? '' : `, by ${String(event.by)}`}: ${String(event.reason)}`;
   if (event.event === 'deletes')
     return `${String(event.kind)} of ${(event.workloads as readonly string[]).join(', ')} may delete ${String(event.keys)} keys that only the mirror has${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   if (event.event === 'runbook')

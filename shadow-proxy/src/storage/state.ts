@@ -67,6 +67,8 @@ const shardState = z.strictObject({
    * that is there.
    */
   admitted: z.record(z.string(), admission).default({}),
+  /** Releases of servers, such as `Redis 8.12`, that this one does not know and an operator has accepted. */
+  acceptedReleases: z.array(z.string()).default([]),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   /** By how many ms the target's clock was ahead of the source's; null where both were never read. */
@@ -240,6 +242,7 @@ const emptyState = (shard: string): ShardState => ({
   served: null,
   perRegion: [],
   admitted: {},
+  acceptedReleases: [],
   source: null,
   target: null,
   targetAheadMs: null,

@@ -18,6 +18,7 @@ import type { Side } from '../route/stage.js';
 import { type Connection, ConnectionLost } from './connection.js';
 import { missingOf, type Capability } from './capabilities.js';
 import type { Credentials, Dialer } from './dialer.js';
+import { isNewer, newerServer, rdbVersionOf, type NewerServer } from '../command/known.js';
 import { compareVersions, softwareOf, type Software } from '../command/release.js';
 import { HandshakeRefused, isSameUser, refusalOf } from './handshake.js';
 import {
@@ -85,6 +86,8 @@ export class Server {
   missing: readonly Capability[] = [];
   /** As it said last; undefined before the first look. */
   software: Software | undefined;
+  /** What is not known of it because it is newer than this release knows; null where all is. */
+  newer: NewerServer | null = null;
   readonly supported = new ServerCommands();
   up = false;
   /** Which databases it lets the kit into; null before the first look. */
@@ -382,8 +385,7 @@ export class Server {
     if (demoted) this.events.demoted(this);
     // At once: a server that answers, and has lost its keys, is clean at no moment.
     if (change !== null) this.events.replaced(this, change);
-    if (identity.runId !== this.#learnt) await this.#learn(identity.runId);
-    this.software = softwareOf(fields, this.isKeydb);
+    if (identity.runId !== this.#learnt) await this.#learn(identity.runId, fields);
     const first = !this.#isMet;
     this.#isMet = true;
     if (change !== null) return;
@@ -411,7 +413,7 @@ export class Server {
     return this.#look;
   }
 
-  async #learn(runId: string): Promise<void> {
+  async #learn(runId: string, fields: ReadonlyMap<string, string>): Promise<void> {
     // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
     const [reply, cpu, limit] = await Promise.all([
       this.ask('COMMAND'),
@@ -425,10 +427,18 @@ export class Server {
     const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
     this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
+    this.software = softwareOf(fields, this.isKeydb);
+    this.newer = newerServer(this.software, isNewer(this.software) ? await this.#rdbVersion() : null);
     this.supported.learn(reply);
     this.missing = await missingOf((...args) => this.ask(...args));
     this.#learnt = runId;
     await this.losses.begin();
+  }
+
+  /** By a payload that it makes without a key; null where it refuses to. */
+  async #rdbVersion(): Promise<number | null> {
+    const dump = await this.ask('FUNCTION', 'DUMP');
+    return isError(dump) ? null : rdbVersionOf(dump.data);
   }
 
   /** Asks again which databases can be selected: a change of its user's rules changes that at any time. */

@@ -5,6 +5,7 @@ export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   label: 'redis://10.0.0.1:6379',
   version: '7.0.15',
   software: { name: 'redis', version: '7.0.15' },
+  newer: null,
   isKeydb: false,
   mode: 'standalone',
   role: 'master',

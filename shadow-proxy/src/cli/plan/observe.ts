@@ -4,7 +4,7 @@ import type { InstanceFacts } from '../../assess/facts.js';
 import type { Finding } from '../../assess/finding.js';
 import { findingsOf } from '../../assess/findings.js';
 import { monitor } from '../../assess/monitor.js';
-import { readInstance } from '../../assess/read.js';
+import { newerThanKnown, readInstance } from '../../assess/read.js';
 import { Families } from '../../assess/workloads/family.js';
 import { propose, type Proposal } from '../../assess/workloads/propose.js';
 import { refine } from '../../plan/cluster.js';
@@ -34,6 +34,8 @@ export interface Observed {
   /** What MONITOR showed of all servers together; a text says why it showed nothing. */
   readonly monitored: { readonly ms: number; readonly commands: number } | string;
   readonly proposal: Proposal;
+  /** What is said of servers that are newer than this release knows: each with its label. */
+  readonly newer: readonly string[];
   /** As `assess` has them. */
   readonly findings: readonly Finding[];
   /** Slots of a cluster at which a further shard should begin. */
@@ -71,6 +73,7 @@ export async function observe(source: Sources, target: Sources | null, sampling:
     { kind: 'aligned', by: null, masters: null, proxyOps: PROXY_OPS },
   );
   const targets = target?.cluster?.facts.masters ?? null;
+  const newer = [...facts.map(({ label, newer: found }) => ({ label, newer: found })), ...(await newerAt(target))];
   return {
     source,
     target,
@@ -79,12 +82,24 @@ export async function observe(source: Sources, target: Sources | null, sampling:
     sampled: facts.reduce((sum, { keySample }) => sum + keySample.keys, 0),
     monitored,
     proposal: propose(families.all, channels, calls),
+    newer: newer.flatMap(({ label, newer: found }) => (found === null ? [] : [`${label} is ${found.evidence}.`])),
     findings: findingsOf({ sources: facts, cluster: question, target: null, requires: [], proxyOps: PROXY_OPS }),
     cuts:
       question === null
         ? []
         : cutsOf(refine(question.facts.masters, targets, []), question.weights.load, question.capacity),
   };
+}
+
+/** The servers of the target, of which nothing else is asked. */
+async function newerAt(target: Sources | null): Promise<Pick<InstanceFacts, 'label' | 'newer'>[]> {
+  return askingAll(target?.endpoints ?? [], (endpoint, signal) =>
+    asking(
+      endpoint,
+      async (asker) => ({ label: endpoint.label, newer: await newerThanKnown(asker, await asker.info()) }),
+      signal,
+    ),
+  );
 }
 
 async function look(

@@ -22,6 +22,7 @@ export function summaryOf(observed: Observed, file: string): string {
     fold(
       `${file}: ${count(proposal.workloads.length, 'workload')}, by names, types, TTLs and commands (${looked}). ${left === 0 ? 'Each sampled key is in one' : `${number(left)} of the sampled keys ${left === 1 ? 'is' : 'are'} in none`}, and keys that no workload names stay on Redis. ${typeof monitored === 'string' ? `${monitored} ` : ''}${unseen(observed)}`.trim(),
     ),
+    ...observed.newer.flatMap((each) => ['', fold(each)]),
     '',
     'Read the reason of each workload in the file, and correct it. Then:',
     '',

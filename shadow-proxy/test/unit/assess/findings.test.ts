@@ -281,3 +281,19 @@ test('calls that the kit itself makes are no reason to change an application: SC
   assert.equal(scans({ scansWatched: 1 })!.weight, 'first');
   assert.equal(scans({ calls: new Map([['keys', 1]]) })!.weight, 'first');
 });
+
+test('a source whose payloads this release cannot read is a no-go; one that it can read is work before the start', () => {
+  const newer = (rdbVersion: number | null) => ({
+    newer: { name: 'Redis 99.0', rdbVersion, evidence: 'Redis 99.0: …' },
+  });
+  const found = (rdbVersion: number | null) =>
+    judge([{ cpu: 0.9, ...newer(rdbVersion) }]).findings.find(({ what }) => /Redis 99/.test(what))!;
+  assert.equal(found(4_000).weight, 'no-go');
+  assert.match(found(4_000).means, /release of the kit that reads it/);
+  for (const readable of [12, null]) {
+    assert.equal(found(readable).weight, 'first');
+    assert.match(found(readable).means, /promote with --accept-version/);
+  }
+  const target = judge([{ cpu: 0.9 }], { target: facts(newer(12)) }).findings;
+  assert.equal(target.filter(({ what }) => /Redis 99/.test(what)).length, 1);
+});

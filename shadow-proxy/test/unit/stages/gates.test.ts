@@ -61,6 +61,7 @@ const facts: GateFacts = {
   frozen: null,
   down: false,
   servers: [],
+  newer: [],
   settings: SAME_SETTINGS,
   users: { differences: [], unknown: null, same: 2, unproven: [], wider: [], onlyTarget: [] },
   refusedLogins: null,
@@ -487,4 +488,14 @@ test('bypass: before the copy the gate asks for one minute without such writes, 
   const copied = bypass(1, DUALWRITE);
   assert.deepEqual([copied.answer, copied.command], ['no', 'verify --workload sessions --repair']);
   assert.match(copied.evidence, /wait 60 min, then repair what the target missed$/);
+});
+
+test('a server that is newer than this release knows closes the gate servers until it is accepted', () => {
+  const server = { name: 'Redis 8.12', evidence: 'the source is Redis 8.12: not known' };
+  const closed = judge({ newer: [{ ...server, accepted: false }] }).servers;
+  assert.equal(closed.answer, 'no');
+  assert.match(closed.evidence, /^the source is Redis 8\.12: not known\. Take a newer release.*--accept-version/);
+  const open = judge({ newer: [{ ...server, accepted: true }] }).servers;
+  assert.equal(open.answer, 'yes');
+  assert.match(open.evidence, /; accepted: the source is Redis 8\.12: not known/);
 });

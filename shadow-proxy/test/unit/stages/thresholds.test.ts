@@ -54,6 +54,7 @@ const facts: GateFacts = {
   frozen: null,
   down: false,
   servers: [],
+  newer: [],
   settings: SAME_SETTINGS,
   users: { differences: [], unknown: null, same: 1, unproven: [], wider: [], onlyTarget: [] },
   refusedLogins: null,
