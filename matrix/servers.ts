@@ -9,7 +9,7 @@ export interface ServerProgram extends Software {
 
 /** What a whole run has: a source of each of these, whichever patch release. */
 export const WANTED: readonly Software[] = [
-  ...['6.2', '7.0', '7.2', '7.4', '8.0'].map((version) => ({ name: 'redis' as const, version })),
+  ...['6.2', '7.0', '7.2', '7.4', '8.0', '8.2', '8.6'].map((version) => ({ name: 'redis' as const, version })),
   ...['8.1', '9.1'].map((version) => ({ name: 'valkey' as const, version })),
 ];
 

@@ -5,10 +5,10 @@
 import { compareVersions, type Software } from './release.js';
 
 /** The newest release of each software that the matrix was run with; patch releases of it are known, too. */
-export const NEWEST_KNOWN: Readonly<Record<Software['name'], string>> = { redis: '8.0', valkey: '9.1', keydb: '6.3' };
+export const NEWEST_KNOWN: Readonly<Record<Software['name'], string>> = { redis: '8.6', valkey: '9.1', keydb: '6.3' };
 
 /** RDB versions whose payloads `copy/rdb` reads; a test compares them with its own. */
-export const READABLE_RDB: readonly number[] = [6, 7, 8, 9, 10, 11, 12, 80, 81];
+export const READABLE_RDB: readonly number[] = [6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 80, 81];
 
 const TITLES: Readonly<Record<Software['name'], string>> = { redis: 'Redis', valkey: 'Valkey', keydb: 'KeyDB' };
 
@@ -46,7 +46,7 @@ export function newerServer(software: Software, rdbVersion: number | null): Newe
       ? 'it does not tell the RDB version of its DUMP (FUNCTION DUMP is refused)'
       : READABLE_RDB.includes(rdbVersion)
         ? `its DUMP is RDB ${rdbVersion}, which this release reads`
-        : `its DUMP is RDB ${rdbVersion}, which this release cannot read: no key can be copied from it`;
+        : `its DUMP is RDB ${rdbVersion}, which this release cannot read: only plain strings can be copied from it`;
   return {
     name,
     rdbVersion,

@@ -10,13 +10,15 @@ import { mayExpireFields, withFieldTtls } from '../rdb/field-ttl.js';
 import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { Span } from '../rdb/span.js';
 import { openString, transcode, type Found } from '../rdb/transcode.js';
-import { SINCE, WRITTEN } from '../rdb/types.js';
+import { SINCE, TYPES, WRITTEN } from '../rdb/types.js';
 import { printableBytes } from '../../text/printable.js';
 
 /** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
 const RDB_VERSION = 9;
 /** Types whose payload says more in a newer version: of streams what they counted, and consumers' active time. */
-const STREAMS: ReadonlySet<number> = new Set([WRITTEN.stream, WRITTEN.stream2, WRITTEN.stream3]);
+const STREAMS: ReadonlySet<number> = new Set(
+  [...TYPES].flatMap(([byte, { kind }]) => (kind === 'stream' ? [byte] : [])),
+);
 const SET = Buffer.from('$3\r\nSET\r\n');
 const PX = Buffer.from('$2\r\nPX\r\n');
 const RESTORE = Buffer.from('*5\r\n$7\r\nRESTORE\r\n');

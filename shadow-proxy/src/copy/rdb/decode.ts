@@ -3,7 +3,7 @@ import { checkFooter, FOOTER } from './footer.js';
 import { Intset } from './intset.js';
 import { Listpack, type Elements } from './listpack.js';
 import { Reader } from './reader.js';
-import { readStream } from './stream-decode.js';
+import { readStream, type Generation } from './stream-decode.js';
 import {
   AUX,
   KEYDB_CRON,
@@ -12,6 +12,7 @@ import {
   MAX_FIELD_EXPIRY,
   MODULE,
   MODULE_2,
+  REFUSED,
   TYPES,
   VALKEY_TYPES,
   VALKEY_VERSIONS,
@@ -33,7 +34,7 @@ export interface Dump {
 }
 
 /**
- * The value in a DUMP payload of RDB 6 to 12, from Redis or KeyDB, or of Valkey 9. Its Buffers are views of `payload`.
+ * The value in a DUMP payload of RDB 6 to 15, from Redis or KeyDB, or of Valkey 9. Its Buffers are views of `payload`.
  * @throws {TranscodeError} when the payload is damaged, unknown, or a module's
  */
 export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
@@ -61,9 +62,10 @@ export function openString(payload: Buffer): Buffer | null {
 
 function typeOf(payload: Buffer, version: number): TypeByte {
   const isValkey = VALKEY_VERSIONS.includes(version);
-  const type = (isValkey ? VALKEY_TYPES.get(payload[0]) : undefined) ?? TYPES.get(payload[0]);
+  const ofValkey = isValkey ? VALKEY_TYPES.get(payload[0]) : undefined;
+  const type = ofValkey ?? TYPES.get(payload[0]);
   if (type) {
-    if (isValkey && type.since === LAST_SHARED_VERSION + 1)
+    if (isValkey && ofValkey === undefined && type.since > LAST_SHARED_VERSION)
       throw new TranscodeError('TYPE', `type ${payload[0]} of Valkey, which is not known`, 0);
     if (type.since <= version) return type;
     throw new TranscodeError(
@@ -82,7 +84,7 @@ function typeOf(payload: Buffer, version: number): TypeByte {
     case KEYDB_CRON:
       throw new TranscodeError('TYPE', 'a KeyDB cron script, which only KeyDB has', 0, 'cron');
     default:
-      throw new TranscodeError('TYPE', `unknown type ${payload[0]}`, 0);
+      throw new TranscodeError('TYPE', (!isValkey && REFUSED.get(payload[0])) || `unknown type ${payload[0]}`, 0);
   }
 }
 
@@ -102,6 +104,15 @@ function skipExtras(from: Reader): void {
   }
 }
 
+/** Which generation of streams a form is. */
+const GENERATIONS: Readonly<Partial<Record<Form, Generation>>> = {
+  listpacks: 1,
+  'listpacks 2': 2,
+  'listpacks 3': 3,
+  'listpacks 4': 4,
+  'listpacks 5': 5,
+};
+
 function readValue(from: Reader, { kind, form }: TypeByte): Value {
   switch (kind) {
     case 'string':
@@ -115,7 +126,7 @@ function readValue(from: Reader, { kind, form }: TypeByte): Value {
     case 'zset':
       return { type: 'zset', members: distinct(from, notEmpty(from, readZset(from, form)), ({ member }) => member) };
     case 'stream':
-      return readStream(from, form === 'listpacks' ? 1 : form === 'listpacks 2' ? 2 : 3);
+      return readStream(from, GENERATIONS[form]!);
   }
 }
 
@@ -155,6 +166,7 @@ function readHash(from: Reader, form: Form): HashField[] {
   if (form === 'field expiry') return readExpiringHash(from, Number(from.int64()) - 1);
   if (form === 'field expiry, first form') return readExpiringHash(from, 0);
   if (form === 'field expiry of Valkey') return readHashOfValkey(from);
+  if (form === 'template listpack' || form === 'template array') return readTemplateHash(from, form);
   const expiring = form.startsWith('listpack with expiry');
   if (form === 'listpack with expiry') from.int64(); // the earliest expiry, which follows from the fields
   const flat = readElements(from, form, 2);
@@ -188,6 +200,32 @@ function readHashOfValkey(from: Reader): HashField[] {
     fields.push(withExpiry(from, field, value, expireAt === -1 ? 0 : expireAt));
   }
   return fields;
+}
+
+/** How the names of a template are written: as a listpack, or as a count and strings. */
+const [NAMES_PACKED, NAMES_PLAIN] = [0, 1];
+
+/**
+ * A hash of Redis 8.10 whose names are those of a template, which DUMP writes along: the form of the names, the names,
+ * then the values in the order of the names. A listpack of values begins with the number of the template, which only
+ * the server that wrote it knows.
+ */
+function readTemplateHash(from: Reader, form: Form): HashField[] {
+  const names: Buffer[] = [];
+  const how = from.length();
+  if (how === NAMES_PACKED) addAll(names, new Listpack(from.part()));
+  else if (how === NAMES_PLAIN) for (let left = from.count(1); left > 0; left--) names.push(from.string());
+  else from.fail(`names of a template in unknown form ${how}`);
+  const values: Buffer[] = [];
+  if (form === 'template array') {
+    for (let left = names.length; left > 0; left--) values.push(from.string());
+  } else {
+    const pack = new Listpack(from.part());
+    pack.integer();
+    addAll(values, pack);
+  }
+  if (values.length !== names.length) from.fail(`${values.length} values for a template of ${names.length} fields`);
+  return names.map((field, i) => ({ field, value: values[i] }));
 }
 
 function parseExpiry(from: Reader, bytes: Buffer): number {

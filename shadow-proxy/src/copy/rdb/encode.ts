@@ -1,6 +1,6 @@
 import { TranscodeError } from './error.js';
 import { writeStream } from './stream-encode.js';
-import { NEWEST_VERSION, OLDEST_VERSION, SINCE, VALKEY_VERSIONS, WRITTEN } from './types.js';
+import { NEWEST_WRITTEN, OLDEST_VERSION, SINCE, VALKEY_VERSIONS, WRITTEN } from './types.js';
 import type { HashValue, Value, ZsetMember, ZsetValue } from './value.js';
 import { Writer } from './writer.js';
 
@@ -19,10 +19,10 @@ export function encodeDump(value: Value, version: number, fullBacklengths = fals
 
 /** @throws {TranscodeError} `TARGET` when this code cannot write the version */
 export function checkTarget(version: number): void {
-  if (Number.isInteger(version) && version >= OLDEST_VERSION && version <= NEWEST_VERSION) return;
+  if (Number.isInteger(version) && version >= OLDEST_VERSION && version <= NEWEST_WRITTEN) return;
   throw new TranscodeError(
     'TARGET',
-    `cannot write RDB version ${version}, only ${OLDEST_VERSION} to ${NEWEST_VERSION}`,
+    `cannot write RDB version ${version}, only ${OLDEST_VERSION} to ${NEWEST_WRITTEN}`,
     0,
   );
 }

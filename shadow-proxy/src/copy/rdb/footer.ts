@@ -1,13 +1,14 @@
 /** The end of a DUMP payload: the RDB version (16 bits) and the CRC-64 of all that is before it, little-endian. */
 import { Crc64 } from './crc64.js';
 import { TranscodeError } from './error.js';
-import { NEWEST_VERSION, OLDEST_VERSION, VALKEY_VERSIONS } from './types.js';
+import { NEWEST_VERSION, OLDEST_VERSION, VALKEY_VERSIONS, WRITTEN } from './types.js';
 
 /** Its size in bytes. */
 export const FOOTER = 10;
 
 /**
- * Returns the RDB version.
+ * Returns the RDB version. One that is newer than those that are known is taken for a plain string alone: its form has
+ * been the same since the first version.
  * @throws {TranscodeError} when the payload is damaged, or of a version that is not known
  */
 export function checkFooter(payload: Buffer): number {
@@ -18,7 +19,8 @@ export function checkFooter(payload: Buffer): number {
   if (crc.low !== payload.readUInt32LE(at + 2) || crc.high !== payload.readUInt32LE(at + 6)) {
     throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: the payload was truncated or damaged', at + 2);
   }
-  if ((version < OLDEST_VERSION || version > NEWEST_VERSION) && !VALKEY_VERSIONS.includes(version)) {
+  const isKnown = version <= NEWEST_VERSION || VALKEY_VERSIONS.includes(version);
+  if (version < OLDEST_VERSION || (!isKnown && payload[0] !== WRITTEN.string)) {
     throw new TranscodeError(
       'VERSION',
       `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}, and of Valkey ${VALKEY_VERSIONS.join(' and ')}`,

@@ -7,16 +7,23 @@ const [DELETED, SAME_FIELDS] = [1n, 2n];
 const UNKNOWN_COUNT = 2n ** 64n - 1n;
 /** The fewest bytes that one takes. */
 const [NODE_BYTES, GROUP_BYTES, NACK_BYTES, CONSUMER_BYTES, ID_BYTES] = [20, 5, 25, 10, 16];
+const [PRODUCER_BYTES, PRODUCED_BYTES] = [2, 3];
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 const compareIds = (a: StreamId, b: StreamId): number => compare(a.ms, b.ms) || compare(a.seq, b.seq);
 const idKey = (id: StreamId): string => `${id.ms}-${id.seq}`;
 
 /**
- * Reads a stream: nodes of entries, then counters, then groups with what is pending.
- * `generation` 2 (Redis 7.0) added counters to stream and groups, 3 (Redis 7.2) the active time of consumers.
+ * 2 (Redis 7.0) added counters to stream and groups, 3 (Redis 7.2) the active time of consumers, 4 (Redis 8.6) what
+ * producers have sent lately, 5 (Redis 8.8) pending entries that XNACK has released.
  */
-export function readStream(from: Reader, generation: 1 | 2 | 3): StreamValue {
+export type Generation = 1 | 2 | 3 | 4 | 5;
+
+/**
+ * Reads a stream: nodes of entries, then counters, then groups with what is pending. What producers have sent lately is
+ * left out: it lets the server recognise an XADD that is sent again, and only servers since Redis 8.6 have it.
+ */
+export function readStream(from: Reader, generation: Generation): StreamValue {
   const entries: StreamEntry[] = [];
   let node: StreamId | null = null;
   let miscounted = false;
@@ -35,7 +42,23 @@ export function readStream(from: Reader, generation: 1 | 2 | 3): StreamValue {
   const groups: StreamGroup[] = [];
   for (let left = from.count(GROUP_BYTES); left > 0; left--) groups.push(readGroup(from, generation));
   distinctNames(from, groups, 'group');
+  if (generation >= 4) skipProducers(from);
   return { type: 'stream', entries, lastId, counters, groups, ...(miscounted && { miscounted }) };
+}
+
+/** For how long and how many IDs are remembered; for each producer its IDs, each with its entry; two counters. */
+function skipProducers(from: Reader): void {
+  from.length64();
+  from.length64();
+  for (let producers = from.count(PRODUCER_BYTES); producers > 0; producers--) {
+    from.string();
+    for (let ids = from.count(PRODUCED_BYTES); ids > 0; ids--) {
+      from.string();
+      readId(from);
+    }
+  }
+  from.length64();
+  from.length64();
 }
 
 function readId(from: Reader): StreamId {
@@ -112,7 +135,7 @@ function fieldCount(blob: Reader, pack: Listpack): number {
 }
 
 /** Pending entries are written twice: with their state for the group, by ID alone for the consumer that owns them. */
-function readGroup(from: Reader, generation: 1 | 2 | 3): StreamGroup {
+function readGroup(from: Reader, generation: Generation): StreamGroup {
   const name = from.string();
   const lastId = readId(from);
   const entriesRead = generation >= 2 ? from.length64() : UNKNOWN_COUNT;
@@ -125,11 +148,23 @@ function readGroup(from: Reader, generation: 1 | 2 | 3): StreamGroup {
   const consumers: StreamConsumer[] = [];
   for (let left = from.count(CONSUMER_BYTES); left > 0; left--) consumers.push(readConsumer(from, generation, unowned));
   distinctNames(from, consumers, 'consumer');
+  const released = generation >= 5 ? readReleased(from, unowned) : 0;
   if (unowned.size > 0) from.fail(`${unowned.size} pending entries that no consumer owns`);
-  return { name, lastId, entriesRead: entriesRead === UNKNOWN_COUNT ? null : entriesRead, consumers };
+  const read = entriesRead === UNKNOWN_COUNT ? null : entriesRead;
+  return { name, lastId, entriesRead: read, consumers, ...(released > 0 && { released }) };
 }
 
-function readConsumer(from: Reader, generation: 1 | 2 | 3, unowned: Map<string, PendingEntry>): StreamConsumer {
+/** Takes the pending entries that no consumer owns any more. Returns how many they are. */
+function readReleased(from: Reader, unowned: Map<string, PendingEntry>): number {
+  const count = from.count(ID_BYTES);
+  for (let left = count; left > 0; left--) {
+    const key = idKey(from.rawId());
+    if (!unowned.delete(key)) from.fail(`entry ${key}, which no consumer owns, is not pending or owned by one`);
+  }
+  return count;
+}
+
+function readConsumer(from: Reader, generation: Generation, unowned: Map<string, PendingEntry>): StreamConsumer {
   const name = from.string();
   const seenAt = from.int64();
   const activeAt = generation >= 3 ? from.int64() : null;

@@ -1,3 +1,4 @@
+import { TranscodeError } from './error.js';
 import { ListpackWriter } from './listpack.js';
 import { SINCE, WRITTEN } from './types.js';
 import type { StreamEntry, StreamGroup, StreamId, StreamValue } from './value.js';
@@ -17,6 +18,14 @@ const ZERO: StreamId = { ms: 0n, seq: 0n };
  */
 export function writeStream(to: Writer, value: StreamValue, version: number, fullBacklengths: boolean): void {
   const { counters } = value;
+  const released = value.groups.reduce((sum, group) => sum + (group.released ?? 0), 0);
+  if (released > 0)
+    throw new TranscodeError(
+      'TARGET',
+      `${released} pending entries that XNACK has released, which RDB ${version} cannot hold: let consumers claim them (XCLAIM), and the key is copied`,
+      0,
+      'stream',
+    );
   const generation = !counters || version < SINCE.streamCounters ? 1 : version < SINCE.activeTime ? 2 : 3;
   to.u8([WRITTEN.stream, WRITTEN.stream2, WRITTEN.stream3][generation - 1]);
   const nodes = splitNodes(value.entries);

@@ -20,7 +20,7 @@ export interface Found {
 }
 
 /**
- * A DUMP payload of Redis 2.8 to 8.x, KeyDB (RDB 6 to 12) or Valkey as one that servers reading RDB `targetVersion`
+ * A DUMP payload of Redis 2.8 to 8.10, KeyDB (RDB 6 to 15) or Valkey as one that servers reading RDB `targetVersion`
  * restore. The whole value is checked even where its bytes can stay as they are, because a server that restores a
  * damaged encoding may crash on it.
  * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10

@@ -17,7 +17,11 @@ export type Form =
   | 'quicklist 2'
   | 'listpacks'
   | 'listpacks 2'
-  | 'listpacks 3';
+  | 'listpacks 3'
+  | 'listpacks 4'
+  | 'listpacks 5'
+  | 'template listpack'
+  | 'template array';
 
 export interface TypeByte {
   readonly kind: Value['type'];
@@ -29,8 +33,9 @@ export interface TypeByte {
 const type = (kind: Value['type'], form: Form, since: number): TypeByte => ({ kind, form, since });
 
 /**
- * Every type byte of a value, save modules'. The first forms are those of release candidates of 7.4.
- * Source: `RDB_TYPE_*` in rdb.h of Redis 2.8 to 8.0.
+ * Every type byte of a value that is read, save modules'. The first forms are those of release candidates of 7.4.
+ * Source: `RDB_TYPE_*` in rdb.h of Redis 2.8 to 8.0; of 8.6 to 8.10 what its servers, tests and readers of its format
+ * show.
  */
 export const TYPES: ReadonlyMap<number, TypeByte> = new Map([
   [0, type('string', 'plain', 1)],
@@ -56,6 +61,10 @@ export const TYPES: ReadonlyMap<number, TypeByte> = new Map([
   [23, type('hash', 'listpack with expiry, first form', 12)],
   [24, type('hash', 'field expiry', 12)],
   [25, type('hash', 'listpack with expiry', 12)],
+  [26, type('stream', 'listpacks 4', 13)],
+  [27, type('stream', 'listpacks 5', 14)],
+  [29, type('hash', 'template listpack', 15)],
+  [31, type('hash', 'template array', 15)],
 ]);
 
 /** Type bytes of hashes whose fields may expire. */
@@ -78,6 +87,15 @@ export const WRITTEN = {
   stream3: 21,
 };
 
+/** Type bytes of values that no form of KeyDB can hold, or that DUMP never writes: what each is. */
+export const REFUSED: ReadonlyMap<number, string> = new Map([
+  [28, 'an array of Redis 8.8, a type that KeyDB does not have'],
+  [30, 'a hash that refers to a template of an RDB file, which no DUMP has'],
+  [32, 'a hash that refers to a template of an RDB file, which no DUMP has'],
+  [33, 'a rate limit of GCRA, a type that KeyDB does not have'],
+  [243, 'a key with metadata of a module, which KeyDB does not have'],
+]);
+
 export const [MODULE, MODULE_2] = [6, 7];
 /** A scheduled script, which KeyDB keeps as a key. */
 export const KEYDB_CRON = 64;
@@ -88,8 +106,10 @@ export const KEYDB_TIMESTAMP = 'mvcc-tstamp';
 /** How that begins. */
 export const KEYDB_EXTRA = Buffer.from([AUX, KEYDB_TIMESTAMP.length, ...Buffer.from(KEYDB_TIMESTAMP)]);
 
-/** RDB versions whose payloads are read and written. */
-export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 12];
+/** RDB versions whose payloads are read: 13 is Redis 8.6, 14 is 8.8, 15 is 8.10. */
+export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 15];
+/** The newest that is written; servers read all that are older than their own. */
+export const NEWEST_WRITTEN = 12;
 /**
  * Those of Valkey 9.0 and 9.2, which are read only. Valkey went its own way after RDB 11: up to there the types are the
  * same, later ones are its own, whatever their number means in other servers. Source: `RDB_VERSION` and `RDB_TYPE_*` in

@@ -83,6 +83,8 @@ export interface StreamGroup {
   /** Entries that the group has read (Redis 7.0 and later); null when the server does not know. */
   readonly entriesRead: bigint | null;
   readonly consumers: readonly StreamConsumer[];
+  /** Pending entries that XNACK has taken from their consumers (Redis 8.8); absent where there are none. */
+  readonly released?: number;
 }
 
 export interface StreamConsumer {

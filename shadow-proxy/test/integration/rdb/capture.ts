@@ -81,6 +81,14 @@ const RECIPES: Record<string, Command[]> = {
     ['XDEL', 'key', '19-3'],
     ['XCLAIM', 'key', 'readers', 'carol', 0, '22-0', 'TIME', 1500000000000, 'RETRYCOUNT', 9],
   ],
+  'stream of idempotent producers': [
+    ['XADD', 'key', '5-0', 'field', 1, 'other', 'value'],
+    ['XADD', 'key', '6-0', 'field', 2],
+    ['XIDMPRECORD', 'key', 'producer', 'message 1', '5-0'],
+    ['XIDMPRECORD', 'key', 'producer', 'message 2', '6-0'],
+    ['XGROUP', 'CREATE', 'key', 'readers', '0'],
+    ['XREADGROUP', 'GROUP', 'readers', 'alice', 'COUNT', 1, 'STREAMS', 'key', '>'],
+  ],
   'hash with expiring fields, small': [
     ['HMSET', 'key', 'a', 1, 'b', 2, 'c', 3],
     ['HPEXPIREAT', 'key', IN_2100, 'FIELDS', 1, 'b'],
@@ -125,7 +133,7 @@ async function main(port: number): Promise<void> {
   client.disconnect();
   const lines = fixtures.map((fixture) => `  ${JSON.stringify(fixture)},\n`);
   process.stdout.write(
-    `/** Written by capture.ts on version ${program}. */\nimport type { Fixture } from '../../capture.js';\n\n`,
+    `/** Written by capture.ts on version ${program}. */\nimport type { Fixture } from '../capture.js';\n\n`,
   );
   process.stdout.write(`export const fixtures: readonly Fixture[] = [\n${lines.join('')}];\n`);
 }

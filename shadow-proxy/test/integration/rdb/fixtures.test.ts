@@ -7,7 +7,7 @@ import { SERVERS } from './fixtures/all.js';
 import { connected, observe, restore } from './observe.js';
 import { needs } from '../../support/needs.js';
 
-test('payloads of Redis 2.8 to 8.0 are restored by KeyDB and by Redis 7 as the server that wrote them showed them', async (t) => {
+test('payloads of Redis 2.8 to 8.6 are restored by KeyDB and by Redis 7 as the server that wrote them showed them', async (t) => {
   if (!(await needs(t, 'redis>=7.0'))) return;
   const config = { 'sanitize-dump-payload': 'yes' };
   await withServers(

@@ -24,7 +24,7 @@ test('a server that is newer is named with its release, and with what its payloa
   assert.equal(unreadable.name, 'Redis 99.2');
   assert.equal(
     unreadable.evidence,
-    `Redis 99.2: not known to this release, whose newest is Redis ${newestRedis}; its DUMP is RDB 4000, which this release cannot read: no key can be copied from it`,
+    `Redis 99.2: not known to this release, whose newest is Redis ${newestRedis}; its DUMP is RDB 4000, which this release cannot read: only plain strings can be copied from it`,
   );
   assert.match(newerServer(redis('99.2.1'), 12)!.evidence, /its DUMP is RDB 12, which this release reads$/);
   assert.match(newerServer(redis('99.2.1'), null)!.evidence, /does not tell the RDB version.*FUNCTION DUMP is refused/);
