@@ -22,7 +22,7 @@ test('the programs of a folder are found by their names, and those that are miss
   );
   assert.deepEqual(
     missingIn(servers).map(({ name, version }) => `${name} ${version}`),
-    ['redis 7.0', 'redis 7.4', 'redis 8.0', 'valkey 8.1'],
+    ['redis 7.0', 'redis 7.4', 'redis 8.0', 'redis 8.2', 'redis 8.6', 'valkey 8.1'],
   );
 });
 
