@@ -39,6 +39,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (this.#attempted || (this.spec.write && blockQueue.has(context.client.db, this.#keys))) return false;',
     to: 'if (this.#attempted) return false;',
     tests: ['unit/session/handlers/blocking'],
+    unseen: 'Both commands wait at the same time: a network that delays one of them explains the order.',
   },
   {
     id: 'what-is-taken-at-once-is-not-noted',
@@ -109,6 +110,7 @@ export const BLOCKING: readonly Fault[] = [
     from: "if (spec.name.startsWith('wait'))",
     to: 'if (false)',
     tests: ['unit/session/handlers/blocking'],
+    unseen: 'The simulated servers have no replicas that WAIT could wait for.',
   },
   {
     id: 'a-lane-is-given-back-before-unblock-is-answered',
@@ -222,6 +224,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'args.some((arg) => arg.length === 1 && arg[0] === DOLLAR)',
     to: 'false',
     tests: ['unit/session/handlers/try-non-blocking'],
+    unseen: 'Nothing is newer than the newest entry: the command blocks as it would have, one question later.',
   },
   {
     id: 'lmpop-is-asked-of-a-server-without-it',
@@ -237,6 +240,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (left > 0) this.#counts.set(`${db} ${key}`, left);\n      else this.#counts',
     to: 'this.#counts',
     tests: ['unit/session/block-queue'],
+    unseen: 'Both commands wait at the same time: a network that delays one of them explains the order.',
   },
   {
     id: 'a-queue-of-another-database-counts',
@@ -244,6 +248,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'return this.#counts.get(`${db} ${key}`) ?? 0;',
     to: 'return this.#counts.get(`0 ${key}`) ?? 0;',
     tests: ['unit/session/block-queue'],
+    unseen: 'Both commands wait at the same time: a network that delays one of them explains the order.',
   },
 ];
 
@@ -435,6 +440,7 @@ export const OTHERS: readonly Fault[] = [
     from: 'if (!again) workload.strayWrites++;',
     to: 'workload.strayWrites++;',
     tests: ['unit/session/handlers/second-writer'],
+    unseen: 'A figure for people is counted higher: clients and servers get the same.',
   },
   {
     id: 'a-stray-write-is-let-through',
@@ -456,6 +462,7 @@ export const OTHERS: readonly Fault[] = [
     from: "authority === 'target' || mirrorsWrites;",
     to: "authority === 'target';",
     tests: ['unit/session/handlers/second-writer'],
+    unseen: 'No plan and no stage change lets a workload of another writer be written twice.',
   },
   {
     id: 'the-source-alone-is-taken-for-the-target',
@@ -484,6 +491,7 @@ export const OTHERS: readonly Fault[] = [
     from: "if (router.default.held) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/handlers/plain'],
+    unseen: 'While a stage changes nothing is written: the old authority gives the same reply.',
   },
   {
     id: 'unknown-commands-are-counted-again',
@@ -491,6 +499,7 @@ export const OTHERS: readonly Fault[] = [
     from: '!again && isThere',
     to: 'isThere',
     tests: ['unit/session/handlers/plain'],
+    unseen: 'A figure for people is counted higher: clients and servers get the same.',
   },
 ];
 
@@ -508,6 +517,7 @@ export const DISPATCH: readonly Fault[] = [
     from: 'spec.forms !== null && !again',
     to: 'spec.forms !== null',
     tests: ['unit/session/dispatch'],
+    unseen: 'A figure for people is counted higher: clients and servers get the same.',
   },
   {
     id: 'counters-are-counted-again',
@@ -515,6 +525,7 @@ export const DISPATCH: readonly Fault[] = [
     from: 'spec.watched >= 0 && !again',
     to: 'spec.watched >= 0',
     tests: ['unit/session/dispatch'],
+    unseen: 'A figure for people is counted higher: clients and servers get the same.',
   },
   {
     id: 'a-blocking-command-leaves-its-transaction',
@@ -664,6 +675,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: "if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');\n  else if",
     to: 'if',
     tests: ['unit/session/handlers/exclusive'],
+    unseen: 'It waits for all lanes to be empty, and so for what its client has in flight.',
   },
   {
     id: 'the-bar-stays',
@@ -756,6 +768,7 @@ export const ROUTING: readonly Fault[] = [
     from: "if (clients.subscribers.holds(context, context.argument(1).toString('latin1'))) return;",
     to: '',
     tests: ['unit/session/handlers/pubsub'],
+    unseen: 'PUBLISH comes before the reply to SUBSCRIBE: a network that delays that command explains it.',
   },
   {
     id: 'a-moved-subscriber-hears-both-servers',

@@ -193,19 +193,27 @@ class Trials {
     return without[name];
   }
 
-  /** First those in which its line runs; of them, those that have noticed most faults of the same file, then of all. */
+  /**
+   * First those in which its line runs, in turn from two orders: by what they have noticed of the same file, then of
+   * all; and by the share that its line has of all lines of faults that run there.
+   */
   #profiles({ id, file }: Fault): readonly string[] {
-    const counts = this.#known.counts[this.#version][id];
+    const all = this.#known.counts[this.#version];
+    const counts = all[id];
     const noticed = this.faults.flatMap((each) => {
       const { profile } = this.#known.trials[each.id] ?? {};
       return profile === undefined ? [] : [{ profile, weight: each.file === file ? NEAR : 1 }];
     });
     const weights = new Map<string, number>();
     for (const { profile, weight } of noticed) weights.set(profile, (weights.get(profile) ?? 0) + weight);
+    const sumOf = (profile: string): number => Object.values(all).reduce((sum, each) => sum + (each[profile] ?? 0), 1);
+    const shares = new Map(this.options.profiles.map((profile) => [profile, (counts[profile] ?? 0) / sumOf(profile)]));
+    const by = (values: ReadonlyMap<string, number>): readonly string[] =>
+      [...this.options.profiles].sort((a, b) => (values.get(b) ?? 0) - (values.get(a) ?? 0));
+    const [first, second] = [by(shares), by(weights)];
+    const inTurn = [...new Set(first.flatMap((profile, i) => [profile, second[i]]))];
     const runs = (profile: string): number => (counts[profile] === undefined ? 0 : 1);
-    return [...this.options.profiles].sort(
-      (a, b) => runs(b) - runs(a) || (weights.get(b) ?? 0) - (weights.get(a) ?? 0),
-    );
+    return inTurn.sort((a, b) => runs(b) - runs(a));
   }
 
   async #runs(tree: Tree, some: Partial<Order>): Promise<Outcome> {

@@ -20,3 +20,15 @@ export function crossingProblem(
   const isWrong = isCrossing && !SPLIT.has(args[0]) ? !isError(reply) : isRefused;
   return isWrong ? `${args.join(' ')} got ${JSON.stringify(reply)}` : null;
 }
+
+/** A key of another shard that the reply names, of a command about all keys; null where there is none. */
+export function namesOther(
+  args: readonly string[],
+  reply: Reply,
+  isOfOtherShard: (key: string) => boolean,
+): string | null {
+  if (args[0] !== 'KEYS' && args[0] !== 'SCAN') return null;
+  if (!Array.isArray(reply)) return null;
+  const names = (args[0] === 'SCAN' ? reply[1] : reply) as readonly string[];
+  return names.map((name) => name.slice(1)).find(isOfOtherShard) ?? null;
+}

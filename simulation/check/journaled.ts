@@ -22,10 +22,15 @@ export class Journaled {
   names(key: KeyName): boolean {
     const { db, name } = partsOf(key);
     const id = `${db}:${name}`;
-    // The files grow for as long as a run lasts: what they have named they name still, but for another process.
+    // What was named is named until `forget`, but for another process.
     if (this.#process === this.proxy.process && this.#known.has(id)) return true;
     this.#read();
     return this.#everything || this.#known.has(id);
+  }
+
+  /** Reads it anew: what it named may be confirmed, and gone from it. */
+  forget(): void {
+    this.#process = null;
   }
 
   #read(): void {

@@ -45,6 +45,8 @@ export class Client {
   /** Commands that wait for their reply, the oldest first. */
   readonly waiting: Operation[] = [];
   database = 0;
+  /** How many it has begun. */
+  connections = 0;
   #end: End | null = null;
   #reader = new ReplyReader();
   #stopped = false;
@@ -70,6 +72,7 @@ export class Client {
     // It was stopped, or has started again, while it connects.
     if (this.#end?.isClosed === false) return;
     this.#reader = new ReplyReader();
+    this.connections++;
     this.database = 0;
     this.#finished = false;
     const { host, port } = this.address;

@@ -5,16 +5,16 @@ import { Draw, type Command } from './draw.js';
 import { fresh } from './kinds/fresh.js';
 import { foreign } from './kinds/foreign.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
-import { keyspace, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
+import { floods, forbidden, keyspace, large, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
 import { blocking, LIST } from './kinds/lists.js';
 import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
 import { swaps } from './kinds/swaps.js';
 import { certainWaits, longWait, sleepers, waits } from './kinds/waits.js';
-import { hidden, script } from './kinds/scripts.js';
+import { hidden, lock, script } from './kinds/scripts.js';
 import { databases, logins, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
-import { blockingRead, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
+import { blockingRead, CERTAIN_STREAM, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
 import { strays } from './kinds/strays.js';
 import { absolute, COUNTER, EXPIRING, FLOAT, STRING } from './kinds/strings.js';
 import { certainTransaction, followedTransaction, hoarded, transaction } from './kinds/transactions.js';
@@ -34,11 +34,16 @@ const KINDS = {
   streams: (draw) => (draw.random.chance(0.2) ? blockingRead(draw) : draw.form(STREAM, draw.key('x'))),
   transactions: (draw) => transaction(draw),
   certainTransactions: certainTransaction,
+  certainStreams: (draw) => draw.form(CERTAIN_STREAM, draw.key('x')),
   several,
   mixed,
   keyspace,
+  large,
+  floods,
+  forbidden,
   ofRedisOnly,
   scripts: script,
+  locks: lock,
   hidden,
   databases,
   logins,

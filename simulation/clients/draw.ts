@@ -66,8 +66,9 @@ export class Draw {
 
   /** A name that no command has had; with `ago`, that of so many calls before. */
   fresh(ago = 0): string {
-    if (ago > 0) return `k${Math.max(0, this.#names - ago)}`;
-    return `k${this.#names++}`;
+    // A user that may use the keys `b…` may use them.
+    if (ago > 0) return `bk${Math.max(0, this.#names - ago)}`;
+    return `bk${this.#names++}`;
   }
 
   /** A value that no other command has. */

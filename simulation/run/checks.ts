@@ -5,6 +5,7 @@ import { Equality } from '../check/equality.js';
 import type { MirrorLane } from '../../shadow-proxy/src/pipeline/mirror.js';
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import { keyId } from '../../shadow-proxy/src/suspects/suspects.js';
+import { heldProblem } from '../check/held-bytes.js';
 import { Journaled } from '../check/journaled.js';
 import { leftOver } from '../check/left-over.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
@@ -17,6 +18,8 @@ import type { Scene } from './scene.js';
 const LOOK_AT = 32;
 /** While effects wait, differing keys are looked at after so many. */
 const LOOK_AT_BUSY = 8;
+/** The journal is read anew after so many events. */
+const READ_AT = 1_024;
 /** The proxy looks at its clock once a turn. */
 const ROUNDED_MS = 1;
 /** The largest effect that clients' commands make, about. */
@@ -56,6 +59,10 @@ export class Checks {
     if (++this.#events % LOOK_AT === 0) this.#lookAtMirrors();
     this.#lookAtSuspects();
     this.equality.update(now, this.#changed);
+    if (this.scene.profile.journaled === true && this.#events % READ_AT === 0) {
+      this.#journaled.forget();
+      for (const key of this.equality.differing.keys()) if (!this.isForeign(key)) this.#lookAtJournal(key);
+    }
     // In stage off the mirror gets nothing.
     if (this.equality.differing.size === 0 || this.scene.stage === 'off' || proxy.parts === null || !proxy.answers)
       return;
@@ -104,11 +111,15 @@ export class Checks {
 
   /** A key of which one server has had a change. */
   readonly #changed = (key: KeyName): void => {
-    const { proxy, profile } = this.scene;
     this.#acknowledged.delete(key);
-    if (profile.journaled !== true || proxy.parts === null || !proxy.answers || this.isOff(key)) return;
-    if (!this.#journaled.names(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
+    if (this.scene.profile.journaled === true) this.#lookAtJournal(key);
   };
+
+  #lookAtJournal(key: KeyName): void {
+    const { proxy } = this.scene;
+    if (proxy.parts === null || !proxy.answers || this.isOff(key)) return;
+    if (!this.#journaled.names(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
+  }
 
   /** In stage off the mirror gets nothing. */
   isOff(key: KeyName): boolean {
@@ -124,6 +135,8 @@ export class Checks {
     if (parts === null || !proxy.answers) return;
     const wrong = this.#dialling?.problem(parts.sequencer.mirrors.target.connected) ?? null;
     if (wrong !== null) this.scene.fail(wrong);
+    const kept = heldProblem(proxy.process!, parts.clients.limits.bounds.clientOutputBytes);
+    if (kept !== null) this.scene.fail(kept);
     const mostBytes = profile.faults.reload === undefined ? parts.mirrorLimits.queueBytes + MOST_BYTES : Infinity;
     for (const mirror of Object.values(parts.sequencer.mirrors)) {
       if (mirror.queuedBytes > mostBytes)

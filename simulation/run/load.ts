@@ -1,11 +1,12 @@
 /** The clients of a run: what they send, and what came of it. */
 import { blocksMs, wrongAnswer } from '../check/answers.js';
-import { crossingProblem } from '../check/crossing.js';
+import { crossingProblem, namesOther } from '../check/crossing.js';
 import { Histories } from '../check/histories.js';
 import { MirroredMessages } from '../check/mirrored-messages.js';
 import { strayProblem } from '../check/stray-writes.js';
-import { wrongType, wrongTypesOfExec } from '../check/reply-types.js';
 import { Messages } from '../check/messages.js';
+import { OwnEntries } from '../check/own-entries.js';
+import { Transactions } from '../check/transactions.js';
 import { Client, type Operation, type Session } from '../clients/client.js';
 import { Commands } from '../clients/commands.js';
 import type { Command } from '../clients/draw.js';
@@ -24,6 +25,8 @@ const SLACK_MS = 3;
 const MOVED_SLACK_MS = 150;
 /** When a client has left, the proxy knows of it after so long at most, where connections are not silent. */
 const LEFT_MS = 60;
+/** Share of transactions of which a client sends a part first, and the rest when that is answered. */
+const THINKING_SHARE = 0.1;
 /** The client that queues more than all clients may together. */
 const HOARDER = 'client 1';
 
@@ -52,8 +55,10 @@ export class Load {
   readonly #finished = new Set<string>();
   /** Followed groups that take no new commands. */
   readonly #retired = new Set<KeyName>();
-  /** By client between MULTI and EXEC: what was queued. Replies of one connection come in order. */
-  readonly #queued = new Map<string, (readonly string[])[]>();
+  readonly #transactions = new Transactions();
+  readonly #ownEntries = new OwnEntries();
+  /** By client: what it sends next, on the same connection. */
+  readonly #rests = new Map<string, { readonly connection: number; readonly commands: readonly Command[] }>();
 
   constructor(private readonly scene: Scene) {
     const { world, profile } = scene;
@@ -88,7 +93,13 @@ export class Load {
     this.#subscribe('subscriber 2', ['PSUBSCRIBE ch*']);
     const { network } = world;
     if (profile.scans === true)
-      this.#scanner = new Scanner(network, scene.address, world.random.fork(), (problem) => scene.fail(problem));
+      this.#scanner = new Scanner(
+        network,
+        scene.address,
+        world.random.fork(),
+        (problem) => scene.fail(problem),
+        !mayMove && profile.isOfOtherShard === undefined,
+      );
   }
 
   /** Calls whose history was checked. */
@@ -108,7 +119,7 @@ export class Load {
   start(): void {
     if (this.operations === 0) for (const subscriber of this.subscribers) subscriber.start();
     // New connections have no transaction.
-    this.#queued.clear();
+    this.#transactions.clear();
     for (const client of this.clients) client.start();
     this.#scanner?.start();
   }
@@ -172,6 +183,7 @@ export class Load {
     else this.#finished.delete(client.name);
     for (const { args, keys } of commands) {
       for (const group of groupsOf(keys)) this.#inFlight.set(group, (this.#inFlight.get(group) ?? 0) + 1);
+      this.#ownEntries.sent(client.name, client.connections, args);
       if (args[0] === 'PUBLISH') this.#messages.sent(args[1], args[2], scene.now);
       scene.note(client.name, args);
     }
@@ -199,13 +211,30 @@ export class Load {
 
   #drawn(client: Client): readonly Command[] {
     const { random, profile } = this.scene;
+    const rest = this.#rests.get(client.name);
+    this.#rests.delete(client.name);
+    if (rest?.connection === client.connections) return rest.commands;
     this.#commands.draw.database = client.database;
-    if (profile.hoards === true && client.name === HOARDER) return [this.#commands.hoard(this.#queued.get(HOARDER))];
+    if (profile.hoards === true && client.name === HOARDER)
+      return [this.#commands.hoard(this.#transactions.queuedBy(HOARDER))];
     if (random.chance(profile.sessionShare)) return this.#commands.session();
     const commands: Command[] = [];
     for (let i = 1 + random.below(profile.pipeline); i > 0 && commands.at(-1)?.finishes !== true; i--)
       commands.push(...this.#commands.next());
-    return commands;
+    return this.#firstOf(client, commands);
+  }
+
+  /** A client may think between MULTI and EXEC: what it sends first. */
+  #firstOf(client: Client, commands: readonly Command[]): readonly Command[] {
+    const { random } = this.scene;
+    const begins = commands.findIndex(({ args }) => args[0] === 'MULTI');
+    if (begins === -1 || !random.chance(THINKING_SHARE)) return commands;
+    // A group of followed keys may be replaced meanwhile.
+    if (commands.some(({ keys }) => groupsOf(keys).length > 0)) return commands;
+    const ends = commands.findIndex(({ args }, i) => i > begins && (args[0] === 'EXEC' || args[0] === 'DISCARD'));
+    const at = begins + 1 + random.below(ends - begins);
+    this.#rests.set(client.name, { connection: client.connections, commands: commands.slice(at) });
+    return commands.slice(0, at);
   }
 
   #answer(operation: Operation): void {
@@ -224,7 +253,7 @@ export class Load {
     if (args[0] === 'CLIENT' && args[1] === 'ID') this.#commands.draw.identified(reply);
     if (args[0] === 'PUBLISH' && typeof reply === 'number') this.#messages.answered(args[2], scene.now);
     this.#notePublished(operation);
-    const problem = this.#wrongReply(operation) ?? this.#waitedWrongly(operation);
+    const problem = this.#transactions.problem(client, args, reply) ?? this.#waitedWrongly(operation);
     if (problem !== null) scene.fail(`${client}: ${problem}`, namesOf(operation.keys));
   }
 
@@ -246,10 +275,14 @@ export class Load {
     const { boundMs = Infinity, sessionShare } = profile;
     if (waitedMs > blocksMs(args) + boundMs)
       return `${args.join(' ')} got its reply after ${waitedMs.toFixed(0)} ms: ${JSON.stringify(reply)}`;
+    const own = this.#ownEntries.problem(client, args, reply);
+    if (own !== null) return own;
     if (profile.isApart !== undefined) {
       const problem = crossingProblem(args, keys, reply, profile.isApart);
       if (problem !== null) return problem;
     }
+    const other = profile.isOfOtherShard === undefined ? null : namesOther(args, reply, profile.isOfOtherShard);
+    if (other !== null) return `${args.join(' ')} named ${other}, a key of another shard`;
     if (profile.mix.strays !== undefined) {
       const problem = strayProblem(args, reply);
       if (problem !== null) return problem;
@@ -259,25 +292,9 @@ export class Load {
     return wrongAnswer(args, reply, sessionShare > 0 || last !== undefined ? Infinity : waitedMs);
   }
 
-  #wrongReply({ client, args, reply = null }: Operation): string | null {
-    const [name] = args;
-    const queued = this.#queued.get(client);
-    if (name === 'MULTI' && !isError(reply)) this.#queued.set(client, []);
-    if (queued === undefined || name === 'MULTI') return wrongType(args, reply);
-    if (name === 'EXEC' || name === 'DISCARD') {
-      this.#queued.delete(client);
-      return wrongType(args, reply) ?? wrongTypesOfExec(queued, reply);
-    }
-    if (reply === '+QUEUED') {
-      queued.push(args);
-      return null;
-    }
-    return isError(reply) ? null : `${args.join(' ')} in a transaction got ${JSON.stringify(reply)}`;
-  }
-
   /** Where nothing strikes, the proxy ends no connection, but for its client with the most memory. */
   #cutOff({ name, waiting: [first] }: Client): void {
-    this.#queued.delete(name);
+    this.#transactions.forget(name);
     const { isFaultless, isQuiet, profile } = this.scene;
     if (!isFaultless || isQuiet || profile.sessionShare > 0 || this.#finished.has(name)) return;
     if (profile.hoards === true && name === HOARDER) return;
@@ -288,7 +305,7 @@ export class Load {
   #lose(operation: Operation): void {
     const { scene } = this;
     if (operation.command.silent !== true) this.lost++;
-    this.#queued.delete(operation.client);
+    this.#transactions.forget(operation.client);
     this.#follow(operation);
     this.#landed(operation);
     scene.note(operation.client, [

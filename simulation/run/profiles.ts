@@ -9,6 +9,8 @@ export interface Faults {
   readonly cut?: number;
   /** The proxy loses a connection to a server, which reads what was sent, and sees the end later. */
   readonly laneCut?: number;
+  /** The next command of one kind is run, and its connection is cut before the reply arrives. */
+  readonly answerLost?: number;
   /** One direction of a connection is silent for up to `silenceMs`. */
   readonly silence?: number;
   readonly silenceMs?: number;
@@ -142,7 +144,7 @@ export interface Profile {
   readonly hoards?: boolean;
   /** A client reads all keys with SCAN. */
   readonly scans?: boolean;
-  /** A command that blocks takes nothing behind the end of its client. */
+  /** What blocks takes nothing behind the end of its client. With some seeds servers refuse CLIENT UNBLOCK. */
   readonly endsAtLeave?: boolean;
   /** The target has keys of its own before the proxy begins. */
   readonly foreign?: boolean;
@@ -157,6 +159,7 @@ const NEAR: NetworkOptions = { delayMs: [0.02, 1], lateShare: 0.005, lateMs: 40,
 const UNFOLLOWED: Partial<Mix> = {
   ...{ strings: 4, expiring: 3, counters: 2, floats: 1, lists: 3, blocking: 3, hashes: 2, sets: 2, sortedSets: 3 },
   ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, scripts: 2, publish: 2 },
+  ...{ large: 0.3, forbidden: 0.1 },
 };
 const ALL: Partial<Mix> = { ...UNFOLLOWED, databases: 0.5, followed: 20 };
 /** Several lanes, few keys: what one lane does must wait for the others. */
@@ -197,7 +200,7 @@ const NAMED: Partial<Profile> = {
 };
 /** Two processes wait, for minutes of few commands. */
 const TAKEOVER: Partial<Profile> = { standbys: 2, clients: 4, thinkMs: [200, 1_600], backfillAfterMs: 200 };
-const EXPIRING: Partial<Profile> = { mix: { expiring: 10, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
+const EXPIRING: Partial<Profile> = { mix: { expiring: 10, locks: 2, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
 /** The plan of runs in which some keys are not written twice, or have another authority. */
 const twoWorkloads = (stage: string): Profile['plan'] => ({
@@ -234,21 +237,22 @@ const SWAPPED: Partial<Mix> = {
   ...{ strings: 3, counters: 3, lists: 2, blocking: 4, several: 2, expiring: 2, transactions: 2, swaps: 6, publish: 1 },
 };
 
-/** The first pattern that has a key says whose it is: the second has some keys of the first, too. */
+/** The first pattern that has a key says whose it is: later ones have some keys of those before, too. */
 const OVERLAPPING: Profile['plan'] = {
   workloads: [
+    { name: 'none', keys: ['q0', 'b0'], stage: 'off' },
     { name: 'odd', keys: ['*1', 'q[0246]'], stage: 'shadow' },
     { name: 'all', keys: ['q*'], stage: 'rampdown' },
   ],
 };
 
-/** The same keys as the pattern `odd`. */
-const ODD = /1$|^q[0246]/;
+/** The keys whose authority is the source. */
+const APART = /1$|^q[0246]|^b0$/;
 const LATE: NetworkOptions = { ...NEAR, lateShare: 0.04, lateMs: 12 };
 const LEAVING: Faults = { leave: 8, pause: 20, pauseMs: 40 };
 const CERTAIN: Partial<Mix> = {
   ...{ strings: 3, counters: 2, floats: 1, hashes: 2, sets: 2, sortedSets: 2, several: 4, pairs: 2, unwritten: 2 },
-  ...{ certainWaits: 6, certainTransactions: 2 },
+  ...{ certainWaits: 6, certainTransactions: 2, certainStreams: 1 },
 };
 const WAITING: Partial<Mix> = { waits: 10, blocking: 3, several: 1, followed: 4 };
 
@@ -261,7 +265,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
     ),
     profile('certain', {}, { mix: CERTAIN, keys: 2, network: LATE, databases: [0], certain: true }),
-    profile('lost', { laneCut: 15 }, { mix: { ...NAMED.mix, waits: 3 }, keys: 12, thinkMs: [0, 10], oneLane: true }),
+    profile('lost', { laneCut: 15 }, { mix: { ...NAMED.mix, waits: 8 }, keys: 12, thinkMs: [0, 10], oneLane: true }),
     profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
     profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
     profile(
@@ -273,15 +277,15 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'apart',
       { leave: 200 },
       {
-        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3 },
+        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3, databases: 0.5 },
         ...{ plan: OVERLAPPING, stage: 'rampdown', journaled: true },
-        isApart: (key) => ODD.test(key),
+        isApart: (key) => APART.test(key),
         scans: true,
       },
     ),
     profile(
       'half',
-      { leave: 200 },
+      { leave: 200, proxyStop: 80 },
       {
         mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3 },
         keys: 40,
@@ -291,11 +295,15 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
         isApart: isUpper,
       },
     ),
-    profile('swaps', { cut: 100 }, { mix: SWAPPED, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown' }),
+    profile(
+      'swaps',
+      { cut: 100, proxyStop: 80 },
+      { mix: { ...SWAPPED, fresh: 2 }, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown', journaled: true },
+    ),
     profile(
       'swaps-of-source',
       {},
-      { mix: { ...SWAPPED, fresh: 2 }, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true },
+      { mix: { ...SWAPPED, fresh: 2, hidden: 0.05 }, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true },
     ),
     profile(
       'workloads',
@@ -304,13 +312,13 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile(
       'split',
-      { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100 },
+      { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100, answerLost: 40 },
       { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown' },
     ),
     profile(
       'flips',
       { stageChange: 8, diskSlow: 60 },
-      { mix: { ...CROWDED, waits: 3 }, keys: 2, network: LATE, scans: true },
+      { mix: { ...CROWDED, waits: 3, databases: 2 }, keys: 2, network: LATE, scans: true },
     ),
     profile(
       'limits',
@@ -326,6 +334,14 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { thinkMs: [0, 100], boundMs: 250, hoards: true, plan: { limits: { totalClientBytes: '3MiB' } } },
     ),
     profile(
+      'floods',
+      { slowReader: 15, pause: 30, pauseMs: 300 },
+      {
+        ...{ mix: { strings: 20, counters: 10, large: 3, floods: 0.2 }, clients: 6 },
+        plan: { limits: { clientOutputBytes: '1MiB' } },
+      },
+    ),
+    profile(
       'small-queue',
       { pause: 60, pauseMs: 40 },
       { mix: SWAPPED, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
@@ -335,8 +351,14 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',
-      { stageChange: 60, leave: 300 },
-      { mix: { sleepers: 12, counters: 2, fresh: 1 }, keys: 2, pipeline: 2, boundMs: 1_500, journaled: true },
+      { stageChange: 60, leave: 300, answerLost: 200 },
+      {
+        mix: { sleepers: 12, counters: 2, fresh: 1, hidden: 0.1 },
+        keys: 2,
+        pipeline: 2,
+        boundMs: 1_500,
+        journaled: true,
+      },
     ),
     profile(
       'bypassed',
@@ -378,7 +400,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
 /** In 100 ms about 1,000 commands are sent, where nothing waits. */
 export const PROFILES: readonly Profile[] = [
   profile('calm', {}),
-  profile('cuts', { cut: 15, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
+  profile('cuts', { cut: 15, answerLost: 60, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
   profile('astray', { astray: 60, cut: 100 }),
   profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, EXPIRING),
   profile('clocks', { cut: 200, proxyKill: 800 }, { ...EXPIRING, clocksOffMs: 2_000 }),
@@ -414,7 +436,16 @@ export const PROFILES: readonly Profile[] = [
     { ...TAKEOVER, stage: 'rampdown' },
   ),
   profile('operator', {
-    ...{ stageChange: 15, rollback: 100, cut: 50, verify: 100, backfill: 100, stopJob: 100, reload: 150 },
+    ...{
+      stageChange: 15,
+      rollback: 100,
+      cut: 50,
+      answerLost: 100,
+      verify: 100,
+      backfill: 100,
+      stopJob: 100,
+      reload: 150,
+    },
   }),
   profile('troubles', { trouble: 60, troubleMs: 200, cut: 50 }),
   profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }),

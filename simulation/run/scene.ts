@@ -2,6 +2,7 @@
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { SCRIPTS } from '../clients/kinds/scripts.js';
 import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
+import { isForbidden } from '../check/forbidden.js';
 import { Timeline } from '../check/timeline.js';
 import { USED_BYTES } from '../server/info.js';
 import type { Random } from '../world/random.js';
@@ -21,6 +22,8 @@ const HARMLESS: ReadonlySet<string> = new Set(['leave', 'outage']);
 
 /** What is over for so long has no consequences for a lease. */
 const TROUBLE_MS = 2_000;
+
+const NO_UNBLOCK = "NOPERM this user has no permissions to run the 'client|unblock' command";
 
 /** Within so long the proxy has looked at the clock of each server. */
 const CLOCK_KNOWN_MS = 2_500;
@@ -82,6 +85,9 @@ export class Scene {
     this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
     for (const { model } of [this.source, this.target])
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
+    if (profile.endsAtLeave === true && this.random.chance(0.5))
+      for (const { model } of [this.source, this.target])
+        model.refuse((_, name) => (name === 'client|unblock' ? NO_UNBLOCK : null));
     if (profile.bounded === true) {
       this.target.model.config.set('maxmemory', String(USED_BYTES * 1.1));
       this.target.model.evicted = 3;
@@ -114,7 +120,10 @@ export class Scene {
       port: PROXY_PORT,
     };
     for (const [name, server] of [['source', this.source] as const, ['target', this.target] as const])
-      server.onCommand = (address, args) => this.note(`${name} ← ${address}`, args);
+      server.onCommand = (address, args) => {
+        this.note(`${name} ← ${address}`, args);
+        if (isForbidden(args)) this.fail(`the ${name} was sent ${args.join(' ')}`);
+      };
   }
 
   /** The one that serves, or was the last that did. */

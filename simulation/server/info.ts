@@ -215,6 +215,10 @@ export const SETTINGS_OF_REDIS: Readonly<Record<string, string>> = {
 /** What CONFIG GET does not show. */
 const HIDDEN = new Set(['address']);
 
+const EVENTS = 'notify-keyspace-events';
+/** KeyDB knows no events of keys that are new. */
+const EVENT_CLASSES = { redis: /^[Ag$lshzxeKEtmdn]*$/, keydb: /^[Ag$lshzxeKEtmd]*$/ };
+
 const config = container({
   get({ server, protocol }, args) {
     const patterns = args.slice(2).map(lower);
@@ -233,6 +237,13 @@ const config = container({
             : `ERR Unsupported CONFIG parameter: ${args[i]}`,
         );
     }
+    for (let i = 2; i < args.length; i += 2)
+      if (lower(args[i]) === EVENTS && !EVENT_CLASSES[server.engine].test(args[i + 1]))
+        throw new Refusal(
+          server.engine === 'redis'
+            ? `ERR CONFIG SET failed (possibly related to argument '${args[i]}') - Invalid event class character. Use 'Ag$lshzxeKEtmdn'.`
+            : `ERR Invalid argument '${args[i + 1]}' for CONFIG SET '${args[i]}'`,
+        );
     for (let i = 2; i < args.length; i += 2) server.config.set(lower(args[i]), args[i + 1]);
     return OK;
   },

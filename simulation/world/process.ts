@@ -21,6 +21,8 @@ export class Process implements Owner {
   stoppedUntil = 0;
   /** Open files, by descriptor. */
   readonly files = new Set<number>();
+  /** Open sockets. */
+  readonly sockets = new Set<{ readonly writableLength: number; readonly remoteAddress: string | undefined }>();
 
   constructor(
     readonly name: string,

@@ -26,6 +26,7 @@ export class Socket extends Duplex implements TcpSocket {
   /** Uses the end of a connection. */
   attach(end: End): this {
     this.#end = end;
+    this.process.sockets.add(this);
     end.received = (bytes) => {
       this.bytesRead += bytes.length;
       this.#active();
@@ -101,6 +102,7 @@ export class Socket extends Duplex implements TcpSocket {
 
   override _destroy(problem: Error | null, done: (problem: Error | null) => void): void {
     this.#stopIdle();
+    this.process.sockets.delete(this);
     this.#end.close();
     done(problem);
   }

@@ -65,8 +65,9 @@ export function keyspace(draw: Draw): Command {
       ['SCAN', '0', 'COUNT', '1000'],
       ['SCAN', '0', 'MATCH', 's*', 'TYPE', 'string'],
       ['RANDOMKEY'],
-      ['KEYS', 's1*'],
+      ['KEYS', draw.pick('s1*', 's*')],
       ['DBSIZE'],
+      ['CONFIG', 'SET', 'notify-keyspace-events', draw.pick('KEn', 'KEA', '')],
       ['PING'],
       ['ECHO', draw.value()],
       ['TIME'],
@@ -74,7 +75,7 @@ export function keyspace(draw: Draw): Command {
   );
 }
 
-/** Commands that KeyDB lacks. */
+/** Commands, and options of commands, that KeyDB lacks. */
 export function ofRedisOnly(draw: Draw): Command {
   const [list, other, sorted, set, expiring] = [
     draw.key('b'),
@@ -83,7 +84,8 @@ export function ofRedisOnly(draw: Draw): Command {
     draw.key('t'),
     draw.key('e'),
   ];
-  switch (draw.random.below(7)) {
+  const string = draw.key('s');
+  switch (draw.random.below(8)) {
     case 0:
       return draw.of(['LMPOP', '2', list, other, draw.pick('LEFT', 'RIGHT'), 'COUNT', '2'], list, other);
     case 1:
@@ -95,11 +97,47 @@ export function ofRedisOnly(draw: Draw): Command {
     case 4:
       return draw.of(['SINTERCARD', '1', set], set);
     case 5:
+      return draw.of(['BITCOUNT', string, '0', '-1', draw.pick('BIT', 'BYTE')], string);
+    case 6:
       return draw.of(['PEXPIRE', expiring, draw.ms(), draw.pick('NX', 'XX', 'GT', 'LT')], expiring);
     default:
       return draw.of(['PEXPIRETIME', expiring], expiring);
   }
 }
+
+/** From so many bytes on a reply is not put together with those before it. */
+const LARGE = 'x'.repeat(17_000);
+
+const FLOOD = 250;
+
+/** Values that are longer than most, between small ones. */
+export function large(draw: Draw): Command {
+  const key = draw.key('m');
+  return draw.random.chance(0.3)
+    ? draw.of(['SET', key, `${draw.value()}${LARGE}`], key)
+    : draw.of([draw.pick('GET', 'GET', 'STRLEN'), key], key);
+}
+
+/** A client that sends megabytes, or asks for them, in one pipeline. */
+export function floods(draw: Draw): readonly Command[] {
+  const key = draw.key('m');
+  const value = `${draw.value()}${LARGE}`;
+  const args = draw.random.chance(0.5) ? ['SET', key, value] : ['GET', key];
+  return Array.from({ length: FLOOD }, () => draw.of(args, key));
+}
+
+/** Commands that would change a server behind the proxy's back, or stop it: no server may be sent them. */
+export const FORBIDDEN: readonly (readonly string[])[] = [
+  ['SHUTDOWN', 'NOSAVE'],
+  ['REPLICAOF', '10.0.0.9', '6379'],
+  ['MONITOR'],
+  ['ACL', 'SETUSER', 'other', 'off'],
+  ['CONFIG', 'SET', 'maxmemory', '1'],
+  ['CLIENT', 'PAUSE', '1000'],
+  ['MIGRATE', '10.0.0.9', '6379', 's0', '0', '100'],
+];
+
+export const forbidden = (draw: Draw): Command => draw.of(draw.random.pick(FORBIDDEN));
 
 /** Of some keys: a few of them fill a file of the journal. */
 const LONG = 'x'.repeat(250_000);

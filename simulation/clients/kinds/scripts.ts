@@ -87,6 +87,12 @@ export function hidden(draw: Draw): Command {
   );
 }
 
+/** A lock that expires. */
+export const lock = (draw: Draw): Command => {
+  const key = draw.key('e');
+  return draw.of(['EVAL', LOCK, '1', key, draw.value(), draw.ms()], key);
+};
+
 /** A script that names all that it writes: the second key, or the first where that is missing. */
 export const declared = (draw: Draw, from: string, to: string): Command =>
   draw.of(['EVAL', READ_THEN_WRITE, '2', from, to, draw.value()], from, to);

@@ -14,6 +14,8 @@ export const LIMITED_RULES = [
   '~l*',
   '~e*',
   '~b*',
+  '~j*',
+  '~n*',
   '&*',
   '+@all',
   '-lpush',
@@ -51,6 +53,7 @@ export function session(draw: Draw, other: () => readonly Command[]): readonly C
             ['CLIENT', 'LIST', 'ID', id],
           ),
         ),
+        draw.of(['PING']),
       ];
     case 7: {
       const mute = (command: Command): Command => ({ ...command, silent: true });

@@ -16,6 +16,7 @@ export const STREAM: readonly Form[] = [
   (_, key) => ['XREVRANGE', key, '+', '-', 'COUNT', '2'],
   (_, key) => ['XREAD', 'COUNT', '2', 'STREAMS', key, '0'],
   (draw, key) => ['XTRIM', key, 'MAXLEN', draw.below(6)],
+  (draw, key) => ['XADD', key, 'MAXLEN', '~', '4', '*', 'f', draw.value()],
   (draw, key) => ['XDEL', key, id(draw)],
   (_, key) => ['XGROUP', 'CREATE', key, 'g', '0', 'MKSTREAM'],
   (_, key) => ['XGROUP', 'CREATE', key, 'g', '$', 'MKSTREAM'],
@@ -31,6 +32,16 @@ export const STREAM: readonly Form[] = [
   (draw, key) => ['XCLAIM', key, 'g', consumer(draw), '0', id(draw), 'JUSTID'],
   (draw, key) => ['XAUTOCLAIM', key, 'g', consumer(draw), '0', '0', 'COUNT', '2'],
   (_, key) => ['XPENDING', key, 'g'],
+];
+
+/** What certainly does the same on both servers, approximate trims among it. */
+export const CERTAIN_STREAM: readonly Form[] = [
+  (draw, key) => ['XADD', key, '*', 'f', draw.value()],
+  (draw, key) => ['XADD', key, 'MAXLEN', '~', '4', '*', 'f', draw.value()],
+  (_, key) => ['XTRIM', key, 'MAXLEN', '~', '3'],
+  (_, key) => ['XTRIM', key, 'MAXLEN', '2'],
+  (_, key) => ['XLEN', key],
+  (_, key) => ['XRANGE', key, '-', '+'],
 ];
 
 /** What the specification of streams knows, for followed keys: without commands that delete entries. */

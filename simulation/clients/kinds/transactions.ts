@@ -46,6 +46,10 @@ const CERTAIN: readonly ((draw: Draw) => Command)[] = [
   (draw) => draw.form(COUNTER, draw.key('c')),
   (draw) => draw.form(HASH, draw.key('h')),
   (draw) => draw.form(SET, draw.key('t')),
+  (draw) => {
+    const list = draw.key('w');
+    return draw.of(['RPUSH', list, draw.value()], list);
+  },
   several,
 ];
 

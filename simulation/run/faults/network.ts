@@ -8,12 +8,31 @@ import type { Strikes } from './strikes.js';
 const AS_OF = 30;
 /** A server sees so much later that a connection was lost, and reads till then what was sent. */
 const LATE_END_MS = 60;
+/** Commands whose second word says what they do. */
+const CONTAINERS = new Set(['CLIENT', 'CONFIG', 'SCRIPT', 'XGROUP', 'OBJECT']);
 
 export function networkFaults(
   scene: Scene,
   load: Load,
-): Strikes<'cut' | 'laneCut' | 'silence' | 'mute' | 'astray' | 'leave' | 'slowReader'> {
+): Strikes<'cut' | 'laneCut' | 'answerLost' | 'silence' | 'mute' | 'astray' | 'leave' | 'slowReader'> {
   const { world, random, profile } = scene;
+  /** What servers have been sent, by kind; and the kind whose next reply is lost. */
+  const kinds = new Set<string>();
+  let awaited: string | null = null;
+  if (profile.faults.answerLost !== undefined)
+    for (const server of [scene.source, scene.target]) {
+      const { onCommand } = server;
+      server.onCommand = (address, args) => {
+        onCommand(address, args);
+        const kind = CONTAINERS.has(args[0]) ? `${args[0]} ${args[1]}` : args[0];
+        kinds.add(kind);
+        if (kind !== awaited) return;
+        awaited = null;
+        for (const connection of world.network.connections)
+          if (`${connection.from.host}:${connection.from.port}` === address) connection.cut();
+        scene.say(`the ${server.engine} runs ${kind} of ${address}, and the reply is lost`);
+      };
+    }
 
   /** Each connection is struck as often, however few there are: else nothing could ever be connected again. */
   function pick(): { readonly name: string; readonly connection: Connection } | null {
@@ -41,6 +60,11 @@ export function networkFaults(
       far.silence(ms);
       scene.later(ms, () => far.arrived('reset'));
       return `the proxy loses ${from.host}:${from.port} → ${to.host}:${to.port}, which the server reads for ${ms.toFixed(0)} ms`;
+    },
+    answerLost() {
+      if (kinds.size === 0) return null;
+      awaited = random.pick([...kinds]);
+      return `the next reply to ${awaited} will be lost`;
     },
     silence() {
       const found = pick();

@@ -26,6 +26,7 @@ function command(random: Random, engine: Engine): Words {
     () => ['PING'],
     () => ['PING', 'text', ...random.pick([[], ['more']])],
     () => ['ECHO', 'text'],
+    () => ['CONFIG', 'SET', 'notify-keyspace-events', random.pick(['KEn', 'KEA', 'Kq', ''])],
     () => ['SELECT', random.pick(['0', '1', '15', '16', 'x', ''])],
     () => [
       'HELLO',

@@ -1,0 +1,30 @@
+/** Who waits for new entries of a stream gets none that it has added itself, on the same connection, before. */
+import type { Reply } from '../clients/replies.js';
+
+interface Added {
+  readonly connection: number;
+  readonly values: Set<string>;
+}
+
+export class OwnEntries {
+  /** By client: the values of its entries. */
+  readonly #added = new Map<string, Added>();
+
+  sent(client: string, connection: number, args: readonly string[]): void {
+    if (args[0] !== 'XADD') return;
+    let added = this.#added.get(client);
+    if (added?.connection !== connection) this.#added.set(client, (added = { connection, values: new Set() }));
+    added.values.add(`$${args.at(-1)!}`);
+  }
+
+  /** Why no server gives this reply; null where one may. */
+  problem(client: string, args: readonly string[], reply: Reply): string | null {
+    if (args[0] !== 'XREAD' || args.at(-1) !== '$' || !Array.isArray(reply)) return null;
+    const { values } = this.#added.get(client) ?? {};
+    const own = values && stringsIn(reply).find((text) => values.has(text));
+    return own === undefined ? null : `${args.join(' ')} got an entry that its client had added: ${own.slice(1)}`;
+  }
+}
+
+const stringsIn = (reply: Reply): readonly string[] =>
+  Array.isArray(reply) ? (reply as readonly Reply[]).flatMap(stringsIn) : typeof reply === 'string' ? [reply] : [];
