@@ -27,7 +27,7 @@ export type Cells = Readonly<Record<string, Readonly<Record<string, Outcome>>>>;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 
-function told(outcome: Outcome | undefined): string {
+function cellOf(outcome: Outcome | undefined): string {
   if (outcome === undefined) return '–';
   const { passed, failed, skipped, operations } = outcome;
   const counts = [
@@ -49,7 +49,7 @@ function results(cells: Cells, as: Step['as']): string {
     .filter(([, outcomes]) => steps.some(({ name }) => outcomes[name] !== undefined))
     .map(([key, outcomes]) => [
       versionOf(key),
-      ...steps.map(({ name }) => told(outcomes[name])),
+      ...steps.map(({ name }) => cellOf(outcomes[name])),
       steps
         .flatMap(({ name }) => outcomes[name]?.on ?? [])
         .sort()

@@ -102,8 +102,8 @@ async function rehearse(): Promise<number> {
 /** No password may stand in what the commands said. */
 function leakless(timeline: Timeline, passwords: string): void {
   const secrets = readFileSync(passwords, 'utf8').match(/[0-9a-f]{36}/g) ?? [];
-  const told = readFileSync(log, 'utf8');
-  const leaked = new Set(secrets.filter((secret) => told.includes(secret)));
+  const text = readFileSync(log, 'utf8');
+  const leaked = new Set(secrets.filter((secret) => text.includes(secret)));
   timeline.check(
     'no password stands in any output',
     secrets.length > 0 && leaked.size === 0,

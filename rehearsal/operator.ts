@@ -44,8 +44,8 @@ export class Operator {
   }
 
   async status(): Promise<ShardSnapshot[]> {
-    const told = await this.compare('status --json');
-    return told.flatMap(({ stdout }) => JSON.parse(stdout) as ShardSnapshot[]);
+    const printed = await this.compare('status --json');
+    return printed.flatMap(({ stdout }) => JSON.parse(stdout) as ShardSnapshot[]);
   }
 
   /**

@@ -30,7 +30,7 @@ export interface Ran {
   readonly code: number;
 }
 
-const TOLD_LINES = 25;
+const LAST_LINES = 25;
 
 /** @throws {CommandFailed} */
 export async function run(
@@ -62,6 +62,6 @@ export async function run(
     child.once('close', resolve);
   });
   if (code !== null && accept.includes(code)) return { stdout, code };
-  const end = all.trimEnd().split('\n').slice(-TOLD_LINES).join('\n');
+  const end = all.trimEnd().split('\n').slice(-LAST_LINES).join('\n');
   throw new CommandFailed(`${command.slice(0, 4).join(' ')} … ended with ${code ?? 'a signal'}:\n${end}`, all, code);
 }

@@ -37,11 +37,11 @@ export async function standUp(stage: Stage, sources: string, checks: string): Pr
     'a run in check mode',
     await playbooks.play('site', {}, '--check', '--limit', `localhost,${NODES[1]},${PROXIES[0]},${LOAD}`),
   );
-  const told = (await playbooks.testinfra(checks)).trim().split('\n').at(-1) ?? '';
+  const summary = (await playbooks.testinfra(checks)).trim().split('\n').at(-1) ?? '';
   timeline.check(
     'testinfra finds the hosts as they should be',
-    / passed/.test(told) && !/failed|error/.test(told),
-    told,
+    / passed/.test(summary) && !/failed|error/.test(summary),
+    summary,
   );
   await alert(stage);
 }

@@ -86,7 +86,7 @@ async function report(seed: number, profile: Profile, result: Result, seconds: n
   print(`  answered ${result.answered}, cut off ${result.lost}; errors: ${counts(result.errors)}`);
   print(`  faults: ${counts(result.struck)}; stages: ${counts(result.stages)}`);
   print(
-    `  came to rest, and equal: ${result.cleanChecks}; calls in checked histories: ${result.linearized}, histories given up: ${result.givenUp}; messages: ${result.messages}`,
+    `  came to rest, and equal: ${result.cleanChecks}; calls in checked histories: ${result.linearized}, histories given up: ${result.unsearched}; messages: ${result.messages}`,
   );
   if (result.lacking.length > 0) print(`  the models lack: ${result.lacking.join(', ')}`);
   if (finding !== null) print(`FINDING: ${finding}`);

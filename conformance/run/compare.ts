@@ -109,12 +109,12 @@ function compareWays(
     for (const entry of entries) used.add(entry);
     return entries[0]?.reason ?? null;
   };
-  const excuse = (name: string): string | null => here(tests, ({ test }) => fits(test, name));
+  const reasonOf = (name: string): string | null => here(tests, ({ test }) => fits(test, name));
   const proxied = tries[tries.length - 1];
   const lost = tries.map(({ outcome }) => lossesOf(direct.outcome, outcome));
   const always = (id: string): boolean => lost.every((losses) => losses.some((loss) => loss.id === id));
   const unsteady = [...new Set(lost.flat().flatMap(({ id, test }) => (always(id) ? [] : [test])))];
-  for (const test of unsteady) excuse(test);
+  for (const test of unsteady) reasonOf(test);
   return {
     unit,
     way,
@@ -122,7 +122,7 @@ function compareWays(
     proxied,
     losses: lost[lost.length - 1]
       .filter(({ id }) => always(id))
-      .map(({ id: _, ...loss }) => ({ ...loss, reason: excuse(loss.test) })),
+      .map(({ id: _, ...loss }) => ({ ...loss, reason: reasonOf(loss.test) })),
     unsteady,
     died: tries.find(({ died }) => died !== null)?.died ?? null,
     differences: tries

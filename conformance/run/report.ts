@@ -133,9 +133,9 @@ function abortsOf(who: string, { tests, aborts, cutShort }: Outcome): string[] {
 }
 
 /** What the list of exceptions allows, a line for each reason. */
-function byReason(what: string, excused: readonly { readonly reason: string | null }[]): string[] {
+function byReason(what: string, exceptions: readonly { readonly reason: string | null }[]): string[] {
   const counts = new Map<string, number>();
-  for (const { reason } of excused) if (reason !== null) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  for (const { reason } of exceptions) if (reason !== null) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   return [...counts].map(([reason, n]) => `listed: ${n} ${n === 1 ? what : `${what}s`}: ${reason}`);
 }
 

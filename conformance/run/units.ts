@@ -52,7 +52,12 @@ export async function runUnits(suite: Suite, logs: string, progress: Progress): 
   for (const [i, unit] of suite.units.entries()) {
     const ways: WayResult[] = [];
     const run = async (way: Way, attempt = ''): Promise<WayResult> => {
-      const result = await told(suite, unit, way, join(logs, `${unit.replaceAll(/[^\w.-]+/g, '_')}.${way}${attempt}`));
+      const result = await runOrReport(
+        suite,
+        unit,
+        way,
+        join(logs, `${unit.replaceAll(/[^\w.-]+/g, '_')}.${way}${attempt}`),
+      );
       ways.push(result);
       progress(
         `${i + 1}/${suite.units.length} ${unit} ${way}${attempt}: ${countsOf(result.outcome)}, ${result.seconds.toFixed(0)} s`,
@@ -74,7 +79,7 @@ export async function runUnits(suite: Suite, logs: string, progress: Progress): 
  * Runs a unit one way. What cannot be started, a taken port say, is tried twice, and then reported as a unit that did
  * not run.
  */
-async function told(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
+async function runOrReport(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
   const began = performance.now();
   const attempt = (): Promise<WayResult> => runWay(suite, unit, way, log);
   const again = (error: Error): Promise<WayResult> =>

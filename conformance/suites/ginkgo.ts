@@ -93,18 +93,18 @@ interface SpecReport {
 export function parseGinkgo(json: string): Outcome {
   const specs = (JSON.parse(json) as { SpecReports: SpecReport[] }[]).flatMap(({ SpecReports }) => SpecReports);
   const failed = (state: string): boolean => !['passed', 'skipped', 'pending'].includes(state);
-  const told = ({ Failure }: SpecReport): string => Failure?.ForwardedPanic ?? Failure?.Message ?? '';
+  const failureOf = ({ Failure }: SpecReport): string => Failure?.ForwardedPanic ?? Failure?.Message ?? '';
   return {
     tests: specs
       .filter(({ LeafNodeType }) => LeafNodeType === 'It')
       .map((spec): TestResult => {
         const name = [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(' ');
-        if (failed(spec.State)) return { name, status: 'failed', detail: told(spec) };
+        if (failed(spec.State)) return { name, status: 'failed', detail: failureOf(spec) };
         return { name, status: spec.State === 'passed' ? 'ok' : 'skipped' };
       }),
     aborts: specs
       .filter(({ LeafNodeType, State }) => LeafNodeType !== 'It' && failed(State))
-      .map((spec) => `${spec.LeafNodeType}: ${told(spec)}`),
+      .map((spec) => `${spec.LeafNodeType}: ${failureOf(spec)}`),
     cutShort: null,
   };
 }

@@ -24,7 +24,7 @@ async function shell(t: TestContext, script: string, limitMs: number): Promise<E
   return { ...ended, child: Number(readFileSync(log, 'utf8')) };
 }
 
-async function isGone(pid: number): Promise<boolean> {
+async function hasEnded(pid: number): Promise<boolean> {
   for (let i = 0; i < 100; i++, await sleep(20)) {
     try {
       process.kill(pid, 0);
@@ -39,13 +39,13 @@ async function isGone(pid: number): Promise<boolean> {
 test('a program that takes too long is killed with its children', async (t) => {
   const { timedOut, code, child } = await shell(t, 'wait', 300);
   assert.deepEqual({ timedOut, code }, { timedOut: true, code: null });
-  assert.ok(await isGone(child));
+  assert.ok(await hasEnded(child));
 });
 
 test('what a program leaves behind is killed when it ends', async (t) => {
   const { timedOut, code, child } = await shell(t, 'exit 3', 10_000);
   assert.deepEqual({ timedOut, code }, { timedOut: false, code: 3 });
-  assert.ok(await isGone(child));
+  assert.ok(await hasEnded(child));
 });
 
 test('a program does not outlive who runs it', async (t) => {
@@ -59,7 +59,7 @@ test('a program does not outlive who runs it', async (t) => {
   const child = Number(readFileSync(log, 'utf8'));
   await sleep(300); // its guard is started behind it
   runner.kill('SIGKILL');
-  assert.ok(await isGone(child));
+  assert.ok(await hasEnded(child));
 });
 
 test('a program that is not there ends without a code', async () => {

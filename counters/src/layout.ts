@@ -101,9 +101,9 @@ export function totals(parts: ReadonlyMap<string, CounterPart>): Tally {
   for (const { reset } of parts.values()) for (const [id, seen] of reset) base.set(id, most(base.get(id), seen));
   let [up, down] = [0, 0];
   for (const [id, part] of parts) {
-    const gone = base.get(id) ?? { up: 0, down: 0 };
-    up += Math.max(0, part.up - gone.up);
-    down += Math.max(0, part.down - gone.down);
+    const before = base.get(id) ?? { up: 0, down: 0 };
+    up += Math.max(0, part.up - before.up);
+    down += Math.max(0, part.down - before.down);
   }
   return { up, down };
 }

@@ -98,10 +98,10 @@ const cutAt = ({ at, cut, then }: Expiry, now: number): number =>
 /** What still counts of each part; absent where nothing does. */
 function sharesOf(parts: PlainParts, now: number): Map<string, Generation> {
   const cut = cutAt(newest(parts), now);
-  const gone = goneOf(parts);
+  const resets = resetsOf(parts);
   const shares = new Map<string, Generation>();
   for (const [id, { since, up, down }] of parts) {
-    const reset = gone.get(id);
+    const reset = resets.get(id);
     if (since < cut || (reset !== undefined && reset.since > since)) continue;
     const left =
       reset?.since === since
@@ -113,10 +113,10 @@ function sharesOf(parts: PlainParts, now: number): Map<string, Generation> {
 }
 
 /** The most that anybody has reset of each writer. */
-function goneOf(parts: PlainParts): Map<string, Generation> {
-  const gone = new Map<string, Generation>();
-  for (const { reset } of parts.values()) for (const [id, seen] of reset) gone.set(id, most(gone.get(id), seen));
-  return gone;
+function resetsOf(parts: PlainParts): Map<string, Generation> {
+  const resets = new Map<string, Generation>();
+  for (const { reset } of parts.values()) for (const [id, seen] of reset) resets.set(id, most(resets.get(id), seen));
+  return resets;
 }
 
 function most(a: Generation | undefined, b: Generation): Generation {
@@ -169,7 +169,7 @@ function begin(scene: Scene): PlainPart {
   const shares = sharesOf(parts, scene.now);
   let next = shares.has(scene.id)
     ? { ...scene.own, expiry: newest(parts), reset: heirOf(scene) }
-    : beginAnew(scene, newest(parts));
+    : emptyPart(scene, newest(parts));
   for (const [id, share] of shares)
     if (scene.isPredecessor(id))
       next = {
@@ -182,7 +182,7 @@ function begin(scene: Scene): PlainPart {
 }
 
 /** The writer's part with nothing counted in it. */
-const beginAnew = (scene: Scene, expiry: Expiry): PlainPart => ({
+const emptyPart = (scene: Scene, expiry: Expiry): PlainPart => ({
   ...scene.own,
   since: Math.max(scene.now, scene.own.since + 1, cutAt(expiry, scene.now)),
   up: 0,
@@ -232,7 +232,7 @@ function register(scene: Scene, at: number | null): Expiry {
 export const remove: Step<boolean> = (scene) => {
   const shares = sharesOf(partsOf(scene), scene.now);
   if (shares.size === 0) return { own: scene.own, reply: false };
-  let own = beginAnew(scene, register(scene, null));
+  let own = emptyPart(scene, register(scene, null));
   for (const id of shares.keys())
     if (id !== scene.id) own = { ...own, reset: withReset(own.reset, id, scene.others.get(id)!) };
   return { own, reply: true };
@@ -254,7 +254,7 @@ export const begins =
 /** Takes off what this writer and its predecessors counted, and no more. */
 export const withdraw: Step<boolean> = (scene) => {
   const parts = partsOf(scene);
-  let own = beginAnew(scene, newest(parts));
+  let own = emptyPart(scene, newest(parts));
   for (const id of sharesOf(parts, scene.now).keys())
     if (scene.isPredecessor(id)) own = { ...own, reset: withReset(own.reset, id, parts.get(id)!) };
   return { own, reply: true };
@@ -299,7 +299,7 @@ export const tend =
     const shares = sharesOf(parts, now);
     // What others have reset, or ended, ends by itself from now on.
     const ended = !shares.has(id) && overAt({ ...own, expiry }) === null;
-    let next = ended ? beginAnew(scene, expiry) : expiry.stamp > own.expiry.stamp ? { ...own, expiry } : own;
+    let next = ended ? emptyPart(scene, expiry) : expiry.stamp > own.expiry.stamp ? { ...own, expiry } : own;
     const reset = new Map([...next.reset].filter(([of, seen]) => (others.get(of)?.since ?? 0) <= seen.since));
     if (reset.size < next.reset.size) next = { ...next, reset };
     const until = keptUntil(next, graceMs);

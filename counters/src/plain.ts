@@ -69,7 +69,7 @@ export const plainShape = (graceMs: number): Shape<PlainPart> => ({
 export class PlainCounters {
   readonly #keys = new Map<string, PlainKey>();
   readonly #stopTending: () => void = () => undefined;
-  #walk: Iterator<PlainKey> | null = null;
+  #iterator: Iterator<PlainKey> | null = null;
   #tending = false;
 
   constructor(private readonly place: PlainPlace) {
@@ -140,12 +140,12 @@ export class PlainCounters {
     if (this.#tending) return;
     this.#tending = true;
     try {
-      this.#walk ??= this.#keys.values();
+      this.#iterator ??= this.#keys.values();
       const some: PlainKey[] = [];
       for (let i = 0; i < LOOKED_AT; i++) {
-        const { done, value } = this.#walk.next();
+        const { done, value } = this.#iterator.next();
         if (done === true) {
-          this.#walk = null;
+          this.#iterator = null;
           break;
         }
         some.push(value);

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   ActivePair,
-  HEALS,
+  RESYNCS,
   otherSide,
   SIDES,
-  type Heal,
+  type Resyncs,
   type RestartFrom,
   type Side,
 } from '../../shadow-proxy/src/local/active-pair.js';
@@ -21,9 +21,12 @@ const WINDOW = { limit: LIMIT, windowMs: 1e12 };
 /** Two a region, so that one can look at what the other wrote. */
 type Regions = Readonly<Record<Side, readonly [Process, Process]>>;
 
-const MIRRORED: Readonly<Record<string, Heal>> = { ...HEALS, 'asymmetric the other way': { a: 'full', b: 'partial' } };
+const MIRRORED: Readonly<Record<string, Resyncs>> = {
+  ...RESYNCS,
+  'asymmetric the other way': { a: 'full', b: 'partial' },
+};
 
-for (const [name, heal] of Object.entries(MIRRORED)) {
+for (const [name, resyncs] of Object.entries(MIRRORED)) {
   test(`${name}: nothing that was acknowledged is lost once every writer has written again`, async (t) => {
     if (!(await needs(t, 'keydb'))) return;
     await onPair({}, async (pair, regions) => {
@@ -31,7 +34,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
       await pair.settle();
       await pair.cut();
       await count(regions, 400);
-      assert.deepEqual(await pair.heal(heal), heal, 'the heal is of the kind that was wanted');
+      assert.deepEqual(await pair.rejoin(resyncs), resyncs, 'the heal is of the kind that was wanted');
       await everybodyHas(pair, regions, 450);
     });
   });
@@ -48,20 +51,20 @@ for (const from of ['rdb', 'aof', 'empty'] as const satisfies readonly RestartFr
         await count(regions, 50);
         await pair.restart('a', from);
         await count(regions, 50);
-        await pair.heal();
+        await pair.rejoin();
         await everybodyHas(pair, regions, 150);
       });
     });
   }
 }
 
-for (const [name, heal] of Object.entries(MIRRORED)) {
+for (const [name, resyncs] of Object.entries(MIRRORED)) {
   test(`${name}: processes that count nothing more set it right by themselves, at both nodes`, async (t) => {
     if (!(await needs(t, 'keydb'))) return;
     await onPair({ repairMs: 300 }, async (pair, regions) => {
       await pair.cut();
       await count(regions, 400);
-      await pair.heal(heal);
+      await pair.rejoin(resyncs);
       for (const side of SIDES) {
         const fresh = await startProcess(pair.nodes[side].port, { region: side, writer: 'fresh' });
         await until(`all is seen at ${side}`, async () => (await fresh.counters.growOnly('hits').value()) === 4 * 400);
@@ -79,7 +82,7 @@ test('what a node that restarted from its dump during a cut does not hand on is 
     await pair.cut();
     await count(regions, 50);
     await pair.restart('b', 'rdb');
-    await pair.heal();
+    await pair.rejoin();
     const fresh = await startProcess(pair.nodes.a.port, { region: 'a', writer: 'fresh' });
     await until('all is seen at a', async () => (await fresh.counters.growOnly('hits').value()) === 4 * 100);
     await fresh.close();
@@ -101,7 +104,7 @@ test('two regions that are cut off from each other admit at most the limit each;
     assert.deepEqual([await take('a', 150, 'admit'), await take('b', 150, 'admit')], [60, 60]);
     await waitBlind(regions);
     assert.deepEqual([await take('a', 10, 'deny'), await take('b', 10, 'deny')], [0, 0]);
-    await pair.heal(HEALS.asymmetric);
+    await pair.rejoin(RESYNCS.asymmetric);
     await repairAll(regions);
     await pair.settle();
     for (const side of SIDES) {
@@ -114,7 +117,7 @@ test('two regions that are cut off from each other admit at most the limit each;
 
 test('a reset takes off what it sees; what was counted behind the cut goes on counting', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
-  for (const heal of [HEALS.partial, HEALS.full, HEALS.asymmetric]) {
+  for (const resyncs of [RESYNCS.partial, RESYNCS.full, RESYNCS.asymmetric]) {
     await onPair({}, async (pair, regions) => {
       await count(regions, 10);
       await pair.settle();
@@ -124,7 +127,7 @@ test('a reset takes off what it sees; what was counted behind the cut goes on co
       assert.equal(await regions.b[1].counters.growOnly('hits').reset(), 47);
       await regions.a[1].counters.growOnly('hits').add(500);
       await regions.b[0].counters.growOnly('hits').add(1000);
-      await pair.heal(heal);
+      await pair.rejoin(resyncs);
       await repairAll(regions);
       await pair.settle();
       for (const side of SIDES) assert.equal(await regions[side][1].counters.growOnly('hits').value(), 1500, side);
@@ -145,7 +148,7 @@ test('a limiter whose server restarted empty counts again what living processes 
       'both processes of the region are counted again',
       async () => (await first.peek('user')).remaining === 50 && (await second.peek('user')).remaining === 50,
     );
-    await pair.heal();
+    await pair.rejoin();
     for (const side of SIDES) {
       for (const { counters } of regions[side]) {
         const limiter = counters.slidingWindow('api', WINDOW);
@@ -158,14 +161,14 @@ test('a limiter whose server restarted empty counts again what living processes 
 
 test('what a process that ended during a cut has counted survives partial and full resyncs', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
-  for (const heal of [HEALS.partial, HEALS.full]) {
+  for (const resyncs of [RESYNCS.partial, RESYNCS.full]) {
     await onPair({}, async (pair, regions) => {
       await pair.cut();
       const brief = await startProcess(pair.nodes.b.port, { region: 'b', writer: 'brief' });
       await brief.counters.growOnly('hits').add(1000);
       brief.crash();
       await count(regions, 50);
-      await pair.heal(heal);
+      await pair.rejoin(resyncs);
       const expected = 1000 + 2 * 2 * 50;
       for (const side of SIDES) {
         const reader = await startProcess(pair.nodes[side].port, { region: side, writer: 'reader' });

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import {
   ActivePair,
-  HEALS,
+  RESYNCS,
   SIDES,
-  type Heal,
+  type Resyncs,
   type RestartFrom,
   type Side,
 } from '../../shadow-proxy/src/local/active-pair.js';
@@ -19,7 +19,10 @@ import { startProcess, until, type Process } from './support.js';
 import { needs } from '../../shadow-proxy/test/support/needs.js';
 
 const GRACE_MS = 1000;
-const MIRRORED: Readonly<Record<string, Heal>> = { ...HEALS, 'asymmetric the other way': { a: 'full', b: 'partial' } };
+const MIRRORED: Readonly<Record<string, Resyncs>> = {
+  ...RESYNCS,
+  'asymmetric the other way': { a: 'full', b: 'partial' },
+};
 
 class Regions {
   readonly plain: Record<Side, PlainCounters>;
@@ -89,7 +92,7 @@ class Regions {
 const many = (plain: PlainCounters, name: string, times: number): Promise<unknown> =>
   Promise.all(Array.from({ length: times }, () => plain.add(name)));
 
-for (const [name, heal] of Object.entries(MIRRORED)) {
+for (const [name, resyncs] of Object.entries(MIRRORED)) {
   test(`${name}: counts, ends and deletes of both sides hold`, async (t) => {
     if (!(await needs(t, 'keydb'))) return;
     await Regions.run(async (regions) => {
@@ -107,7 +110,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
       await many(plain.a, 'reborn', 5);
       // Longer than parts are kept after their end, were it not for the cut.
       await sleep(4 * GRACE_MS);
-      assert.deepEqual(await pair.heal(heal), heal);
+      assert.deepEqual(await pair.rejoin(resyncs), resyncs);
       await regions.bothSee('kept', 500);
       await regions.bothSee('ends', null);
       await regions.bothSee('deleted', null);
@@ -118,7 +121,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
 
 test('the next process of a region goes on with what the last one counted, in a cut as well', async (t) => {
   if (!(await needs(t, 'keydb'))) return;
-  for (const heal of [HEALS.partial, HEALS.full]) {
+  for (const resyncs of [RESYNCS.partial, RESYNCS.full]) {
     await Regions.run(async (regions) => {
       await Promise.all(SIDES.map((side) => many(regions.plain[side], 'n', 100)));
       await regions.pair.settle();
@@ -126,7 +129,7 @@ test('the next process of a region goes on with what the last one counted, in a 
       await many(regions.plain.a, 'n', 10);
       await regions.restart('a');
       await many(regions.plain.a, 'n', 10);
-      await regions.pair.heal(heal);
+      await regions.pair.rejoin(resyncs);
       await regions.bothSee('n', 220);
       assert.equal(await regions.plain.b.delete('n'), true);
       await regions.pair.settle();
@@ -140,7 +143,7 @@ type Step =
   | { readonly do: 'add'; readonly side: Side; readonly name: string; readonly times: number }
   | { readonly do: 'end' | 'delete'; readonly side: Side; readonly name: string }
   | { readonly do: 'cut' | 'wait' }
-  | { readonly do: 'heal'; readonly heal: Heal }
+  | { readonly do: 'rejoin'; readonly resyncs: Resyncs }
   | { readonly do: 'restart node'; readonly side: Side; readonly from: RestartFrom };
 
 const side = fc.constantFrom(...SIDES);
@@ -153,7 +156,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'delete' as const), side, name }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('cut' as const, 'wait' as const) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('heal' as const), heal: fc.record({ a: kind, b: kind }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('rejoin' as const), resyncs: fc.record({ a: kind, b: kind }) }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -176,7 +179,7 @@ async function runHistory(steps: readonly Step[]): Promise<void> {
     const check = async (): Promise<void> => {
       for (const each of ['x', 'y', 'z']) await regions.bothSee(each, counted.get(each) ?? null);
     };
-    for (const each of [...steps, { do: 'heal', heal: HEALS.full } as const]) {
+    for (const each of [...steps, { do: 'rejoin', resyncs: RESYNCS.full } as const]) {
       switch (each.do) {
         case 'add':
           await many(plain[each.side], each.name, each.times);
@@ -199,8 +202,8 @@ async function runHistory(steps: readonly Step[]): Promise<void> {
         case 'wait':
           await sleep(2 * GRACE_MS);
           break;
-        case 'heal':
-          if (cut) await pair.heal(each.heal);
+        case 'rejoin':
+          if (cut) await pair.rejoin(each.resyncs);
           cut = false;
           await check();
           break;

@@ -13,7 +13,7 @@ import {
   ActivePair,
   otherSide,
   SIDES,
-  type Heal,
+  type Resyncs,
   type RestartFrom,
   type Side,
 } from '../../shadow-proxy/src/local/active-pair.js';
@@ -23,7 +23,7 @@ import { startProcess, type Process } from './support.js';
 export type Step =
   | { readonly do: 'add'; readonly process: number; readonly amounts: readonly number[] }
   | { readonly do: 'cut' | 'check' }
-  | { readonly do: 'heal'; readonly heal: Heal }
+  | { readonly do: 'rejoin'; readonly resyncs: Resyncs }
   | { readonly do: 'restart node'; readonly side: Side; readonly from: RestartFrom }
   | { readonly do: 'crash' | 'close' | 'reset'; readonly process: number }
   | { readonly do: 'join'; readonly side: Side; readonly region: string };
@@ -46,7 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cut' as const) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('heal' as const), heal: fc.record({ a: kind, b: kind }) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('rejoin' as const), resyncs: fc.record({ a: kind, b: kind }) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -108,7 +108,7 @@ export class Trial {
     try {
       for (let i = 0; i < PROCESSES; i++) await trial.#join(SIDES[i % 2], SIDES[i % 2]);
       for (const each of steps) await trial.#step(each);
-      await trial.#heal({ a: 'partial', b: 'partial' });
+      await trial.#rejoin({ a: 'partial', b: 'partial' });
       await trial.#check();
     } finally {
       for (const { process } of trial.#members) process.crash();
@@ -122,8 +122,8 @@ export class Trial {
         return this.#add(this.#chosen(step.process), step.amounts);
       case 'cut':
         return this.#cutLinks();
-      case 'heal':
-        return this.#heal(step.heal);
+      case 'rejoin':
+        return this.#rejoin(step.resyncs);
       case 'check':
         return this.#check();
       case 'reset':
@@ -164,11 +164,11 @@ export class Trial {
     this.#restarted = {};
   }
 
-  async #heal(wanted: Heal): Promise<void> {
+  async #rejoin(wanted: Resyncs): Promise<void> {
     if (!this.#cut) return;
-    const heal = await this.pair.heal(wanted);
+    const resyncs = await this.pair.rejoin(wanted);
     this.#cut = false;
-    if (heal.a !== heal.b) this.#doubt(() => true);
+    if (resyncs.a !== resyncs.b) this.#markAtRisk(() => true);
     await this.#check();
   }
 
@@ -176,19 +176,19 @@ export class Trial {
     if (!this.#cut) await this.#settle();
     await this.pair.restart(side, from);
     if (!this.#cut) return this.#check();
-    this.#doubt((account) => account.side === side);
+    this.#markAtRisk((account) => account.side === side);
     if (from !== 'rdb' && this.#restarted[side] !== 'empty') this.#restarted[side] = from;
     // Then neither node has what was on both: a restart from an append-only file forgets what came from the other.
     for (const each of SIDES) {
-      const gone = this.#restarted[each] === 'empty' && this.#restarted[otherSide(each)] !== undefined;
-      if (gone) this.#doubt((account) => account.side === each, 0);
+      const isLost = this.#restarted[each] === 'empty' && this.#restarted[otherSide(each)] !== undefined;
+      if (isLost) this.#markAtRisk((account) => account.side === each, 0);
     }
   }
 
   async #join(side: Side, region: string): Promise<void> {
     // A region has one node, and this machine not many processes.
-    const elsewhere = this.#members.some((each) => each.region === region && each.account.side !== side);
-    if (elsewhere || this.#members.length >= 2 * PROCESSES) return;
+    const isAtOtherNode = this.#members.some((each) => each.region === region && each.account.side !== side);
+    if (isAtOtherNode || this.#members.length >= 2 * PROCESSES) return;
     // A name that nobody has any more is taken on: what it counted is the next one's.
     const taken = new Set(this.#members.filter((each) => each.region === region).map((each) => each.writer));
     const writer = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'].find((name) => !taken.has(name))!;
@@ -209,7 +209,7 @@ export class Trial {
     // It may not have written again since its node was restarted.
     const restarted = this.#cut && how === 'crash' ? this.#restarted[account.side] : undefined;
     if (restarted !== undefined)
-      this.#doubt(
+      this.#markAtRisk(
         (each) => each === account,
         restarted === 'empty' && this.#restarted[otherSide(account.side)] !== undefined ? 0 : undefined,
       );
@@ -217,17 +217,17 @@ export class Trial {
 
   /** Only while all is seen: it is known then what is taken off. */
   async #resetAll({ process }: Member): Promise<void> {
-    if (this.#cut || this.#inDoubt) return;
+    if (this.#cut || this.#hasRisk) return;
     await this.#check();
     this.#reset += await process.counters.upDown('net').reset();
     await this.#check();
   }
 
-  get #inDoubt(): boolean {
+  get #hasRisk(): boolean {
     return this.#accounts.some(({ atRisk }) => atRisk);
   }
 
-  #doubt(which: (account: Account) => boolean, shared?: number): void {
+  #markAtRisk(which: (account: Account) => boolean, shared?: number): void {
     for (const account of this.#accounts) {
       if (account.alive || !which(account)) continue;
       account.shared = shared ?? account.shared;
@@ -267,7 +267,7 @@ export class Trial {
         `${who} sees ${name} ${grown}, not ${least === most ? most : `${least} to ${most}`}${right ? '' : await this.#parts(name)}`,
       );
     }
-    if (!this.#inDoubt) assert.equal(await counters.upDown('net').value(), sum(({ net }) => net) - this.#reset, who);
+    if (!this.#hasRisk) assert.equal(await counters.upDown('net').value(), sum(({ net }) => net) - this.#reset, who);
   }
 
   /** For a failure: what each writer counted, and what of it each node has. */

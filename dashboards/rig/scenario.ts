@@ -81,7 +81,7 @@ async function story(admin: AdminClient, { pair }: Stack, client: App, say: (lin
   say('the link between the nodes is cut');
   await pair.cut();
   await sleep(SCENE_MS / 2);
-  await pair.heal();
+  await pair.rejoin();
   say('sessions: back');
   await stage('sessions', 'shadow');
   await sleep(SCENE_MS / 2);

@@ -58,11 +58,11 @@ test('every alert fires when it should, with its sentence, and does not when it 
 });
 
 test('every alert has a unit test in which it fires, and one in which it does not', () => {
-  const told = unitTests();
+  const tested = unitTests();
   const names = new Set(alerts().map(({ alert }) => alert));
   assert.ok(names.size >= 20, `${names.size}`);
   for (const name of names) {
-    const ofAlert = told.filter(({ alertname }) => alertname === name);
+    const ofAlert = tested.filter(({ alertname }) => alertname === name);
     assert.ok(
       ofAlert.some((each) => each.exp_alerts.length > 0),
       `${name} never fires`,
@@ -73,7 +73,7 @@ test('every alert has a unit test in which it fires, and one in which it does no
     );
   }
   assert.deepEqual(
-    told.filter(({ alertname }) => !names.has(alertname)),
+    tested.filter(({ alertname }) => !names.has(alertname)),
     [],
   );
 });

@@ -35,11 +35,11 @@ test('every metric of redis_exporter in a rule is exported for Redis, for KeyDB,
     }),
   );
   try {
-    const told = async (of: number): Promise<string> =>
+    const scrape = async (of: number): Promise<string> =>
       (await fetch(`http://127.0.0.1:${port}/scrape?target=redis://127.0.0.1:${servers[of].port}`)).text();
-    await until(async () => /^redis_master_link_up\{.*\} 1$/m.test(await told(2).catch(() => '')), 30_000);
+    await until(async () => /^redis_master_link_up\{.*\} 1$/m.test(await scrape(2).catch(() => '')), 30_000);
     for (const of of [0, 1, 2]) {
-      const text = await told(of);
+      const text = await scrape(of);
       assert.match(text, /^redis_up 1$/m);
       // Only a replica has a link to a master.
       for (const name of named)

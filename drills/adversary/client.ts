@@ -91,7 +91,7 @@ export class Client {
     if (how === 'half-close') socket.end();
     else {
       socket.resetAndDestroy();
-      this.#gone(socket);
+      this.#ended(socket);
     }
   }
 
@@ -129,8 +129,8 @@ export class Client {
       reader.feed(chunk);
       while (reader.next()) this.#take(reader.buffer.toString('latin1', reader.start, reader.end));
     });
-    socket.on('end', () => this.#gone(socket));
-    socket.on('close', () => this.#gone(socket));
+    socket.on('end', () => this.#ended(socket));
+    socket.on('close', () => this.#ended(socket));
     const { protocol, user, db } = this.login;
     const auth = user === null ? [] : [user, USERS[user].password];
     const first =
@@ -143,7 +143,7 @@ export class Client {
     return true;
   }
 
-  #gone(socket: Socket): void {
+  #ended(socket: Socket): void {
     if (this.#socket !== socket) return;
     this.#socket = null;
     socket.destroy();

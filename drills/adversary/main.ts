@@ -70,11 +70,11 @@ async function main(): Promise<number> {
 async function search(arena: Arena, { minutes, seed, acts, without, shrinkMinutes, out }: Options): Promise<number> {
   const until = performance.now() + minutes * 60_000;
   const total = { programs: 0, operations: 0, unanswered: 0, faults: 0, kills: 0, stageChanges: 0, findings: 0 };
-  let toldAt = performance.now();
+  let reportedAt = performance.now();
   for (let at = seed; performance.now() < until; at++) {
-    if (performance.now() - toldAt > TELL_MS) {
+    if (performance.now() - reportedAt > TELL_MS) {
       say(JSON.stringify(total));
-      toldAt = performance.now();
+      reportedAt = performance.now();
     }
     const program = generate(at, { acts, without });
     const outcome = await runProgram(arena, program);

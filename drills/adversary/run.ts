@@ -171,7 +171,7 @@ class Run implements Watcher {
     try {
       await work();
     } catch (error) {
-      if (!(error instanceof ProxyEnded) || !(await this.#gaveUp())) throw error;
+      if (!(error instanceof ProxyEnded) || !(await this.#lostLease())) throw error;
       // A server that cannot be reached ends a start, too.
       await Promise.all(this.#underWay);
       this.#mayLoseUntil = performance.now() + FAULT_ECHO_MS;
@@ -181,7 +181,7 @@ class Run implements Watcher {
   }
 
   /** Whether the proxy has ended because it could not hold its lease while a server was out of reach. */
-  async #gaveUp(): Promise<boolean> {
+  async #lostLease(): Promise<boolean> {
     if (this.#faults === 0 || !this.proxy.log().includes('has lost its lease')) return false;
     for (const deadline = performance.now() + 2_000; !this.proxy.hasEnded && performance.now() < deadline;)
       await sleep(20);
@@ -240,7 +240,7 @@ class Run implements Watcher {
 
   /** What asked a proxy that was killed meanwhile has no answer. */
   async #unlessKilled(error: Error): Promise<void> {
-    if (!(error instanceof ProxyEnded) || (this.#kills === 0 && !(await this.#gaveUp()))) throw error;
+    if (!(error instanceof ProxyEnded) || (this.#kills === 0 && !(await this.#lostLease()))) throw error;
   }
 
   #fault({ side, direction, bytes, kind, all, ms }: Fault): void {

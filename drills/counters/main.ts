@@ -14,7 +14,7 @@ import { NAMES, type Name } from './mesh.js';
 import type { Driver, Place } from './place.js';
 import { Proxies } from './proxies.js';
 import { countedExactly, failuresOf, lostIn, notesOf, render, rowsOf, type Report } from './report.js';
-import { playRound, SITUATIONS, situationsOf, WrongHeal, type Outcome, type Situation } from './rounds.js';
+import { playRound, SITUATIONS, situationsOf, WrongResync, type Outcome, type Situation } from './rounds.js';
 
 interface Options {
   readonly nodes: number;
@@ -127,7 +127,7 @@ function situation(text: string, before: readonly Situation[] = []): Situation[]
 }
 
 process.exitCode = await main().catch((error: unknown) => {
-  const foreseen = error instanceof LoadtestError || error instanceof WrongHeal || error instanceof ServerMissing;
+  const foreseen = error instanceof LoadtestError || error instanceof WrongResync || error instanceof ServerMissing;
   process.stderr.write(`drill:counters: ${foreseen ? error.message : (error as Error).stack}\n`);
   return 3;
 });

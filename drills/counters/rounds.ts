@@ -3,7 +3,7 @@
  * each node is asked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Heal } from '../../shadow-proxy/src/local/active-nodes.js';
+import type { Resyncs } from '../../shadow-proxy/src/local/active-nodes.js';
 import type { Kind, Layout } from './layouts.js';
 import type { Mesh, Name } from './mesh.js';
 import { NOTHING, sumOf, type Driven, type Place } from './place.js';
@@ -14,17 +14,17 @@ export type Situation = (typeof SITUATIONS)[number];
 
 interface Cut {
   readonly between?: (one: Name, other: Name) => boolean;
-  readonly heal: Heal<Name>;
+  readonly resyncs: Resyncs<Name>;
 }
 
-const FULL: Heal<Name> = { a: 'full', b: 'full', c: 'full' };
+const FULL: Resyncs<Name> = { a: 'full', b: 'full', c: 'full' };
 const CUTS: Readonly<Record<Exclude<Situation, 'connected'>, Cut>> = {
-  partial: { heal: { a: 'partial', b: 'partial', c: 'partial' } },
-  full: { heal: FULL },
-  asymmetric: { heal: { ...FULL, a: 'partial' } },
+  partial: { resyncs: { a: 'partial', b: 'partial', c: 'partial' } },
+  full: { resyncs: FULL },
+  asymmetric: { resyncs: { ...FULL, a: 'partial' } },
   // Of three: C is cut off from both others; the link between A and C is cut, and B passes on what they write.
-  isolated: { between: (_one, other) => other === 'c', heal: FULL },
-  link: { between: (one, other) => one === 'a' && other === 'c', heal: { ...FULL, b: 'partial' } },
+  isolated: { between: (_one, other) => other === 'c', resyncs: FULL },
+  link: { between: (one, other) => one === 'a' && other === 'c', resyncs: { ...FULL, b: 'partial' } },
 };
 
 /** Those that there are with so many nodes. */
@@ -47,7 +47,7 @@ const DELAY_MS = 40;
 const REST_MS = 300;
 
 /** The resync was not the one that was asked for: what follows would have the wrong name. */
-export class WrongHeal extends Error {}
+export class WrongResync extends Error {}
 
 /** @param drives how each layout is driven */
 export async function playRound(
@@ -99,13 +99,13 @@ async function inSituation(mesh: Mesh, situation: Situation, work: () => Promise
       mesh.delay(0);
     }
   }
-  const { between, heal } = CUTS[situation];
+  const { between, resyncs } = CUTS[situation];
   await mesh.cut(between);
   const driven = await work();
-  const was = await mesh.heal(heal);
-  if (mesh.names.some((name) => was[name] !== heal[name])) {
+  const was = await mesh.rejoin(resyncs);
+  if (mesh.names.some((name) => was[name] !== resyncs[name])) {
     const each = mesh.names.map((name) => `${was[name]} for ${name.toUpperCase()}`).join(', ');
-    throw new WrongHeal(`the resync of "${situation}" was ${each}`);
+    throw new WrongResync(`the resync of "${situation}" was ${each}`);
   }
   return driven;
 }

@@ -30,7 +30,7 @@ export function render(outcomes: readonly Outcome[], strict: boolean, broken: st
         String(all(of('lost'))),
         String(most(of('lost'))),
         `${most(of('behindMs')).toFixed(0)} ms`,
-        `${most(of('goneOnMs')).toFixed(0)} ms`,
+        `${most(of('resumedMs')).toFixed(0)} ms`,
         String(all(of('lostAfterPromotion'))),
         String(all(of('secondWriter'))),
         `${seconds(middle(of('silenceMs')))} (${seconds(most(of('silenceMs')))})`,

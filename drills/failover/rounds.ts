@@ -16,7 +16,7 @@ export interface Outcome {
   /** From the oldest lost acknowledgement to the fault, milliseconds: how far the promoted replica was behind. */
   readonly behindMs: number;
   /** From the fault to the last lost acknowledgement: how long a primary that was cut off still took writes. */
-  readonly goneOnMs: number;
+  readonly resumedMs: number;
   readonly lostAfterPromotion: number;
   readonly secondWriter: number;
 }
@@ -83,7 +83,7 @@ export async function playRound(
     ),
     lost: verdict.lost.length,
     behindMs: Math.max(0, ...verdict.lost.map(({ at }) => began - at)),
-    goneOnMs: Math.max(0, ...verdict.lost.map(({ at }) => at - began)),
+    resumedMs: Math.max(0, ...verdict.lost.map(({ at }) => at - began)),
     lostAfterPromotion: verdict.lostAfterPromotion.length,
     secondWriter: verdict.secondWriter.length,
   };

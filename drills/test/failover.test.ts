@@ -55,7 +55,7 @@ const outcome: Outcome = {
   silenceMs: 6_000,
   lost: 3,
   behindMs: 12,
-  goneOnMs: 0,
+  resumedMs: 0,
   lostAfterPromotion: 0,
   secondWriter: 0,
 };

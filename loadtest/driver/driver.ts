@@ -54,7 +54,7 @@ export interface Driven {
   /** All latencies in microseconds, an HdrHistogram (V2, compressed, base64); null where the generator has none. */
   readonly histogram: string | null;
   /** Milliseconds, where there is no histogram. */
-  readonly told: { readonly p50: number; readonly p99: number } | null;
+  readonly percentiles: { readonly p50: number; readonly p99: number } | null;
   readonly series: readonly Second[];
   /** CPU seconds that the load generator used; null where the system does not tell. */
   readonly cpu: number | null;

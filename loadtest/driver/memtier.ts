@@ -131,16 +131,16 @@ export function drivenOf({ 'ALL STATS': all }: Output, seconds: number): Omit<Dr
   const counts = Object.entries(commands)
     .filter(([, { Count }]) => Count > 0)
     .map(([name, { Count }]) => [name.replace(/s$/, '').toUpperCase(), Count] as const);
-  const { 'Start time': startedAt, 'Total duration': toldMs } = runtime;
-  const doubtful = Math.abs(toldMs - seconds * 1000) > OFF * seconds * 1000;
-  const durationMs = doubtful ? seconds * 1000 : toldMs;
+  const { 'Start time': startedAt, 'Total duration': reportedMs } = runtime;
+  const doubtful = Math.abs(reportedMs - seconds * 1000) > OFF * seconds * 1000;
+  const durationMs = doubtful ? seconds * 1000 : reportedMs;
   return {
     startedAt,
     durationMs,
     doubtful,
     operations: totals.Count,
     counts: Object.fromEntries(counts),
-    told: null,
+    percentiles: null,
     series: secondsOf(totals, startedAt, durationMs),
   };
 }

@@ -46,7 +46,7 @@ export class RedisBenchmark implements Driver {
       // The trial counted, too: the sum of the counters has to come out.
       counts: { [verbOf(fallback)]: wanted + TRIAL },
       histogram: null,
-      told: { p50, p99 },
+      percentiles: { p50, p99 },
       series: [],
       cpu,
     };

@@ -42,7 +42,7 @@ function machineOf(all: readonly Results[]): Pick<Results, 'machine'> {
 }
 
 function refuseOther(first: Results, other: Results): void {
-  const told = (results: Results): Record<string, unknown> => ({
+  const settingsOf = (results: Results): Record<string, unknown> => ({
     profile: results.profile,
     rounds: results.rounds,
     seconds: results.seconds,
@@ -50,7 +50,7 @@ function refuseOther(first: Results, other: Results): void {
     rate: results.rate,
     sides: results.sides.map(({ id, title }) => `${id}: ${title}`),
   });
-  const [a, b] = [told(first), told(other)];
+  const [a, b] = [settingsOf(first), settingsOf(other)];
   const differs = Object.keys(a).find((name) => JSON.stringify(a[name]) !== JSON.stringify(b[name]));
   if (differs !== undefined)
     throw new LoadtestError(
@@ -89,7 +89,7 @@ function mergeSamples(first: Sample, others: readonly Sample[]): Sample {
     operations: Math.round(sum(all.map(({ operations, durationMs }) => (operations / durationMs) * longest))),
     counts: added(all.map(({ counts }) => counts)),
     histogram: histograms.every((text) => text !== null) ? encode(merge(histograms)!) : null,
-    told: null,
+    percentiles: null,
     series: seconds(all),
     cpu: all.every(({ cpu }) => cpu !== null) ? sum(all.map(({ cpu }) => cpu!)) : null,
     // All have looked at the same processes.

@@ -51,7 +51,7 @@ export type Answer = 'faster' | 'slower' | 'no difference shown' | 'too few roun
 export interface Summary {
   readonly rows: readonly Row[];
   readonly comparisons: readonly Comparison[];
-  readonly doubts: readonly string[];
+  readonly warnings: readonly string[];
   /** Why the machine was too busy for an answer; empty where it was not. */
   readonly contention: readonly string[];
 }
@@ -63,7 +63,7 @@ export function summarise(results: Results): Summary {
   const base = results.sides.find(({ role }) => role === 'source');
   const others = base === undefined ? [] : results.sides.filter((side) => side !== base);
   const comparisons = results.points.flatMap((point) => others.map((side) => compare(results, side, base!, point)));
-  return { rows, comparisons, doubts: doubtsOf(results, rows), contention: contentionOf(results) };
+  return { rows, comparisons, warnings: warningsOf(results, rows), contention: contentionOf(results) };
 }
 
 export const perSecond = ({ operations, durationMs }: Sample): number => (operations / durationMs) * 1000;
@@ -126,7 +126,7 @@ function valueOf(sample: Sample, measure: Measure): number | null {
   if (measure === 'throughput') return perSecond(sample);
   if (sample.histogram !== null)
     return percentile(merge([sample.histogram])!, { p50: 50, p99: 99, p999: 99.9 }[measure]);
-  return measure === 'p999' || sample.told === null ? null : sample.told[measure];
+  return measure === 'p999' || sample.percentiles === null ? null : sample.percentiles[measure];
 }
 
 /** Of throughput, where more is better; of a latency, less is. @param contention as in `Summary` */
@@ -141,7 +141,7 @@ export function answerOf(pair: Paired, measure: Measure, contention: readonly st
 /** A generator that uses this much of its threads may be what is measured. */
 const BUSY = 0.9;
 
-function doubtsOf(
+function warningsOf(
   { counters, sides, samples, rounds, loopback, driver, profile, soak }: Results,
   rows: readonly Row[],
 ): string[] {

@@ -7,7 +7,7 @@ export function asJson(results: Results, summary: Summary): object {
   const { startedAt, profile, hosts, driver, rounds, seconds, rate, sides, counters } = results;
   return {
     ...{ startedAt, profile: profile.name, hosts, driver, rounds, seconds, rate, sides, counters },
-    doubts: summary.doubts,
+    warnings: summary.warnings,
     contention: summary.contention,
     answers: verdicts(results, summary).map(({ question, word, sentence }) => ({
       question,

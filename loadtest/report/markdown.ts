@@ -15,7 +15,7 @@ export function asMarkdown(results: Results, summary: Summary): string {
   const parts = [
     `# Load test: ${results.profile.name}`,
     ...answers,
-    ...(summary.doubts.length > 0 ? [list(summary.doubts)] : []),
+    ...(summary.warnings.length > 0 ? [list(summary.warnings)] : []),
     ...tables.map(table),
     list(conditions(results).map(([name, value]) => `${name}: ${value}`)),
     explanations(results).join(' '),

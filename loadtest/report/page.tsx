@@ -74,10 +74,10 @@ function Answers({ results, summary }: { results: Results; summary: Summary }): 
           {tellCounter(check)}
         </p>
       ))}
-      {summary.doubts.length > 0 && (
+      {summary.warnings.length > 0 && (
         <ul class="note">
-          {summary.doubts.map((doubt) => (
-            <li>{doubt}</li>
+          {summary.warnings.map((warning) => (
+            <li>{warning}</li>
           ))}
         </ul>
       )}

@@ -20,12 +20,12 @@ export function figures({ rows }: Summary, points: boolean): Grid {
 }
 
 function cells({ side, point, throughput, latency, kept, work, generator }: Row, points: boolean): string[] {
-  const told = kept.flatMap((sample) => sample.told ?? []);
+  const percentiles = kept.flatMap((sample) => sample.percentiles ?? []);
   const range = (of: 'p50' | 'p99'): string =>
-    told.length === 0
+    percentiles.length === 0
       ? NONE
       : spread(
-          told.map((one) => one[of]),
+          percentiles.map((one) => one[of]),
           milliseconds,
         );
   return [

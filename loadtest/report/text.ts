@@ -13,7 +13,7 @@ export function asText(results: Results, summary: Summary): string {
   );
   const notes = [
     ...results.counters.map(tellCounter).map((text) => `counters: ${text}`),
-    ...summary.doubts.map((text) => `note: ${text}`),
+    ...summary.warnings.map((text) => `note: ${text}`),
   ];
   const points = results.points.length > 1;
   const shown = figures(summary, points);

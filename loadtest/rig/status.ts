@@ -53,7 +53,7 @@ export async function settledSnapshot(proxy: Proxy, limitMs = 30_000): Promise<S
  * sends commands to one server only, is fast for the wrong reason.
  * @param mustBeCompared how many commands, counted by the clients, need a comparison
  */
-export function doubts(snapshot: ShardSnapshot, mustBeCompared: number): string[] {
+export function warningsOf(snapshot: ShardSnapshot, mustBeCompared: number): string[] {
   const { mirror, suspects } = snapshot;
   const found: [count: number, what: string][] = [
     [Math.max(0, mustBeCompared - snapshot.compared), `of ${mustBeCompared} commands were not compared`],

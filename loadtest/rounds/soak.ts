@@ -87,10 +87,10 @@ async function loadAndCount(
   const restarting = restart === null ? null : restartAfter(restart, (seconds * 1000) / 2, say);
   const { samples, interrupted } = await slices(keyspace, options, say, stop);
   const away = await restarting;
-  const { longestWaitMs, ...told } = await tallier.stop();
+  const { longestWaitMs, ...counted } = await tallier.stop();
   await side.settled?.();
   const tallies = await Promise.all(
-    side.holders.map(async ({ name, address }) => ({ server: name, ...told, found: await tallier.found(address) })),
+    side.holders.map(async ({ name, address }) => ({ server: name, ...counted, found: await tallier.found(address) })),
   );
   const expected = filled + samples.reduce((sum, sample) => sum + countedIn(profile, sample), 0);
   // What an interrupted slice had acknowledged is not known: the tallies are.

@@ -15,7 +15,7 @@ const QUIET: Machine = { cores: 2, loadBefore: 0.2, steal: 0 };
 function results(machine: Machine | undefined, speeds = [1000, 1010, 990, 1005, 995, 1000]): Results {
   const sample = (side: string, round: number, operations: number): Sample => ({
     ...{ side, round, point, hosts: 1, work: {}, startedAt: 0, durationMs: 1000, doubtful: false, operations },
-    ...{ counts: {}, histogram: null, told: null, series: [], cpu: null },
+    ...{ counts: {}, histogram: null, percentiles: null, series: [], cpu: null },
   });
   const side = { title: 'KeyDB 6.3.4, server-threads 2', where: 'here' };
   return {

@@ -43,7 +43,7 @@ test('beside hostile clients the others are answered in time, nobody is disconne
       proxyCommand: DEFAULT_PROXY_COMMAND,
       totalClientBytes: TOTAL_CLIENT_BYTES,
       retries: 1,
-      told: (finding) => t.diagnostic(asLine(finding)),
+      report: (finding) => t.diagnostic(asLine(finding)),
     });
     assert.equal(findings.length, WORST.length);
     assert.deepEqual(failuresOf(findings, TOLERANCE), {});

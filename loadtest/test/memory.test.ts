@@ -5,7 +5,7 @@ import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js
 import { decodeReply } from '../../shadow-proxy/src/resp/decode.js';
 import { bulk, error } from '../../shadow-proxy/src/resp/encode.js';
 import { selfTimes } from '../proxy/profile/top.js';
-import { doubts } from '../rig/status.js';
+import { warningsOf } from '../rig/status.js';
 import { judgeReply, nextRequest, type Request } from '../proxy/soak/traffic.js';
 import { trendOf, type MemorySample } from '../proxy/soak/verdict.js';
 
@@ -56,7 +56,7 @@ const snapshot = (changes: object): ShardSnapshot =>
   }) as unknown as ShardSnapshot;
 
 test('figures are trusted only when every command was compared and no key is suspect', () => {
-  assert.deepEqual(doubts(snapshot({}), 100), []);
+  assert.deepEqual(warningsOf(snapshot({}), 100), []);
   const wrong: object[] = [
     { mismatches: { value: 1 } },
     { inconclusive: { lost: 1 } },
@@ -65,7 +65,7 @@ test('figures are trusted only when every command was compared and no key is sus
   ];
   wrong.push({ suspects: { total: 1, byReason: { x: 1 } } });
   wrong.push({ mirror: { dropped: 1, queuedEffects: 0 } }, { mirror: { dropped: 0, queuedEffects: 1 } });
-  for (const change of wrong) assert.equal(doubts(snapshot(change), 100).length, 1, JSON.stringify(change));
+  for (const change of wrong) assert.equal(warningsOf(snapshot(change), 100).length, 1, JSON.stringify(change));
 });
 
 function next(wanted: (request: Request) => boolean): Request {

@@ -22,7 +22,7 @@ function sample(more: Partial<Sample> = {}): Sample {
     operations: 2_000,
     counts: { INCR: 2_000 },
     histogram: encode(histogram),
-    told: null,
+    percentiles: null,
     cpu: 0.5,
   };
   const series = [1_000, 1_001].map((at) => ({ at, operations: 1_000, p50: 1, p99: 2 }));
@@ -66,7 +66,7 @@ test('two load hosts become one: commands, seconds and histograms add up, the se
 test('increments that one host lost are not evened out by another that has too many', () => {
   const merged = mergeResults([results('a:', [sample()], 1_990), results('b:', [sample()], 2_010)]);
   assert.notEqual(merged.counters[0].expected, merged.counters[0].found);
-  assert.match(summarise(merged).doubts[0], /lost: 10/);
+  assert.match(summarise(merged).warnings[0], /lost: 10/);
 });
 
 test('a run that measured nothing, or added no counters up, is inconclusive', () => {
@@ -118,7 +118,7 @@ test('in each round every side has its turn, and another one is first; a timetab
 });
 
 test('an impossible duration from the load generator is replaced by the requested one, and marked doubtful', () => {
-  const told = (ms: number) => {
+  const read = (ms: number) => {
     const incrs = { Count: 500, 'Time-Serie': { 0: { Count: 500, 'p50.00': 1, 'p99.00': 2 } } };
     return drivenOf(
       {
@@ -127,9 +127,9 @@ test('an impossible duration from the load generator is replaced by the requeste
       1,
     );
   };
-  assert.deepEqual([told(1_050).durationMs, told(1_050).doubtful], [1_050, false]);
-  assert.deepEqual([told(18).durationMs, told(18).doubtful], [1_000, true]);
-  assert.deepEqual(told(18).counts, { INCR: 500 });
-  const doubted = { ...results('a:', [sample({ doubtful: true })]), rounds: 6 };
-  assert.match(summarise(doubted).doubts.join(), /in 1 of 1 measurements the load generator’s clock was off/);
+  assert.deepEqual([read(1_050).durationMs, read(1_050).doubtful], [1_050, false]);
+  assert.deepEqual([read(18).durationMs, read(18).doubtful], [1_000, true]);
+  assert.deepEqual(read(18).counts, { INCR: 500 });
+  const doubtful = { ...results('a:', [sample({ doubtful: true })]), rounds: 6 };
+  assert.match(summarise(doubtful).warnings.join(), /in 1 of 1 measurements the load generator’s clock was off/);
 });

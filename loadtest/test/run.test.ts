@@ -63,9 +63,9 @@ test('given servers are measured in turns, every increment is found, and afterwa
       results.samples.map(({ side, round }) => `${side} ${round}`),
       ['source 0', 'target 0', 'target 1', 'source 1'],
     );
-    const told = [...stderr.matchAll(/^round (\d+)\/(\d+), (\w+): [\d,]+ commands\/s$/gm)];
+    const rounds = [...stderr.matchAll(/^round (\d+)\/(\d+), (\w+): [\d,]+ commands\/s$/gm)];
     assert.deepEqual(
-      told.map(([, round, of, side]) => `${side} ${round} of ${of}`),
+      rounds.map(([, round, of, side]) => `${side} ${round} of ${of}`),
       ['source 1 of 2', 'target 1 of 2', 'target 2 of 2', 'source 2 of 2'],
     );
     for (const sample of results.samples) {
@@ -145,8 +145,8 @@ test('wrong usage exits with code 2 and names the allowed values; a server that 
   ];
   const all = await Promise.all(wrong.map(([args]) => loadtest(args)));
   for (const [i, { code, stderr }] of all.entries()) {
-    const [args, told] = wrong[i];
-    assert.match(stderr, told);
+    const [args, message] = wrong[i];
+    assert.match(stderr, message);
     assert.equal(code, args.includes('redis://127.0.0.1:1') ? 3 : 2, stderr);
   }
 });

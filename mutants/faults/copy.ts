@@ -34,7 +34,7 @@ export const COPY: readonly Fault[] = [
   {
     id: 'a-copy-of-a-missing-key-is-no-delete',
     file: 'shadow-proxy/src/copy/key/put.ts',
-    from: 'life: payload === null ? GONE : life, ttlStart',
+    from: 'life: payload === null ? NO_KEY : life, ttlStart',
     to: 'life, ttlStart',
     tests: ['unit/copy/put'],
     unseen:
@@ -43,8 +43,8 @@ export const COPY: readonly Fault[] = [
   {
     id: 'a-key-that-is-about-to-expire-is-taken-for-gone',
     file: 'shadow-proxy/src/copy/key/put.ts',
-    from: 'life: payload === null ? GONE : life, ttlStart',
-    to: 'life: GONE, ttlStart',
+    from: 'life: payload === null ? NO_KEY : life, ttlStart',
+    to: 'life: NO_KEY, ttlStart',
     tests: ['unit/copy/puts'],
     unseen: 'It has less than a millisecond left, and is deleted from the mirror in both cases.',
   },

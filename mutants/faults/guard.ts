@@ -19,15 +19,15 @@ export const GUARD: readonly Fault[] = [
   {
     id: 'writes-from-another-region-are-fine',
     file: 'shadow-proxy/src/guard/judge.ts',
-    from: '  if (stray > 0)\n',
-    to: '  if (stray > 1_000_000)\n',
+    from: '  if (writes > 0)\n',
+    to: '  if (writes > 1_000_000)\n',
     tests: ['unit/guard/judge'],
   },
   {
     id: 'plain-keys-beside-the-parts-are-fine',
     file: 'shadow-proxy/src/guard/judge.ts',
-    from: "if (counterLayout === 'per-region' && stray > 0) {",
-    to: "if (counterLayout === 'library' && stray > 0) {",
+    from: "if (counterLayout === 'per-region' && plainKeys > 0) {",
+    to: "if (counterLayout === 'library' && plainKeys > 0) {",
     tests: ['unit/guard/judge'],
   },
   {

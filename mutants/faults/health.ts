@@ -153,8 +153,8 @@ export const TIMES: readonly Fault[] = [
   {
     id: 'the-error-of-a-look-is-its-whole-time',
     file: 'shadow-proxy/src/upstream/server-clock.ts',
-    from: 'told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS',
-    to: 'told ? answered - asked : UNTOLD_CLOCK_MS',
+    from: 'isKnown ? (answered - asked) / 2 : UNKNOWN_CLOCK_ERROR_MS',
+    to: 'isKnown ? answered - asked : UNKNOWN_CLOCK_ERROR_MS',
     tests: clocks,
   },
 ];

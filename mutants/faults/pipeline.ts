@@ -100,8 +100,8 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'a-question-does-not-wait-for-writes-in-flight',
     file: `${PIPELINE}question.ts`,
-    from: "const both = await order.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.barred ? sleep(PASSING_MS, null) : ask(),\n    );",
-    to: 'const both = await (sequencer.barred ? sleep(PASSING_MS, null) : ask());',
+    from: "const both = await order.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.blocked ? sleep(PASSING_MS, null) : ask(),\n    );",
+    to: 'const both = await (sequencer.blocked ? sleep(PASSING_MS, null) : ask());',
     tests: [LINKS],
   },
   {

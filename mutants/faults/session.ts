@@ -164,8 +164,8 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'a-millisecond-is-sent-as-it-came',
     file: `${SESSION}handlers/block-time.ts`,
-    from: '!anew && this.#ms >= leastMs',
-    to: '!anew',
+    from: '!resent && this.#ms >= leastMs',
+    to: '!resent',
     tests: ['unit/session/handlers/block-time'],
   },
   {
@@ -435,15 +435,15 @@ export const OTHERS: readonly Fault[] = [
     tests: ['unit/session/handlers/scan'],
   },
   {
-    id: 'a-stray-write-is-counted-each-time',
+    id: 'a-second-writers-write-is-counted-each-time',
     file: `${SESSION}handlers/second-writer.ts`,
-    from: 'if (!again) workload.strayWrites++;',
-    to: 'workload.strayWrites++;',
+    from: 'if (!again) workload.secondWriterWrites++;',
+    to: 'workload.secondWriterWrites++;',
     tests: ['unit/session/handlers/second-writer'],
     unseen: 'A figure for people is counted higher: clients and servers get the same.',
   },
   {
-    id: 'a-stray-write-is-let-through',
+    id: 'a-second-writers-write-is-let-through',
     file: `${SESSION}handlers/second-writer.ts`,
     from: "if (router.secondWriter === 'count') return false;",
     to: 'return false;',
@@ -505,9 +505,9 @@ export const OTHERS: readonly Fault[] = [
 
 export const DISPATCH: readonly Fault[] = [
   {
-    id: 'a-barred-client-goes-on',
+    id: 'a-blocked-client-goes-on',
     file: `${SESSION}dispatch.ts`,
-    from: "if (sequencer.barred) return context.flow.retryWhen('open');",
+    from: "if (sequencer.blocked) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/dispatch'],
   },

@@ -5,7 +5,7 @@ export const TELEMETRY: readonly Fault[] = [
   {
     id: 'the-ledger-does-not-say-what-it-left-out',
     file: 'shadow-proxy/src/telemetry/ledger.ts',
-    from: 'if (this.#closed || !this.#takeToken(mismatch)) return this.#lose([NOT_TOLD]);',
+    from: 'if (this.#closed || !this.#takeToken(mismatch)) return this.#lose([NO_LINE]);',
     to: 'if (this.#closed || !this.#takeToken(mismatch)) return;',
     tests: ['unit/telemetry/ledger'],
   },

@@ -20,7 +20,7 @@ export interface Report {
 
 const WORKERS = 6;
 const REST_MS = 4;
-const TOLD = 20;
+const MAX_LISTED = 20;
 const LONG_MS = 10_000;
 
 /** What one worker waits for. */
@@ -67,7 +67,7 @@ export class Drive {
       commands: { ...this.#commands },
       errors: this.#errors,
       firstErrors: { ...this.#firstErrors },
-      wrong: this.#wrong.slice(0, TOLD),
+      wrong: this.#wrong.slice(0, MAX_LISTED),
       longestSilenceMs: Math.round(Math.max(this.#silence, ...waiting.map(({ since }) => this.#sinceMark(since, now)))),
       waiting: waiting
         .filter(({ since }) => now - since >= LONG_MS)

@@ -26,7 +26,7 @@ export interface Comparison {
 }
 
 const AT_ONCE = 200;
-const TOLD = 20;
+const MAX_LISTED = 20;
 
 const lines = createInterface({ input: process.stdin });
 const over = new Promise<void>((resolve) => lines.once('close', resolve));
@@ -85,16 +85,16 @@ async function compare({
     .map((key) => `${key} is there, and should not be`);
   const wanted = Object.entries(expected);
   for (let i = 0; i < wanted.length; i += AT_ONCE) {
-    const told = await Promise.all(
+    const found = await Promise.all(
       wanted.slice(i, i + AT_ONCE).map(([key, value]) => differenceOf(client, key, value)),
     );
-    differences.push(...told.filter((each) => each !== null));
+    differences.push(...found.filter((each) => each !== null));
   }
   return {
     keys: found.size,
     differences:
-      differences.length > TOLD
-        ? [...differences.slice(0, TOLD), `and ${differences.length - TOLD} more`]
+      differences.length > MAX_LISTED
+        ? [...differences.slice(0, MAX_LISTED), `and ${differences.length - MAX_LISTED} more`]
         : differences,
   };
 }

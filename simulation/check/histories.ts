@@ -31,7 +31,7 @@ export class Histories {
   /** Calls that were checked. */
   checked = 0;
   /** Histories with too many possible orders. */
-  givenUp = 0;
+  unsearched = 0;
   readonly #histories = new Map<KeyName, History>();
 
   /** @param unixMsAtZero Unix milliseconds when the run began */
@@ -80,7 +80,7 @@ export class Histories {
     } catch (problem) {
       if (!(problem instanceof TooMany)) throw problem;
       this.checked -= history.calls.length;
-      this.givenUp++;
+      this.unsearched++;
       return null;
     }
   }

@@ -19,7 +19,7 @@ export function leftOver({ sequencer, clients }: Parts, keys: Iterable<KeyName>)
     }
     check(sequencer.mirrors[side].gates > 0, `closed gates of the mirror at the ${side}`);
   }
-  check(sequencer.barred, 'the bar of a command that runs alone');
+  check(sequencer.blocked, 'the bar of a command that runs alone');
   check(sequencer.swaps.underWay, 'a swap of databases');
   check(clients.blocked.size > 0, `commands that block: ${clients.blocked.size}`);
   return left;

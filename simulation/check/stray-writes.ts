@@ -4,7 +4,7 @@ import { isError, type Reply } from '../clients/replies.js';
 const REFUSED = /^-ERR shadow-proxy: .*only writer/;
 
 /** Why the reply is wrong; null where it is not. */
-export function strayProblem(args: readonly string[], reply: Reply): string | null {
+export function secondWriterProblem(args: readonly string[], reply: Reply): string | null {
   const [name, ...rest] = args;
   const written = name === 'COPY' ? [rest[1]] : name === 'GET' ? [] : rest;
   const mustRefuse = name === 'FLUSHDB' || written.some((key) => key?.startsWith('u'));

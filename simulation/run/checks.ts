@@ -83,7 +83,7 @@ export class Checks {
       const since = this.#acknowledged.get(key) ?? now;
       this.#acknowledged.set(key, since);
       if (now - since <= lagMs + ROUNDED_MS || this.equality.compare(key, now)) continue;
-      if (this.isInDoubt(key) || this.isForeign(key)) continue;
+      if (this.isSuspect(key) || this.isForeign(key)) continue;
       this.scene.fail(`a key differs and is no suspect: ${this.equality.show(key)}`, [name]);
       return;
     }
@@ -99,7 +99,7 @@ export class Checks {
   }
 
   /** Whether the proxy knows that the key may differ: all keys of its workload do, or both servers are being asked. */
-  isInDoubt(name: KeyName): boolean {
+  isSuspect(name: KeyName): boolean {
     if (this.scene.isClockUnknown) return true;
     const { sequencer, adjudicator } = this.scene.proxy.parts!;
     const { db, name: text } = partsOf(name);

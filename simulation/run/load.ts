@@ -3,7 +3,7 @@ import { blocksMs, wrongAnswer } from '../check/answers.js';
 import { crossingProblem, namesOther } from '../check/crossing.js';
 import { Histories } from '../check/histories.js';
 import { MirroredMessages } from '../check/mirrored-messages.js';
-import { strayProblem } from '../check/stray-writes.js';
+import { secondWriterProblem } from '../check/stray-writes.js';
 import { Messages } from '../check/messages.js';
 import { OwnEntries } from '../check/own-entries.js';
 import { Transactions } from '../check/transactions.js';
@@ -108,8 +108,8 @@ export class Load {
   }
 
   /** Histories with more possible orders than are searched. */
-  get givenUp(): number {
-    return this.#histories.givenUp;
+  get unsearched(): number {
+    return this.#histories.unsearched;
   }
 
   get waiting(): readonly Operation[] {
@@ -283,8 +283,8 @@ export class Load {
     }
     const other = profile.isOfOtherShard === undefined ? null : namesOther(args, reply, profile.isOfOtherShard);
     if (other !== null) return `${args.join(' ')} named ${other}, a key of another shard`;
-    if (profile.mix.strays !== undefined) {
-      const problem = strayProblem(args, reply);
+    if (profile.mix.secondWriter !== undefined) {
+      const problem = secondWriterProblem(args, reply);
       if (problem !== null) return problem;
     }
     // CLIENT UNBLOCK is sent with a share of sessions only.

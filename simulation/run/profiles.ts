@@ -393,7 +393,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
         ...{ keys: 3, journaled: true, backfillAfterMs: 20, databases: [0, 0, 1] },
       },
     ),
-    profile('regions', {}, { mix: { strings: 4, strays: 10 }, plan: REGIONAL }),
+    profile('regions', {}, { mix: { strings: 4, secondWriter: 10 }, plan: REGIONAL }),
   ].map((each) => ({ ...each, sessionShare: 0 })),
 ];
 

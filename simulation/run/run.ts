@@ -51,7 +51,7 @@ export interface Result {
   /** What was sent and what struck. */
   readonly program: Program;
   /** Histories with more possible orders than are searched. */
-  readonly givenUp: number;
+  readonly unsearched: number;
   /** Messages that subscribers have got. */
   readonly messages: number;
   /** How often each command was answered without an error. */
@@ -140,7 +140,7 @@ class Run {
       cleanChecks: this.#cleanChecks,
       linearized: load.linearized,
       program: { seed: this.options.seed, network: scene.network, rounds: scene.recorder.rounds },
-      givenUp: load.givenUp,
+      unsearched: load.unsearched,
       messages: load.messages,
       commands: load.commands,
       bypassing: this.#bypassing?.tried ?? new Map<string, number>(),

@@ -23,7 +23,7 @@ export class Starts {
     const { damage } = scene;
     scene.damage = null;
     this.#believesNoDamage(damage);
-    this.#hasNoDoubt();
+    this.#hasNoSuspects();
     this.#namesWhatDiffers();
     this.#servedAt = scene.now;
   }
@@ -40,7 +40,7 @@ export class Starts {
     for (const key of equality.differing.keys()) {
       const { db, name } = partsOf(key);
       if (scene.proxy.parts!.suspects.has(db, Buffer.from(name, 'latin1'))) continue;
-      if (this.checks.isInDoubt(key) || this.checks.isForeign(key)) continue;
+      if (this.checks.isSuspect(key) || this.checks.isForeign(key)) continue;
       scene.fail(`a key differs after a start, and is no suspect: ${equality.show(key)}`, [name]);
     }
   }
@@ -53,7 +53,7 @@ export class Starts {
   }
 
   /** A journal that nothing has damaged names the keys. */
-  #hasNoDoubt(): void {
+  #hasNoSuspects(): void {
     const { proxy, damages } = this.scene;
     if (damages > 0) return;
     for (const { suspect } of proxy.parts!.router.workloads)

@@ -53,8 +53,8 @@ export class Tenures {
     const { scene } = this;
     this.#lookAtNames();
     if (this.#vacantSince === null) return;
-    const someone = scene.seats.some((seat) => this.#isWell(seat, this.#vacantSince!));
-    if (!someone) {
+    const isServed = scene.seats.some((seat) => this.#isWell(seat, this.#vacantSince!));
+    if (!isServed) {
       this.#vacantSince = scene.now;
       // It may have missed a goodbye.
       this.#mayLastMs = VACANT_MS;

@@ -117,16 +117,16 @@ const remove: Run = ({ database }, args) => {
   const list = database.getAs(args[1], 'list');
   if (list === undefined) return ZERO;
   const most = count === 0 ? Infinity : Math.abs(count);
-  let gone = 0;
+  let deleted = 0;
   const step = count < 0 ? -1 : 1;
-  for (let at = count < 0 ? list.length - 1 : 0; at >= 0 && at < list.length && gone < most; at += step)
+  for (let at = count < 0 ? list.length - 1 : 0; at >= 0 && at < list.length && deleted < most; at += step)
     if (list[at] === args[3]) {
       list.splice(at, 1);
-      gone++;
+      deleted++;
       if (step === 1) at--;
     }
-  if (gone > 0) removed(database, args[1], list);
-  return integer(gone);
+  if (deleted > 0) removed(database, args[1], list);
+  return integer(deleted);
 };
 
 const insert: Run = ({ database }, args) => {

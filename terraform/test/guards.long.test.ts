@@ -90,12 +90,12 @@ describe(
         const unproven: string[] = [];
         for (let condition = 0; condition < Math.max(...guards.map(({ conditions }) => conditions)); condition++) {
           copy.keepOnly(condition);
-          const told = await workspace.run('test', '-no-color');
-          const stopped = copy.stoppedIn(told.output);
+          const tested = await workspace.run('test', '-no-color');
+          const stopped = copy.stoppedIn(tested.output);
           unproven.push(
             ...guards
               .filter(({ address, conditions }) => conditions > condition && !stopped.has(address))
-              .map(({ address }) => `${address}, condition ${condition + 1}:\n${told.output}`),
+              .map(({ address }) => `${address}, condition ${condition + 1}:\n${tested.output}`),
           );
         }
         assert.deepEqual(unproven, []);

@@ -15,7 +15,7 @@ import { Redis } from 'ioredis';
 import { commandOf, type Running } from '../../shadow-proxy/src/cli/local/folder.js';
 import { openRunbook } from '../../shadow-proxy/src/runbook/shelf.js';
 import { Program } from '../../shadow-proxy/test/integration/cli/process.js';
-import { toolOf, walked } from '../../shadow-proxy/test/integration/runbook/walking.js';
+import { toolOf, stopsOf } from '../../shadow-proxy/test/integration/runbook/walking.js';
 import { TERRAFORM } from './files.js';
 import { findTerraform, run, type Result } from './program.js';
 import { Workspace } from './workspace.js';
@@ -93,7 +93,7 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
   assert.fail(`${what}: not within ${WAIT_MS / 1000} s`);
 }
 
-const areGone = async (pids: readonly number[]): Promise<boolean> =>
+const haveEnded = async (pids: readonly number[]): Promise<boolean> =>
   (await Promise.all(pids.map(commandOf))).every((command) => command === '');
 
 /** Steps of a page, up to one. */
@@ -104,7 +104,7 @@ function stepsOf(page: string, last?: string): string[] {
 
 function nothingIsLeft(local: Local, before: readonly number[]): Promise<void> {
   assert.ok(!existsSync(local.directory), 'the folder is gone');
-  return until(() => areGone(before), 'the processes are gone');
+  return until(() => haveEnded(before), 'the processes are gone');
 }
 
 describe(
@@ -130,7 +130,7 @@ describe(
       await local.applied();
       const first = local.running;
       process.kill(first.pid, 'SIGKILL');
-      await until(() => areGone(pidsOf(first)), 'the servers end with the process that started them');
+      await until(() => haveEnded(pidsOf(first)), 'the servers end with the process that started them');
       await until(() => !existsSync(join(local.directory, 'running.json')), 'nobody says that it runs');
       assert.match(await local.applied(), /1 added, 0 changed, 1 destroyed/);
       const second = local.running;
@@ -148,10 +148,10 @@ describe(
         const first = local.running;
         await local.connect(first.proxy).set('session:1', 'a');
         process.kill(first[server].pid, 'SIGKILL');
-        await until(() => areGone([first[server].pid]), 'the server is down');
+        await until(() => haveEnded([first[server].pid]), 'the server is down');
         assert.notEqual(await commandOf(first.pid), '', 'the proxy still runs');
         assert.match(await local.applied(), /1 added, 0 changed, 1 destroyed/);
-        await until(() => areGone(pidsOf(first)), 'the others are stopped');
+        await until(() => haveEnded(pidsOf(first)), 'the others are stopped');
         const second = local.running;
         assert.equal(await local.connect(second.proxy).get('session:1'), null);
         for (const { url } of [second.source, second.target]) assert.equal(await local.connect(url).dbsize(), 0);
@@ -217,7 +217,7 @@ describe(
         ['week-0', null],
         ['week-1', 'verify'],
       ] as const) {
-        for await (const { stop } of walked(tool, page, '--plan', before.plan)) {
+        for await (const { stop } of stopsOf(tool, page, '--plan', before.plan)) {
           stops.push(stop.split(':')[0]);
           if (stop === last) break;
         }

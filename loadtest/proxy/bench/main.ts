@@ -11,7 +11,7 @@ import { onPath } from '../../../shadow-proxy/src/local/program.js';
 import type { Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
 import { missingServers, startServers, type Servers } from '../../rig/servers.js';
-import { doubts, settledSnapshot } from '../../rig/status.js';
+import { warningsOf, settledSnapshot } from '../../rig/status.js';
 import { rotate } from '../../rounds/schedule.js';
 import { fillDocs } from '../pages/fill.js';
 import { textOfRuns } from '../pages/runs.js';
@@ -48,7 +48,7 @@ async function main(): Promise<number> {
   }
 }
 
-const isDoubtful = ({ proxies }: Report): boolean => proxies.some(({ doubts: found }) => found.length > 0);
+const isDoubtful = ({ proxies }: Report): boolean => proxies.some(({ warnings: found }) => found.length > 0);
 
 type StartedPeer = Peer & Partial<Proxy>;
 
@@ -121,9 +121,9 @@ async function proxyReports(peers: readonly StartedPeer[], samples: readonly Sam
     const snapshot = await settledSnapshot(peer as Peer & Proxy);
     const operations = own.reduce((total, sample) => total + sample.operations, 0);
     const unequal = own.filter(({ equal }) => equal === false).length;
-    const found = doubts(snapshot, operations);
+    const found = warningsOf(snapshot, operations);
     if (unequal > 0) found.push(`after ${unequal} measurements the two servers held different values`);
-    reports.push({ peer: peer.name, doubts: found, snapshot });
+    reports.push({ peer: peer.name, warnings: found, snapshot });
   }
   return reports;
 }

@@ -28,7 +28,7 @@ export interface Report {
 export interface ProxyReport {
   readonly peer: ShadowName;
   /** What speaks against its figures. */
-  readonly doubts: readonly string[];
+  readonly warnings: readonly string[];
   /** Its own counts at the end, the warm-up included. */
   readonly snapshot: ShardSnapshot;
 }
@@ -132,11 +132,11 @@ function sections({ rows, requirements }: Report): Section[] {
 export function trust({ proxies }: Report): string {
   if (proxies.length === 0) return 'The shadow proxy was not measured.';
   return proxies
-    .map(({ peer, doubts, snapshot: { operations, compared, matched } }) => {
+    .map(({ peer, warnings, snapshot: { operations, compared, matched } }) => {
       const counts = `${titleOf(peer)}: ${number(operations)} operations, ${number(compared)} compared, ${number(matched)} equal`;
-      return doubts.length === 0
+      return warnings.length === 0
         ? `${counts}. Everything was compared, nothing differed.`
-        : `${counts}. ITS FIGURES ARE WORTHLESS: ${doubts.join('; ')}.`;
+        : `${counts}. ITS FIGURES ARE WORTHLESS: ${warnings.join('; ')}.`;
     })
     .join('\n');
 }

@@ -27,7 +27,7 @@ export interface BatteryOptions {
   readonly totalClientBytes: number;
   /** Of an attack that harmed the others, how often it is tried again: on a busy machine once is chance. */
   readonly retries: number;
-  told?(finding: Finding): void;
+  report?(finding: Finding): void;
 }
 
 /** Who serves the clients. */
@@ -57,7 +57,7 @@ export async function runBattery(rig: Rig, options: BatteryOptions): Promise<Fin
         finding = await underAttack(rig, served, victims, attack, options);
       }
       findings.push(finding);
-      options.told?.(finding);
+      options.report?.(finding);
       rig.assertAlive();
     }
   } finally {

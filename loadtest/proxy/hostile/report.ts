@@ -49,8 +49,8 @@ export function asText({ server, findings, failures, tolerance, secondsEach }: H
     const wall = [ms(calm.wall.p99), ms(seen.wall.p99), ms(seen.wall.worst)];
     table.push([attack, ...work, ...wall, `${seen.lost}`, mib(peak), attack in failures ? 'does NOT hold' : 'holds']);
   }
-  const told = Object.entries(failures).map(([attack, why]) => `${attack} does NOT hold: ${why.join('; ')}`);
-  const conclusion = told.length > 0 ? told : ['It holds.'];
+  const failed = Object.entries(failures).map(([attack, why]) => `${attack} does NOT hold: ${why.join('; ')}`);
+  const conclusion = failed.length > 0 ? failed : ['It holds.'];
   const times = `Others of ${server}: ms from a command to its reply; each attack took ${secondsEach.toFixed(0)} s.`;
   const allowed = findings.flatMap(({ attack, allowed: more }) =>
     more === undefined ? [] : [`${attack} is allowed ${more.ms} ms: ${more.because}`],

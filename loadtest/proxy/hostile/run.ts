@@ -38,7 +38,7 @@ export async function runHostile(
     totalClientBytes: TOTAL_CLIENT_BYTES,
     calmMs: 1_000,
     retries: 1,
-    told: (finding) => void process.stderr.write(`${asLine(finding)}\n`),
+    report: (finding) => void process.stderr.write(`${asLine(finding)}\n`),
   });
   return {
     server: direct ? 'redis' : 'shadow-proxy',

@@ -25,14 +25,14 @@ export function plotOf(run: RecordedRun): string {
   const loads = [...new Set(rows.map(({ pipeline, clients }) => `pipeline ${pipeline}, ${written(clients)} clients`))];
   const panels = loads.map((title) => ({
     title,
-    bars: rows
+    columns: rows
       .filter(({ pipeline, clients }) => `pipeline ${pipeline}, ${written(clients)} clients` === title)
       .map((peer): Bar => {
         const columns = run.figures[`${peer.key} threads`] ?? {};
         return { peer, threads: THREAD_COLUMNS.map((column) => columns[column] ?? 0) };
       }),
   }));
-  const tall = HEAD + ROW * Math.max(0, ...panels.map(({ bars }) => bars.length)) + 16;
+  const tall = HEAD + ROW * Math.max(0, ...panels.map(({ columns }) => columns.length)) + 16;
   const [width, height] = [2 * PANEL, 60 + tall * Math.ceil(panels.length / 2)];
   const drawing = (
     <svg xmlns="http://www.w3.org/2000/svg" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img">
@@ -49,9 +49,9 @@ export function plotOf(run: RecordedRun): string {
           </text>
         </g>
       ))}
-      {panels.map(({ title, bars }, i) => (
+      {panels.map(({ title, columns }, i) => (
         <g transform={`translate(${(i % 2) * PANEL} ${60 + Math.floor(i / 2) * tall})`}>
-          <Panel title={title} bars={bars} />
+          <Panel title={title} columns={columns} />
         </g>
       ))}
     </svg>
@@ -59,16 +59,16 @@ export function plotOf(run: RecordedRun): string {
   return `${renderToStaticMarkup(drawing)}\n`;
 }
 
-function Panel({ title, bars }: { title: string; bars: readonly Bar[] }): JSX.Element {
-  const sums = bars.map(({ threads }) => threads.reduce((a, b) => a + b, 0));
+function Panel({ title, columns }: { title: string; columns: readonly Bar[] }): JSX.Element {
+  const sums = columns.map(({ threads }) => threads.reduce((a, b) => a + b, 0));
   const scale = BAR / Math.max(1e-9, ...sums);
-  const redis = bars.find(({ peer }) => peer.peer === 'direct')?.threads[0];
+  const redis = columns.find(({ peer }) => peer.peer === 'direct')?.threads[0];
   return (
     <>
       <text class="title" x="8" y="20">
         {title}
       </text>
-      {bars.map(({ peer, threads }, i) => (
+      {columns.map(({ peer, threads }, i) => (
         <g transform={`translate(${LABEL} ${HEAD + i * ROW})`}>
           <text x="-8" y="13" text-anchor="end">
             {peer.title}
@@ -82,7 +82,7 @@ function Panel({ title, bars }: { title: string; bars: readonly Bar[] }): JSX.El
           </text>
         </g>
       ))}
-      {redis !== undefined && <RedisLine x={LABEL + redis * scale} bottom={HEAD + bars.length * ROW} />}
+      {redis !== undefined && <RedisLine x={LABEL + redis * scale} bottom={HEAD + columns.length * ROW} />}
     </>
   );
 }

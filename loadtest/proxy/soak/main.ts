@@ -101,12 +101,12 @@ async function sample(rig: Rig, proxy: Proxy, options: Options): Promise<Sample[
     await sleep(Math.max(0, next - Date.now()));
     rig.assertAlive();
     const at = Math.round((Date.now() - start) / 100) / 10;
-    const told = await gaugesOf(proxy, 'nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes');
+    const gauges = await gaugesOf(proxy, 'nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes');
     samples.push({
       at,
       rss: memory(proxy.pid).rss,
-      heap: told.nodejs_heap_size_total_bytes,
-      buffers: told.nodejs_external_memory_bytes,
+      heap: gauges.nodejs_heap_size_total_bytes,
+      buffers: gauges.nodejs_external_memory_bytes,
     });
     if (samples.length % 6 === 1) progress(samples[samples.length - 1], await snapshotOf(proxy));
   }

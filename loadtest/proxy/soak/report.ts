@@ -29,12 +29,12 @@ const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 /** What does not hold. A short run is no failure: its trend is unknown. */
 export function judge({ limitMib, peakRss, trend, totals, snapshot }: Measured): string[] {
   const { mirror, suspects } = snapshot;
-  const told = snapshot.compared + sum(snapshot.inconclusive);
+  const judged = snapshot.compared + sum(snapshot.inconclusive);
   const checks: [fails: boolean, what: string][] = [
     [peakRss >= limitMib * 2 ** 20, `the peak of ${mib(peakRss)} is not under ${limitMib} MiB`],
     [trend.flat === false, `the memory is not flat: ${growthOf(trend)}`],
     [totals.replies === 0, 'nothing was answered'],
-    [told < totals.replies, `${totals.replies - told} of ${totals.replies} commands were not compared`],
+    [judged < totals.replies, `${totals.replies - judged} of ${totals.replies} commands were not compared`],
     [totals.wrong > 0, `${totals.wrong} replies cannot belong to their commands`],
     [totals.errors > 0, `${totals.errors} error replies, such as ${totals.errorTexts.join(' | ')}`],
     [totals.lost > 0, `${totals.lost} connections were lost`],
@@ -79,9 +79,9 @@ function madeOf(samples: readonly Sample[]): string {
   const third = Math.ceil(samples.length / 3);
   const mean = (part: readonly Sample[], of: (sample: Sample) => number): string =>
     (part.reduce((total, sample) => total + of(sample), 0) / part.length / 2 ** 20).toFixed(1);
-  const told = (of: (sample: Sample) => number): string =>
+  const change = (of: (sample: Sample) => number): string =>
     `${mean(samples.slice(0, third), of)} → ${mean(samples.slice(-third), of)}`;
-  return `V8's heap ${told(({ heap }) => heap)}, buffers ${told(({ buffers }) => buffers)}, the rest ${told(({ rss, heap, buffers }) => rss - heap - buffers)} MiB`;
+  return `V8's heap ${change(({ heap }) => heap)}, buffers ${change(({ buffers }) => buffers)}, the rest ${change(({ rss, heap, buffers }) => rss - heap - buffers)} MiB`;
 }
 
 const growthOf = ({ growth, seconds, noise }: Trend): string =>

@@ -45,7 +45,7 @@ const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> 
   none: 409,
   'not-frozen': 409,
   changed: 409,
-  away: 409,
+  'server-unreachable': 409,
   replica: 409,
 };
 

@@ -115,7 +115,7 @@ export async function rollbackAll(
         if (workload !== undefined)
           throw new AdminError(
             code,
-            `${shard.name}: ${message}${wanted.dryRun ? '' : await undo(shards, gone(done), `${shard.name} refused`)}`,
+            `${shard.name}: ${message}${wanted.dryRun ? '' : await undo(shards, pointsBefore(done), `${shard.name} refused`)}`,
             status,
             details,
           );
@@ -138,7 +138,7 @@ export async function rollbackAll(
 }
 
 /** Where they were before. */
-const gone = (
+const pointsBefore = (
   done: readonly ({ shard: string } & Rollback)[],
 ): { shard: string; workload: string; from: StagePoint }[] =>
   done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));

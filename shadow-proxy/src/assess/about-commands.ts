@@ -92,9 +92,9 @@ export function fieldTtls({ sources }: Question): Finding[] {
 /** Commands that clients use and the target does not know. */
 export function newerCommands({ sources, target, cluster }: Question): Finding[] {
   // Servers before 7.0 do not name their subcommands.
-  const tells = [...(target?.commands ?? [])].some((name) => name.includes('|'));
+  const namesSubcommands = [...(target?.commands ?? [])].some((name) => name.includes('|'));
   const known = (name: string): boolean =>
-    target === null || (name.includes('|') && !tells) ? KEYDB_COMMANDS.has(name) : target.commands.has(name);
+    target === null || (name.includes('|') && !namesSubcommands) ? KEYDB_COMMANDS.has(name) : target.commands.has(name);
   const isLeftOut = (name: string): boolean =>
     NO_LACK.includes(name) || titleOf(name) in HARMLESS || (cluster !== null && isClusters(name));
   const used = new Map<string, number>();

@@ -21,26 +21,26 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 
 export function cpu({ sources }: Question): Finding[] {
-  const told = sources.filter((source) => source.cpu !== null);
+  const measured = sources.filter((source) => source.cpu !== null);
   const about = 'CPU';
-  if (told.length < sources.length) {
+  if (measured.length < sources.length) {
     return [
       {
         about,
         weight: 'unknown',
-        what: `${sources.length - told.length} of ${sources.length} servers do not report their CPU time`,
+        what: `${sources.length - measured.length} of ${sources.length} servers do not report their CPU time`,
         means: 'watch the CPU of their command thread on their hosts',
       },
     ];
   }
-  const busy = told.filter((source) => source.cpu! >= BUSY);
-  const shares = `${told.map((source) => percent(source.cpu!)).join(', ')} of one core`;
+  const busy = measured.filter((source) => source.cpu! >= BUSY);
+  const shares = `${measured.map((source) => percent(source.cpu!)).join(', ')} of one core`;
   if (busy.length >= MANY)
     return [
       {
         about,
         weight: 'go',
-        what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
+        what: `${busy.length} of ${measured.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
         means: 'KeyDB helps where many instances are limited by their one thread',
       },
     ];
@@ -49,16 +49,16 @@ export function cpu({ sources }: Question): Finding[] {
       {
         about,
         weight: 'go',
-        what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
+        what: `${busy.length} of ${measured.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
         means: 'the thread is the limit',
       },
     ];
-  if (told.length <= FEW && told.every((source) => source.cpu! < IDLE)) {
+  if (measured.length <= FEW && measured.every((source) => source.cpu! < IDLE)) {
     return [
       {
         about,
         weight: 'no-go',
-        what: `${told.length === 1 ? 'one instance' : `${told.length} instances`}, idle (${shares})`,
+        what: `${measured.length === 1 ? 'one instance' : `${measured.length} instances`}, idle (${shares})`,
         means: 'more threads do not help here: stay, or move for another reason',
       },
     ];

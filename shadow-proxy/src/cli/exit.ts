@@ -131,7 +131,7 @@ export async function parseArguments(program: Command, argv: readonly string[] =
 }
 
 /** An error that no command waits for ends the program as any other: with its message, and without a stack. */
-export function endAtStrayErrors(): void {
+export function exitOnUncaughtErrors(): void {
   process.on('uncaughtException', (error) => {
     fail(error);
     process.exit();

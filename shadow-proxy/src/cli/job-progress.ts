@@ -31,7 +31,7 @@ export async function follow(
   kind: JobRequest['kind'],
   { json = false, admin, plan, tokenFile }: FollowOptions,
 ): Promise<readonly EndedJob[]> {
-  const show = process.stderr.isTTY && !json ? bars(shards) : lines(json);
+  const show = process.stderr.isTTY && !json ? progressBars(shards) : lines(json);
   const silence = new Silence(client.awaited, { show: (text) => show.note(text), end: () => undefined });
   let disconnectedSince: number | null = null;
   const leave = (): never => {
@@ -83,7 +83,7 @@ interface Display {
  * One line a shard, as wide as the terminal. What does not fit beside the counts, the rate and the time left is left
  * out.
  */
-function bars(shards: readonly string[]): Display {
+function progressBars(shards: readonly string[]): Display {
   const all = new MultiBar({
     format: (_options, _params, { columns, shard, job }: BarPayload) => renderBar(columns(), shard, job),
     hideCursor: true,

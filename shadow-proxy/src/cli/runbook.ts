@@ -146,8 +146,8 @@ async function follow(name: string, options: RunbookOptions): Promise<number> {
   if (options.check) return place.check();
   if (options.undo !== undefined) return place.take(place.named(options.undo), 'undo');
   if (options.step !== undefined) return place.take(place.named(options.step), 'run');
-  if (options.until !== undefined) return place.walk(place.endOf(options.until));
-  if (options.all) return place.walk(null);
+  if (options.until !== undefined) return place.runTo(place.endOf(options.until));
+  if (options.all) return place.runTo(null);
   if (!options.next) return place.show();
   const next = place.next();
   if (next !== null) return place.take(next, 'run');
@@ -246,7 +246,7 @@ class Place {
    * Runs what is not done yet, and ends at the first step that fails. A change is confirmed once, for all workloads.
    * @param end the last stop to run; null for the end of the runbook
    */
-  async walk(end: Stop | null): Promise<number> {
+  async runTo(end: Stop | null): Promise<number> {
     const groups = toDo(this.stops, this.done, end);
     const entries: LogEntry[] = [];
     let code: number = exitCode.holds;

@@ -1,7 +1,7 @@
 /** The operator's program. */
-import { endAtStrayErrors, parseArguments, watchOutput } from './exit.js';
+import { exitOnUncaughtErrors, parseArguments, watchOutput } from './exit.js';
 import { operatorProgram } from './program.js';
 
-endAtStrayErrors();
+exitOnUncaughtErrors();
 watchOutput();
 await parseArguments(await operatorProgram(process.argv[2]));

@@ -145,7 +145,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
     suspects,
     fieldTtls,
     unsupported,
-    elsewhere,
+    otherShardCommands,
     clockAheadMs,
     frozen,
     outage,
@@ -190,7 +190,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
       `the proxy failed at ${count(shard.replyFailures, 'reply', 'replies')}: their keys are copied again, and the log has each with its stack`,
     ],
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
-    [elsewhere > 0, 'other shards', `${count(elsewhere, 'command')} on keys of other shards`],
+    [otherShardCommands > 0, 'other shards', `${count(otherShardCommands, 'command')} on keys of other shards`],
     [clockAheadMs !== 0, 'clocks', `the clock of the target is ${number(clockAheadMs)} ms ahead`],
     [counters !== '', 'counters', `${counters}\nthe plan does not class these as counters`, guard],
     [
@@ -244,28 +244,28 @@ function outageOf(
 
 /** What an operator has to do about it. */
 function noteOf(
-  { name, stage, suspect, strayWrites, newErrors }: WorkloadSnapshot,
+  { name, stage, suspect, secondWriterWrites, newErrors }: WorkloadSnapshot,
   standing: Pick<Standing, 'frozen' | 'down'>,
   options: AdminClientOptions,
 ): string[] {
   const next = (command: NextCommand): string =>
     command === undefined ? '' : `; next:\n  ${commandLine(command, options)}`;
   const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
-  const stray = [
+  const notes = [
     ...(sum(newErrors) === 0 ? [] : [`${errors}${next(rollbackOf({ name, stage }))}`]),
-    ...secondWriterNotes(name, strayWrites),
+    ...secondWriterNotes(name, secondWriterWrites),
   ];
-  if (suspect === null) return stray;
+  if (suspect === null) return notes;
   return [
-    ...stray,
+    ...notes,
     `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? next(backfillOf({ name, stage, ...standing })) : ''}`,
   ];
 }
 
-const secondWriterNotes = (name: string, strayWrites: number): string[] =>
-  strayWrites === 0
+const secondWriterNotes = (name: string, secondWriterWrites: number): string[] =>
+  secondWriterWrites === 0
     ? []
-    : [`${name}: ${count(strayWrites, 'write')} arrived here, but another region is the only writer`];
+    : [`${name}: ${count(secondWriterWrites, 'write')} arrived here, but another region is the only writer`];
 
 const server = ({ url, version, role, up, silentMs, problem, refusedDatabases }: ServerSnapshot): string =>
   `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}${refusedDatabases.length === 0 ? '' : `\nREFUSES ${describeRefused(refusedDatabases)}`}`;

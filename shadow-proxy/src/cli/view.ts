@@ -42,7 +42,8 @@ export function renderTable({ now, before, leftMs }: Frame): string {
     ['suspects', now.suspects.total === 0 ? '0' : `${number(now.suspects.total)}: ${list(now.suspects.byReason)}`],
   );
   if (sum(now.unsupported) > 0) table.push(['unsupported', list(now.unsupported)]);
-  if (now.elsewhere > 0) table.push(['other shards', `${count(now.elsewhere, 'command')} on keys of other shards`]);
+  if (now.otherShardCommands > 0)
+    table.push(['other shards', `${count(now.otherShardCommands, 'command')} on keys of other shards`]);
   if (now.clockAheadMs !== 0) table.push(['clocks', `the clock of the target is ${number(now.clockAheadMs)} ms ahead`]);
   if (now.frozen !== null) table.push(['frozen', now.frozen]);
   const next = now.frozen === null ? '' : `${unfreeze({})}\n`;

@@ -53,7 +53,7 @@ export interface Between {
 export interface CommandEffect {
   readonly of: EffectOf;
   /** The same in words, for docs/commands.md. */
-  readonly told: string;
+  readonly description: string;
   /** With fewer arguments, the name among them, the command is its own effect. */
   readonly least: number;
   /** The second read that the effect needs; it must run in the same transaction, right after the command. */
@@ -67,9 +67,9 @@ export interface CommandEffect {
   readonly form: ((reply: Reply) => string | null) | null;
 }
 
-export const effect = (of: EffectOf, told: string, more: Partial<CommandEffect> = {}): CommandEffect => ({
+export const effect = (of: EffectOf, description: string, more: Partial<CommandEffect> = {}): CommandEffect => ({
   of,
-  told,
+  description,
   least: 0,
   probe: null,
   ofWoken: null,

@@ -40,10 +40,10 @@ export async function generateRelease(sourceUrl: string, targetUrl: string): Pro
     const rows = [...(await sourceRows(source)).values()].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     const commands = rows.filter(([name]) => !known.has(name));
     const { forms } = await probeForms(sourceUrl, targetUrl);
-    const told = new Set([...FORMS, ...before.flatMap((each) => each.forms)].map(formId));
+    const listed = new Set([...FORMS, ...before.flatMap((each) => each.forms)].map(formId));
     const base = new Set(COMMANDS.map(([name]) => name));
     // Of a command that is new as such nothing more need be said; what the proxy answers itself reaches no server.
-    const isTold = ([command, lacks]: GeneratedForm): boolean =>
+    const mustBeListed = ([command, lacks]: GeneratedForm): boolean =>
       lacks === 'target' && base.has(command) && handlingOf(command, true, false) !== 'local';
     return {
       ...software,
@@ -52,7 +52,7 @@ export async function generateRelease(sourceUrl: string, targetUrl: string): Pro
         const before = known.get(name)?.[1] ?? 0;
         return before === 0 || before === arity ? [] : [[name, arity] as const];
       }),
-      forms: forms.filter((form) => isTold(form) && !told.has(formId(form))),
+      forms: forms.filter((form) => mustBeListed(form) && !listed.has(formId(form))),
       unknown: [
         ...commands.filter(([name]) => !commands.some(([other]) => other.startsWith(`${name}|`))).flatMap(unknownOf),
         ...rows.flatMap((row) => changeOf(row, known.get(row[0]))),

@@ -155,7 +155,7 @@ const isHidden = ({ on, passwords }: User): boolean => on && passwords === HIDDE
 const mayLogIn = ({ on, nopass, passwords }: User): boolean => on && (nopass || passwords !== '');
 
 /** What is compared of two users who may both log in, and how a difference is named. */
-const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'selectors', told: string])[] = [
+const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'selectors', description: string])[] = [
   ['passwords', 'has other passwords on the target'],
   ['keys', 'has other key patterns on the target'],
   ['channels', 'has other channel patterns on the target'],
@@ -181,7 +181,7 @@ function differenceOf(source: User, target: User | undefined, atSource: UserFact
       : 'needs a password on the source only: any client may log in on the target';
   const incomparable = source.nopass || isHidden(source) || isHidden(target);
   const found = PARTS.filter(([part]) => !(part === 'passwords' && incomparable) && source[part] !== target[part]).map(
-    ([, told]) => told,
+    ([, description]) => description,
   );
   const commands =
     rewordings(source.commands, atTarget) === rewordings(target.commands, atSource)
@@ -268,11 +268,11 @@ function differentCommands(source: User, target: User, atSource: UserFacts, atTa
   const [lost, won] = [both.filter((name) => from(name) && !to(name)), both.filter((name) => !from(name) && to(name))];
   const named = (names: readonly string[]): string =>
     `${names.slice(0, MAX_COMMANDS).join(', ')}${names.length > MAX_COMMANDS ? ` and ${names.length - MAX_COMMANDS} more` : ''}`;
-  const told = [
+  const differences = [
     ...(lost.length > 0 ? [`may not run ${named(lost)} on the target`] : []),
     ...(won.length > 0 ? [`may run ${named(won)} on the target only`] : []),
   ];
-  return told.length === 0 ? null : told.join(', ');
+  return differences.length === 0 ? null : differences.join(', ');
 }
 
 /**

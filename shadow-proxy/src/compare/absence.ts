@@ -49,7 +49,7 @@ export function needsEvidence(
   )
     return null;
   const [a, m] = [decodeReply(authority).reply, decodeReply(mirror).reply];
-  if (tellsOfCondition(a) || tellsOfCondition(m)) return null;
+  if (isConditionError(a) || isConditionError(m)) return null;
   if (!isRead(command)) return 'absence';
   if (verdict.what === 'missing-on-mirror' || verdict.what === 'missing-on-authority') return 'absence';
   if (command.name === 'mget') return keysMissing(a, m) === null ? null : 'absence';
@@ -58,7 +58,7 @@ export function needsEvidence(
   return readsSeveralKeys(command) && !complains ? 'absence' : null;
 }
 
-const tellsOfCondition = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));
+const isConditionError = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));
 
 /** What both servers said about one key, at one place in its order, after its replies had differed. */
 export interface Evidence {
@@ -94,8 +94,8 @@ export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
   const isEviction = lacking.every((side) => maybeLacked(evidence, side) && evicted(evidence, side));
   if (isEviction) return { kind: 'allowed', rule: 'evicted' };
   if (evidence.writtenSince) return { kind: 'inconclusive', reason: 'written-since' };
-  const doubt = lacking.map((side) => doubtAbout(evidence, side)).find((reason) => reason !== null);
-  return doubt === undefined ? verdict : { kind: 'inconclusive', reason: doubt! };
+  const inconclusive = lacking.map((side) => whyInconclusive(evidence, side)).find((reason) => reason !== null);
+  return inconclusive === undefined ? verdict : { kind: 'inconclusive', reason: inconclusive! };
 }
 
 /**
@@ -106,7 +106,7 @@ export function readAtDestination(verdict: Verdict, taken: Pick<Evidence, 'autho
   if (verdict.kind !== 'mismatch') return verdict;
   const [idle, ...more] = lackingSides(verdict.what);
   const life = idle === 'mirror' ? taken.mirrorLife : taken.authorityLife;
-  if (more.length > 0 || life === null || life.state === 'gone') return verdict;
+  if (more.length > 0 || life === null || life.state === 'absent') return verdict;
   return { ...verdict, what: idle === 'mirror' ? 'missing-on-authority' : 'missing-on-mirror' };
 }
 
@@ -131,7 +131,7 @@ function hadLittleLeft(evidence: Evidence, side: Side): boolean {
   // After another write, the time to live is that write's.
   if (life === null || evidence.writtenSince) return false;
   // A write may have removed the key itself.
-  if (life.state === 'gone')
+  if (life.state === 'absent')
     return evidence.readOnly !== false && elapsed <= evidence.toleranceMs && !evicted(evidence, side);
   return expiresWithin(life, evidence.toleranceMs - elapsed);
 }
@@ -139,18 +139,18 @@ function hadLittleLeft(evidence: Evidence, side: Side): boolean {
 /** False where the key is there on the side that seemed to lack it, and nothing can have put it there. */
 function maybeLacked(evidence: Evidence, side: Side): boolean {
   const life = lifeOn(evidence, side);
-  return !evidence.readOnly || evidence.writtenSince || life === null || life.state === 'gone';
+  return !evidence.readOnly || evidence.writtenSince || life === null || life.state === 'absent';
 }
 
 /**
  * Why the evidence is none: the side that had the key could not be asked, has lost it for another reason, or was asked
  * so late that less than the tolerance is left by now.
  */
-function doubtAbout(evidence: Evidence, lacking: Side): string | null {
+function whyInconclusive(evidence: Evidence, lacking: Side): string | null {
   if (!maybeLacked(evidence, lacking)) return null;
   const had = other(lacking);
   const life = lifeOn(evidence, had);
   if (life === null) return 'no-evidence';
-  if (life.state === 'gone') return evicted(evidence, had) ? 'evicted-since' : 'asked-too-late';
+  if (life.state === 'absent') return evicted(evidence, had) ? 'evicted-since' : 'asked-too-late';
   return expiresWithin(life, evidence.toleranceMs) ? 'asked-too-late' : null;
 }

@@ -198,8 +198,9 @@ function head(specs: readonly CommandSpec[]): string {
 function effects(specs: readonly CommandSpec[]): string {
   const byText = new Map<string, CommandSpec[]>();
   for (const spec of specs)
-    if (spec.effect !== null) byText.set(spec.effect.told, [...(byText.get(spec.effect.told) ?? []), spec]);
-  const rows = [...byText].map(([told, ofText]) => `| ${list(ofText)} | ${told} |`);
+    if (spec.effect !== null)
+      byText.set(spec.effect.description, [...(byText.get(spec.effect.description) ?? []), spec]);
+  const rows = [...byText].map(([description, ofText]) => `| ${list(ofText)} | ${description} |`);
   return `| command | sent to the mirror |\n| --- | --- |\n${rows.join('\n')}`;
 }
 

@@ -41,7 +41,7 @@ export interface Seen {
 export interface Sightings {
   readonly counting: readonly Seen[];
   /** Writes that came through a proxy of another region than the workload's writer, by workload. */
-  readonly stray: Readonly<Record<string, number>>;
+  readonly secondWriter: Readonly<Record<string, number>>;
 }
 
 export interface Question {
@@ -105,10 +105,10 @@ function judgeLayout(
   writable: readonly NodeFacts[],
   seen: readonly Seen[],
 ): Finding {
-  const stray = sightings?.stray[name] ?? 0;
-  if (counterLayout === 'per-region' && stray > 0) {
+  const plainKeys = sightings?.secondWriter[name] ?? 0;
+  if (counterLayout === 'per-region' && plainKeys > 0) {
     return unsafe(
-      `counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(stray)} times in its samples: a client bypasses the proxy, or the keys are left from before`,
+      `counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(plainKeys)} times in its samples: a client bypasses the proxy, or the keys are left from before`,
       LOSES.increment,
       'point these clients at a proxy, and delete the plain keys',
     );
@@ -141,10 +141,10 @@ function judgePinned(
   { shards, unread }: Cluster,
   writable: readonly NodeFacts[],
 ): Finding {
-  const stray = sightings?.stray[name] ?? 0;
-  if (stray > 0)
+  const writes = sightings?.secondWriter[name] ?? 0;
+  if (writes > 0)
     return unsafe(
-      `its writer is ${writer}, but ${number(stray)} writes came through a proxy of another region`,
+      `its writer is ${writer}, but ${number(writes)} writes came through a proxy of another region`,
       LOSES.increment,
       `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`,
     );
@@ -205,11 +205,11 @@ const SHOWN = 4;
 export function tell(seen: readonly Seen[]): string {
   const total = ({ commands }: Seen): number => Object.values(commands).reduce((a, b) => a + b, 0);
   const sorted = [...seen].sort((a, b) => total(b) - total(a));
-  const told = sorted.slice(0, SHOWN).map(({ prefix, commands, perSecond }) => {
+  const shown = sorted.slice(0, SHOWN).map(({ prefix, commands, perSecond }) => {
     const names = Object.entries(commands).map(([name, calls]) => `${name} ${number(calls)}`);
     return `${prefix ?? 'keys not sampled'} ${names.join(', ')}${perSecond >= 0.1 ? ` (${perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toFixed(1)}/s)` : ''}`;
   });
-  return `${told.join(', ')}${sorted.length > SHOWN ? ` and ${sorted.length - SHOWN} more` : ''}`;
+  return `${shown.join(', ')}${sorted.length > SHOWN ? ` and ${sorted.length - SHOWN} more` : ''}`;
 }
 
 /** Of these the sum is all that matters, so that a conflict-free layout would do. */

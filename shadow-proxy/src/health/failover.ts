@@ -180,13 +180,13 @@ export class Failover {
       const isManual = concerned.every((workload) => this.context.policy(workload) === 'manual');
       if (isManual && concerned.length > 0 && !this.context.servers[side].up) this.#refuse(side, how);
       for (const workload of concerned) {
-        const told = await this.#failOver(workload, side, how);
-        if (told.why !== null && told.why !== outage.workloads.get(workload.name)?.why)
+        const outcome = await this.#failOver(workload, side, how);
+        if (outcome.why !== null && outcome.why !== outage.workloads.get(workload.name)?.why)
           logger.error(
             { server: side, workload: workload.name },
-            `no failover: ${told.why}; next: ${told.next}${insteadOf(told)}`,
+            `no failover: ${outcome.why}; next: ${outcome.next}${insteadOf(outcome)}`,
           );
-        outage.workloads.set(workload.name, told);
+        outage.workloads.set(workload.name, outcome);
       }
       if (this.#concerned(side).length === 0) outage.endedAt ??= new Date(unixMs());
       else if (!this.context.servers[side].up) this.#refuse(side, how);
@@ -223,9 +223,9 @@ export class Failover {
       unsupported: context.unsupported(workload, otherSide(dead)),
       users: toTarget ? await context.usersWithoutSource() : null,
     });
-    const told = { name, policy, from: { stage, percent } };
+    const about = { name, policy, from: { stage, percent } };
     try {
-      if ('why' in decision) return { ...told, movedTo: null, ...decision, ...unanswered(workload, this.context) };
+      if ('why' in decision) return { ...about, movedTo: null, ...decision, ...unanswered(workload, this.context) };
       await context.change({
         workload: name,
         ...decision.to,
@@ -239,7 +239,7 @@ export class Failover {
         `failed over: ${formatPoint({ stage, percent })} → ${formatPoint(workload)}; its clients get the ${otherSide(dead)}'s replies`,
       );
       return {
-        ...told,
+        ...about,
         movedTo: { stage: workload.stage, percent: workload.percent },
         why: null,
         next: `when the ${dead} answers again, its keys are verified and repaired automatically; then promote or roll back`,
@@ -250,7 +250,7 @@ export class Failover {
       if (!(problem instanceof StageError))
         context.logger.error({ workload: name, problem: message }, 'the failover failed');
       return {
-        ...told,
+        ...about,
         movedTo: null,
         why: message,
         next: `the failover is retried; or start the ${dead} again`,

@@ -53,7 +53,7 @@ export class Logins {
     this.#side = clients.side;
     for (const side of SIDES) {
       const server = sequencer.servers[side];
-      if (server.needsPassword) sequencer.lanes[side].retireBarred();
+      if (server.needsPassword) sequencer.lanes[side].retireUnauthenticated();
       // A server that does not answer is the vigil's affair.
       if (authorities.isNeeded(side)) server.askNeedsPassword().catch(() => undefined);
     }

@@ -38,7 +38,7 @@ export type TrustErrorCode =
   /** It is a replica: it takes no writes, and may lose what it has. */
   | 'replica'
   /** It does not answer. */
-  | 'away';
+  | 'server-unreachable';
 
 /** The authority was not accepted; the message says why and what to do. */
 export class TrustError extends Error {
@@ -133,7 +133,7 @@ export class Trust {
     if (sides.length === 0) throw new TrustError('not-frozen', 'repairs are not frozen: no authority has changed');
     for (const side of sides) {
       await servers[side].identify().catch((problem: Error) => {
-        throw new TrustError('away', `the ${side} does not answer (${problem.message}): start it first`);
+        throw new TrustError('server-unreachable', `the ${side} does not answer (${problem.message}): start it first`);
       });
       const { runId, identity } = servers[side];
       if (identity !== null && isReplica(identity))

@@ -44,12 +44,12 @@ class PlotView extends HTMLElement {
       this.#plot.setSize({ width: this.clientWidth, height: this.#plot.height });
   }
 
-  #draw(anew: boolean): void {
+  #draw(replace: boolean): void {
     const spec = JSON.parse(this.getAttribute('spec') ?? 'null') as PlotSpec | null;
     if (spec === null) return;
     const data = dataOf(spec);
     this.classList.toggle('empty', spec.x.length === 0);
-    const same = !anew && this.#drawn !== null && shapeOf(this.#drawn) === shapeOf(spec);
+    const same = !replace && this.#drawn !== null && shapeOf(this.#drawn) === shapeOf(spec);
     this.#drawn = spec;
     if (same && this.#plot !== null) return this.#plot.setData(data, !isZoomed(this.#plot));
     this.#plot?.destroy();

@@ -15,7 +15,7 @@ export type RestartFrom = 'rdb' | 'aof' | 'empty';
 
 /** How a node got what it had missed: in full where any of its links was resynchronised so. */
 export type Resync = 'partial' | 'full';
-export type Heal<Name extends string> = Readonly<Record<Name, Resync>>;
+export type Resyncs<Name extends string> = Readonly<Record<Name, Resync>>;
 
 /** The way by which one node replicates from another. */
 export interface MeshLink<Name extends string> {
@@ -122,7 +122,7 @@ export class ActiveNodes<Name extends string> {
    * the worst that can happen.
    * @returns what it was; more may be full than was wanted, where more was written than the backlogs hold
    */
-  async heal(wanted: Heal<Name> = this.#all('partial')): Promise<Heal<Name>> {
+  async rejoin(wanted: Resyncs<Name> = this.#all('partial')): Promise<Resyncs<Name>> {
     const outgrown = this.names.filter((name) =>
       this.#cut.some(({ of, from }) => from === name && wanted[of] === 'full'),
     );
@@ -134,9 +134,9 @@ export class ActiveNodes<Name extends string> {
     // A full resync of one node is served by another.
     const was = (name: Name): Resync =>
       this.#cutOf(name).some(({ from }) => after[from] > before[from]) ? 'full' : 'partial';
-    const heal = ofEach(this.names, was);
+    const resyncs = ofEach(this.names, was);
     this.#cut = this.links;
-    return heal;
+    return resyncs;
   }
 
   /** Waits until all links are up, and what was written on each node is on the others. */
@@ -161,8 +161,8 @@ export class ActiveNodes<Name extends string> {
     const node = this.nodes[name];
     if (from === 'rdb') await this.clients[name].save();
     await node.kill('SIGKILL');
-    const gone = { rdb: ['appendonly.aof'], aof: ['dump.rdb'], empty: ['dump.rdb', 'appendonly.aof'] }[from];
-    for (const file of gone) await rm(join(node.dir, file), { force: true });
+    const removed = { rdb: ['appendonly.aof'], aof: ['dump.rdb'], empty: ['dump.rdb', 'appendonly.aof'] }[from];
+    for (const file of removed) await rm(join(node.dir, file), { force: true });
     // With an append-only file to keep, a node never looks at its dump.
     if (this.appendonly) await configure(node, 'appendonly', from === 'aof' ? 'yes' : 'no');
     await node.start();
@@ -188,7 +188,7 @@ export class ActiveNodes<Name extends string> {
     );
   }
 
-  async #reconnect(wanted: Heal<Name>): Promise<void> {
+  async #reconnect(wanted: Resyncs<Name>): Promise<void> {
     const slow = this.#cut.filter(({ of, from }) => wanted[of] === 'partial' && wanted[from] === 'full');
     for (const { of, relay } of slow) {
       relay.bytesPerSecond = SLOW_BYTES_PER_SECOND;
@@ -208,7 +208,7 @@ export class ActiveNodes<Name extends string> {
     await this.clients[name].set(FILLER, '');
   }
 
-  #all(kind: Resync): Heal<Name> {
+  #all(kind: Resync): Resyncs<Name> {
     return ofEach(this.names, () => kind);
   }
 

@@ -1,5 +1,5 @@
 /** Two active-active KeyDB nodes. */
-import { ActiveNodes, type Heal as HealOf, type MeshOptions } from './active-nodes.js';
+import { ActiveNodes, type Resyncs as ResyncsOf, type MeshOptions } from './active-nodes.js';
 
 export type { RestartFrom } from './active-nodes.js';
 
@@ -8,9 +8,9 @@ export const SIDES = ['a', 'b'] as const;
 export const otherSide = (side: Side): Side => (side === 'a' ? 'b' : 'a');
 
 /** How each side got what it had missed. */
-export type Heal = HealOf<Side>;
+export type Resyncs = ResyncsOf<Side>;
 
-export const HEALS: Readonly<Record<'partial' | 'full' | 'asymmetric', Heal>> = {
+export const RESYNCS: Readonly<Record<'partial' | 'full' | 'asymmetric', Resyncs>> = {
   partial: { a: 'partial', b: 'partial' },
   full: { a: 'full', b: 'full' },
   asymmetric: { a: 'partial', b: 'full' },

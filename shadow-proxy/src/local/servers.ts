@@ -172,13 +172,13 @@ export class LocalServer {
     this.#guard(
       container === undefined ? `kill -KILL ${child.pid}` : `'${container.engine}' rm --force ${this.#containerName}`,
     );
-    const gone = (): void => {
+    const ended = (): void => {
       if (this.#child !== child) return;
       this.#child = null;
       this.#guard(':');
     };
-    child.once('exit', gone);
-    child.once('error', gone);
+    child.once('exit', ended);
+    child.once('error', ended);
     return child;
   }
 

@@ -124,10 +124,10 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
 
 /** By the server that gave them. */
 function errorsOf({ clientErrors: errors, clientErrorOrigins: origins }: ShardSnapshot): string {
-  const told = SIDES.flatMap((side) =>
+  const bySide = SIDES.flatMap((side) =>
     sum(errors[side]) > 0 ? [`from the ${side} ${list(errors[side])}${originsOf(origins, side)}`] : [],
   );
-  return told.length === 0 ? 'none' : told.join('; ');
+  return bySide.length === 0 ? 'none' : bySide.join('; ');
 }
 
 interface ServerProps {

@@ -22,7 +22,7 @@ export interface ConfirmationsOrder {
 
 /** Of one mirror. */
 export class Confirmations implements MirrorEvents {
-  #givenUp = 0;
+  #droppedCount = 0;
 
   /**
    * @param connected is called when the mirror is connected again, or not any more
@@ -35,8 +35,8 @@ export class Confirmations implements MirrorEvents {
   ) {}
 
   /** Effects dropped because the queue was full, since the start. */
-  get givenUp(): number {
-    return this.#givenUp;
+  get droppedEffects(): number {
+    return this.#droppedCount;
   }
 
   matched(operation: Operation, now: number): void {
@@ -66,7 +66,7 @@ export class Confirmations implements MirrorEvents {
   }
 
   dropped(operation: Operation): void {
-    this.#givenUp++;
+    this.#droppedCount++;
     if (operation.follow === WRITE) this.#notApplied(operation, 'queue-full');
     else increment(operation.workload.counters.inconclusive, 'queue-full');
     operation.confirmed?.(null);

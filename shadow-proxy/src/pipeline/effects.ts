@@ -160,14 +160,14 @@ export class Effects {
     operation.reply = reply;
     operation.replyEnd = reply.length;
     const args = operation.command.args;
-    const told = decodeReply(reply).reply;
+    const decoded = decodeReply(reply).reply;
     const spec = operation.spec!;
     const derived = spec.derives && this.order.suspects.isReadBy(operation.db, operation.frame, operation.start);
     if (derived || operation.mustCopy) this.order.suspects.operation(operation, derived ? 'derived' : 'copy');
     else {
       const { of, ofWoken } = spec.effect!;
       const effect = ordered ? of : (ofWoken ?? copied);
-      this.follow(operation, effect(args, told, operation.protocol, undefined, this.#betweenOf(operation)));
+      this.follow(operation, effect(args, decoded, operation.protocol, undefined, this.#betweenOf(operation)));
     }
   }
 

@@ -166,7 +166,7 @@ export class Lanes {
     const { side } = this.server;
     if (login.standing[side] !== 'unknown') return;
     if (login.credentials === undefined)
-      login.standing[side] = (await this.server.askNeedsPassword()) ? 'barred' : 'admitted';
+      login.standing[side] = (await this.server.askNeedsPassword()) ? 'unauthenticated' : 'admitted';
     else {
       await this.#verify(login.credentials, login.at);
       login.standing[side] = 'admitted';
@@ -191,10 +191,10 @@ export class Lanes {
    * The server wants a password from now on: lanes of clients that came when it did so before, and which were opened
    * when it did not, are closed, once nothing is in flight there or at the next call.
    */
-  retireBarred(): void {
+  retireUnauthenticated(): void {
     const { side } = this.server;
     for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
-      if (lane.identity.login?.standing[side] !== 'barred' || !lane.admitted) continue;
+      if (lane.identity.login?.standing[side] !== 'unauthenticated' || !lane.admitted) continue;
       const last = lane.retired;
       lane.retired = true;
       if (lane.inFlight === 0 || last) this.#shut(lane);
@@ -313,7 +313,12 @@ export class Lanes {
  * Passwords are distinguished by their digest; clients without a login by whether the server needed one when they came.
  */
 export function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
-  const user = credentials !== undefined ? digestOf(credentials) : login?.standing[side] === 'barred' ? 'barred' : '';
+  const user =
+    credentials !== undefined
+      ? digestOf(credentials)
+      : login?.standing[side] === 'unauthenticated'
+        ? 'unauthenticated'
+        : '';
   return `${db}/${protocol}/${user}`;
 }
 

@@ -88,7 +88,7 @@ export async function lifeOnBoth(
     });
   for (;;) {
     const both = await order.withLock(lane, [key.toString('latin1')], false, () =>
-      sequencer.barred ? sleep(PASSING_MS, null) : ask(),
+      sequencer.blocked ? sleep(PASSING_MS, null) : ask(),
     );
     if (both !== null) return both;
   }

@@ -85,7 +85,7 @@ export class Sequencer implements LaneEvents {
   readonly verdicts: Verdicts;
   readonly swaps = new Swaps();
   readonly #confirmations: Readonly<Record<Side, Confirmations>>;
-  #barred = false;
+  #blocked = false;
 
   constructor(options: SequencerOptions) {
     const { servers, router, turn, observer } = options;
@@ -136,23 +136,23 @@ export class Sequencer implements LaneEvents {
 
   /** Effects dropped because the queue was full, since the start; their keys are suspects. */
   get dropped(): number {
-    return this.#confirmations.source.givenUp + this.#confirmations.target.givenUp;
+    return this.#confirmations.source.droppedEffects + this.#confirmations.target.droppedEffects;
   }
 
   // ── exclusive commands ──────────────────────────────────────────────────────────────────────────────────────────
 
   /** Whether no new command, and no copy, may start: an exclusive command runs, or is about to. */
-  get barred(): boolean {
-    return this.#barred;
+  get blocked(): boolean {
+    return this.#blocked;
   }
 
   bar(): void {
-    this.#barred = true;
+    this.#blocked = true;
   }
 
   /** Commands and copies may start again. */
   unbar(): void {
-    this.#barred = false;
+    this.#blocked = false;
   }
 
   // ── the order ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -129,7 +129,7 @@ export function submitTransaction(
     },
     lost: () => undefined,
   };
-  const doubt = (command: QueuedCommand, reason: string): void =>
+  const suspect = (command: QueuedCommand, reason: string): void =>
     sequencer.suspects.frame(command.db, command.frame, 0, reason);
   // The lane is in its own database again: nothing has run, or the last SELECT has.
   const returned: Confirms = (reply) => {
@@ -168,12 +168,12 @@ export function submitTransaction(
           // Without MULTI (a user who may no more) each command has run by itself.
           const ranAlone = refusal !== null && !asksFirst;
           const alone = ranAlone ? elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : [])) : [];
-          const told = ranAlone && operation.span !== null ? hidden : [];
-          for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
-          if (told.length === 0) sequencer.scriptEffects.dropSpan(operation);
+          const followed = ranAlone && operation.span !== null ? hidden : [];
+          for (const command of alone) if (!followed.includes(command)) suspect(command, 'copy');
+          if (followed.length === 0) sequencer.scriptEffects.dropSpan(operation);
           else
-            sequencer.scriptEffects.followChanges(operation, 'script', new Command(told[0].frame), () =>
-              told.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
+            sequencer.scriptEffects.followChanges(operation, 'script', new Command(followed[0].frame), () =>
+              followed.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
           // What came behind it is queued, and not run.
@@ -189,7 +189,7 @@ export function submitTransaction(
         done(operation, asked, databases.at(-1) ?? begins);
       },
       lost: (operation, reason) => {
-        for (const { command } of elements) if (command.follow === WRITE) doubt(command, REPLY_LOST);
+        for (const { command } of elements) if (command.follow === WRITE) suspect(command, REPLY_LOST);
         lost(operation, reason);
       },
     },
@@ -267,9 +267,9 @@ function followTransaction(
   hidden: readonly QueuedCommand[],
 ): void {
   const left: QueuedCommand[] = [];
-  const effects: Told[] = [];
+  const effects: ReplicatedCommand[] = [];
   // At once, so that a later command of the transaction which reads the key is not trusted either.
-  const doubt = (command: QueuedCommand, db: number): void => {
+  const suspect = (command: QueuedCommand, db: number): void => {
     const { frame, spec } = command;
     if (hidden.includes(command)) left.push(command);
     else if (spec.handling === 'script') sequencer.suspects.script(db, new Command(frame), 'script');
@@ -288,7 +288,7 @@ function followTransaction(
         effects.push({ frame: command.frame, reply: 'same', command, db, raw });
       if (command.follow === WRITE) command.workload.counters.refused++;
       if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length))
-        doubt(command, db);
+        suspect(command, db);
       continue;
     }
     if (command.follow === READ) {
@@ -300,7 +300,7 @@ function followTransaction(
       (command.spec.derives && sequencer.suspects.isReadBy(db, command.frame, 0)) ||
       (command.spec.handling === 'script' && !sequencer.scriptEffects.repeats(exec, args))
     ) {
-      doubt(command, db);
+      suspect(command, db);
       continue;
     }
     const rewrite = command.spec.effect;
@@ -316,7 +316,7 @@ function followTransaction(
             probed ? decodeReply(replies[at + 1]).reply : undefined,
             sequencer.effects.between[exec.lane!.server.side],
           );
-    if (effect === 'copy') doubt(command, db);
+    if (effect === 'copy') suspect(command, db);
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
     else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
   }
@@ -333,7 +333,7 @@ function followTransaction(
   }
 }
 
-interface Told extends EffectCommand {
+interface ReplicatedCommand extends EffectCommand {
   readonly command: QueuedCommand;
   readonly db: number;
   readonly raw: Buffer;
@@ -343,7 +343,12 @@ interface Told extends EffectCommand {
  * Appends effects in one database as one transaction.
  * @param lane to the authority, in that database
  */
-function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier, effects: readonly Told[]): void {
+function appendTransaction(
+  sequencer: Sequencer,
+  exec: Operation,
+  lane: Carrier,
+  effects: readonly ReplicatedCommand[],
+): void {
   const mirror = sequencer.mirrorOf(exec);
   const [{ db, command: first }] = effects;
   const writes = effects.some(({ command }) => command.follow === WRITE);

@@ -260,11 +260,11 @@ function topology(plan: Plan, say: Say): void {
     const problem = counterProblem(workload, plan.topology);
     if (problem !== null) say([...path, problem.field], problem.message);
     if (workload.counterLayout === 'per-region') perRegion(plan, workload, path, say);
-    const elsewhere = plan.shards.find(
+    const otherRegion = plan.shards.find(
       ({ region }) => workload.writer !== null && region !== null && region !== workload.writer,
     );
     if (
-      elsewhere === undefined ||
+      otherRegion === undefined ||
       plan.topology.secondWriter === 'count' ||
       workload.stage === 'off' ||
       workload.stage === 'complete'
@@ -272,7 +272,7 @@ function topology(plan: Plan, say: Say): void {
       return;
     say(
       [...path, 'stage'],
-      `is ${workload.stage}, in which keys are copied, but its only writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard in the region that writes it`,
+      `is ${workload.stage}, in which keys are copied, but its only writer is ${workload.writer}, and shard ${otherRegion.name} is in ${otherRegion.region}: begin with "off", and promote it with --shard in the region that writes it`,
     );
   });
 }

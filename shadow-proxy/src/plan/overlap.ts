@@ -9,19 +9,19 @@ type Element = ReadonlySet<number> | null;
 export function patternsOverlap(a: string, b: string): boolean {
   const [left, right] = [elements(a), elements(b)];
   const seen = new Set<number>();
-  const walk = (i: number, j: number): boolean => {
+  const overlapFrom = (i: number, j: number): boolean => {
     const state = i * (right.length + 1) + j;
     if (seen.has(state)) return false;
     seen.add(state);
     if (i === left.length && j === right.length) return true;
     const [x, y] = [left[i], right[j]];
-    if (x === null && walk(i + 1, j)) return true;
-    if (y === null && walk(i, j + 1)) return true;
+    if (x === null && overlapFrom(i + 1, j)) return true;
+    if (y === null && overlapFrom(i, j + 1)) return true;
     if (x === undefined || y === undefined || (x === null && y === null)) return false;
     if (!common(x, y)) return false;
-    return walk(x === null ? i : i + 1, y === null ? j : j + 1);
+    return overlapFrom(x === null ? i : i + 1, y === null ? j : j + 1);
   };
-  return walk(0, 0);
+  return overlapFrom(0, 0);
 }
 
 /**

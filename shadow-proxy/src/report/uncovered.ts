@@ -44,7 +44,7 @@ function ofWorkload({ workload, from, evidence }: NextStage): string[] {
 function ofSnapshot({
   unsupported,
   unmirroredErrors,
-  elsewhere,
+  otherShardCommands,
   inconclusive,
   undecided,
   workloads,
@@ -59,7 +59,10 @@ function ofSnapshot({
       unmirroredErrors > 0,
       `${count(unmirroredErrors, 'command')} were refused by the authority, and so not replicated.`,
     ],
-    [elsewhere > 0, `${count(elsewhere, 'command')} used keys of other shards: the source alone answered them.`],
+    [
+      otherShardCommands > 0,
+      `${count(otherShardCommands, 'command')} used keys of other shards: the source alone answered them.`,
+    ],
     [sum(inconclusive) > 0, `${count(sum(inconclusive), 'pair')} of replies inconclusive: ${list(inconclusive)}.`],
     [undecided > 0, `${count(undecided, 'difference')} have no verdict yet.`],
     [

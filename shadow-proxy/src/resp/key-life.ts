@@ -6,24 +6,25 @@
 import { isError, text, type Reply } from './decode.js';
 
 export type KeyLife =
-  | { readonly state: 'gone' }
+  | { readonly state: 'absent' }
   | { readonly state: 'persistent' }
   /** `ms` is never negative; 0 is less than 1 ms. */
   | { readonly state: 'expires'; readonly ms: number };
 
-export const GONE: KeyLife = { state: 'gone' };
+export const NO_KEY: KeyLife = { state: 'absent' };
 export const PERSISTENT: KeyLife = { state: 'persistent' };
 
 /** @param pttl as PTTL replies: ms, -1 without a TTL, -2 without the key */
 export const lifeFromPttl = (pttl: number): KeyLife =>
-  pttl === -2 ? GONE : pttl === -1 ? PERSISTENT : { state: 'expires', ms: pttl };
+  pttl === -2 ? NO_KEY : pttl === -1 ? PERSISTENT : { state: 'expires', ms: pttl };
 
 /** The reply to PTTL; null where the server refused. */
 export const lifeFromReply = (reply: Reply): KeyLife | null =>
   isError(reply) ? null : lifeFromPttl(Number(text(reply)));
 
 /** As PTTL writes it, for reports. */
-export const pttlOf = (life: KeyLife): number => (life.state === 'expires' ? life.ms : life.state === 'gone' ? -2 : -1);
+export const pttlOf = (life: KeyLife): number =>
+  life.state === 'expires' ? life.ms : life.state === 'absent' ? -2 : -1;
 
 /** Whether the key expires within so many ms. False for a key that does not exist. */
 export const expiresWithin = (life: KeyLife, ms: number): boolean => life.state === 'expires' && life.ms <= ms;
@@ -32,4 +33,4 @@ export const expiresWithin = (life: KeyLife, ms: number): boolean => life.state 
  * Whether a copy of the key would be a removal: it does not exist, or less than 1 ms is left, which no command can
  * give.
  */
-export const isOver = (life: KeyLife): boolean => life.state === 'gone' || expiresWithin(life, 0);
+export const isOver = (life: KeyLife): boolean => life.state === 'absent' || expiresWithin(life, 0);

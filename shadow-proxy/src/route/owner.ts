@@ -43,7 +43,7 @@ export class Owners {
    * Whether a key is not this shard's: another one has it, or this one says which it has, and does not name it. Null
    * where none says anything.
    */
-  get isElsewhere(): Matcher | null {
+  get ofOtherShards(): Matcher | null {
     const mine = this.#mine;
     if (mine !== null) return (key, start, end) => !mine(key, start, end);
     return this.#others.length === 0 ? null : (key, start, end) => this.of(key, start, end) === 'another';

@@ -124,7 +124,7 @@ export class Workload {
   /** The region that writes it, where that is another one than this shard's. */
   writtenIn: string | null = null;
   /** Writes that came here all the same; of one that is rewritten, looks that found a plain key on the target. */
-  strayWrites = 0;
+  secondWriterWrites = 0;
 
   /**
    * How many keys that only its mirror has may be deleted without asking: Infinity where the kit wrote all that is
@@ -231,17 +231,17 @@ export class Router {
   /**
    * Has the keys that are not this shard's, where several share a target: the source alone has them. It never moves.
    */
-  readonly elsewhere: Workload;
+  readonly otherShards: Workload;
   /** Whether any workload's one writer is another region. */
-  readonly pinsElsewhere: boolean;
+  readonly pinsOtherRegion: boolean;
   /** Whether any workload's layout is `per-region`. */
   readonly rewrites: boolean;
 
-  /** @param isElsewhere whether a key is not this shard's; null where all are */
+  /** @param ofOtherShards whether a key is not this shard's; null where all are */
   constructor(
     definitions: readonly WorkloadDefinition[],
     rest: { stage: Stage; percent: number; writer?: string | null },
-    private readonly isElsewhere: Matcher | null = null,
+    private readonly ofOtherShards: Matcher | null = null,
     /** The region of this shard; null where the topology has none. */
     readonly region: string | null = null,
     /** What becomes of a write on a workload that another region writes. */
@@ -265,14 +265,14 @@ export class Router {
     definitions.forEach(({ counterLayout }, i) => (workloads[i].perRegion = counterLayout === 'per-region'));
     this.rewrites = workloads.some(({ perRegion }) => perRegion);
     this.default.writtenIn = rest.writer === undefined || rest.writer === this.region ? null : rest.writer;
-    this.pinsElsewhere = this.workloads.some(({ writtenIn }) => writtenIn !== null);
-    this.elsewhere = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, {
+    this.pinsOtherRegion = this.workloads.some(({ writtenIn }) => writtenIn !== null);
+    this.otherShards = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, {
       workloads: 0,
     });
   }
 
   match(key: Buffer, start: number, end: number): Workload {
-    if (this.isElsewhere !== null && this.isElsewhere(key, start, end)) return this.elsewhere;
+    if (this.ofOtherShards !== null && this.ofOtherShards(key, start, end)) return this.otherShards;
     const workloads = this.workloads;
     for (let i = 0; i < workloads.length - 1; i++) if (workloads[i].owns(key, start, end)) return workloads[i];
     return this.default;

@@ -11,7 +11,7 @@ import { countAt } from '../command/keys.js';
 import type { CommandTable } from '../command/table.js';
 import { argumentsOf, wordOf } from '../resp/decode.js';
 import { Functions } from './functions.js';
-import { Routine, UNTOLD, type NamedKey } from './routine.js';
+import { Routine, UNKNOWN_NAMES, type NamedKey } from './routine.js';
 import type { Server } from '../upstream/server.js';
 
 export class Script extends Routine {
@@ -199,7 +199,7 @@ export class Scripts {
     // The server refuses it.
     if (count < 0 || count > args.length - 3) return { reads: [], writes: [] };
     const routine = this.find(args);
-    const { reads, writes } = routine?.named(table) ?? UNTOLD;
+    const { reads, writes } = routine?.named(table) ?? UNKNOWN_NAMES;
     const declared = new Set(args.slice(3, 3 + count).map((key) => key.toString('latin1')));
     const keysOf = (named: readonly NamedKey[]): Buffer[] => {
       const keys = named.flatMap(({ name }) =>

@@ -34,13 +34,13 @@ export class FrameKeys {
     const spec = this.table.find(frame, argStart, argEnd, argc);
     if (spec === undefined) return false;
     const keys = new KeyList();
-    const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
-    if (told === 0 && spec.handling === 'script') return this.#eachNamed(command.args, visit);
-    const count = told === UNKNOWN_KEYS ? keys.known : told;
+    const named = keysOf(spec, frame, argStart, argEnd, argc, keys);
+    if (named === 0 && spec.handling === 'script') return this.#eachNamed(command.args, visit);
+    const count = named === UNKNOWN_KEYS ? keys.known : named;
     const found: Buffer[] = [];
     for (let i = 0; i < count; i++) found.push(frame.subarray(argStart[keys.index[i]], argEnd[keys.index[i]]));
     for (let i = 0; i < count; i++) visit(found[i], keys.access[i]);
-    return told >= 0;
+    return named >= 0;
   }
 
   /**

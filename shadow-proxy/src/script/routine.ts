@@ -20,7 +20,7 @@ export interface NamedKeys {
   readonly writes: readonly NamedKey[] | null;
 }
 
-export const UNTOLD: NamedKeys = { reads: null, writes: null };
+export const UNKNOWN_NAMES: NamedKeys = { reads: null, writes: null };
 
 const leavesDatabase = (name: string): boolean => rowOf(name)?.leavesDatabase === true;
 
@@ -161,7 +161,7 @@ export class Routine {
 
   /** The keys that its calls name. */
   named(table: CommandTable): NamedKeys {
-    return (this.#named ??= this.#reading.calls === null ? UNTOLD : keysNamed(this.#reading.calls, table));
+    return (this.#named ??= this.#reading.calls === null ? UNKNOWN_NAMES : keysNamed(this.#reading.calls, table));
   }
 }
 
@@ -179,7 +179,7 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
   for (const call of calls) {
     const spec = specOf(call, table);
     // Behind a SELECT a name is another database's.
-    if (spec === undefined || spec.name === 'select') return UNTOLD;
+    if (spec === undefined || spec.name === 'select') return UNKNOWN_NAMES;
     for (const each of keysOf(call, spec)) {
       // Beside what SORT or GEORADIUS stores, what it reads is unknown, too.
       if (each === null) unnamed.reads = true;

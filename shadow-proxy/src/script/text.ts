@@ -145,13 +145,13 @@ class Reader {
       this.#calls.every((call) => this.#values.isRepeatable(call)) &&
       this.#later.every((judge) => judge());
     return {
-      calls: this.#callsKnown ? this.#calls.map((call) => this.#told(call)) : null,
+      calls: this.#callsKnown ? this.#calls.map((call) => this.#callOf(call)) : null,
       repeatable,
       writesNumbers: this.#calls.some(({ args }) => args.some((arg) => !this.#values.isPlain(arg))),
     };
   }
 
-  #told({ name, args }: SeenCall): Call {
+  #callOf({ name, args }: SeenCall): Call {
     const last = args.at(-1);
     return {
       name,

@@ -127,7 +127,7 @@ export class Clients {
       // It came while a password was needed, and subscribed while none was: its own connection would let it go on.
       if (
         needsPassword &&
-        session.client.login.standing[side] === 'barred' &&
+        session.client.login.standing[side] === 'unauthenticated' &&
         session.client.subscriptions?.links[side]
       )
         session.destroy();

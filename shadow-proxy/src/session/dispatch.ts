@@ -39,7 +39,7 @@ const refused: Interceptor = (context, spec) => {
 };
 
 const secondWriter: Interceptor = (context, spec, again) =>
-  context.clients.sequencer.router.pinsElsewhere && takeSecondWriter(context, spec, again);
+  context.clients.sequencer.router.pinsOtherRegion && takeSecondWriter(context, spec, again);
 
 const regional: Interceptor = (context, spec) =>
   context.clients.sequencer.router.rewrites && takeRegional(context, spec);
@@ -104,7 +104,7 @@ export function dispatch(context: CommandContext, again: boolean): void {
   if (parser.end - parser.start > clients.textLimits.argument && refusesLength(context, spec)) return;
   if (argc > LEAST_MAX_ARGUMENTS && refusesArguments(context, spec, again)) return;
   if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
-  if (sequencer.barred) return context.flow.retryWhen('open');
+  if (sequencer.blocked) return context.flow.retryWhen('open');
   // Before the subscriber: its server would name another server.
   if (clients.face !== null && spec !== undefined && redirected(context, spec, clients.face)) return;
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;

@@ -33,9 +33,9 @@ export interface Route {
 export function routeKeys(router: Router, spec: CommandSpec, command: CommandBytes): Route | null {
   const { frame, argStart, argEnd, argc } = command;
   const keys = new KeyList();
-  const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
-  const hidden = told === UNKNOWN_KEYS;
-  const count = hidden ? keys.known : told;
+  const found = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  const hidden = found === UNKNOWN_KEYS;
+  const count = hidden ? keys.known : found;
   if (count <= 0) return routeKeyless(router, hidden);
   let first: Workload | null = null;
   let rule: StageRule | null = null;

@@ -168,7 +168,7 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
   return new Router(
     plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
     { ...point('default', plan.default), writer: plan.default.writer },
-    owners?.isElsewhere ?? null,
+    owners?.ofOtherShards ?? null,
     shard.region,
     plan.topology.secondWriter,
   );
@@ -376,7 +376,7 @@ function jobsOf(parts: Ground & Order & Users & Health): Jobs {
       cleared: () => parts.journal.turn(),
       begun: () => report.begin(),
       report: (key, difference) => report.add(key, difference),
-      told: (told) => report.tell(told),
+      reportKey: (key) => report.tell(key),
       save: (record) => keeper.saveJob(record),
     },
     authorities,

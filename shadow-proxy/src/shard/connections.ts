@@ -1,6 +1,6 @@
 /** A shard's connections to its two servers: when they begin, when they are closed, when they must not be used. */
 import type { Logger } from 'pino';
-import type { StraysContext } from '../copy/foreign/shared-target.js';
+import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -31,7 +31,7 @@ export function startMirrors({ router, mirrors }: Sequencer): void {
 export interface ConnectionsContext {
   readonly sequencer: Sequencer;
   readonly clients: Pick<Clients, 'subscribers'>;
-  readonly sharing: Pick<StraysContext, 'readers'>;
+  readonly sharing: Pick<SharedTargetContext, 'readers'>;
 }
 
 /** Ends every connection to the server: what it has not answered is lost. */
@@ -57,7 +57,7 @@ export function hindrance(
   copies: boolean,
 ): string | null {
   if (copies && authorities.frozen !== null) return authorities.frozen;
-  if (sequencer.barred) return 'a command that needs the shard to itself is running';
+  if (sequencer.blocked) return 'a command that needs the shard to itself is running';
   if (sequencer.swaps.underWay) return 'the mirror has not confirmed SWAPDB yet';
   if (!adjudicator.buried()) return 'a lost connection may still run commands on the server';
   if (copies && admitted.isRecognising)

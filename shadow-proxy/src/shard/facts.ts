@@ -40,7 +40,7 @@ const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 export function factsOf(parts: Observed): ShardFacts {
   const { sequencer, clients, suspects, failover, monitor } = parts;
   const now = monotonicMs();
-  const { workloads, elsewhere } = sequencer.router;
+  const { workloads, otherShards } = sequencer.router;
   const suspectsOf = suspects.byWorkload();
   const mirrored = SIDES.filter((side) =>
     workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites && otherSide(keylessRule.authority) === side),
@@ -56,7 +56,7 @@ export function factsOf(parts: Observed): ShardFacts {
       operations: clients.counts.operations,
       crossWorkload: { split: clients.counts.split, refused: clients.counts.refused },
       replicaReads: clients.replicas?.reads ?? 0,
-      elsewhere: elsewhere.counters.reads + elsewhere.counters.writes,
+      otherShardCommands: otherShards.counters.reads + otherShards.counters.writes,
       clientErrors: clients.errors.snapshot(),
       clientErrorOrigins: clients.errors.origins,
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
@@ -137,7 +137,7 @@ const workloadFacts = (
   percent: workload.percent,
   counters: workload.counters,
   suspect: workload.suspect,
-  strayWrites: workload.strayWrites,
+  secondWriterWrites: workload.secondWriterWrites,
   mirrors: workload.whole ? [otherSide(workload.keylessRule.authority)] : SIDES,
   suspects,
   asked: adjudicator.asksOf(workload),

@@ -171,10 +171,10 @@ async function acquire(
   { standby, follower }: { standby: boolean; follower: StateFollower },
 ): Promise<string | null> {
   const { name } = shardPlan;
-  let told: string | null = null;
+  let seenHolder: string | null = null;
   const waiting = (holder: string): void => {
-    if (standby && told === null) logger.info({ shard: name, holder }, 'standing by');
-    told = holder;
+    if (standby && seenHolder === null) logger.info({ shard: name, holder }, 'standing by');
+    seenHolder = holder;
   };
   let problem = '';
   const hindered = ({ message }: Error): void => {
@@ -214,8 +214,8 @@ async function acquire(
     if (error instanceof StateError) throw error;
     throw explain(error as NodeJS.ErrnoException, shardPlan);
   }
-  if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
-  return told;
+  if (seenHolder !== null) logger.warn({ shard: name, from: seenHolder }, 'taking over');
+  return seenHolder;
 }
 
 interface StartOptions extends Required<Omit<LaunchOptions, 'peers'>> {

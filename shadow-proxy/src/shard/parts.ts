@@ -1,6 +1,6 @@
 /** The parts of a shard, fully built by `compose.ts`, in the order in which they are built. */
 import type { Logger } from 'pino';
-import type { StraysContext } from '../copy/foreign/shared-target.js';
+import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import type { Jobs } from '../copy/job/jobs.js';
 import type { Repairer } from '../copy/repair/repairer.js';
 import type { Clocks } from '../health/clocks.js';
@@ -87,7 +87,7 @@ export interface Users {
   /** Null where clients may not read from replicas; likewise where they connect to do so. */
   readonly replica: Replica | null;
   readonly replicaListener: Listener | null;
-  readonly sharing: StraysContext;
+  readonly sharing: SharedTargetContext;
   readonly repairer: Repairer;
   readonly admitted: Admitted;
 }

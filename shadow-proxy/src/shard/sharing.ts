@@ -1,5 +1,5 @@
 /** What several shards on one target ask each other about keys. */
-import type { StraysContext } from '../copy/foreign/shared-target.js';
+import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import { connectTo, KeyReader } from '../copy/key/reader.js';
 import { sleep } from '../io/timers.js';
 import type { Turn } from '../io/turn.js';
@@ -28,7 +28,7 @@ export interface SharingOptions {
 }
 
 /** Whom to ask about keys: this shard's own servers, and the others' sources. */
-export function sharingOf(options: SharingOptions): StraysContext {
+export function sharingOf(options: SharingOptions): SharedTargetContext {
   const { name, sequencer, turn, owners, neighbourSources } = options;
   const own = (side: Side): KeyReader => {
     const server = sequencer.servers[side];
@@ -47,7 +47,7 @@ export function sharingOf(options: SharingOptions): StraysContext {
       ),
   );
   const here = (): readonly Shard[] => options.shards().filter((shard) => neighbourSources.has(shard.name));
-  const settled: StraysContext['settled'] = async (db, keys) => {
+  const settled: SharedTargetContext['settled'] = async (db, keys) => {
     let left = await settledHere(options, db, keys);
     for (const shard of here()) left = await shard.settled(db, left);
     return left;

@@ -34,7 +34,7 @@ export interface MirrorFacts {
 
 export interface WorkloadFacts extends Pick<
   Workload,
-  'name' | 'workloadClass' | 'stage' | 'percent' | 'counters' | 'suspect' | 'strayWrites'
+  'name' | 'workloadClass' | 'stage' | 'percent' | 'counters' | 'suspect' | 'secondWriterWrites'
 > {
   /** Both, where a part of its keys is live. */
   readonly mirrors: readonly Side[];
@@ -55,7 +55,7 @@ type Plain = Pick<
   | 'replyFailures'
   | 'operations'
   | 'crossWorkload'
-  | 'elsewhere'
+  | 'otherShardCommands'
   | 'replicaReads'
   | 'clientErrors'
   | 'clientErrorOrigins'
@@ -133,7 +133,7 @@ function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: 
 }
 
 function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): WorkloadSnapshot {
-  const { name, stage, percent, counters, suspects, suspect, asked, strayWrites, byCommand } = workload;
+  const { name, stage, percent, counters, suspects, suspect, asked, secondWriterWrites, byCommand } = workload;
   const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
     name,
@@ -151,7 +151,7 @@ function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): Work
     suspects: suspects.total,
     suspect,
     clean: suspects.acknowledged === 0 && suspect === null && !asked && mirrorIsEmpty,
-    strayWrites,
+    secondWriterWrites,
     unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
     newErrors: Object.fromEntries(counters.newErrors),
     byCommand,

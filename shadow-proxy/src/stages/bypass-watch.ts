@@ -22,7 +22,7 @@ export interface CallCounts {
  * Taken by the proxy itself in other commands' names, or at other times than it counts them: those are not compared.
  * What a client asks with a command that blocks is first asked without blocking.
  */
-const UNTOLD: ReadonlySet<string> = new Set([
+const NOT_COMPARED: ReadonlySet<string> = new Set([
   'lpop',
   'rpop',
   'lmpop',
@@ -50,7 +50,7 @@ export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Rec
   if (before.runId !== now.runId || before.scripts !== now.scripts) return null;
   const found: Record<string, number> = {};
   for (const [name, calls] of now.calls) {
-    if (UNTOLD.has(name)) continue;
+    if (NOT_COMPARED.has(name)) continue;
     const more = calls - (before.calls.get(name) ?? 0);
     // CONFIG RESETSTAT.
     if (more < 0) return null;

@@ -122,7 +122,7 @@ function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | n
   const said = text(value);
   const [number, life] = [Number(said), lifeFromReply(pttl)];
   if (String(number) !== said || !Number.isSafeInteger(number) || life === null) return null;
-  return life.state === 'gone'
+  return life.state === 'absent'
     ? 'gone'
     : { name: key.toString('latin1'), value: number, endsAt: life.state === 'expires' ? unixMs() + life.ms : null };
 }

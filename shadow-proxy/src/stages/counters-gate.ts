@@ -10,10 +10,10 @@ import type { ShardSnapshot } from '../telemetry/snapshot.js';
 /** Only whether something is written is wanted here, not how much. */
 const LOOK_MS = 100;
 
-type Told = Pick<ShardSnapshot, 'counting' | 'workloads'>;
+type CountingSnapshot = Pick<ShardSnapshot, 'counting' | 'workloads'>;
 
 /** Of the shard's workloads, those that are counters. */
-export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: Told): Promise<Verdict[]> {
+export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: CountingSnapshot): Promise<Verdict[]> {
   return judgeAll(plan, await readClusters([shard], LOOK_MS), sightingsOf([snapshot]));
 }
 
@@ -24,18 +24,18 @@ export const judgeAll = (plan: Plan, clusters: readonly Cluster[], sightings: Si
   );
 
 /** What proxies have seen: prefixes where keys were looked at, and else the commands, each of which is counted. */
-export function sightingsOf(shards: readonly Told[]): Sightings {
+export function sightingsOf(shards: readonly CountingSnapshot[]): Sightings {
   const counting = together(shards.flatMap((shard) => shard.counting));
-  const stray: Record<string, number> = {};
-  for (const { name, strayWrites, byCommand = {} } of shards.flatMap(({ workloads }) => workloads)) {
-    stray[name] = (stray[name] ?? 0) + strayWrites;
+  const secondWriter: Record<string, number> = {};
+  for (const { name, secondWriterWrites, byCommand = {} } of shards.flatMap(({ workloads }) => workloads)) {
+    secondWriter[name] = (secondWriter[name] ?? 0) + secondWriterWrites;
     for (const [kind, commands] of Object.entries(byKind(byCommand)) as [CountingKind, Record<string, number>][]) {
       // Of a script its text shows more than that it ran.
       if (kind === 'script' || counting.some((each) => each.workload === name && each.kind === kind)) continue;
       counting.push({ workload: name, kind, prefix: null, commands, perSecond: 0 });
     }
   }
-  return { counting, stray };
+  return { counting, secondWriter };
 }
 
 /** What several shards have seen of the same keys, as one. */

@@ -60,7 +60,10 @@ const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'> & {
+type ServerAnswers = Pick<
+  GateFacts,
+  'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'
+> & {
   readonly counters: readonly Verdict[] | null;
   /** Of the workloads that are off, by name. */
   readonly targets: ReadonlyMap<string, TargetFacts | null>;
@@ -72,7 +75,7 @@ export interface Glance {
   readonly guard: readonly Verdict[];
   readonly bypassing: number | null;
   readonly passedWrites: number;
-  readonly passedTold: boolean;
+  readonly passedWritesKnown: boolean;
   /** Of the last whole minute; before there is one, or where none is fresh, of the one that runs. */
   readonly latency: LatencyWindow;
 }
@@ -89,9 +92,9 @@ export class EvidenceCollector {
   #savedAt = monotonicMs();
   /** The job that was noted last. */
   #noted: string | null = null;
-  #told: { readonly at: number; readonly answer: Promise<Told> } | null = null;
+  #asked: { readonly at: number; readonly answer: Promise<ServerAnswers> } | null = null;
   /** What they answered last, and when they were asked. */
-  #answered: { readonly at: number; readonly told: Told } | null = null;
+  #answered: { readonly at: number; readonly answers: ServerAnswers } | null = null;
 
   constructor(
     private readonly context: EvidenceContext,
@@ -143,8 +146,8 @@ export class EvidenceCollector {
   async facts(name: string, consent = NO_CONSENT): Promise<GateFacts> {
     const workload = namedWorkload(this.context.sequencer.router, name);
     const counted = workload.stage === 'off' ? await this.context.target(workload, true) : null;
-    const [told, refusedLogins] = await Promise.all([this.#ask(), soon(this.context.refusedLogins())]);
-    return { ...this.#facts(workload, { ...told, targets: new Map([[name, counted]]) }), consent, refusedLogins };
+    const [answers, refusedLogins] = await Promise.all([this.#ask(), soon(this.context.refusedLogins())]);
+    return { ...this.#facts(workload, { ...answers, targets: new Map([[name, counted]]) }), consent, refusedLogins };
   }
 
   /** All workloads; the servers are asked at most every few seconds, however many watch. */
@@ -152,13 +155,13 @@ export class EvidenceCollector {
     return this.#outlook(await this.#askAtTimes(WATCH_MS));
   }
 
-  #outlook(told: Told): readonly NextStage[] {
+  #outlook(answers: ServerAnswers): readonly NextStage[] {
     const running = this.#minutes.running();
     return this.context.sequencer.router.workloads.map((workload) =>
       nextStageOf(
         this.#planned(workload),
         this.standing(workload.name),
-        this.#facts(workload, told, running),
+        this.#facts(workload, answers, running),
         new Date(unixMs()),
       ),
     );
@@ -167,8 +170,9 @@ export class EvidenceCollector {
   /** As `outlook`, without waiting: servers that were asked a minute ago or more are asked for who looks next. */
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
-    const fresh = this.#answered !== null && monotonicMs() - this.#answered.at < STALE_MS ? this.#answered.told : null;
-    const told: Told = {
+    const fresh =
+      this.#answered !== null && monotonicMs() - this.#answered.at < STALE_MS ? this.#answered.answers : null;
+    const answers: ServerAnswers = {
       servers: fresh?.servers ?? null,
       newer: fresh?.newer ?? [],
       settings: fresh?.settings ?? null,
@@ -180,11 +184,11 @@ export class EvidenceCollector {
       passed: this.#bypass.soFar(),
     };
     return {
-      outlook: this.#outlook(told),
-      guard: told.counters ?? [],
-      bypassing: told.bypassing?.length ?? null,
+      outlook: this.#outlook(answers),
+      guard: answers.counters ?? [],
+      bypassing: answers.bypassing?.length ?? null,
       passedWrites: this.#bypass.total,
-      passedTold: told.passed.since !== null,
+      passedWritesKnown: answers.passed.since !== null,
       latency:
         this.#book.latenciesSince(new Date(unixMs() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#minutes.running(),
     };
@@ -195,7 +199,7 @@ export class EvidenceCollector {
     return this.#book.latenciesSince('');
   }
 
-  #facts(workload: Workload, { targets, ...told }: Told, running = this.#minutes.running()): GateFacts {
+  #facts(workload: Workload, { targets, ...answers }: ServerAnswers, running = this.#minutes.running()): GateFacts {
     this.look();
     const { name } = workload;
     const evidence = this.#book.of(name)!;
@@ -216,10 +220,10 @@ export class EvidenceCollector {
       down: SIDES.some((side) => !this.context.sequencer.servers[side].up),
       latencies: windows,
       refusedLogins: null,
-      ...told,
+      ...answers,
       target: targets.get(name) ?? null,
       consent: NO_CONSENT,
-      counters: told.counters && (told.counters.find((verdict) => verdict.workload === name) ?? 'none'),
+      counters: answers.counters && (answers.counters.find((verdict) => verdict.workload === name) ?? 'none'),
       writtenIn: workload.writtenIn,
     };
   }
@@ -304,7 +308,7 @@ export class EvidenceCollector {
       });
   }
 
-  async #ask(): Promise<Told> {
+  async #ask(): Promise<ServerAnswers> {
     const { seenUsers, plan } = this.context;
     const { servers } = this.context.sequencer;
     const off = this.context.sequencer.router.workloads.filter(({ stage }) => stage === 'off');
@@ -327,7 +331,7 @@ export class EvidenceCollector {
     return { ...problems, settings, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
   }
 
-  async #problems(): Promise<Pick<Told, 'servers' | 'newer'>> {
+  async #problems(): Promise<Pick<ServerAnswers, 'servers' | 'newer'>> {
     const { source, target } = this.context.sequencer.servers;
     const { slot } = this.context;
     const [from, to] = await Promise.all([lookAt(source, null), lookAt(target, probeKey(slot))]);
@@ -348,12 +352,12 @@ export class EvidenceCollector {
     );
   }
 
-  #askAtTimes(everyMs: number): Promise<Told> {
+  #askAtTimes(everyMs: number): Promise<ServerAnswers> {
     const at = monotonicMs();
-    if (this.#told !== null && at - this.#told.at <= everyMs) return this.#told.answer;
+    if (this.#asked !== null && at - this.#asked.at <= everyMs) return this.#asked.answer;
     const answer = this.#ask();
-    this.#told = { at, answer };
-    void answer.then((told) => (this.#answered = { at, told }));
+    this.#asked = { at, answer };
+    void answer.then((answers) => (this.#answered = { at, answers }));
     return answer;
   }
 

@@ -79,9 +79,9 @@ interface Change {
 }
 
 /** How long suspects may take to be repaired before a flip that needs a clean mirror is refused. */
-const HEAL_MS = 2_000;
+const REPAIR_MS = 2_000;
 /** Likewise while its commands are held. */
-const HELD_HEAL_MS = 500;
+const HELD_REPAIR_MS = 500;
 
 export class Flipper {
   flips = 0;
@@ -235,8 +235,8 @@ export class Flipper {
     const looks = [sequencer.servers.source, sequencer.servers.target]
       .filter(({ up }) => !up)
       .map((server) => server.identify().catch(() => undefined));
-    await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
-    await waitWhile(() => workload.suspect === null && this.#keysToRepair(change, now) > 0, HEAL_MS);
+    await Promise.race([Promise.all(looks), sleep(REPAIR_MS, undefined, { ref: false })]);
+    await waitWhile(() => workload.suspect === null && this.#keysToRepair(change, now) > 0, REPAIR_MS);
     if (workload.suspect !== null || this.#suspectKeys(change, now) > 0) this.#assertClean(change);
   }
 
@@ -245,7 +245,7 @@ export class Flipper {
     const { workload } = change;
     await waitWhile(
       () => workload.suspect === null && (this.#keysToRepair(change) > 0 || this.context.adjudicator.asksOf(workload)),
-      HELD_HEAL_MS,
+      HELD_REPAIR_MS,
     );
   }
 
@@ -385,7 +385,7 @@ export class Flipper {
   /** Waits while a command runs alone: it must not see two stages. */
   async #alone(inTime: (promise: Promise<void>) => Promise<void>): Promise<void> {
     const { sequencer, clients } = this.context;
-    while (sequencer.barred) await inTime(new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve)));
+    while (sequencer.blocked) await inTime(new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve)));
   }
 
   /**

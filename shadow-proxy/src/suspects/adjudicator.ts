@@ -369,8 +369,8 @@ export class Adjudicator implements Verdicts {
     if (chunked.size === 0) return false;
     let [keys, found] = [0, false];
     // Of the keys that a client asked for, the mirror gets the one that something was taken from.
-    const [told, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
-    const all = this.sequencer.keys.eachPlaced(operation.db, new Command(told, at), (db, key) => {
+    const [replicated, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
+    const all = this.sequencer.keys.eachPlaced(operation.db, new Command(replicated, at), (db, key) => {
       keys++;
       found = chunked.has(keyId(db, key));
     });

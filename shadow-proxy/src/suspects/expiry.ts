@@ -221,8 +221,15 @@ export class Expiry implements ExpiryEdges {
     return router.match(key, 0, key.length).suspect !== null || suspects.chunked.has(keyId(db, key));
   }
 
-  /** The command `asked` was carried out on the mirror as `told`; `differs`: the mirror answered something else. */
-  #look(operation: Operation, spec: CommandSpec, asked: Command, told: Command, now: number, differs: boolean): void {
+  /** The command `asked` was carried out on the mirror as `replicated`; `differs`: the mirror answered something else. */
+  #look(
+    operation: Operation,
+    spec: CommandSpec,
+    asked: Command,
+    replicated: Command,
+    now: number,
+    differs: boolean,
+  ): void {
     const role = this.#roles[spec.id];
     const { db } = operation;
     if ((role & TOUCHES) !== 0) {
@@ -239,7 +246,7 @@ export class Expiry implements ExpiryEdges {
       if (why !== null) this.sequencer.suspects.command(db, asked, why);
     }
     if ((role & MOVES) !== 0) this.#move(db, asked.args);
-    if ((role & TIMES) !== 0) this.#time(operation, told, now);
+    if ((role & TIMES) !== 0) this.#time(operation, replicated, now);
     if ((role & RUNS) !== 0) this.#run(operation, asked);
     if ((role & SWAPS) !== 0) this.#swap(asked.args);
   }
@@ -273,13 +280,13 @@ export class Expiry implements ExpiryEdges {
   }
 
   /** Notes the time to live that the command gave, if it did. */
-  #time(operation: Operation, told: Command, now: number): void {
-    const { frame, start } = told;
+  #time(operation: Operation, replicated: Command, now: number): void {
+    const { frame, start } = replicated;
     const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
     const hash = this.#hash(operation.db, frame, this.#argStart[1], this.#argEnd[1]);
     const plain = this.#plainTtl(frame, argc);
     if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
-    const { args } = told;
+    const { args } = replicated;
     // Whether a condition let it pass is shown by its own reply, which a transaction has not.
     const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
     const relative = relativeTtl(args);
@@ -288,7 +295,7 @@ export class Expiry implements ExpiryEdges {
     if (absolute === null) return;
     // The servers' clocks may differ by more than is known.
     if (operation.answeredAt < this.sequencer.mirrorOf(operation).clockKnownFrom)
-      this.sequencer.suspects.key(operation.db, Buffer.from(told.args[1]), 'ttl-unknown');
+      this.sequencer.suspects.key(operation.db, Buffer.from(replicated.args[1]), 'ttl-unknown');
     const { source, target } = this.sequencer.servers;
     const moments = [source, target].map((server) => absolute.ms - server.clock.unixTimeAtZero);
     const margin = Math.max(source.clock.errorMs, target.clock.errorMs) + CLOCK_MARGIN_MS;
@@ -434,9 +441,9 @@ const mayCreate = ({ name, flags, movesTtl, handling }: CommandSpec): boolean =>
 
 /** Whether one server lacks what does not expire soon on the other. */
 function isMissing(authority: KeyLife, mirror: KeyLife, elapsedMs: number): boolean {
-  if (authority.state !== 'gone' && mirror.state !== 'gone') return false;
-  const there = authority.state === 'gone' ? mirror : authority;
-  return there.state !== 'gone' && !expiresWithin(there, elapsedMs + TTL_TOLERANCE_MS + 2 * MARGIN_MS);
+  if (authority.state !== 'absent' && mirror.state !== 'absent') return false;
+  const there = authority.state === 'absent' ? mirror : authority;
+  return there.state !== 'absent' && !expiresWithin(there, elapsedMs + TTL_TOLERANCE_MS + 2 * MARGIN_MS);
 }
 
 /** What takes a hash with its fields' times to live to another key. */

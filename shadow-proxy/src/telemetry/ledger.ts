@@ -108,7 +108,7 @@ const IN_MEMORY = 20;
 const DAY_MS = 86_400_000;
 const PRUNE_MS = 3_600_000;
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
-const NOT_TOLD: Line = { text: '', leftOut: 0 };
+const NO_LINE: Line = { text: '', leftOut: 0 };
 
 export class Ledger {
   #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
@@ -173,7 +173,7 @@ export class Ledger {
   /** Never waits, never throws. */
   record(mismatch: Mismatch): void {
     this.#total++;
-    if (this.#closed || !this.#takeToken(mismatch)) return this.#lose([NOT_TOLD]);
+    if (this.#closed || !this.#takeToken(mismatch)) return this.#lose([NO_LINE]);
     const entry = this.#describe(mismatch);
     this.#latest.push(entry);
     if (this.#latest.length > IN_MEMORY) this.#latest.shift();

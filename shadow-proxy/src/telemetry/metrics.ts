@@ -132,7 +132,7 @@ export const METRICS: readonly Metric[] = [
     byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
   ),
   counter('other_shard_total', 'Commands on keys of another shard, where several shards share a target', [], (s) =>
-    one(s.elsewhere),
+    one(s.otherShardCommands),
   ),
   counter('replica_reads_total', 'Reads that a replica of the source answered, of workloads in off', [], (s) =>
     one(s.replicaReads),
@@ -220,7 +220,7 @@ export const METRICS: readonly Metric[] = [
     'bypassing_writes_known',
     '1 while such writes can be counted: only the source answers clients, and no scripts run',
     [],
-    (s) => one(Number(s.watch.passedTold)),
+    (s) => one(Number(s.watch.passedWritesKnown)),
   ),
   counter('flips_total', 'Changes of stage that were carried out', [], (s) => one(s.flips)),
   counter(
@@ -327,7 +327,7 @@ export const METRICS: readonly Metric[] = [
     'counter',
     'Writes in this region although the plan names another region as the only writer; with counterLayout per-region, samples that found a plain key on the target',
     [],
-    (w) => one(w.strayWrites),
+    (w) => one(w.secondWriterWrites),
   ),
   ofWorkload('workload_suspects', 'gauge', 'Suspect keys', [], (w) => one(w.suspects)),
   ofWorkload('workload_all_suspect', 'gauge', 'All its keys are suspect; the status page says why', [], (w) =>
@@ -449,7 +449,7 @@ function byName(label: string, counts: Readonly<Record<string, number>>): readon
 const SIDES = ['source', 'target'] as const;
 
 function bothServers(shard: ScrapedShard, value: (server: ServerSnapshot) => number | null): readonly Sample[] {
-  return SIDES.flatMap((server) => known(value(shard[server])).map(([, told]): Sample => [{ server }, told]));
+  return SIDES.flatMap((server) => known(value(shard[server])).map(([, figure]): Sample => [{ server }, figure]));
 }
 
 function clientErrors({ clientErrors: errors }: ScrapedShard): readonly Sample[] {
@@ -481,7 +481,7 @@ function latencies(latency: ScrapedShard['latency']): readonly Sample[] {
 /** The text of `/metrics` for what `scrape` gives, and of the process itself (`process_*`, `nodejs_*`). */
 export class Metrics {
   readonly #registry = new Registry();
-  #told: Scrape = { shards: [], waiting: [], receivers: [] };
+  #scraped: Scrape = { shards: [], waiting: [], receivers: [] };
 
   constructor(private readonly scrape: () => Scrape) {
     collectDefaultMetrics({ register: this.#registry });
@@ -494,13 +494,13 @@ export class Metrics {
 
   async text(): Promise<string> {
     // Once for a scrape, so that its figures belong together.
-    this.#told = this.scrape();
+    this.#scraped = this.scrape();
     return this.#registry.metrics();
   }
 
   /** The same figures for other formats than the text. */
   async samples(): Promise<readonly MetricObjectWithValues<MetricValue<string>>[]> {
-    this.#told = this.scrape();
+    this.#scraped = this.scrape();
     return this.#registry.getMetricsAsJSON();
   }
 
@@ -512,7 +512,7 @@ export class Metrics {
         help,
         labelNames,
         registers,
-        collect: () => refill(read(this.#told), made, (l, v) => made.set(l, v)),
+        collect: () => refill(read(this.#scraped), made, (l, v) => made.set(l, v)),
       });
     } else {
       const made: Counter = new Counter({
@@ -520,7 +520,7 @@ export class Metrics {
         help,
         labelNames,
         registers,
-        collect: () => refill(read(this.#told), made, (l, v) => made.inc(l, v)),
+        collect: () => refill(read(this.#scraped), made, (l, v) => made.inc(l, v)),
       });
     }
   }

@@ -99,7 +99,7 @@ export interface WorkloadSnapshot {
    */
   readonly clean: boolean;
   /** Writes on it although another region is its one writer: refused, or only counted, as the plan says. */
-  readonly strayWrites: number;
+  readonly secondWriterWrites: number;
   /** By form: calls of what only one of the two servers supports. */
   readonly unsupported: Readonly<Record<string, number>>;
   /** By form or command: errors that clients got and the other server would not have given. */
@@ -304,7 +304,7 @@ export interface ShardSnapshot {
   readonly unsupported: Readonly<Record<string, number>>;
   readonly crossWorkload: { readonly split: number; readonly refused: number };
   /** Commands on keys that are another shard's, where several share a target: the source alone answers them. */
-  readonly elsewhere: number;
+  readonly otherShardCommands: number;
   /** Reads that a replica of the source answered: of workloads in `off`, where the plan allows it. */
   readonly replicaReads: number;
   /** Commands that the authority refused, and that were therefore not repeated. */
@@ -359,7 +359,7 @@ export interface WatchSnapshot {
   /** Writes that the source has run at least and the proxy did not send, since the start. */
   readonly passedWrites: number;
   /** Whether the source's counts of writes can be compared with the proxy's now. */
-  readonly passedTold: boolean;
+  readonly passedWritesKnown: boolean;
   /** Of the last minute; zeros where nothing was answered. */
   readonly latency: Readonly<Record<Side, LatencySnapshot>>;
   /** When they end, in ms since 1970, by whose they are. */

@@ -28,7 +28,7 @@ export type KnownIdentity = Pick<Identity, 'runId' | 'replId'>;
 
 const NO_HISTORY = '0'.repeat(40);
 /** A promoted server shows the history that it continues for so long: the default of `repl-backlog-ttl`, in ms. */
-const TOLD_FOR_MS = 3_600_000;
+const HISTORY_SHOWN_MS = 3_600_000;
 
 /** @param server `INFO server` @param replication `INFO replication` */
 export function identityOf(server: ReadonlyMap<string, string>, replication: ReadonlyMap<string, string>): Identity {
@@ -70,7 +70,7 @@ export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number):
   const replaced = `was a replica of another server meanwhile (replication ID changed: ${short(before.replId)} → ${short(now.replId)})`;
   if (isReplica(now)) return replaced;
   if (now.replIdBefore === before.replId) return null;
-  return now.replIdBefore === '' && sinceMs < TOLD_FOR_MS ? null : replaced;
+  return now.replIdBefore === '' && sinceMs < HISTORY_SHOWN_MS ? null : replaced;
 }
 
 /** The oldest version of Redis that a server may be compatible with. */

@@ -65,10 +65,10 @@ export class LoginProbe {
     if (this.#connection !== undefined) return this.#connection;
     const opening = this.context.connect();
     this.#connection = opening;
-    const gone = (): void => {
+    const forget = (): void => {
       if (this.#connection === opening) this.#connection = undefined;
     };
-    opening.then((connection) => connection.attachLost(gone), gone);
+    opening.then((connection) => connection.attachLost(forget), forget);
     return opening;
   }
 

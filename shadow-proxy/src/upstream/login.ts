@@ -10,9 +10,9 @@ import type { Credentials } from './dialer.js';
 /**
  * - `unknown`: the server has not been asked yet.
  * - `admitted`: the server let it in.
- * - `barred`: it has not logged in, and the server wanted a password when it connected.
+ * - `unauthenticated`: it has not logged in, and the server wanted a password when it connected.
  */
-export type Standing = 'unknown' | 'admitted' | 'barred';
+export type Standing = 'unknown' | 'admitted' | 'unauthenticated';
 
 export class Login {
   /** In ms of the monotonic clock. */

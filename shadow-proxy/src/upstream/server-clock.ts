@@ -2,7 +2,7 @@
 import { unixMs } from '../io/clock.js';
 
 /** What the time of a server that does not tell it may be wrong by. */
-const UNTOLD_CLOCK_MS = 1_000;
+const UNKNOWN_CLOCK_ERROR_MS = 1_000;
 /** By so much a clock is set, and does not only run fast or slow. */
 const SET_CLOCK_MS = 500;
 
@@ -26,10 +26,10 @@ export class ServerClock {
    * @returns by how much the clock was set since the last look; 0 where that is not certain
    */
   read(serverMs: number, asked: number, answered: number): number {
-    const told = Number.isFinite(serverMs);
+    const isKnown = Number.isFinite(serverMs);
     const [before, errorBefore] = [this.#unixTimeAtZero, this.#errorMs];
-    this.#unixTimeAtZero = (told ? serverMs : unixMs()) - (asked + answered) / 2;
-    this.#errorMs = told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS;
+    this.#unixTimeAtZero = (isKnown ? serverMs : unixMs()) - (asked + answered) / 2;
+    this.#errorMs = isKnown ? (answered - asked) / 2 : UNKNOWN_CLOCK_ERROR_MS;
     const byMs = this.#unixTimeAtZero - before;
     return Math.abs(byMs) > errorBefore + this.#errorMs + SET_CLOCK_MS ? byMs : 0;
   }

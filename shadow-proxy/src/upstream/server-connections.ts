@@ -217,14 +217,14 @@ export class ServerConnections {
     if (this.#control) return this.#control;
     const opening = this.connect({ db: 0, protocol: 2, credentials: this.#dialer.credentials });
     this.#control = opening;
-    const gone = (): void => {
+    const forget = (): void => {
       this.by.lost();
       if (this.#control === opening) this.#control = undefined;
     };
     opening.then((connection) => {
       this.#asking = connection;
-      connection.attachLost(gone);
-    }, gone);
+      connection.attachLost(forget);
+    }, forget);
     return opening;
   }
 

@@ -238,7 +238,7 @@ export class Server {
     const connection = await this.connections.connect({ ...options, asksRunId });
     try {
       // Others may share it, which the server has let in.
-      if (!connection.admitted && options.login?.standing[this.side] !== 'barred') {
+      if (!connection.admitted && options.login?.standing[this.side] !== 'unauthenticated') {
         const refused = this.#refusedAs('NOAUTH Authentication required.');
         // One of the kit's own.
         if (options.login === undefined && this.endpoint.credentials === undefined) this.#refused(refused.reply);

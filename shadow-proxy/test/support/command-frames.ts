@@ -22,7 +22,10 @@ type KeyAccess = readonly (readonly [key: string, access: number])[];
  * What `keysOf` returns, and the keys that it finds, with their access. With UNKNOWN_KEYS these are the keys that are
  * known all the same.
  */
-export function told(spec: CommandSpec, args: readonly string[]): { readonly count: number; readonly keys: KeyAccess } {
+export function reportedKeys(
+  spec: CommandSpec,
+  args: readonly string[],
+): { readonly count: number; readonly keys: KeyAccess } {
   const { frame, argStart, argEnd, argc } = parse(args);
   const list = new KeyList();
   const count = keysOf(spec, frame, argStart, argEnd, argc, list);
@@ -32,6 +35,6 @@ export function told(spec: CommandSpec, args: readonly string[]): { readonly cou
 
 /** The keys with their access, or the negative number that `keysOf` gives instead. */
 export function keys(spec: CommandSpec, args: readonly string[]): KeyAccess | number {
-  const { count, keys } = told(spec, args);
+  const { count, keys } = reportedKeys(spec, args);
   return count < 0 ? count : keys;
 }

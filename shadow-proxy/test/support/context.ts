@@ -289,7 +289,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
   }
   reply(bytes: Buffer): void {
     if (this.client.replies === 'on') {
-      if (!this.lanes.behindLast(bytes)) this.#told(bytes);
+      if (!this.lanes.behindLast(bytes)) this.#addReply(bytes);
     } else if (this.client.replies === 'skip') this.client.wants('on');
   }
   refuse(message: string): void {
@@ -305,8 +305,8 @@ export class FakeClient implements CommandContext, ConnectedClient {
   }
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     this.lanes.answered(operation, end - start);
-    if (!operation.silent) this.#told(buffer.subarray(start, end));
-    for (const reply of operation.tail ?? []) this.#told(reply);
+    if (!operation.silent) this.#addReply(buffer.subarray(start, end));
+    for (const reply of operation.tail ?? []) this.#addReply(reply);
     this.settled();
   }
   lost: Sink['lost'] = () => {
@@ -317,7 +317,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
     this.flow.settled(this.lanes.settled());
   }
   pass(buffer: Buffer, start: number, end: number): void {
-    this.#told(buffer.subarray(start, end));
+    this.#addReply(buffer.subarray(start, end));
   }
   resume(): void {
     this.flow.resume();
@@ -344,7 +344,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
     this.destroyed = true;
   }
 
-  #told(bytes: Buffer): void {
+  #addReply(bytes: Buffer): void {
     this.replies.push(bytes.toString('latin1').replace(/\r\n$/, '').replaceAll('\r\n', ' '));
   }
 }

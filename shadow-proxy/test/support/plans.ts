@@ -56,7 +56,7 @@ export function problemsOf(
 }
 
 /** The problems as lines: `path: message`. */
-export const told = (problems: readonly PlanProblem[]): string =>
+export const printProblems = (problems: readonly PlanProblem[]): string =>
   problems.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n');
 
 /** Directories that could not be removed after their test. */

@@ -36,9 +36,9 @@ export const SET_RUNS: Readonly<Record<string, Run>> = {
     put(space, key, [...before, ...added]);
     return setOf(space, key).length - before.length;
   },
-  SREM(space, [, key, ...gone]) {
+  SREM(space, [, key, ...removed]) {
     const before = setOf(space, key);
-    const after = before.filter((member) => !gone.includes(member));
+    const after = before.filter((member) => !removed.includes(member));
     put(space, key, after);
     return before.length - after.length;
   },

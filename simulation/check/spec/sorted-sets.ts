@@ -63,10 +63,10 @@ function removeWhere(
   goes: (member: string, score: number, rank: number) => boolean,
 ): number {
   const scores = scoresOf(space, key);
-  const gone = ordered(scores).filter(([member, score], rank) => goes(member, score, rank));
-  for (const [member] of gone) delete scores[member];
+  const removed = ordered(scores).filter(([member, score], rank) => goes(member, score, rank));
+  for (const [member] of removed) delete scores[member];
   space.put(key, 'zset', scores);
-  return gone.length;
+  return removed.length;
 }
 
 const store =

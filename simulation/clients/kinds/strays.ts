@@ -1,7 +1,7 @@
 /** Keys of which another region is the only writer: `u…` are on the target, `y…` on the source alone. */
 import type { Command, Draw } from '../draw.js';
 
-export function strays(draw: Draw): Command {
+export function secondWriter(draw: Draw): Command {
   const [theirs, own, ours] = [draw.key('u'), draw.key('y'), draw.key('s')];
   switch (draw.random.below(8)) {
     case 0:

@@ -187,13 +187,13 @@ function uncovered(draft: Draft): string[] {
   } = draft;
   const left = all.filter((family) => family.keys > 0);
   const missed = unseen(draft);
-  const told = missed === '' ? '' : ` ${missed} Ask the owners of the applications.`;
-  if (left.length === 0) return comment(`Keys that no workload names: none of the sample. ${STAY}${told}`);
+  const askOwners = missed === '' ? '' : ` ${missed} Ask the owners of the applications.`;
+  if (left.length === 0) return comment(`Keys that no workload names: none of the sample. ${STAY}${askOwners}`);
   const named = left.slice(0, NAMED).map(({ pattern, keys: its }) => `${pattern} (${number(its)})`);
   const more = left.length > NAMED ? ` and ${number(left.length - NAMED)} more` : '';
   const its = left.reduce((sum, family) => sum + family.keys, 0);
   return comment(
-    `Keys that no workload names: ${share(its, sampled)} of the sample: ${named.join(', ')}${more}. ${STAY}${told}`,
+    `Keys that no workload names: ${share(its, sampled)} of the sample: ${named.join(', ')}${more}. ${STAY}${askOwners}`,
   );
 }
 

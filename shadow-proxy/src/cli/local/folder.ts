@@ -90,7 +90,7 @@ export class Folder {
     if (ran) await endProcess(running.pid, () => this.#isOurs(running));
     // Where that process was killed before us, its servers may be on their way out.
     for (const server of running === null ? [] : [running.source, running.target])
-      await gone(() => isServer(server), KILL_MS);
+      await waitForEnd(() => isServer(server), KILL_MS);
     this.remove();
     return ran;
   }
@@ -130,9 +130,9 @@ export class Folder {
 
 async function endProcess(pid: number, alive: () => Promise<boolean>): Promise<void> {
   signal(pid, 'SIGTERM');
-  if (await gone(alive, STOP_MS)) return;
+  if (await waitForEnd(alive, STOP_MS)) return;
   signal(pid, 'SIGKILL');
-  await gone(alive, KILL_MS);
+  await waitForEnd(alive, KILL_MS);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
@@ -146,7 +146,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 /** Servers say their port in the list of processes. */
 const isServer = async ({ pid, port }: Server): Promise<boolean> => (await commandOf(pid)).includes(`:${port}`);
 
-async function gone(alive: () => Promise<boolean>, forMs: number): Promise<boolean> {
+async function waitForEnd(alive: () => Promise<boolean>, forMs: number): Promise<boolean> {
   for (const deadline = Date.now() + forMs; Date.now() < deadline; await sleep(50)) if (!(await alive())) return true;
   return false;
 }

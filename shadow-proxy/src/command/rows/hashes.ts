@@ -7,7 +7,7 @@ import { inScript, type Rows } from '../row.js';
 const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
 
 /** The mirror cannot hold a time to live of a field: the plan says what a copy makes of it. */
-const TOLD = 'the key is copied; the plan (`hashFieldTtl`) says what becomes of the TTLs of its fields';
+const COPIES_KEY = 'the key is copied; the plan (`hashFieldTtl`) says what becomes of the TTLs of its fields';
 
 /** Nothing where no field was changed: the numbers in the reply that say so. */
 const changes =
@@ -16,7 +16,7 @@ const changes =
     reply.items?.every((item) => nothing.includes(text(item))) === true ? null : 'copy';
 
 /** HEXPIRE: no such field, or the condition was not met. */
-const expires = effect(changes('-2', '0'), TOLD);
+const expires = effect(changes('-2', '0'), COPIES_KEY);
 
 /** The arguments behind FIELDS and their number, `per` for each field; and all others, which are options. */
 function parted(args: readonly Buffer[], per: number): { fields: readonly Buffer[]; options: readonly Buffer[] } {
@@ -55,9 +55,9 @@ export const HASHES: Rows = {
   hexpire: { effect: expires },
   hexpireat: { effect: expires },
   hgetdel: { effect: effect(hgetdel, '`HDEL` of its fields') },
-  hgetex: { effect: effect(hgetex, `without a TTL option nothing; otherwise ${TOLD}`) },
-  hpersist: { effect: effect(changes('-2', '-1'), TOLD) },
+  hgetex: { effect: effect(hgetex, `without a TTL option nothing; otherwise ${COPIES_KEY}`) },
+  hpersist: { effect: effect(changes('-2', '-1'), COPIES_KEY) },
   hpexpire: { effect: expires },
   hpexpireat: { effect: expires },
-  hsetex: { effect: effect(hsetex, `without a TTL option \`HSET\`; otherwise ${TOLD}`) },
+  hsetex: { effect: effect(hsetex, `without a TTL option \`HSET\`; otherwise ${COPIES_KEY}`) },
 };

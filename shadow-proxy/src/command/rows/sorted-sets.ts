@@ -14,8 +14,8 @@ const SCORES = { nx: 0, xx: 0, ch: 0, gt: 0, lt: 0 };
 const bzpop: EffectOf = (args, reply) => {
   if (!reply.items) return null;
   const [key, member, score] = reply.items;
-  const told = score.type === ',' ? Buffer.from(`,${text(score)}\r\n`) : bulk(score.data!);
-  return one([word(args[0]).slice(1), key.data!], array([bulk(member.data!), told]));
+  const scoreFrame = score.type === ',' ? Buffer.from(`,${text(score)}\r\n`) : bulk(score.data!);
+  return one([word(args[0]).slice(1), key.data!], array([bulk(member.data!), scoreFrame]));
 };
 
 const popped = effect(

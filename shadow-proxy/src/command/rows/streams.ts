@@ -22,22 +22,22 @@ const createConsumer = (key: Buffer, group: Buffer, consumer: Buffer): EffectCom
  * in KeyDB, only where it is given something.
  */
 const xreadgroup: EffectOf = (args, reply, _protocol, _probe, between) => {
-  const told = blockOption(args) === -1 ? args : withoutBlock(ofWhatWoke(args, reply));
+  const sent = blockOption(args) === -1 ? args : withoutBlock(ofWhatWoke(args, reply));
   const alike = between === undefined || between.authority.createsConsumers === between.mirror.createsConsumers;
-  if (alike) return told === args ? 'verbatim' : one(told, 'same');
-  const { first, keys } = streamsIn(told);
+  if (alike) return sent === args ? 'verbatim' : one(sent, 'same');
+  const { first, keys } = streamsIn(sent);
   const served = keysIn(reply);
   const isServed = (key: Buffer): boolean => served.some((each) => each.equals(key));
   if (createsAlone(between)) {
-    const [group, consumer] = told.slice(groupAt(told) + 1);
+    const [group, consumer] = sent.slice(groupAt(sent) + 1);
     const others = streamsIn(args).keys.filter((key) => !isServed(key));
-    return [command(told, 'same'), ...others.map((key) => createConsumer(key, group, consumer))];
+    return [command(sent, 'same'), ...others.map((key) => createConsumer(key, group, consumer))];
   }
   const given = keys.flatMap((key, i) => (isServed(key) ? [i] : []));
   if (given.length === 0) return null;
-  if (given.length === keys.length) return told === args ? 'verbatim' : one(told, 'same');
-  const at = (from: number): Buffer[] => given.map((i) => told[from + i]);
-  return one([...told.slice(0, first), ...at(first), ...at(first + keys.length)], 'same');
+  if (given.length === keys.length) return sent === args ? 'verbatim' : one(sent, 'same');
+  const at = (from: number): Buffer[] => given.map((i) => sent[from + i]);
+  return one([...sent.slice(0, first), ...at(first), ...at(first + keys.length)], 'same');
 };
 
 /** Where GROUP stands, which a group or a consumer may be called, too: the first one. */

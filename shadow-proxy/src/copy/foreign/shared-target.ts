@@ -12,7 +12,7 @@ import type { Held } from '../key/held.js';
 import type { KeyReader } from '../key/reader.js';
 import type { ScannedKey } from '../job/scanner.js';
 
-export interface StraysContext {
+export interface SharedTargetContext {
   /** Null where the target is this shard's alone. */
   readonly owners: Owners | null;
   /** This shard's own servers. */
@@ -31,10 +31,10 @@ export interface StraysContext {
   knowsAll(): boolean;
 }
 
-export type StrayKind = 'contested' | 'undeclared' | 'unowned';
+export type ForeignKind = 'contested' | 'undeclared' | 'unowned';
 /** What each holder of a key has; null where that was not looked at. */
 export type Holders = Readonly<Record<string, Held | null>>;
-type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void;
+type Tell = (kind: ForeignKind, db: number, key: Buffer, holders: Holders) => void;
 
 /** Values that are read at once. */
 const READ = 16;
@@ -43,13 +43,13 @@ const READ = 16;
  * the way.
  */
 const LOOKS = 5;
-const AGAIN_MS = 10;
+const PAUSE_MS = 10;
 /** Where a shard of another process may be the one that deletes it. */
-const AGAIN_ELSEWHERE_MS = 200;
+const OTHER_PROCESS_PAUSE_MS = 200;
 
 /** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */
 export async function claim(
-  { owners, readers, neighbours }: StraysContext,
+  { owners, readers, neighbours }: SharedTargetContext,
   db: number,
   keys: readonly ScannedKey[],
   tell: Tell,
@@ -79,19 +79,19 @@ export async function claim(
 
 /** Reports those of the keys, of the target and nobody's by the plan, that no source has. */
 export async function tellUnheld(
-  { readers, neighbours, settled, knowsAll }: StraysContext,
+  { readers, neighbours, settled, knowsAll }: SharedTargetContext,
   db: number,
   keys: readonly ScannedKey[],
   tell: Tell,
 ): Promise<void> {
-  const againMs = knowsAll() ? AGAIN_MS : AGAIN_ELSEWHERE_MS;
+  const againMs = knowsAll() ? PAUSE_MS : OTHER_PROCESS_PAUSE_MS;
   let left = keys;
   for (let look = 1; left.length > 0; look++) {
     for (const source of [readers.source, ...neighbours]) left = await source.absent(db, left);
     // What deleted it there is on the target from then on.
     if (left.length > 0) left = await settled(db, left);
-    const gone = new Set(await readers.target.absent(db, left));
-    left = left.filter((scanned) => !gone.has(scanned));
+    const deleted = new Set(await readers.target.absent(db, left));
+    left = left.filter((scanned) => !deleted.has(scanned));
     if (look === LOOKS) break;
     if (left.length > 0) await sleep(againMs * 2 ** (look - 1));
   }
@@ -99,7 +99,11 @@ export async function tellUnheld(
 }
 
 /** Whether it is unknown whose a key of this shard is: two sources hold it. */
-export async function isContested({ owners, neighbours }: StraysContext, db: number, key: Buffer): Promise<boolean> {
+export async function isContested(
+  { owners, neighbours }: SharedTargetContext,
+  db: number,
+  key: Buffer,
+): Promise<boolean> {
   if (owners === null || owners.of(key, 0, key.length) !== 'nobody') return false;
   const absent = await Promise.all(neighbours.map((neighbour) => neighbour.absent(db, [{ key }])));
   return absent.some((from) => from.length === 0);

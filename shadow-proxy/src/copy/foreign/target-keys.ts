@@ -15,7 +15,7 @@ import { isPart } from '../../route/parts.js';
 import type { Workload } from '../../route/router.js';
 import { isTemporary } from '../large/temporary.js';
 import { Scanner, type ScannedKey } from '../job/scanner.js';
-import type { StraysContext } from './shared-target.js';
+import type { SharedTargetContext } from './shared-target.js';
 
 export interface TargetKeys {
   /** Keys of the workload on the target that the kit is not known to have written; a lower bound unless `complete`. */
@@ -31,7 +31,7 @@ export interface TargetKeys {
   readonly complete: boolean;
 }
 
-export interface TargetKeysContext extends StraysContext {
+export interface TargetKeysContext extends SharedTargetContext {
   readonly sequencer: Sequencer;
   readonly redact: (key: Buffer) => string;
 }
@@ -135,15 +135,15 @@ class Count {
       for await (const { id, keys } of scanner.pages(null)) {
         if (this.closed()) throw new Error('the proxy is stopping');
         this.#looked += keys.length;
-        const { mine, onlyThere, gone } = await swaps.undisturbed(async () => {
+        const { mine, onlyThere, absent } = await swaps.undisturbed(async () => {
           const db = swaps.ids.numberOf(id);
           const mine = await this.#mine(db, keys);
           const onlyThere = new Set(await readers.source.absent(db, mine));
           // It may have expired since the scan.
-          return { mine, onlyThere, gone: new Set(await readers.target.absent(db, mine)) };
+          return { mine, onlyThere, absent: new Set(await readers.target.absent(db, mine)) };
         });
         for (const scanned of mine) {
-          if (gone.has(scanned)) continue;
+          if (absent.has(scanned)) continue;
           this.#found++;
           if (!onlyThere.has(scanned)) this.#onSource++;
           if (this.#examples.length < EXAMPLES) this.#examples.push(redact(scanned.key));

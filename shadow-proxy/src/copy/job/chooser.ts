@@ -10,9 +10,15 @@ import { hashSlot, SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { isTemporary } from '../large/temporary.js';
 import type { ScannedKey } from './scanner.js';
-import { claim, tellUnheld, type Holders, type StrayKind, type StraysContext } from '../foreign/shared-target.js';
+import {
+  claim,
+  tellUnheld,
+  type Holders,
+  type ForeignKind,
+  type SharedTargetContext,
+} from '../foreign/shared-target.js';
 
-export interface ChooserContext extends StraysContext {
+export interface ChooserContext extends SharedTargetContext {
   readonly sequencer: Sequencer;
 }
 
@@ -23,10 +29,10 @@ export interface ChooserContext extends StraysContext {
  * - `other-shard`: this source has it, and by the plan it is another shard's.
  * - `no-workload`: it falls to `default`.
  */
-export type ToldKind = StrayKind | 'other-shard' | 'no-workload' | 'miscounted';
+export type ReportedKind = ForeignKind | 'other-shard' | 'no-workload' | 'miscounted';
 
-export interface Told {
-  readonly kind: ToldKind;
+export interface ReportedKey {
+  readonly kind: ReportedKind;
   readonly workload: Workload;
   readonly db: number;
   readonly key: Buffer;
@@ -50,7 +56,7 @@ export interface Chosen {
 const small = (scanned: ScannedKey): ScannedKey => ({ ...scanned, large: false });
 
 export class Chooser {
-  readonly #tellsOfDefault: boolean;
+  readonly #reportsDefault: boolean;
 
   constructor(
     private readonly context: ChooserContext,
@@ -60,10 +66,10 @@ export class Chooser {
     private readonly written: (db: number, key: Buffer) => boolean,
     /** With which slot a sample begins. */
     private readonly firstSlot: number,
-    private readonly tell: (told: Told) => void,
+    private readonly tell: (key: ReportedKey) => void,
   ) {
     const { router } = context.sequencer;
-    this.#tellsOfDefault =
+    this.#reportsDefault =
       router.workloads.length > 1 && (request.workloads === null || request.workloads.includes('default'));
   }
 
@@ -108,7 +114,7 @@ export class Chooser {
   }
 
   async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
-    const tell = (kind: StrayKind, _db: number, key: Buffer, holders: Holders): void =>
+    const tell = (kind: ForeignKind, _db: number, key: Buffer, holders: Holders): void =>
       this.#tell(kind, db, key, holders);
     if (side === 'source') return claim(this.context, db, keys, tell);
     await tellUnheld(this.context, db, keys, tell);
@@ -116,7 +122,7 @@ export class Chooser {
   }
 
   #tellOfDefault(db: number, key: Buffer): void {
-    if (this.#tellsOfDefault) this.#tell('no-workload', db, key);
+    if (this.#reportsDefault) this.#tell('no-workload', db, key);
   }
 
   #tellOfOther(side: Side, db: number, key: Buffer): void {
@@ -124,7 +130,7 @@ export class Chooser {
     if (side === 'source') this.#tell('other-shard', db, key);
   }
 
-  #tell(kind: ToldKind, db: number, key: Buffer, holders: Holders = {}): void {
+  #tell(kind: ReportedKind, db: number, key: Buffer, holders: Holders = {}): void {
     this.tell({ kind, workload: this.context.sequencer.router.byPattern(key), db, key, holders });
   }
 

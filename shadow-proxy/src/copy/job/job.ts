@@ -26,7 +26,7 @@ import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import type { Swaps } from '../../pipeline/swaps.js';
-import { Chooser, type ChooserContext, type Chosen, type Told } from './chooser.js';
+import { Chooser, type ChooserContext, type Chosen, type ReportedKey } from './chooser.js';
 import { CopyScheduler, Halt, type FlowContext } from './scheduler.js';
 import { isTemporary } from '../large/temporary.js';
 import type { Thresholds } from '../large/size.js';
@@ -49,7 +49,7 @@ export interface JobContext
   /** A report begins again. */
   readonly begun: () => void;
   /** A key that it does not copy, for the report. */
-  readonly told: (told: Told) => void;
+  readonly reportKey: (key: ReportedKey) => void;
   readonly save: (record: JobRecord) => void;
   readonly redact: (key: Buffer) => string;
   readonly logger: Logger;
@@ -62,7 +62,7 @@ export const CONTESTED = 'keys that several sources hold are not copied: set `ow
 class Again extends Error {}
 
 /** So often it begins again. */
-const WALKS = 10;
+const MAX_SCANS = 10;
 const HOW_TO_END =
   'stop what causes that while the job runs (see "It started again" in docs/troubleshooting.md), then run the same command again';
 const SAVE_MS = 500;
@@ -70,7 +70,7 @@ const RETRY_MS = 250;
 /** So many deletions of keys that only the mirror has are noted at once, before the first of them. */
 const DELETES_NOTED = 100;
 /** So many keys that failed, and so many that differ, are listed one by one. */
-const TOLD = 20;
+const MAX_LISTED = 20;
 /** So many keys of a kind that is no difference are listed in the report. */
 const LISTED = 1_000;
 
@@ -103,7 +103,7 @@ export class Job {
   /** What clients write while it runs; null where it has not begun, or goes on with what another process began. */
   #written: WrittenKeys | null = null;
   /** What was found on the page that is being chosen from. */
-  #toldOfPage: Told[] = [];
+  #reportedOfPage: ReportedKey[] = [];
   /** Large keys that the scan of the authority has met, by the ids of their databases: they are copied, once. */
   readonly #largeOnes = new Set<string>();
   /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
@@ -147,7 +147,7 @@ export class Job {
       this.#workloads,
       (db, key) => !this.#largeOnes.has(keyId(this.#swaps.ids.idOf(db), key)) && (this.#written?.has(db, key) ?? true),
       Date.parse(this.#startedAt) % SLOTS,
-      (told) => void this.#toldOfPage.push(told),
+      (reported) => void this.#reportedOfPage.push(reported),
     );
   }
 
@@ -247,8 +247,8 @@ export class Job {
         this.#flow = this.#newFlow();
         this.#pages = [];
         if (error instanceof Again) {
-          if (++scans > WALKS)
-            throw new Halt(`it started again ${WALKS - 1} times, because ${error.message}; ${HOW_TO_END}`);
+          if (++scans > MAX_SCANS)
+            throw new Halt(`it started again ${MAX_SCANS - 1} times, because ${error.message}; ${HOW_TO_END}`);
           this.#reason = `it started again: ${error.message}`;
           this.#startAgain();
         } else {
@@ -263,7 +263,7 @@ export class Job {
     const writes = this.#copies || this.request.repair;
     const report: JobContext['report'] = (key, difference) => {
       this.context.report(key, difference);
-      if (this.#examples.length < TOLD)
+      if (this.#examples.length < MAX_LISTED)
         this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
     };
     return new CopyScheduler(
@@ -272,7 +272,7 @@ export class Job {
         report,
         mayDelete: (workload, key) => this.#mayDelete(workload, key),
         hindrance: () => this.context.hindrance(writes),
-        recounted: ({ workload, db, key }) => this.#told({ kind: 'miscounted', workload, db, key, holders: {} }),
+        recounted: ({ workload, db, key }) => this.#report({ kind: 'miscounted', workload, db, key, holders: {} }),
         failed: ({ db, key }, { message }) => this.#failed(db, key, message),
       },
       this.request,
@@ -352,12 +352,12 @@ export class Job {
 
   async #choose(side: Side, { id, keys }: ScannedPage): Promise<Chosen & { readonly overwritten: number }> {
     const chosen = await this.#swaps.undisturbed(async () => {
-      this.#toldOfPage = [];
+      this.#reportedOfPage = [];
       const db = this.#swaps.ids.numberOf(id);
       const found = await this.#chooser.choose(side, db, keys);
       return { ...found, overwritten: await this.#overwritten(side, db, found.mine) };
     }, this.#flow.halting);
-    for (const told of this.#toldOfPage) this.#told(told);
+    for (const reported of this.#reportedOfPage) this.#report(reported);
     return chosen;
   }
 
@@ -455,18 +455,18 @@ export class Job {
 
   #failed(db: number, key: Buffer, why: string): void {
     const { redact, suspects, sequencer } = this.context;
-    if (this.#failures.length < TOLD) this.#failures.push({ db, key: redact(key), why });
+    if (this.#failures.length < MAX_LISTED) this.#failures.push({ db, key: redact(key), why });
     // Suspect by itself: the others of its workload need not be.
     const workload = sequencer.router.match(key, 0, key.length);
     if (this.#copies || this.request.repair) suspects.mark(db, key, workload, 'not-copied');
   }
 
-  #told(told: Told): void {
+  #report(key: ReportedKey): void {
     const { differences, listed } = this.#counts;
-    const isDifference = !NO_DIFFERENCES.has(told.kind);
+    const isDifference = !NO_DIFFERENCES.has(key.kind);
     const counts = isDifference ? differences : listed;
-    const count = (counts[told.kind] = (counts[told.kind] ?? 0) + 1);
-    if (isDifference || count <= LISTED) this.context.told(told);
+    const count = (counts[key.kind] = (counts[key.kind] ?? 0) + 1);
+    if (isDifference || count <= LISTED) this.context.reportKey(key);
   }
 
   #finish(): void {

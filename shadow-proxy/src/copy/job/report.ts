@@ -3,7 +3,7 @@ import { writeFile } from '../../io/files.js';
 import { randomBytes } from '../../io/random.js';
 import { pttlOf } from '../../resp/key-life.js';
 import type { LedgerPlan } from '../../plan/plan.js';
-import type { Told } from './chooser.js';
+import type { ReportedKey } from './chooser.js';
 import { digestOf } from '../verify/digest.js';
 import type { CopiedKey, Held } from '../key/held.js';
 import type { LargeDifference, Summary } from '../large/verify.js';
@@ -46,7 +46,7 @@ export class Report {
    * A key that is left alone, who holds it, and the digest of what: equal ones are equal values, as long as the process
    * lives.
    */
-  tell({ kind, workload, db, key, holders }: Told): void {
+  tell({ kind, workload, db, key, holders }: ReportedKey): void {
     const held = Object.entries(holders).map(([name, each]) => [name, each && this.#digested(each)]);
     this.#write({
       kind,

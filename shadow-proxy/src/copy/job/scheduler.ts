@@ -276,7 +276,7 @@ export class CopyScheduler {
     new Copy(this.context.sequencer, lane, tasks, {
       answered: () => void this.#asked--,
       ordered: (bytes) => this.#counted(bytes),
-      confirmed: (task, late, gone) => this.#confirmed(task, late, gone),
+      confirmed: (task, late, removed) => this.#confirmed(task, late, removed),
       keeps: (task) => !this.context.mayDelete(task.workload, task.key),
       kept: (task) => {
         this.counts().keptForeign++;
@@ -379,9 +379,9 @@ export class CopyScheduler {
     });
   }
 
-  #confirmed(task: Task, late: boolean, gone: 'deleted' | 'neither' | null): void {
-    if (gone === 'deleted') this.counts().deleted++;
-    if (gone === null || this.request.kind === 'verify') this.#count();
+  #confirmed(task: Task, late: boolean, removed: 'deleted' | 'neither' | null): void {
+    if (removed === 'deleted') this.counts().deleted++;
+    if (removed === null || this.request.kind === 'verify') this.#count();
     // Its time to live is off by how late it is: the healer sees to that.
     if (late) this.context.suspects.mark(task.db, task.key, task.workload, 'ttl-lag');
     this.#end(task);

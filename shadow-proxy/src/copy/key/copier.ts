@@ -72,10 +72,10 @@ export interface CopyEvents<K extends CopiedKey> {
   ordered(bytes: number): void;
   /**
    * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated, or a field of it
-   * is about to expire. `gone` where the
+   * is about to expire. `removed` says how, if the
    * authority does not have the key: `deleted` from the mirror, or on neither.
    */
-  confirmed(key: K, late: boolean, gone: 'deleted' | 'neither' | null): void;
+  confirmed(key: K, late: boolean, removed: 'deleted' | 'neither' | null): void;
   /**
    * Whether the mirror keeps a key that the authority does not have: then nothing is sent, and `kept` is called.
    * Absent: it does not.
@@ -165,12 +165,16 @@ export class Copy<K extends CopiedKey> implements Sink {
   #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
     const now = monotonicMs();
     const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
-    puts.each(new Scalars(answer), (key, { refusal, gone, life, miscounted }) => {
+    puts.each(new Scalars(answer), (key, { refusal, removed, life, miscounted }) => {
       if (refusal !== null)
         return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
       if (miscounted) this.events.recounted?.(key);
       this.sequencer.expiry.copied(key.db, key.key, life, this.#askedAt, now);
-      this.events.confirmed(key, (late && gone === null && life.state === 'expires') || this.#unsettled.has(key), gone);
+      this.events.confirmed(
+        key,
+        (late && removed === null && life.state === 'expires') || this.#unsettled.has(key),
+        removed,
+      );
     });
   }
 

@@ -1,5 +1,5 @@
 /** What a server holds under a key: its value and how long it stays. */
-import { GONE, lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
+import { NO_KEY, lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { Workload } from '../../route/router.js';
@@ -16,7 +16,7 @@ export interface CopiedKey {
 export interface Held {
   /** As DUMP gave it; null where the key is not there. */
   readonly payload: Buffer | null;
-  /** `gone` where there is no payload. */
+  /** `absent` if there is no payload. */
   readonly life: KeyLife;
 }
 
@@ -35,7 +35,7 @@ export function questionsAbout(keys: readonly CopiedKey[]): Buffer {
   return out.finish();
 }
 
-export const ABSENT: Held = { payload: null, life: GONE };
+export const ABSENT: Held = { payload: null, life: NO_KEY };
 
 /** What the answers to the questions say. A hash without a field is as good as no key. */
 export const heldAs = (payload: Buffer | null, life: KeyLife): Held =>

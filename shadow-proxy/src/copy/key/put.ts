@@ -1,5 +1,5 @@
 /** The commands that make a mirror hold what its authority holds. */
-import { GONE, isOver, type KeyLife } from '../../resp/key-life.js';
+import { NO_KEY, isOver, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import { isSince } from '../../upstream/identity.js';
@@ -22,7 +22,7 @@ const STREAMS: ReadonlySet<number> = new Set(
 const SET = Buffer.from('$3\r\nSET\r\n');
 const PX = Buffer.from('$2\r\nPX\r\n');
 const RESTORE = Buffer.from('*5\r\n$7\r\nRESTORE\r\n');
-const FOR_EVER = Buffer.from('$1\r\n0\r\n');
+const NO_EXPIRY = Buffer.from('$1\r\n0\r\n');
 const REPLACE = Buffer.from('$7\r\nREPLACE\r\n');
 const PEXPIRE = Buffer.from('*3\r\n$7\r\nPEXPIRE\r\n');
 const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
@@ -74,7 +74,7 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   // It may have ended between the two questions. With less than 1 ms left it is still there for the next command.
   if (payload === null || isOver(life)) {
     to.raw(UNLINK).argument(name);
-    return { key, commands: 1, life: payload === null ? GONE : life, ttlStart: 0, ttlEnd: 0, miscounted: false };
+    return { key, commands: 1, life: payload === null ? NO_KEY : life, ttlStart: 0, ttlEnd: 0, miscounted: false };
   }
   const isString = payload[0] === WRITTEN.string;
   let miscounted = false;
@@ -134,7 +134,7 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker
     : size > 0
       ? null
       : transcode(payload, target, version, taker.fullBacklengths, found);
-  to.raw(RESTORE).argument(name).raw(FOR_EVER);
+  to.raw(RESTORE).argument(name).raw(NO_EXPIRY);
   if (restored === null) to.argument(repacked, 0, size);
   else to.argument(restored);
   to.raw(REPLACE);

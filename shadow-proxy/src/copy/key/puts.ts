@@ -30,13 +30,13 @@ interface Outcome {
   /** The first refusal, or null. */
   readonly refusal: string | null;
   /** Where the authority does not have it, or will not within 1 ms: whether it was deleted, or was not there either. */
-  readonly gone: 'deleted' | 'neither' | null;
+  readonly removed: 'deleted' | 'neither' | null;
   /** As the authority reported it. */
   readonly life: KeyLife;
   readonly miscounted: boolean;
 }
 
-const SET: Outcome = { refusal: null, gone: null, life: PERSISTENT, miscounted: false };
+const SET: Outcome = { refusal: null, removed: null, life: PERSISTENT, miscounted: false };
 
 export class Puts<K extends Pick<CopiedKey, 'key'>> {
   /** What the MSET sets. */
@@ -102,8 +102,8 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
       for (const key of this.#strings) outcome(key, all);
     }
     for (const one of this.#others) {
-      const gone = !isRemoval(one) ? null : replies.isOne ? 'deleted' : 'neither';
-      outcome(one.key, { refusal: refusalOf(one, replies), gone, life: one.life, miscounted: one.miscounted });
+      const removed = !isRemoval(one) ? null : replies.isOne ? 'deleted' : 'neither';
+      outcome(one.key, { refusal: refusalOf(one, replies), removed, life: one.life, miscounted: one.miscounted });
     }
   }
 }

@@ -16,7 +16,7 @@ export async function equalStreams(parts: Parts, count: number): Promise<boolean
     ['XINFO', 'STREAM', key],
     ['XINFO', 'GROUPS', key],
   ]);
-  if (gone(end)) return true;
+  if (bothRefuse(end)) return true;
   const lastId = (replies: readonly Reply[]): string => fieldOf(replies[0], 'last-generated-id').toString();
   const groups = (replies: readonly Reply[]): string[] =>
     (replies[1].items ?? [])
@@ -37,7 +37,7 @@ export async function equalStreams(parts: Parts, count: number): Promise<boolean
 async function equalConsumers(parts: Parts, group: Buffer): Promise<boolean> {
   const both: Both = await parts.both([['XINFO', 'CONSUMERS', parts.key, group]]);
   // The group may have been removed since, on both.
-  if (gone(both)) return true;
+  if (bothRefuse(both)) return true;
   const names = ([reply]: readonly Reply[]): string =>
     JSON.stringify((reply.items ?? []).map((each) => fieldOf(each, 'name').toString('latin1')).sort());
   return names(both.authority) === names(both.mirror);
@@ -51,7 +51,7 @@ async function equalPending(parts: Parts, group: Buffer, count: number): Promise
   for (let from: string | null = '-'; from !== null;) {
     const both: Both = await parts.both([['XPENDING', key, group, from, '+', count]]);
     // The group may have been removed since, on both.
-    if (gone(both)) return true;
+    if (bothRefuse(both)) return true;
     if (shown(both.authority[0]) !== shown(both.mirror[0])) return false;
     const entries: readonly Reply[] = both.authority[0].items ?? [];
     from = entries.length < count ? null : after(text(entries.at(-1)!.items![0]));
@@ -60,7 +60,7 @@ async function equalPending(parts: Parts, group: Buffer, count: number): Promise
 }
 
 /** Both refuse: it is not there any more. */
-const gone = ({ authority, mirror }: Both): boolean => authority.some(isError) && mirror.some(isError);
+const bothRefuse = ({ authority, mirror }: Both): boolean => authority.some(isError) && mirror.some(isError);
 
 /** @param scores numbers are compared as such: KeyDB alone keeps the sign of a zero */
 export function same({ authority, mirror }: Both, scores = false): boolean {

@@ -102,7 +102,7 @@ export class Parts {
 
   /**
    * Reads on the authority's lane, neighbours, and has `effects` of the replies carried out on the mirror at that
-   * place. `effects` is called at that place, with the key's life, which is not `gone`; `confirmed` when the mirror has
+   * place. `effects` is called at that place, with the key's life, which is not `absent`; `confirmed` when the mirror has
    * answered.
    * @returns the mirror's answers
    * @throws {Disturbed} where the key is not what it was, {CopyError} when a server refuses or a connection is lost
@@ -234,7 +234,7 @@ export class Parts {
 
   get #mustWait(): boolean {
     const { sequencer, workload } = this.options;
-    return sequencer.barred || workload.moving || !sequencer.buried;
+    return sequencer.blocked || workload.moving || !sequencer.buried;
   }
 
   #assertWanted(): void {
@@ -288,7 +288,7 @@ export class Parts {
   #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): KeyLife {
     const { meanwhile } = this;
     const life = lifeFromPttl(Number(text(replies.at(-1)!)));
-    if (life.state === 'gone') throw new Disturbed('it does not exist any more');
+    if (life.state === 'absent') throw new Disturbed('it does not exist any more');
     for (const reply of replies) if (isError(reply) && errorCode(reply) !== 'NOGROUP') refused(reply);
     if (answeredAt + EXPIRY_MARGIN_MS >= meanwhile.expiresAt) meanwhile.disturb('it may have expired');
     meanwhile.assertUndisturbed();

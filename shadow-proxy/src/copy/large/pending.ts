@@ -81,8 +81,8 @@ export async function copyOrphans(parts: Parts): Promise<readonly Pending[]> {
 async function orphansOf(parts: Parts): Promise<Pending[]> {
   const { key, limits } = parts;
   const orphans: Pending[] = [];
-  for (const told of (await parts.look('XINFO', 'GROUPS', key)).items!) {
-    const group = fieldOf(told, 'name');
+  for (const info of (await parts.look('XINFO', 'GROUPS', key)).items!) {
+    const group = fieldOf(info, 'name');
     for (let from: string | null = '-'; from !== null;) {
       const page: Pending[] = (await parts.look('XPENDING', key, group, from, '+', limits.chunkElements)).items!.map(
         (entry) => pendingOf(group, entry),
@@ -108,8 +108,8 @@ export async function copyPending(parts: Parts, group: Buffer, orphans: readonly
     let claims = 0;
     const answers: readonly Reply[] = await parts.at(
       [['XPENDING', key, group, from, '+', limits.chunkElements]],
-      ([told]) => {
-        const page = isError(told) ? [] : told.items!.map((entry) => pendingOf(group, entry));
+      ([reply]) => {
+        const page = isError(reply) ? [] : reply.items!.map((entry) => pendingOf(group, entry));
         from = page.length < limits.chunkElements ? null : after(page.at(-1)!.id);
         const alive = page.filter((entry) => !isKnown(known, entry));
         claims = alive.length;
@@ -120,9 +120,9 @@ export async function copyPending(parts: Parts, group: Buffer, orphans: readonly
     if (claimed < claims) throw new Disturbed('an entry that is pending was deleted');
   }
   // Acknowledged since they were made.
-  const gone = [...known.keys()];
-  for (let i = 0; i < gone.length; i += limits.chunkElements)
-    await parts.at([], () => [['XACK', key, group, ...gone.slice(i, i + limits.chunkElements)]]);
+  const acknowledged = [...known.keys()];
+  for (let i = 0; i < acknowledged.length; i += limits.chunkElements)
+    await parts.at([], () => [['XACK', key, group, ...acknowledged.slice(i, i + limits.chunkElements)]]);
 }
 
 /** Whether the entry is an orphan that was made already; those that are left in `known` are not pending any more. */

@@ -47,7 +47,7 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
     ];
     await parts.at(
       [['XRANGE', key, from, '+', 'COUNT', count], ...(nearEnd ? atEnd : [])],
-      ([range, head, stream, told], life) => {
+      ([range, head, stream, groupInfo], life) => {
         const entries = range.items!;
         const effects: Command[] = entries.map((entry) => ['XADD', temporary, ...fieldsOf(entry)]);
         if (deleted.length > 0) effects.push(['XDEL', temporary, ...deleted]);
@@ -63,10 +63,10 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
         }
         if (nearEnd && entries.length < count) {
           done = true;
-          groups.push(...told.items!.map((group) => fieldOf(group, 'name')));
+          groups.push(...groupInfo.items!.map((group) => fieldOf(group, 'name')));
           // From here on the mirror's entries are the authority's.
           meanwhile.onWritten(null);
-          effects.push(...takePlace(parts, head, stream, told.items!, known), parts.timeToLive(life));
+          effects.push(...takePlace(parts, head, stream, groupInfo.items!, known), parts.timeToLive(life));
         }
         nearEnd = entries.length < count;
         return effects;
@@ -80,10 +80,16 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
 const option = ({ mirror }: Parts, name: string, value: Buffer | null): readonly Argument[] =>
   value === null || !mirror.server.countsEntries ? [] : [name, value];
 
-function takePlace(parts: Parts, head: Reply, stream: Reply, told: readonly Reply[], known: Set<string>): Command[] {
+function takePlace(
+  parts: Parts,
+  head: Reply,
+  stream: Reply,
+  groupInfo: readonly Reply[],
+  known: Set<string>,
+): Command[] {
   const { key, temporary } = parts;
   const first = head.items!.at(0);
-  const groups = told.map((group): Command => {
+  const groups = groupInfo.map((group): Command => {
     const name = fieldOf(group, 'name');
     return [
       'XGROUP',
@@ -107,7 +113,7 @@ function takePlace(parts: Parts, head: Reply, stream: Reply, told: readonly Repl
       ...option(parts, 'MAXDELETEDID', newerFieldOf(stream, 'max-deleted-entry-id')),
     ],
     ...groups,
-    ...[...known].map((gone): Command => ['XGROUP', 'DESTROY', key, Buffer.from(gone, 'latin1')]),
+    ...[...known].map((group): Command => ['XGROUP', 'DESTROY', key, Buffer.from(group, 'latin1')]),
   ];
 }
 

@@ -64,7 +64,7 @@ export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<
 
 class Comparison {
   /** What both said last of what there is. */
-  #told: Pick<LargeDifference, 'authority' | 'mirror'> = { authority: null, mirror: null };
+  #shapes: Pick<LargeDifference, 'authority' | 'mirror'> = { authority: null, mirror: null };
 
   constructor(
     private readonly parts: Parts,
@@ -80,7 +80,7 @@ class Comparison {
     const differing =
       surely(await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ??
       (size.length === 0 && size.type !== 'stream' ? null : await this.#values(size.type, size.length, size.bytes));
-    return differing && { ...differing, ...this.#told };
+    return differing && { ...differing, ...this.#shapes };
   }
 
   async #values(type: string, length: number, bytes: number): Promise<Differing | null> {
@@ -107,7 +107,7 @@ class Comparison {
         ? null
         : { type: text(type), length: Number(text(size)), life: lifeFromPttl(Number(text(pttl))) };
     const [authority, mirror] = [summary(both.authority), summary(both.mirror)];
-    this.#told = { authority, mirror };
+    this.#shapes = { authority, mirror };
     const ending = (one: Summary | null): boolean =>
       one !== null && expiresWithin(one.life, both.lagMs + TTL_TOLERANCE_MS);
     if (authority === null || mirror === null) {

@@ -197,7 +197,7 @@ export class Recheck {
       }
       await lanes.order(db).withLock(lane, keysOf(pairs), false, () => {
         const isStill = workload.rule(key, 0, key.length).authority === authority && mirrorsWrites;
-        if (lane.closed || sequencer.barred || workload.moving || !isStill) throw new Error('not now');
+        if (lane.closed || sequencer.blocked || workload.moving || !isStill) throw new Error('not now');
         this.ask(lane, pairs, null);
         pairs = [];
         return Promise.resolve();

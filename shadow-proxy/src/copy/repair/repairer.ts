@@ -142,7 +142,7 @@ export class Repairer {
   #work(): void {
     while (this.#repairing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.by.authorities.frozen !== null) return;
-      if (this.by.sequencer.barred || !this.by.buried() || monotonicMs() < this.#fullUntil) return this.#later();
+      if (this.by.sequencer.blocked || !this.by.buried() || monotonicMs() < this.#fullUntil) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
@@ -263,7 +263,7 @@ export class Repairer {
       await order.withLock(lane, keysOf(deferred, key), false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
-          this.by.sequencer.barred ||
+          this.by.sequencer.blocked ||
           workload.moving ||
           this.by.authorities.frozen !== null ||
           workload.rule(key, 0, key.length).authority !== rule.authority

@@ -44,13 +44,13 @@ export class BlockTime {
   }
 
   /**
-   * The command; or, where it is sent `anew`, or has less time than every server can tell from none, the command with
+   * The command; or, if it is `resent`, or has less time than every server can tell from none, the command with
    * the time that is left.
    */
-  frameNow(anew: boolean): Buffer {
+  frameNow(resent: boolean): Buffer {
     const { unit } = this.blocking;
     const leastMs = unit === 1 ? 1 : LEAST_MS;
-    if (this.#until === Infinity || (!anew && this.#ms >= leastMs)) return this.frame;
+    if (this.#until === Infinity || (!resent && this.#ms >= leastMs)) return this.frame;
     const left = Math.max(leastMs, Math.ceil(this.#until - monotonicMs()));
     const at = timeoutAt(this.args, this.blocking);
     return encodeCommand(this.args.map((arg, i) => (i === at ? String(left / unit) : arg)));

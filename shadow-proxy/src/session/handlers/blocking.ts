@@ -254,7 +254,7 @@ export class Blocked implements BlockedCommand {
     const { spec } = this;
     const turn = this.#turn?.ticket ?? null;
     this.#turn = null;
-    if (this.context.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
+    if (this.context.clients.sequencer.blocked || !this.#ready(lane, way)) return this.#later(lane, way);
     // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not
     // compared.
     if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
@@ -444,7 +444,7 @@ export class Blocked implements BlockedCommand {
   /** A stage changes, or a command runs alone: it is looked at again after that. */
   #later(lane: Lane, way: Way): void {
     const { clients } = this.context;
-    const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
+    const closed = clients.sequencer.blocked || clients.sequencer.router.workloads.some(({ held }) => held);
     // With the lane at hand it begins at once then: a command that runs alone may be next.
     if (closed && !this.#abandoned && !lane.closed)
       clients.waitingRoom.onceOpen(() => this.#enter(lane, way), this.place);

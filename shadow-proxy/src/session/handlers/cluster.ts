@@ -36,8 +36,8 @@ export function redirected(context: CommandContext, spec: CommandSpec, face: Clu
   const { viaReplica } = context.client;
   if (slot === NO_SLOT) return viaReplica && spec.write && refuse(context, READ_ONLY);
   if (slot === null) return refuse(context, CROSSSLOT);
-  const elsewhere = face.redirect(slot);
-  if (elsewhere !== null) return refuse(context, elsewhere);
+  const redirect = face.redirect(slot);
+  if (redirect !== null) return refuse(context, redirect);
   if (viaReplica && !isForReplica(context, spec)) return refuse(context, face.movedTo(face.own, slot));
   if (spec.name === 'copy' && crossesDatabases(context.parser))
     return refuse(context, 'ERR Copying to another database is not allowed in cluster mode');

@@ -25,7 +25,7 @@ export interface OwnReply {
 
 export class Exec {
   /** Databases that a server does not let the client select. */
-  readonly #barred: Readonly<Record<Side, Set<number>>> = { source: new Set(), target: new Set() };
+  readonly #refusedDbs: Readonly<Record<Side, Set<number>>> = { source: new Set(), target: new Set() };
 
   constructor(
     private readonly context: CommandContext,
@@ -49,7 +49,7 @@ export class Exec {
       return;
     }
     if (this.#refusesRight(plan)) return;
-    if (context.client.watch !== null && this.#givesUp(context.client.watch, plan)) return;
+    if (context.client.watch !== null && this.#aborts(context.client.watch, plan)) return;
     if (!this.#place(plan)) return;
     const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
     if (!scripts.every(({ spec, frame }) => prepared(context, spec, frame, plan.authority))) return;
@@ -94,7 +94,7 @@ export class Exec {
     for (const command of commands) {
       if (isSelect(command)) {
         const wanted = databaseOf(wordOf(argumentsOf(command.frame)[1]));
-        if (wanted !== null && wanted !== db && !this.#barred[authority].has(wanted)) {
+        if (wanted !== null && wanted !== db && !this.#refusedDbs[authority].has(wanted)) {
           if (!this.#reaches(authority, wanted)) return false;
           db = wanted;
         }
@@ -117,7 +117,7 @@ export class Exec {
     if (lane !== undefined && !lane.closed) return true;
     const noted = (problem: unknown): void => {
       if (!(problem instanceof DatabaseRefused)) throw problem;
-      this.#barred[side].add(db);
+      this.#refusedDbs[side].add(db);
     };
     context.lanes.retryOn(lanes.open(identity).then(() => undefined, noted));
     return false;
@@ -164,10 +164,11 @@ export class Exec {
   }
 
   /** Whether EXEC does nothing, for what was watched may have changed, or is unknown. */
-  #givesUp(watch: Watching, plan: ExecPlan): boolean {
+  #aborts(watch: Watching, plan: ExecPlan): boolean {
     const { context } = this;
-    const elsewhere = plan.commands.some(({ keys }) => keys.length > 0) && plan.authority !== watch.lane.server.side;
-    if (!watch.broken && !elsewhere) return false;
+    const otherAuthority =
+      plan.commands.some(({ keys }) => keys.length > 0) && plan.authority !== watch.lane.server.side;
+    if (!watch.broken && !otherAuthority) return false;
     if (watch.broken) context.reply(context.client.protocol === 3 ? NULL3 : NULL_ARRAY);
     else {
       context.clients.counts.addRefused();

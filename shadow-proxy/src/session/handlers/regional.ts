@@ -54,9 +54,9 @@ export function rewrittenIn(
   { frame, argStart, argEnd, argc }: CommandBytes,
 ): { workload: Workload | null; beside: Workload | null } {
   const keys = new KeyList();
-  const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  const found = keysOf(spec, frame, argStart, argEnd, argc, keys);
   let [workload, beside]: (Workload | null)[] = [null, null];
-  for (let i = 0; i < (told < 0 ? keys.known : told); i++) {
+  for (let i = 0; i < (found < 0 ? keys.known : found); i++) {
     const each = router.match(frame, argStart[keys.index[i]], argEnd[keys.index[i]]);
     if (each.isRewritten) workload ??= each;
     else beside ??= each;
@@ -88,7 +88,7 @@ function answerAlone(context: CommandContext, spec: CommandSpec, workload: Workl
     context.clients.counts.sent(spec, workload);
     const command = rewrite(spec.name, argumentsOf(context.command), context.client.protocol);
     if (command instanceof Refusal) return command.reply;
-    context.clients.regional!.lookBeside(command.names[0], () => workload.strayWrites++);
+    context.clients.regional!.lookBeside(command.names[0], () => workload.secondWriterWrites++);
     return (await perform(plain, [command]))[0];
   });
 }

@@ -16,10 +16,10 @@ import type { CommandContext } from '../context.js';
  */
 export function takeSecondWriter(context: CommandContext, spec: CommandSpec, again: boolean): boolean {
   const { router } = context.clients.sequencer;
-  const stray = strayOf(context, spec);
-  if (stray === null) return false;
-  const { workload, hidden } = stray;
-  if (!again) workload.strayWrites++;
+  const secondWrite = secondWriteOf(context, spec);
+  if (secondWrite === null) return false;
+  const { workload, hidden } = secondWrite;
+  if (!again) workload.secondWriterWrites++;
   if (router.secondWriter === 'count') return false;
   const name = spec.name.replace('|', ' ').toUpperCase();
   const here = router.region ?? 'another region';
@@ -32,21 +32,21 @@ export function takeSecondWriter(context: CommandContext, spec: CommandSpec, aga
   return true;
 }
 
-interface Stray {
+interface SecondWrite {
   readonly workload: Workload;
   /** It may be one: its keys are unknown. */
   readonly hidden: boolean;
 }
 
-function strayOf(context: CommandContext, spec: CommandSpec): Stray | null {
+function secondWriteOf(context: CommandContext, spec: CommandSpec): SecondWrite | null {
   const { sequencer } = context.clients;
   const { router, scripts, table } = sequencer;
   const isScript = spec.handling === 'script';
   if ((!spec.write && !isScript) || spec.readOnlyScript || spec.aboutCode) return null;
   const { frame, argStart, argEnd, argc } = context.parser;
   const keys = new KeyList();
-  const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
-  const count = told < 0 ? keys.known : told;
+  const found = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  const count = found < 0 ? keys.known : found;
   if (isScript && scripts.find(argumentsOf(context.command))?.writesNothing(table) === true) return null;
   for (let i = 0; i < count; i++) {
     if ((keys.access[i] & WRITES) === 0) continue;

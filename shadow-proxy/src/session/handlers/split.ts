@@ -52,7 +52,7 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
     if (context.client.closed) return leave();
     const parts = partsOf(context);
     // The stages may have changed while it waited, or an exclusive command be under way, or a lane be lost.
-    if (parts === null || parts === 'rewritten' || sequencer.barred) {
+    if (parts === null || parts === 'rewritten' || sequencer.blocked) {
       leave();
       return parts === 'rewritten' ? context.flow.retryWhen('idle') : context.flow.retryWhen('open');
     }

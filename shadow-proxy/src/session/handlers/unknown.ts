@@ -55,10 +55,10 @@ function write(context: CommandContext, name: string, listed: ListedCommand, sid
   if (!mayBegin(context)) return;
   const keys = listed.keys(parser.argc).map((at) => Buffer.from(context.argument(at)));
   const workloads = keys.map((key) => router.match(key, 0, key.length));
-  const elsewhere = workloads.find((workload, i) => authorityOf(workload, keys[i]) !== side);
-  if (elsewhere !== undefined || (keys.length === 0 && !router.oneAuthority)) {
+  const crossed = workloads.find((workload, i) => authorityOf(workload, keys[i]) !== side);
+  if (crossed !== undefined || (keys.length === 0 && !router.oneAuthority)) {
     clients.counts.addRefused();
-    return context.refuse(crossing(shown(name), router.default, elsewhere ?? router.default));
+    return context.refuse(crossing(shown(name), router.default, crossed ?? router.default));
   }
   const suspect = (): void => {
     if (keys.length === 0) suspects.hidden(name);

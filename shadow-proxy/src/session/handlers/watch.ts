@@ -173,14 +173,14 @@ export function watch(context: CommandContext): void {
   const route = routeKeys(router, table.byName('watch')!, context.parser);
   if (route === null) return context.flow.retryWhen('open');
   const { workload, rule, other } = route;
-  const elsewhere =
+  const crossed =
     other ??
     (context.client.watch !== null && context.client.watch.lane.server.side !== rule.authority
       ? context.client.watch.workload
       : null);
-  if (elsewhere !== null) {
+  if (crossed !== null) {
     clients.counts.addRefused();
-    return context.refuse(crossing('watch', workload, elsewhere));
+    return context.refuse(crossing('watch', workload, crossed));
   }
   const watched = workloadsOf(context);
   if (context.client.watch !== null) return context.client.watch.pass(watched);

@@ -162,13 +162,13 @@ export async function endsWell(t: TestContext, each: Case, port: number): Promis
     SHADOW_PROXY_TOKEN: undefined,
   });
   const code = await program.exit(DEADLINE_MS);
-  const told = `${nameOf(each)} ended with ${code} after ${Math.round(performance.now() - began)} ms: ${program.stdout}${program.stderr}`;
+  const summary = `${nameOf(each)} ended with ${code} after ${Math.round(performance.now() - began)} ms: ${program.stdout}${program.stderr}`;
   const codes = manualOf(each.command)!.exits.map(([documented]) => documented);
-  assert.ok(codes.includes(code!), `${told}\n${codes.join()} are documented`);
-  assert.doesNotMatch(program.stdout + program.stderr, RAW, told);
-  assert.doesNotMatch(program.stdout + program.stderr, /secret|unexpected error/, told);
-  assertPrintable(program.stdout + program.stderr, told);
-  if (code !== 0) assert.notEqual(program.stdout + program.stderr, '', told);
-  assert.deepEqual(readdirSync(temporary), [], told);
-  return told;
+  assert.ok(codes.includes(code!), `${summary}\n${codes.join()} are documented`);
+  assert.doesNotMatch(program.stdout + program.stderr, RAW, summary);
+  assert.doesNotMatch(program.stdout + program.stderr, /secret|unexpected error/, summary);
+  assertPrintable(program.stdout + program.stderr, summary);
+  if (code !== 0) assert.notEqual(program.stdout + program.stderr, '', summary);
+  assert.deepEqual(readdirSync(temporary), [], summary);
+  return summary;
 }

@@ -77,14 +77,14 @@ const PLAN = 'version: 1\nname: shop\nworkloads:\n  - name: sessions\n  - name: 
 
 test('bash completes workloads from the plan, and pages from the list of runbooks', async (t) => {
   const file = await scriptFor(t, 'bash');
-  const [there, elsewhere] = [scratch(t, { 'migration.yaml': PLAN }), scratch(t, { 'other.yaml': PLAN })];
+  const [there, otherFolder] = [scratch(t, { 'migration.yaml': PLAN }), scratch(t, { 'other.yaml': PLAN })];
   assert.deepEqual(offered(file, ['promote', 'se'], there), ['sessions', 'search']);
   assert.deepEqual(offered(file, ['rollback', 'c'], there), ['carts']);
   assert.deepEqual(offered(file, ['backfill', '--workload', ''], there), ['sessions', 'search', 'carts', 'default']);
-  const other = join(elsewhere, 'other.yaml');
+  const other = join(otherFolder, 'other.yaml');
   assert.deepEqual(offered(file, ['promote', '--plan', other, 'se'], scratch(t)), ['sessions', 'search']);
   assert.deepEqual(
-    offered(file, ['runbook', 'week-1'], elsewhere),
+    offered(file, ['runbook', 'week-1'], otherFolder),
     runbookNames().filter((name) => name.startsWith('week-1')),
   );
 });

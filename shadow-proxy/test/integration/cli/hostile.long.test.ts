@@ -22,9 +22,9 @@ describe('a server that fails after so many replies, at each of them:', () => {
         // Enough for the longest dialogue: after it, nothing breaks any more.
         for (let replies = 0; replies < 40; replies++) {
           const peer = await HostilePeer.start(breaking(server.port, replies, fault));
-          const told = await endsWell(t, each, peer.port);
+          const summary = await endsWell(t, each, peer.port);
           peer.stop();
-          if (/ ended with 3 /.test(told)) broken++;
+          if (/ ended with 3 /.test(summary)) broken++;
         }
         assert.ok(broken > 0 && broken < 40, `${broken} of 40 were inconclusive`);
       });

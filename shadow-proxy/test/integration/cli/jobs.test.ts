@@ -84,9 +84,9 @@ describe('keys of the target that the proxy did not write', () => {
       assert.equal(await direct.dbsize(), 4);
       assert.match(await agree('--delete-foreign', '--yes', '2'), /2 keys copied .*2 deleted, 0 foreign keys kept/);
       assert.deepEqual(await differences(servers.source, servers.target), []);
-      const told = await tell(0, 'history');
+      const printed = await tell(0, 'history');
       assert.match(
-        told,
+        printed,
         /may overwrite: 3 keys of the target confirmed, by .*backfill of sessions may delete 2 keys that only the mirror has, by /,
       );
     });

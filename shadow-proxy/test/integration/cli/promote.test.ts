@@ -400,14 +400,14 @@ test('promote says when a gate that counts will open: unknown at first, then fro
     );
     const client = running.connect();
     const tool = operator(running);
-    const told = async (): Promise<string> => {
+    const printed = async (): Promise<string> => {
       const { stdout, code } = await tool('promote', 'sessions', '--dry-run');
       assert.equal(code, 1);
       const text = stdout.replace(/[\s│]+/g, ' ');
       return /NO compared (.*?) ├/.exec(text)![1]!;
     };
     // Whether it was measured for 5 s yet or not.
-    assert.match(await told(), /^0 of 1,000,000 pairs of replies; time left unknown: /);
+    assert.match(await printed(), /^0 of 1,000,000 pairs of replies; time left unknown: /);
     await client.set('session:1', 'x');
     const until = Date.now() + 7_000;
     while (Date.now() < until) {
@@ -415,7 +415,7 @@ test('promote says when a gate that counts will open: unknown at first, then fro
       await sleep(10);
     }
     const [, compared, hours, perSecond] =
-      /^([\d,]+) of .*; about (?:(\d+) h .*|\d+ min) .*\(([\d,]+) per second\)$/.exec(await told())!;
+      /^([\d,]+) of .*; about (?:(\d+) h .*|\d+ min) .*\(([\d,]+) per second\)$/.exec(await printed())!;
     assert.ok(Number(perSecond) > 20 && Number(perSecond) <= 200, `${perSecond} per second of at most 200 sent`);
     const left = (minCompared - Number(compared!.replace(',', ''))) / Number(perSecond) / 3_600;
     assert.ok(Math.abs(left - Number(hours)) < 1.1, `${hours} h told, ${left} h by ${compared} and ${perSecond}`);

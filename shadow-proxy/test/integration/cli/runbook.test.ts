@@ -46,12 +46,12 @@ test('running a runbook: place, confirmation, undo, check, history; with the pro
     const page = join(running.directory, 'try.md');
     writeFileSync(page, PAGE);
     const made = (): boolean => existsSync(join(running.directory, 'made'));
-    const walk = (...args: string[]): ReturnType<typeof runProgram> =>
+    const runbook = (...args: string[]): ReturnType<typeof runProgram> =>
       runProgram(t, 'shadow-compare', ['runbook', page, '--plan', running.file, ...args]);
     const next = async (): Promise<string | null> =>
-      (JSON.parse((await walk('--json')).stdout) as { next: string | null }).next;
+      (JSON.parse((await runbook('--json')).stdout) as { next: string | null }).next;
 
-    const first = await walk('--next');
+    const first = await runbook('--next');
     assert.deepEqual([first.code, first.stderr], [0, '']);
     assert.match(first.stdout, /look:sessions\n {2}echo[^\n]*\nsessions by plan.yaml\n✓ look:sessions; next: make/);
     assert.match(
@@ -60,23 +60,23 @@ test('running a runbook: place, confirmation, undo, check, history; with the pro
       'beside the state directory of the plan',
     );
 
-    const refused = await walk('--next');
+    const refused = await runbook('--next');
     assert.deepEqual([refused.code, made()], [2, false]);
     assert.match(
       refused.stderr,
       /make makes a change: a file is there\. No terminal to ask on: make was not run\. Confirm with --yes/,
     );
-    const done = await walk('--next', '--yes', '--json');
+    const done = await runbook('--next', '--yes', '--json');
     assert.deepEqual([done.code, made()], [0, true], done.stderr);
     const { held, by } = JSON.parse(done.stdout) as { held: boolean; by: string };
     assert.ok(held && by !== '');
 
     writeFileSync(join(running.directory, 'broken'), '');
-    const failed = await walk('--next');
+    const failed = await runbook('--next');
     assert.equal(failed.code, 1);
     assert.match(failed.stdout, /✗ end: exit code 1, expected 0/);
 
-    assert.equal((await walk('--undo', 'make', '--yes')).code, 0);
+    assert.equal((await runbook('--undo', 'make', '--yes')).code, 0);
     assert.deepEqual([made(), await next()], [false, 'make']);
 
     const { stdout: history } = await runProgram(t, 'shadow-compare', ['history', '--admin', running.admin]);
@@ -91,15 +91,15 @@ test('running a runbook: place, confirmation, undo, check, history; with the pro
 
     running.daemon.signal('SIGTERM');
     await running.daemon.exit();
-    const alone = await walk('--step', 'make', '--yes');
+    const alone = await runbook('--step', 'make', '--yes');
     assert.deepEqual([alone.code, made()], [0, true]);
     assert.match(
       alone.stderr,
       /Recorded in .*runbooks\.jsonl only, not in the history of the migration: no proxy answers/,
     );
 
-    assert.match((await walk('--check')).stdout, /1 of 1 read-only step holds\./, 'as far as the walk has come');
-    assert.equal((await walk('--again')).code, 0);
+    assert.match((await runbook('--check')).stdout, /1 of 1 read-only step holds\./, 'as far as the walk has come');
+    assert.equal((await runbook('--again')).code, 0);
     assert.equal(await next(), 'look:sessions');
   });
 });
@@ -191,15 +191,15 @@ test('--until and --all run several steps, ask once for each change, and end whe
   const page = join(directory, 'long.md');
   writeFileSync(page, LONG);
   const has = (file: string): boolean => existsSync(join(directory, file));
-  const walk = (...args: string[]): ReturnType<typeof runProgram> =>
+  const runbook = (...args: string[]): ReturnType<typeof runProgram> =>
     runProgram(t, 'shadow-compare', ['runbook', page, '--plan', plan, ...args]);
 
-  const looked = await walk('--until', 'look');
+  const looked = await runbook('--until', 'look');
   assert.equal(looked.code, 0, looked.stderr);
   assert.match(looked.stdout, /looked at s\n✓ look:s; next: look:u\n[^]*looked at u\n✓ look:u; next: make:s\n$/);
-  assert.match((await walk('--until', 'look')).stdout, /^look:u is done already: nothing was run\.\n$/);
+  assert.match((await runbook('--until', 'look')).stdout, /^look:u is done already: nothing was run\.\n$/);
 
-  const refused = await walk('--all');
+  const refused = await runbook('--all');
   assert.deepEqual([refused.code, has('made-s')], [2, false]);
   assert.match(
     refused.stdout,
@@ -237,9 +237,9 @@ test('--until and --all run several steps, ask once for each change, and end whe
   assert.deepEqual([has('made-s'), has('made-u'), has('finished')], [true, true, false], yes);
   assert.match(yes, /✓ make:s; next: make:u[^]*✓ make:u; next: check[^]*✓ check; next: finish/);
 
-  assert.equal((await walk('--again')).code, 0);
+  assert.equal((await runbook('--again')).code, 0);
   writeFileSync(join(directory, 'broken'), '');
-  const failed = await walk('--all', '--yes', '--json');
+  const failed = await runbook('--all', '--yes', '--json');
   assert.equal(failed.code, 1);
   const entries = JSON.parse(failed.stdout) as { stop: string; held: boolean }[];
   assert.deepEqual(
@@ -248,11 +248,11 @@ test('--until and --all run several steps, ask once for each change, and end whe
   );
   assert.match(failed.stderr, /The same command continues with this step\./);
   rmSync(join(directory, 'broken'));
-  const rest = await walk('--all', '--yes');
+  const rest = await runbook('--all', '--yes');
   assert.deepEqual([rest.code, has('finished')], [0, true], rest.stderr);
   assert.match(rest.stdout, /^check\n[^]*✓ finish: that was the last step\n$/);
-  assert.match((await walk('--all')).stdout, /^Every step is done already/);
-  const check = async (): Promise<string> => (await walk('--check')).stdout;
+  assert.match((await runbook('--all')).stdout, /^Every step is done already/);
+  const check = async (): Promise<string> => (await runbook('--check')).stdout;
   assert.match(await check(), /^3 of 3 read-only steps hold\.\n$/m);
   writeFileSync(join(directory, 'broken'), '');
   assert.match(await check(), /^2 of 3 read-only steps hold\.\n {2}check: exit code 1, expected 0\n$/m);

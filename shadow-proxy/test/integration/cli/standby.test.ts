@@ -164,11 +164,11 @@ test('a second process refuses to serve, names the first, and leaves the state a
     await first.prints(/"listening"/);
     const file = join(plan.state as string, 'a', 'history.jsonl');
     const before = readFileSync(file, 'utf8');
-    const elsewhere = (changed: PlanObject): void => {
+    const onOtherPorts = (changed: PlanObject): void => {
       changed.shards[0].listen = 'redis://127.0.0.1:0';
       changed.admin.listen = '127.0.0.1:0';
     };
-    const second = start([], elsewhere);
+    const second = start([], onOtherPorts);
     assert.equal(await second.exit(), 1);
     assert.match(
       second.stderr,
@@ -176,7 +176,7 @@ test('a second process refuses to serve, names the first, and leaves the state a
     );
     assert.equal(readFileSync(file, 'utf8'), before);
     const other = start([], (changed) => {
-      elsewhere(changed);
+      onOtherPorts(changed);
       changed.shards[0].name = 'run';
     });
     await other.prints(/"listening"/);

@@ -46,7 +46,7 @@ export async function clusterTrial(t: TestContext, { durationMs, events, ...opti
       connections: CONNECTIONS,
       databases: 1,
       barriers: false,
-      comesBack: true,
+      reconnects: true,
       vanishing: 0.01,
       errorCodes: ['TRYAGAIN', 'MOVED', 'CLUSTERDOWN', 'LOADING', 'READONLY'],
       prefixesOf: (number) => [tagOf(number)],

@@ -9,7 +9,7 @@ import { RELEASES } from '../../../src/command/releases.js';
 import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { EVERY_COMMAND, withServers } from '../../support/servers.js';
-import { find, keys, told } from '../../support/command-frames.js';
+import { find, keys, reportedKeys } from '../../support/command-frames.js';
 import { missing, needs } from '../../support/needs.js';
 
 const BOTH = READS | WRITES;
@@ -108,7 +108,7 @@ async function agree(spec: CommandSpec, args: readonly string[]): Promise<Return
       shown,
     );
     const known = theirs.map(([key, flags]) => [key, accessOf(flags)]);
-    assert.deepEqual(told(spec, args).keys, known, shown);
+    assert.deepEqual(reportedKeys(spec, args).keys, known, shown);
   } else if (ours === MALFORMED) {
     const [name, ...rest] = args;
     await assert.rejects(redis.call(name, rest), REFUSED, `${shown} has keys that are said to be malformed`);

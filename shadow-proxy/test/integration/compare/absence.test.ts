@@ -199,10 +199,10 @@ test('a key that only one server has shows in the replies, whichever server that
         for (const connection of Object.values(connections)) await connection.ask('FLUSHALL');
         for (const each of seed) await connections[having].ask(...each);
         const [a, m] = [await connections.redis.ask(...words), await connections.keydb.ask(...words)];
-        const told = `${command} with the key on ${having}: ${String(a)} ${String(m)}`;
+        const shown = `${command} with the key on ${having}: ${String(a)} ${String(m)}`;
         const verdict = compareReplies(view(words), a, m, LIMITS);
-        assert.equal(inShort(verdict), having === 'redis' ? '!missing-on-mirror' : '!missing-on-authority', told);
-        assert.equal(needsEvidence(verdict, view(words), a, m), 'absence', told);
+        assert.equal(inShort(verdict), having === 'redis' ? '!missing-on-mirror' : '!missing-on-authority', shown);
+        assert.equal(needsEvidence(verdict, view(words), a, m), 'absence', shown);
       }
     }
     for (const connection of Object.values(connections)) connection.close();

@@ -32,10 +32,10 @@ test('hundreds of commands get the verdict that is written beside them, in both 
             const words = wordsOf(command);
             const [a, b] = await Promise.all([redis.ask(...words), keydb.ask(...words)]);
             const verdict = inShort(compareReplies(view(words), a, b, LIMITS));
-            const told = `${command} in RESP${protocol}\n${a.toString('latin1', 0, 300)}\n${b.toString('latin1', 0, 300)}`;
+            const shown = `${command} in RESP${protocol}\n${a.toString('latin1', 0, 300)}\n${b.toString('latin1', 0, 300)}`;
             if (verdict !== 'match' || /^[=!]/.test(expected))
-              assert.equal(verdict, expected === '=' ? 'match' : expected, told);
-            assert.equal(inShort(compareReplies(view(words), b, a, LIMITS)), mirrored(verdict), told);
+              assert.equal(verdict, expected === '=' ? 'match' : expected, shown);
+            assert.equal(inShort(compareReplies(view(words), b, a, LIMITS)), mirrored(verdict), shown);
             seen.add(verdict);
           }
           redis.close();

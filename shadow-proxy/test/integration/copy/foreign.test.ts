@@ -250,11 +250,11 @@ test('another server that answers in place of the target, with keys of its own, 
     for (let i = 0; i < 50; i++) await proxy.set(`user:${i}`, 'mine');
     await rig.assertEqual();
     const { port } = rig.target;
-    const elsewhere = await startTestTarget();
-    await fill({ ...rig, target: elsewhere }, 'target', 'other', 300, 'foreign');
-    await rig.client({ of: elsewhere }).save();
+    const another = await startTestTarget();
+    await fill({ ...rig, target: another }, 'target', 'other', 300, 'foreign');
+    await rig.client({ of: another }).save();
     await rig.target.stop();
-    const other = await startTestTarget({ port, config: { dir: elsewhere.dir } });
+    const other = await startTestTarget({ port, config: { dir: another.dir } });
     try {
       await until(() => job(rig)?.state === 'done' && rig.shard.snapshot().mirror.connected);
       await rig.shard.settled();
@@ -262,7 +262,7 @@ test('another server that answers in place of the target, with keys of its own, 
       assert.deepEqual([(await target.keys('other:*')).length, (await target.keys('user:*')).length], [300, 50]);
       assert.equal(job(rig).keptForeign, 300);
     } finally {
-      await Promise.all([other.stop(), elsewhere.stop()]);
+      await Promise.all([other.stop(), another.stop()]);
     }
   });
 });

@@ -104,10 +104,10 @@ test('a write that reads the key, and is therefore not replicated as it is, make
     const client = rig.client();
     await fill(before, 'set');
     await client.sadd('other', 'o1', 'o2');
-    const elsewhere = rig.client({ db: 3 });
-    await elsewhere.sadd('other', ...Array.from({ length: 800 }, (_, i) => `o${i}`));
+    const inDb3 = rig.client({ db: 3 });
+    await inDb3.sadd('other', ...Array.from({ length: 800 }, (_, i) => `o${i}`));
     for (const act of [
-      () => elsewhere.call('COPY', 'other', KEY, 'DB', 0, 'REPLACE'),
+      () => inDb3.call('COPY', 'other', KEY, 'DB', 0, 'REPLACE'),
       () => client.smove('other', KEY, 'o1'),
       () => client.smove(KEY, 'other', 'm799'),
       () => client.sunionstore(KEY, KEY, 'other'),

@@ -51,7 +51,7 @@ const next: Next = () =>
 
 /** Groups, consumers and what is pending, as both servers tell it. */
 async function groupsOf(client: Redis): Promise<unknown> {
-  const told: unknown[] = [];
+  const groups: unknown[] = [];
   const map = (flat: unknown[]): Record<string, unknown> =>
     Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1]]] : [])));
   const infos = ((await client.xinfo('GROUPS', KEY)) as unknown[][]).map(map);
@@ -63,7 +63,7 @@ async function groupsOf(client: Redis): Promise<unknown> {
       number,
       number,
     ][];
-    told.push({
+    groups.push({
       name: info.name,
       last: info['last-delivered-id'],
       consumers: consumers.map(({ name, pending: count }) => [name, count]).sort(),
@@ -71,7 +71,7 @@ async function groupsOf(client: Redis): Promise<unknown> {
     });
   }
   const stream = map((await client.xinfo('STREAM', KEY)) as unknown[]);
-  return { told, last: stream['last-generated-id'] };
+  return { groups, last: stream['last-generated-id'] };
 }
 
 async function assertGroups({ rig, authority, mirror }: Scene): Promise<void> {

@@ -83,8 +83,10 @@ test('one element that differs is found in each of them, and repaired', async ()
     const report = readFileSync(join(rig.shard.stateDir, 'test', 'differences.jsonl'), 'utf8')
       .trim()
       .split('\n');
-    const told = report.map((line) => JSON.parse(line) as { key: string; authority: { type: string; length: number } });
-    assert.deepEqual(told.map(({ authority }) => `${authority.type} ${authority.length}`).sort(), [
+    const differences = report.map(
+      (line) => JSON.parse(line) as { key: string; authority: { type: string; length: number } },
+    );
+    assert.deepEqual(differences.map(({ authority }) => `${authority.type} ${authority.length}`).sort(), [
       'hash 12000',
       'list 12000',
       'set 12000',

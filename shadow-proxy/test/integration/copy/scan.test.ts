@@ -9,7 +9,7 @@ import { needs } from '../../support/needs.js';
 
 const KEYS = Array.from({ length: 3_000 }, (_, i) => `key:${i}`);
 const HOUR_MS = 3_600_000;
-const [WALKS_MS, FEWEST_WALKS] = [2_000, 5];
+const [SCANS_MS, FEWEST_SCANS] = [2_000, 5];
 
 /** Sets every key again and again, some with KEEPTTL, until `done`. */
 async function write(client: Redis, done: () => boolean): Promise<void> {
@@ -38,7 +38,7 @@ async function saves(target: Redis): Promise<boolean> {
   return (await target.lastsave()) > before;
 }
 
-for (const [what, walk] of [
+for (const [what, scan] of [
   ['the proxy’s own walk', (client: Redis) => client.dbsize()],
   ['a client’s SCAN', (client: Redis) => client.scan(0, 'COUNT', 1_000)],
   ['a client’s KEYS', (client: Redis) => client.keys('*')],
@@ -52,8 +52,8 @@ for (const [what, walk] of [
         await Promise.all(KEYS.map((key) => writer.set(key, 'first', 'PX', HOUR_MS)));
         let done = false;
         const writing = write(writer, () => done);
-        for (let walks = 0, end = Date.now() + WALKS_MS; Date.now() < end || walks < FEWEST_WALKS; walks++)
-          await walk(reader);
+        for (let scans = 0, end = Date.now() + SCANS_MS; Date.now() < end || scans < FEWEST_SCANS; scans++)
+          await scan(reader);
         done = true;
         await writing;
         assert.deepEqual(await expiring(target), [KEYS.length, KEYS.length]);

@@ -62,9 +62,9 @@ test('a key that two sources hold is reported with both values, and not overwrit
       assert.deepEqual([job.differences, job.repaired], [{ ...(i < 2 && { contested: 2 }), unowned: 3 }, 0]);
     }
     // The keys stay suspect until the operator sets `owns`; meanwhile the proxy does not verify them again and again.
-    const doubts = (): (string | null)[] => shared.shards.map(({ shard }) => shard.snapshot().workloads[0].suspect);
+    const reasons = (): (string | null)[] => shared.shards.map(({ shard }) => shard.snapshot().workloads[0].suspect);
     assert.deepEqual(
-      doubts().map((why) => why !== null && /set `owns` so that each key has one shard/.test(why)),
+      reasons().map((why) => why !== null && /set `owns` so that each key has one shard/.test(why)),
       [true, true, false],
     );
     await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -74,9 +74,9 @@ test('a key that two sources hold is reported with both values, and not overwrit
     );
 
     await shared.start([['a:*'], ['b:*'], ['c:*']]);
-    assert.match(doubts()[2]!, /`owns` of this shard changed in the plan/);
+    assert.match(reasons()[2]!, /`owns` of this shard changed in the plan/);
     await until(
-      () => shared.shards[2].shard.snapshot().job?.state === 'done' && doubts()[2] === null,
+      () => shared.shards[2].shard.snapshot().job?.state === 'done' && reasons()[2] === null,
       10_000,
       () => JSON.stringify(shared.shards[2].shard.snapshot().job),
     );
@@ -103,7 +103,7 @@ test('a key that two sources hold is reported with both values, and not overwrit
       ),
       ['$6\r\nfrom b', '$1\r\n2', ':0', ':1', '$6\r\nfrom a'],
     );
-    assert.deepEqual(doubts(), [null, null, null]);
+    assert.deepEqual(reasons(), [null, null, null]);
   });
 });
 
@@ -131,9 +131,9 @@ test('what only the target has is a difference of the shard that owns it, and is
       assert.deepEqual(await shared.keys(), before);
       for (const i of [0, 1])
         assert.equal((await shared.job(i, { kind: 'verify', repair: true, deletes: 1 })).repaired, 1);
-      const strayKeys = ['0:shadow-proxy:copying:0:b:1', '0:y:stray'];
+      const foreignKeys = ['0:shadow-proxy:copying:0:b:1', '0:y:stray'];
       const { sources, target } = await shared.keys();
-      assert.deepEqual(target, [...sources.flat(), ...strayKeys].sort());
+      assert.deepEqual(target, [...sources.flat(), ...foreignKeys].sort());
       assert.deepEqual(
         sources.map((keys) => keys.length),
         [50, 50],
@@ -142,7 +142,7 @@ test('what only the target has is a difference of the shard that owns it, and is
   }
 });
 
-const WALKS = 8;
+const VERIFIES = 8;
 
 test('under load, no key is reported that is not contested or unowned', async () => {
   for (const owns of [
@@ -167,10 +167,10 @@ test('under load, no key is reported that is not contested or unowned', async ()
         }
       });
       const found: unknown[] = [];
-      for (let walk = 0; walk < WALKS; walk++) {
-        const job = await shared.job(walk % 2, { kind: 'verify' });
+      for (let round = 0; round < VERIFIES; round++) {
+        const job = await shared.job(round % 2, { kind: 'verify' });
         if (job.state !== 'done' || Object.keys(job.differences).length > 0 || job.failed > 0)
-          found.push(job, shared.report(walk % 2));
+          found.push(job, shared.report(round % 2));
       }
       over = true;
       await Promise.all(writers);

@@ -107,7 +107,7 @@ test('twelve shards into three targets', async () => {
         async () => (await shared.wire(i).ask('DBSIZE')) === (await direct(shared.sources[i], ['DBSIZE']))[0],
       );
     assert.deepEqual(
-      shared.shards.map(({ shard }) => [shard.snapshot().mismatches, shard.snapshot().elsewhere]),
+      shared.shards.map(({ shard }) => [shard.snapshot().mismatches, shard.snapshot().otherShardCommands]),
       all.map(() => [{}, 0]),
     );
   });

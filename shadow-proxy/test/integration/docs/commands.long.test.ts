@@ -18,7 +18,7 @@ import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import { commandsIn, pages, ROOT, type Documented } from './documented.js';
 
 /** What does not end by itself, or follows what was done before; and the test that runs it. */
-const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
+const OTHER_TESTS: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-proxy --plan \S+$/, 'cli/daemon.test.ts'],
   [/^shadow-proxy .*--standby/, 'cli/standby.test.ts'],
   [/^shadow-compare guard .*--watch/, 'guard/live.long.test.ts'],
@@ -49,7 +49,7 @@ const QUICK = ['npm run schema', 'npm run docs:commands', 'npm run loadtest -- -
 const lineOf = ({ program, args }: Documented): string => [program, ...args].join(' ');
 /** Each line once, where it stands first. */
 const unique = (all: readonly Documented[]): Documented[] =>
-  all.filter((told, i) => all.findIndex((other) => lineOf(other) === lineOf(told)) === i);
+  all.filter((each, i) => all.findIndex((other) => lineOf(other) === lineOf(each)) === i);
 
 interface Ended {
   readonly code: number | null;
@@ -64,13 +64,13 @@ describe('the commands of the docs', () => {
       .flatMap((page) => commandsIn(page))
       .filter(({ whole }) => whole),
   );
-  const elsewhere = (told: Documented): string | undefined =>
-    SHOWN_ELSEWHERE.find(([command]) => command.test(lineOf(told)))?.[1];
+  const otherTestOf = (each: Documented): string | undefined =>
+    OTHER_TESTS.find(([command]) => command.test(lineOf(each)))?.[1];
   const run = documented.filter(
-    (told) =>
-      ['shadow-compare', 'shadow-proxy'].includes(told.program) &&
-      elsewhere(told) === undefined &&
-      told.args[0] !== 'local',
+    (each) =>
+      ['shadow-compare', 'shadow-proxy'].includes(each.program) &&
+      otherTestOf(each) === undefined &&
+      each.args[0] !== 'local',
   );
   const home = mkdtempSync(join(tmpdir(), 'docs-'));
   let running: Running;
@@ -149,19 +149,19 @@ describe('the commands of the docs', () => {
   }
 
   // That ends the proxy.
-  const last = (told: Documented): number => Number(told.args.includes('--offline'));
-  for (const told of run.toSorted((a, b) => last(a) - last(b))) {
-    test(`${told.where} ${told.text}`, async () => {
-      const [, stage, ...exits] = NEEDS.find(([command]) => command.test(told.args.join(' ')))!;
+  const last = (each: Documented): number => Number(each.args.includes('--offline'));
+  for (const each of run.toSorted((a, b) => last(a) - last(b))) {
+    test(`${each.where} ${each.text}`, async () => {
+      const [, stage, ...exits] = NEEDS.find(([command]) => command.test(each.args.join(' ')))!;
       const workload =
-        /^(promote|rollback)$/.test(told.args[0]) && !told.args[1].startsWith('-') ? told.args[1] : 'sessions';
+        /^(promote|rollback)$/.test(each.args[0]) && !each.args[1].startsWith('-') ? each.args[1] : 'sessions';
       if (stage !== null) await bring(workload, stage);
-      const args = here(told);
-      if (told.args[0] === 'run' && !args.includes('--listen')) args.push('--listen', '');
+      const args = here(each);
+      if (each.args[0] === 'run' && !args.includes('--listen')) args.push('--listen', '');
       const listen = args.indexOf('--listen') + 1;
       if (listen > 0) args[listen] = `127.0.0.1:${await freePort()}`;
       const { code, stdout, stderr } = await program(
-        told.program as 'shadow-compare',
+        each.program as 'shadow-compare',
         args,
         listen > 0 ? () => talk(args[listen]) : undefined,
       );
@@ -182,9 +182,9 @@ describe('the commands of the docs', () => {
 
   test('are run here, or by the test that is named', () => {
     assert.ok(run.length > 20, `${run.length}`);
-    for (const [command, file] of SHOWN_ELSEWHERE) {
+    for (const [command, file] of OTHER_TESTS) {
       assert.ok(
-        documented.some((told) => command.test(lineOf(told))),
+        documented.some((each) => command.test(lineOf(each))),
         `${command} is in no document`,
       );
       assert.ok(existsSync(join(ROOT, 'shadow-proxy/test/integration', file)), file);

@@ -72,14 +72,14 @@ describe('every command in the docs', () => {
       .map(textOf)
       .join('\n')
       .replace(/^\s*#.*$/gm, '');
-    const wrong = all.flatMap(({ program, args, ...told }) => {
+    const wrong = all.flatMap(({ program, args, ...line }) => {
       const problem =
         program === 'ansible-playbook'
           ? problemOfPlaybook(args, known)
           : program === 'terraform'
             ? problemOfTerraform(args)
             : null;
-      return problem === null ? [] : [`${told.where} ${told.text}: ${problem}`];
+      return problem === null ? [] : [`${line.where} ${line.text}: ${problem}`];
     });
     assert.deepEqual(wrong, []);
     assert.ok(
@@ -96,10 +96,11 @@ describe('every command in the docs', () => {
   });
 
   /** By the program's file: the documented command lines that run it. */
-  const asked = new Map<string, { readonly told: Documented; readonly line: readonly string[] }[]>();
-  for (const told of all) {
-    const [file, ...first] = fileOf(told);
-    if (file !== undefined) asked.set(file, [...(asked.get(file) ?? []), { told, line: [...first, ...told.args] }]);
+  const asked = new Map<string, { readonly documented: Documented; readonly line: readonly string[] }[]>();
+  for (const documented of all) {
+    const [file, ...first] = fileOf(documented);
+    if (file !== undefined)
+      asked.set(file, [...(asked.get(file) ?? []), { documented, line: [...first, ...documented.args] }]);
   }
 
   for (const [file, lines] of asked) {
@@ -109,10 +110,10 @@ describe('every command in the docs', () => {
         lines.map(({ line }) => line),
       );
       assert.equal(said.length, lines.length);
-      const wrong = lines.flatMap(({ told }, i) =>
-        said[i] === null || (!told.whole && LEFT_OUT.includes(said[i].code))
+      const wrong = lines.flatMap(({ documented }, i) =>
+        said[i] === null || (!documented.whole && LEFT_OUT.includes(said[i].code))
           ? []
-          : [`${show(told)}: ${said[i].message}`],
+          : [`${show(documented)}: ${said[i].message}`],
       );
       assert.deepEqual(wrong, []);
     });

@@ -75,8 +75,8 @@ test('every function and file that docs/architecture.md and the decisions name i
   const source = join(ROOT, 'shadow-proxy', 'src');
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
   const text = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(source, file), 'utf8')]));
-  const told = ['docs/architecture.md', ...decisions()].map(textOf).join('\n');
-  const named = [...told.matchAll(/`((?:[a-z]+\/)*[a-z-]+\.tsx?)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
+  const pages = ['docs/architecture.md', ...decisions()].map(textOf).join('\n');
+  const named = [...pages.matchAll(/`((?:[a-z]+\/)*[a-z-]+\.tsx?)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
   assert.ok(named.filter(([, , name]) => name !== undefined).length > 40, `${named.length}`);
   // In the drawing: Session.#send, Lane.submit …
   const drawn = [...page('architecture.md').matchAll(/\b([A-Z][A-Za-z]+)\.(#?[a-z][A-Za-z]+)(?= |\n)/g)];

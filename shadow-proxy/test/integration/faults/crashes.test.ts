@@ -10,10 +10,10 @@ test('the proxy is killed at a random moment, and a file of its state is damaged
   const seed = Date.now() % 1_000_000;
   await withServers(async (servers) => {
     for (let i = 0; i < RUNS; i++) {
-      const { silent, ...told } = await crash(servers, seed + i);
-      t.diagnostic(JSON.stringify(told));
-      assert.deepEqual(silent, [], JSON.stringify(told));
-      if (told.outcome === 'refused') assert.match(told.why!, /state\.json/);
+      const { silent, ...report } = await crash(servers, seed + i);
+      t.diagnostic(JSON.stringify(report));
+      assert.deepEqual(silent, [], JSON.stringify(report));
+      if (report.outcome === 'refused') assert.match(report.why!, /state\.json/);
     }
   });
 });

@@ -47,7 +47,7 @@ export async function dies(t: TestContext, { stage, percent, side, how, policy =
       const movedMs = performance.now() - died;
       const before = writers.acknowledged.size;
       await until(() => writers.acknowledged.size > before + 500, 20_000);
-      const goneOnMs = performance.now() - died;
+      const resumedMs = performance.now() - died;
       await writers.stop();
       assert.deepEqual(
         writers.errors.filter((error) => policy === 'automatic' || !error.startsWith('MASTERDOWN')),
@@ -56,17 +56,17 @@ export async function dies(t: TestContext, { stage, percent, side, how, policy =
       );
       assert.deepEqual(await lostOn(other, writers), []);
       const { outage, failovers, source, target } = shard.snapshot();
-      const [told] = outage!.workloads;
+      const [moved] = outage!.workloads;
       assert.equal(failovers, policy === 'automatic' ? 1 : 0);
       assert.ok(outage!.endedAt !== null && source.silentMs + target.silentMs === 0);
       if (policy === 'automatic')
         assert.deepEqual(
-          [told.from, told.movedTo?.stage, told.why],
+          [moved.from, moved.movedTo?.stage, moved.why],
           [{ stage: from.stage, percent: from.percent }, to, null],
         );
-      assert.equal(told.keys.length, Math.min(20, told.unanswered));
+      assert.equal(moved.keys.length, Math.min(20, moved.unanswered));
       t.diagnostic(
-        `moved ${Math.round(movedMs)} ms after it ${how}, clients went on by ${Math.round(goneOnMs)} ms; ${told.unanswered} writes in flight; ${writers.acknowledged.size} acknowledged, none lost`,
+        `moved ${Math.round(movedMs)} ms after it ${how}, clients went on by ${Math.round(resumedMs)} ms; ${moved.unanswered} writes in flight; ${writers.acknowledged.size} acknowledged, none lost`,
       );
       const events = (await shard.shard.history()).filter(({ event }) => event === 'stage');
       if (policy === 'automatic')

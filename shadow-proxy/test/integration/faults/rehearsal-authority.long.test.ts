@@ -13,8 +13,8 @@ import { order, rehearse, type Rehearsal, type Scene } from './rehearsal.js';
 
 const DURABLE = { appendonly: 'yes', appendfsync: 'always' };
 /** What clients see of a Redis that ends and loads. */
-const GONE: Pick<Rehearsal, 'comesBack' | 'errorCodes'> = {
-  comesBack: true,
+const RESTARTS: Pick<Rehearsal, 'reconnects' | 'errorCodes'> = {
+  reconnects: true,
   errorCodes: ['LOADING', 'READONLY', 'UNKILLABLE', 'MASTERDOWN'],
 };
 /** A counter of a client that did not notice is lower than it was: Redis forgot it. */
@@ -41,26 +41,26 @@ async function killed({ authority }: Scene): Promise<void> {
 }
 
 test('the authority is killed and restarts with its AOF', (t) =>
-  rehearse(t, { ...GONE, source: DURABLE, fault: killed, decide: giveUp }));
+  rehearse(t, { ...RESTARTS, source: DURABLE, fault: killed, decide: giveUp }));
 
 test('the authority is killed and restarts with its AOF (live)', (t) =>
-  rehearse(t, { ...GONE, stage: 'live', target: DURABLE, fault: killed, decide: giveUp }));
+  rehearse(t, { ...RESTARTS, stage: 'live', target: DURABLE, fault: killed, decide: giveUp }));
 
 test('the authority restarts, saving what it has', (t) =>
   rehearse(t, {
-    ...GONE,
+    ...RESTARTS,
     source: { save: '3600 1000000' },
     fault: ({ authority }) => authority.restart(),
     decide: giveUp,
   }));
 
 test('the authority is killed and restarts empty', (t) =>
-  rehearse(t, { ...GONE, lawful: FORGOTTEN, fault: killed, decide: giveUp }));
+  rehearse(t, { ...RESTARTS, allowed: FORGOTTEN, fault: killed, decide: giveUp }));
 
 test('the authority restarts with an old RDB', (t) =>
   rehearse(t, {
-    ...GONE,
-    lawful: FORGOTTEN,
+    ...RESTARTS,
+    allowed: FORGOTTEN,
     fault: async (scene) => {
       const client = new Redis({ port: scene.authority.port });
       await client.save();
@@ -74,8 +74,8 @@ test('the authority restarts with an old RDB', (t) =>
 for (const fromMirror of [false, true]) {
   test(`the authority restarts empty, and is ${fromMirror ? 'given back what it lost' : 'accepted as it is'} in mid-traffic`, (t) =>
     rehearse(t, {
-      ...GONE,
-      lawful: FORGOTTEN,
+      ...RESTARTS,
+      allowed: FORGOTTEN,
       faultMs: 6_000,
       fault: async (scene) => {
         await killed(scene);
@@ -98,8 +98,8 @@ for (const fromMirror of [false, true]) {
 test('Sentinel fails the authority over', async (t) => {
   let [replica, sentinel]: LocalServer[] = [];
   await rehearse(t, {
-    ...GONE,
-    lawful: FORGOTTEN,
+    ...RESTARTS,
+    allowed: FORGOTTEN,
     faultMs: 5_000,
     source: { 'repl-diskless-sync-delay': 0 },
     plan: async (plan, { source }) => {

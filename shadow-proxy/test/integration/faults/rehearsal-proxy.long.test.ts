@@ -13,7 +13,7 @@ import { until } from '../../support/shard.js';
 import { order, rehearse, type Rehearsal, type Scene } from './rehearsal.js';
 
 /** Clients reconnect by themselves. Each client then counts on a new counter. */
-const GONE: Pick<Rehearsal, 'comesBack'> = { comesBack: true };
+const RESTARTS: Pick<Rehearsal, 'reconnects'> = { reconnects: true };
 
 async function killed(scene: Scene): Promise<void> {
   scene.proxy.daemon.signal('SIGKILL');
@@ -25,7 +25,7 @@ async function killed(scene: Scene): Promise<void> {
 for (const stage of ['shadow', 'live'] satisfies Stage[]) {
   test(`the proxy is killed in mid-traffic, three times (${stage})`, (t) =>
     rehearse(t, {
-      ...GONE,
+      ...RESTARTS,
       stage,
       faultMs: 9_000,
       fault: async (scene) => {
@@ -36,7 +36,7 @@ for (const stage of ['shadow', 'live'] satisfies Stage[]) {
 
 test('the proxy is killed in mid-backfill', (t) =>
   rehearse(t, {
-    ...GONE,
+    ...RESTARTS,
     stage: 'dualwrite',
     faultMs: 5_000,
     before: async ({ source }) => {
@@ -62,7 +62,7 @@ for (const killing of [false, true]) {
     const disk = smallDisk(t, '24m');
     if (disk === null) return;
     await rehearse(t, {
-      comesBack: killing,
+      reconnects: killing,
       faultMs: 5_000,
       plan: (plan) => void (plan.state = join(disk, 'state')),
       fault: async (scene) => {
@@ -84,7 +84,7 @@ test('the disk was full for a while, and the proxy is killed later', async (t) =
   const disk = smallDisk(t, '24m');
   if (disk === null) return;
   await rehearse(t, {
-    ...GONE,
+    ...RESTARTS,
     faultMs: 5_000,
     plan: (plan) => void (plan.state = join(disk, 'state')),
     fault: async (scene) => {

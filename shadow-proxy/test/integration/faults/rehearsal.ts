@@ -25,7 +25,7 @@ const CONNECTIONS = 16;
 /** Traffic before the fault, and after it. */
 const BEFORE_MS = 4_000;
 const AFTER_MS = 5_000;
-const HEAL_MS = 90_000;
+const REPAIR_MS = 90_000;
 /** Keys that nobody touches: what a fault takes of them, only a look at everything finds. */
 const COLD_KEYS = 3_000;
 const WITNESSES = 4;
@@ -48,7 +48,7 @@ export interface Scene {
   force(stage: Stage): Promise<void>;
 }
 
-export interface Rehearsal extends Pick<DriverOptions, 'comesBack' | 'errorCodes'> {
+export interface Rehearsal extends Pick<DriverOptions, 'reconnects' | 'errorCodes'> {
   readonly stage?: Stage;
   readonly source?: ServerConfig;
   readonly target?: ServerConfig;
@@ -65,7 +65,7 @@ export interface Rehearsal extends Pick<DriverOptions, 'comesBack' | 'errorCodes
   /** Runs when the clients have disconnected, before everything must be repaired. */
   readonly decide?: (scene: Scene) => Promise<void>;
   /** Violations that the fault explains: what Redis itself has lost. */
-  readonly lawful?: RegExp;
+  readonly allowed?: RegExp;
 }
 
 export async function rehearse(t: TestContext, rehearsal: Rehearsal): Promise<void> {
@@ -140,7 +140,7 @@ async function fill(port: number): Promise<void> {
 
 async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
   const { t, witness, rest } = scene;
-  const { stage = 'shadow', faultMs = 3_000, comesBack, errorCodes, fault, decide, lawful = /^$/ } = rehearsal;
+  const { stage = 'shadow', faultMs = 3_000, reconnects, errorCodes, fault, decide, allowed = /^$/ } = rehearsal;
   const seed = Number(process.env.RANDOM_SEED ?? Math.floor(Math.random() * 2 ** 31));
   const confirmed = countConfirmed(scene);
   witness.begin(rest);
@@ -149,7 +149,7 @@ async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
     seed,
     connections: CONNECTIONS,
     durationMs: BEFORE_MS + faultMs + AFTER_MS,
-    comesBack,
+    reconnects,
     errorCodes,
     between: () => rest.pass(),
     functions: stage === 'live' ? [] : [''],
@@ -158,22 +158,22 @@ async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
   await fault(scene);
   const over = performance.now();
   const after = await differencesAtRest(scene);
-  const doubted = await scene.status();
+  const suspected = await scene.status();
   const report = await driven;
   await witness.end();
   await decide?.(scene);
-  await healed(scene);
-  const healedMs = performance.now() - over;
+  await untilRepaired(scene);
+  const repairedMs = performance.now() - over;
   const last = await scene.status();
   const { keys, differences } = await compareKeyspaces(scene.authority, scene.mirror);
   const lost = await witness.lost(scene);
-  const violations = report.violations.filter((each) => !lawful.test(each));
+  const violations = report.violations.filter((each) => !allowed.test(each));
   t.diagnostic(
     [
       `attempted ${report.operations + report.unanswered + witness.attempted}, acknowledged ${report.operations + witness.acknowledged.length}, confirmed by the mirror ${confirmed.end(last)}`,
       `lost of ${witness.acknowledged.length} acknowledged by witness: ${lost.authority} on the authority, ${lost.mirror} on the mirror`,
-      `differences ${after ?? 'not to be had'} right after the fault (in doubt then: ${describeDoubts(doubted)}), ${differences.length} of ${keys} keys in the end`,
-      `healed ${(healedMs / 1000).toFixed(1)} s after the fault (traffic ended ${AFTER_MS / 1000} s after it)`,
+      `differences ${after ?? 'not to be had'} right after the fault (in doubt then: ${describeSuspects(suspected)}), ${differences.length} of ${keys} keys in the end`,
+      `healed ${(repairedMs / 1000).toFixed(1)} s after the fault (traffic ended ${AFTER_MS / 1000} s after it)`,
       `longest wait of a witness ${Math.round(witness.longestMs)} ms`,
       `connections lost ${report.lost}, mismatches ${JSON.stringify(last.mismatches)}, violations that the fault explains ${report.violations.length - violations.length}, seed ${seed}`,
     ].join('; '),
@@ -184,14 +184,14 @@ async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
     { violations: [], differences: [] as Difference[] },
     `seed ${seed}; ledger and journal are in ${scene.proxy.directory}`,
   );
-  if (lawful.source === '^$') assert.deepEqual(lost, { authority: 0, mirror: 0 });
+  if (allowed.source === '^$') assert.deepEqual(lost, { authority: 0, mirror: 0 });
 }
 
 function assertWorthwhile({ operations, unanswered }: DriverReport): void {
   assert.ok(operations > 2_000, `only ${operations} operations were answered, ${unanswered} were not`);
 }
 
-function describeDoubts({ suspects, workloads, frozen }: ShardSnapshot): string {
+function describeSuspects({ suspects, workloads, frozen }: ShardSnapshot): string {
   const whole = workloads.filter(({ suspect }) => suspect !== null).length;
   return `${suspects.total} keys and ${whole} of ${workloads.length} workloads as a whole${frozen === null ? '' : ', frozen'}`;
 }
@@ -256,9 +256,9 @@ class Rest {
 }
 
 /** @throws with the status, when it is not repaired in time */
-export async function healed({ status: ask, authority }: Scene): Promise<void> {
+export async function untilRepaired({ status: ask, authority }: Scene): Promise<void> {
   let seen: ShardSnapshot | null = null;
-  const isHealed = ({ mirror, suspects, undecided, workloads, job, frozen }: ShardSnapshot): boolean =>
+  const isRepaired = ({ mirror, suspects, undecided, workloads, job, frozen }: ShardSnapshot): boolean =>
     frozen === null &&
     mirror.connected &&
     mirror.queuedEffects === 0 &&
@@ -266,10 +266,10 @@ export async function healed({ status: ask, authority }: Scene): Promise<void> {
     undecided === 0 &&
     job?.state !== 'running' &&
     workloads.every(({ clean }) => clean);
-  const look = async (): Promise<boolean> => isHealed((seen = await ask()));
+  const look = async (): Promise<boolean> => isRepaired((seen = await ask()));
   await until(
     async () => (await look().catch(() => false)) && (await sleep(200).then(look)),
-    HEAL_MS,
+    REPAIR_MS,
     () =>
       authority.pid === undefined
         ? `the authority itself has ended: ${authority.log().slice(-4_000)}`
@@ -318,10 +318,10 @@ class Witness {
       await rest.pass();
       this.attempted++;
       const since = performance.now();
-      const told = await client.sadd(key, n).catch(() => null);
+      const added = await client.sadd(key, n).catch(() => null);
       this.longestMs = Math.max(this.longestMs, performance.now() - since);
-      if (told === 1) this.acknowledged.push(`${key}/${n}`);
-      await sleep(told === null ? 20 : 2);
+      if (added === 1) this.acknowledged.push(`${key}/${n}`);
+      await sleep(added === null ? 20 : 2);
     }
     client.disconnect();
   }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { ActivePair, HEALS, SIDES, type Side } from '../../../src/local/active-pair.js';
+import { ActivePair, RESYNCS, SIDES, type Side } from '../../../src/local/active-pair.js';
 import { needs } from '../../support/needs.js';
 
 const onBoth = async <T>(pair: ActivePair, work: (client: Redis, side: Side) => Promise<T>): Promise<T[]> =>
@@ -32,7 +32,7 @@ test('what two nodes write while their link is cut, after a partial resync', asy
       return passed;
     })
   ).reduce((a, b) => a + b);
-  assert.deepEqual(await pair.heal(HEALS.partial), HEALS.partial);
+  assert.deepEqual(await pair.rejoin(RESYNCS.partial), RESYNCS.partial);
 
   assert.deepEqual(locks, ['OK', 'OK'], 'lock: both have it');
   assert.equal(admitted, 200, 'window: each node admits up to the limit');
@@ -78,7 +78,7 @@ test('a full resync keeps one node’s increments', async (t) => {
   t.after(() => pair.stop());
   await pair.cut();
   await onBoth(pair, (client, side) => client.incrby('sum', side === 'a' ? 1000 : 1500));
-  assert.deepEqual(await pair.heal(HEALS.full), HEALS.full);
+  assert.deepEqual(await pair.rejoin(RESYNCS.full), RESYNCS.full);
   for (const sum of await onBoth(pair, async (client) => Number(await client.get('sum'))))
     assert.ok(sum === 1000 || sum === 1500, `${sum}`);
 });
@@ -92,7 +92,7 @@ async function olderNumberWins(policy: string): Promise<boolean> {
     await pair.cut();
     await pair.clients.a.incrby('n', 10);
     await pair.clients.b.set('other', 5);
-    await pair.heal(HEALS.full);
+    await pair.rejoin(RESYNCS.full);
     return (await onBoth(pair, (client) => client.get('n'))).some((value) => value !== '15');
   } finally {
     await pair.stop();

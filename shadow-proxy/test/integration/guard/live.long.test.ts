@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import type { Guard } from '../../../src/cli/guard.js';
-import { ActivePair, HEALS, SIDES } from '../../../src/local/active-pair.js';
+import { ActivePair, RESYNCS, SIDES } from '../../../src/local/active-pair.js';
 import { startRedis } from '../../../src/local/servers.js';
 import { Program, runProgram } from '../cli/process.js';
 import { planFor, start } from '../cli/running.js';
@@ -108,8 +108,8 @@ test('guard on two active replicas', async (t) => {
     try {
       const { said } = await guard(t, { ...pinned, topology: { ...pinned.topology, outageMinutes: 600 } }, '--json');
       assert.deepEqual([...new Set(said.hazards.map(({ about }) => about))].sort(), ['aof', 'backlog']);
-      const told = said.hazards.find(({ about }) => about === 'backlog')!;
-      const [, bytes] = /CONFIG SET repl-backlog-size (\d+)/.exec(told.todo)!;
+      const backlog = said.hazards.find(({ about }) => about === 'backlog')!;
+      const [, bytes] = /CONFIG SET repl-backlog-size (\d+)/.exec(backlog.todo)!;
       assert.equal(
         await pair.clients.a.config('SET', 'repl-backlog-size', bytes),
         'OK',
@@ -144,7 +144,7 @@ test('guard --watch alerts on a full resync, once, and on a verdict that changes
   ]);
   await program.prints(/one writer: a/);
   await pair.cut();
-  assert.deepEqual(await pair.heal(HEALS.full), HEALS.full);
+  assert.deepEqual(await pair.rejoin(RESYNCS.full), RESYNCS.full);
   await program.prints(/ALERT: 127\.0\.0\.1:\d+ has served 1 full resync \(sync_full \d+\)[^\n]*\n[^\n]*ALERT/, 60_000);
   await pair.clients.a.config('SET', 'maxmemory-policy', 'noeviction');
   await program.prints(/UNSAFE: rl: its writer is a, but/, 60_000);

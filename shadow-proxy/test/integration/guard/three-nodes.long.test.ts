@@ -50,7 +50,7 @@ test('increments on three nodes are exact while no resync is full', async (t) =>
   await mesh.cut(link);
   await countOnAll(mesh, 'n');
   await until(async () => (await read(mesh, 'n')).every((value) => value === '3000'));
-  assert.deepEqual(await mesh.heal(), { a: 'partial', b: 'partial', c: 'partial' });
+  assert.deepEqual(await mesh.rejoin(), { a: 'partial', b: 'partial', c: 'partial' });
   assert.deepEqual(await read(mesh, 'n'), ['3000', '3000', '3000'], 'what came by the third node is not applied again');
 });
 
@@ -93,7 +93,7 @@ async function writeThroughFullResync(
     }
   })();
   await mesh.cut(link);
-  const { a: was } = await mesh.heal({ a: 'full', b: 'partial', c: 'full' });
+  const { a: was } = await mesh.rejoin({ a: 'full', b: 'partial', c: 'full' });
   assert.equal(was, 'full');
   await sleep(1500);
   going = false;

@@ -125,10 +125,10 @@ test('stage changes, mismatches, an outage and a failover reach a webhook and an
     await until(() => said(receiver).some((line) => line.startsWith('failover.once: ')));
     // An outage that a failover ends at once may lie between two looks. Nothing takes over from this one.
     await target.kill('SIGKILL');
-    const told = (start: string) => (): boolean => said(receiver).some((line) => line.startsWith(start));
-    await until(told('outage.firing: The target of shard test is down'));
+    const hasSaid = (start: string) => (): boolean => said(receiver).some((line) => line.startsWith(start));
+    await until(hasSaid('outage.firing: The target of shard test is down'));
     await target.start();
-    await until(told('outage.resolved: '));
+    await until(hasSaid('outage.resolved: '));
     await until(() => notifier.receivers[1].sent === receiver.received.length);
     const [dead] = notifier.receivers;
     assert.ok(dead.failedAttempts > 0 && dead.sent === 0 && dead.queued > 0);

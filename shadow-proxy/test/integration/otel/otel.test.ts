@@ -195,7 +195,7 @@ test('OTLP has the metrics of /metrics: the same names, labels and numbers', asy
         Number(value),
       ]),
     );
-    const told = new Map(
+    const exported = new Map(
       sent
         .filter(({ name }) => name.startsWith('shadow_proxy_'))
         .flatMap(({ name, sum, gauge }) =>
@@ -205,11 +205,11 @@ test('OTLP has the metrics of /metrics: the same names, labels and numbers', asy
         ),
     );
     assert.ok(shown.size > 100);
-    assert.deepEqual([...told.keys()].sort(), [...shown.keys()].sort());
+    assert.deepEqual([...exported.keys()].sort(), [...shown.keys()].sort());
     // The others go on while one looks after the other.
     const moving = /uptime|_minute_|age|lag|stage_start/;
-    for (const [series, value] of shown) if (!moving.test(series)) assert.equal(told.get(series), value, series);
-    assert.ok(told.get('shadow_proxy_operations_total{shard="test"}')! > 100);
+    for (const [series, value] of shown) if (!moving.test(series)) assert.equal(exported.get(series), value, series);
+    assert.ok(exported.get('shadow_proxy_operations_total{shard="test"}')! > 100);
     const counters = sent.filter(({ sum }) => sum !== undefined);
     assert.ok(counters.every(({ sum }) => sum!.isMonotonic));
     assert.ok(sent.some(({ name, histogram }) => name === 'nodejs_gc_duration_seconds' && histogram !== undefined));

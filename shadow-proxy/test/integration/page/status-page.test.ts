@@ -86,7 +86,7 @@ const figures = (page: Page, workload: string): Promise<Record<string, string>> 
       >,
   );
 
-const told = ({ workloads }: ShardSnapshot, name: string): Record<string, string> => {
+const expectedFigures = ({ workloads }: ShardSnapshot, name: string): Record<string, string> => {
   const { stage, operations, compared, matched, allowed, mismatches, inconclusive, suspects } = workloads.find(
     (each) => each.name === name,
   )!;
@@ -134,9 +134,9 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
       await page.waitForFunction(
         ([workload, commands]) =>
           document.querySelector(`[data-workload="${workload}"] [data-figure="commands"]`)?.textContent === commands,
-        [name, told(snapshot, name).commands],
+        [name, expectedFigures(snapshot, name).commands],
       );
-      assert.deepEqual(await figures(page, name), told(snapshot, name));
+      assert.deepEqual(await figures(page, name), expectedFigures(snapshot, name));
     }
     assert.equal(await page.textContent('[data-workload="rate-limits"] .track [aria-current]'), 'shadow');
     assert.equal(await page.title(), '(1) Act now – test');

@@ -119,7 +119,7 @@ test('a flip waits for copies that begin while its commands are held', () =>
       const asks = await tapOf(scene.toTarget, 'INFO server', () => sequencer.servers.target.identify());
       mirror.link.hold('down');
       asks.link.hold('down');
-      const givesUp = assert.rejects(flipper.change({ ...toLive, force: true }), { code: 'deadline' });
+      const timesOut = assert.rejects(flipper.change({ ...toLive, force: true }), { code: 'deadline' });
       await until(() => partsOf(scene.shard.shard).router.default.held);
       // It asks the new authority who it is: what was on its way is confirmed.
       const asked = asks.sent.length;
@@ -127,7 +127,7 @@ test('a flip waits for copies that begin while its commands are held', () =>
       sequencer.suspects.key(0, Buffer.from('k'), 'mismatch');
       await until(() => mirror.sent.some((command) => /^SET k v/.test(command)) && mirror.link.waiting('down') > 0);
       asks.link.release();
-      await givesUp;
+      await timesOut;
       mirror.link.release();
       await scene.assertEqual();
     },
@@ -249,7 +249,7 @@ test('a command that runs alone waits for every lane, and all others wait for it
     three.send('SET', 'k', 1);
     await lane3.saw('SET k 1');
     two.send('FLUSHDB');
-    await until(() => sequencer.barred);
+    await until(() => sequencer.blocked);
     late.send('SET', 'j', 1);
     await chance();
     assert.deepEqual(lane2.only('FLUSHDB', 'SET j 1'), []);
@@ -481,7 +481,7 @@ test('a flip waits for the last confirmation, not for the next', () =>
       await two.pipeline([1, 2, 3, 4].map((value) => ['SET', 'k', value]));
       const confirmation = '+OK\r\n'.length;
       await until(() => mirror.link.waiting('down') === 4 * confirmation);
-      const givesUp = assert.rejects(scene.shard.shard.changeStage(toLive), { code: 'deadline' });
+      const timesOut = assert.rejects(scene.shard.shard.changeStage(toLive), { code: 'deadline' });
       const { router, sequencer } = partsOf(scene.shard.shard);
       await until(() => router.default.held);
       for (const left of [3, 2, 1]) {
@@ -489,7 +489,7 @@ test('a flip waits for the last confirmation, not for the next', () =>
         await mirror.link.holdAfter('down', confirmation);
         await until(() => sequencer.mirrors.target.queued === left);
       }
-      await givesUp;
+      await timesOut;
       mirror.link.release();
       await scene.assertEqual();
     },
@@ -502,7 +502,7 @@ test('a command that runs alone waits for what a woken client has taken', () =>
     link.link.hold('down');
     assert.equal(await three.ask('RPUSH', 'q', 'a', 'b'), ':2');
     two.send('FLUSHDB');
-    await until(() => partsOf(scene.shard.shard).sequencer.barred);
+    await until(() => partsOf(scene.shard.shard).sequencer.blocked);
     await chance();
     assert.equal(lane2.has('FLUSHDB'), false);
     link.link.release();

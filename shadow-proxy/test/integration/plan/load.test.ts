@@ -9,7 +9,7 @@ import { loadPlan } from '../../../src/plan/load.js';
 import { allWorkloads } from '../../../src/plan/plan.js';
 import { planJsonSchema } from '../../../src/plan/schema.js';
 import { makeCertificates } from '../../support/servers.js';
-import { problemsOf, scratch, smallPlan, told, toPlan } from '../../support/plans.js';
+import { problemsOf, scratch, smallPlan, printProblems, toPlan } from '../../support/plans.js';
 import { needs } from '../../support/needs.js';
 
 /** The repository, seen from the compiled test. */
@@ -210,12 +210,12 @@ describe('an error of a plan file names place, value and what is allowed:', () =
   });
 
   test('false for a stage, which is what other YAML readers make of off', () => {
-    assert.match(told(problemsOf((plan) => (plan.default = { stage: false }))), /write "off" in quotes/);
+    assert.match(printProblems(problemsOf((plan) => (plan.default = { stage: false }))), /write "off" in quotes/);
   });
 
   test('a secret is never shown', () => {
-    assert.doesNotMatch(told(problemsOf((plan) => (plan.admin = { token: 12345 }))), /12345/);
-    assert.doesNotMatch(told(problemsOf((plan) => (plan.version = 'redis://u:hunter2@h'))), /hunter2/);
+    assert.doesNotMatch(printProblems(problemsOf((plan) => (plan.admin = { token: 12345 }))), /12345/);
+    assert.doesNotMatch(printProblems(problemsOf((plan) => (plan.version = 'redis://u:hunter2@h'))), /hunter2/);
   });
 });
 
@@ -245,9 +245,12 @@ describe('secrets', () => {
 
   test('that cannot be read are named with their path', () => {
     const problems = problemsOf((plan) => (plan.shards[0].target = { url: 'redis://h', passwordFile: 'nope' }));
-    assert.equal(told(problems), 'shards.0.target.passwordFile: is /nowhere/nope, which cannot be read (ENOENT)');
+    assert.equal(
+      printProblems(problems),
+      'shards.0.target.passwordFile: is /nowhere/nope, which cannot be read (ENOENT)',
+    );
     assert.match(
-      told(problemsOf((plan) => (plan.shards[0].source = 'redis://:${NOPE}@h'))),
+      printProblems(problemsOf((plan) => (plan.shards[0].source = 'redis://:${NOPE}@h'))),
       /environment variable NOPE, which is not set/,
     );
   });
@@ -259,13 +262,13 @@ describe('secrets', () => {
       {},
       directory,
     );
-    assert.match(told(both), /passwordFile: and a password in url are both given: leave one out/);
+    assert.match(printProblems(both), /passwordFile: and a password in url are both given: leave one out/);
     assert.match(
-      told(problemsOf((plan) => (plan.admin = { token: 'x', tokenFile: 'pw' }), {}, directory)),
+      printProblems(problemsOf((plan) => (plan.admin = { token: 'x', tokenFile: 'pw' }), {}, directory)),
       /tokenFile: and token are both given/,
     );
     assert.match(
-      told(problemsOf((plan) => (plan.admin = { tokenFile: 'empty' }), {}, directory)),
+      printProblems(problemsOf((plan) => (plan.admin = { tokenFile: 'empty' }), {}, directory)),
       /contains an empty token/,
     );
   });
@@ -315,6 +318,6 @@ describe('TLS', () => {
       ],
     ];
     for (const [change, expected] of cases)
-      assert.match(told(problemsOf((plan) => change(plan.shards[0] as Record<string, unknown>))), expected);
+      assert.match(printProblems(problemsOf((plan) => change(plan.shards[0] as Record<string, unknown>))), expected);
   });
 });

@@ -338,7 +338,7 @@ describe('transactions', () => {
   );
 
   test('a server that came to its limit after a command was queued refuses EXEC, and says why', async () => {
-    const told = async (port: number, server = port): Promise<string[]> => {
+    const execReplies = async (port: number, server = port): Promise<string[]> => {
       const [one, two] = await Promise.all([Wire.open({ port }), Wire.open({ port: server })]);
       const replies = await one.pipeline([['MULTI'], ['SET', 'oom', 1], ['GET', 'oom']]);
       await two.ask('CONFIG', 'SET', 'maxmemory', 1);
@@ -348,7 +348,10 @@ describe('transactions', () => {
       two.destroy();
       return replies;
     };
-    assert.deepEqual(await told(beside.rig.shard.port, beside.rig.source.port), await told(beside.twin.port));
+    assert.deepEqual(
+      await execReplies(beside.rig.shard.port, beside.rig.source.port),
+      await execReplies(beside.twin.port),
+    );
     await beside.rig.assertEqual();
   });
 

@@ -236,13 +236,13 @@ describe('the wire', () => {
       ];
       const replies = await wire.pipeline(Array.from({ length: 50 }, (_, i) => round(i + 1)).flat(), 20_000);
       for (let i = 0; i < 50; i++) {
-        const [, , , hello, inOne, , , inZero, , , gone, , , exec, , swapped, reset, foo] = replies.slice(
+        const [, , , hello, inOne, , , inZero, , , lost, , , exec, , swapped, reset, foo] = replies.slice(
           i * 18,
           i * 18 + 18,
         );
         assert.match(hello, /^%7/);
         assert.deepEqual(
-          [inOne, inZero, gone, exec, swapped, reset],
+          [inOne, inZero, lost, exec, swapped, reset],
           [
             `$${String(-i - 1).length}\r\n${-i - 1}`,
             `$${String(i + 1).length}\r\n${i + 1}`,

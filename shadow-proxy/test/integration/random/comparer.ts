@@ -103,19 +103,19 @@ async function read(client: Redis, keys: readonly Buffer[]): Promise<Entry[]> {
 }
 
 async function readOne(client: Redis, key: Buffer, type: string, pttl: number): Promise<Entry> {
-  const gone: Entry = { type: 'none', pttl: -2, aspects: {} };
-  if (type === 'none') return gone;
+  const absent: Entry = { type: 'none', pttl: -2, aspects: {} };
+  if (type === 'none') return absent;
   let aspects: Record<string, string>;
   try {
     aspects = type in READERS ? await READERS[type](client, key) : { value: `an unknown type ${type}` };
   } catch (error) {
-    if ((await client.exists(key)) === 0) return gone;
+    if ((await client.exists(key)) === 0) return absent;
     throw error;
   }
   // Redis 6.2 leaves a hash without a field behind where HINCRBYFLOAT fails: it is as good as no key.
-  if (type === 'hash' && aspects.value === '') return gone;
+  if (type === 'hash' && aspects.value === '') return absent;
   // It may have expired between the two looks: what the second saw is then no value.
-  return pttl >= 0 && (await client.exists(key)) === 0 ? gone : { type, pttl, aspects };
+  return pttl >= 0 && (await client.exists(key)) === 0 ? absent : { type, pttl, aspects };
 }
 
 async function ask(results: Promise<[Error | null, unknown][] | null>): Promise<unknown[]> {

@@ -51,7 +51,7 @@ export interface DriverOptions {
   /**
    * Whether a lost connection is no fault: the client reconnects, and its commands under way may have run or not.
    */
-  readonly comesBack?: boolean;
+  readonly reconnects?: boolean;
   /** Awaited by each connection before each turn, when nothing of it is under way. */
   readonly between?: () => Promise<void>;
 }
@@ -153,7 +153,7 @@ async function driveOne(
         await turn(client, generator, random, options, report, violation);
       }
     } catch (error) {
-      if (options.comesBack !== true || !isLoss(error as Error))
+      if (options.reconnects !== true || !isLoss(error as Error))
         return violation((error as Error).stack ?? String(error));
       report.lost++;
       generator.rebirth();
@@ -204,7 +204,7 @@ async function turn(
   });
   for (const answer of answers) {
     // It was not run, and what follows in the turn may rest on it.
-    if (isExcused(answer, options.errorCodes ?? [])) {
+    if (isAllowed(answer, options.errorCodes ?? [])) {
       generator.rebirth();
       break;
     }
@@ -214,7 +214,7 @@ async function turn(
   if (random.chance(0.05)) await sleep(random.between(1, 60));
 }
 
-const isExcused = ({ reply }: Answered, codes: readonly string[]): boolean =>
+const isAllowed = ({ reply }: Answered, codes: readonly string[]): boolean =>
   reply instanceof Error && codes.includes(reply.message.split(' ', 1)[0]);
 
 function look({ call, reply, wrong }: Answered, report: DriverReport, violation: (what: string) => void): void {

@@ -91,11 +91,11 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
  * proxy does automatically.
  */
 async function settle(shard: TestShard): Promise<void> {
-  const inDoubt = (): string[] => shard.snapshot().workloads.flatMap(({ suspect }) => suspect ?? []);
+  const suspectWorkloads = (): string[] => shard.snapshot().workloads.flatMap(({ suspect }) => suspect ?? []);
   await until(
-    () => inDoubt().length === 0,
+    () => suspectWorkloads().length === 0,
     SETTLE_MS,
-    () => `in doubt: ${inDoubt().join(', ')}`,
+    () => `in doubt: ${suspectWorkloads().join(', ')}`,
   );
   await shard.settled(SETTLE_MS);
 }
@@ -162,7 +162,7 @@ function summary(
       inconclusive,
       mismatches: sum(snapshot.mismatches),
       suspects: suspects.total,
-      inDoubt: snapshot.workloads.flatMap(({ suspect }) => suspect ?? []),
+      suspectWorkloads: snapshot.workloads.flatMap(({ suspect }) => suspect ?? []),
       dropped: mirror.dropped,
     },
     ...{ keys, byType, functions: report.commands.get('FCALL'), published, heard, left, settledMs },

@@ -6,17 +6,20 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ActivePair, HEALS, SIDES, type Heal, type Side } from '../../../src/local/active-pair.js';
+import { ActivePair, RESYNCS, SIDES, type Resyncs, type Side } from '../../../src/local/active-pair.js';
 import { startRedis } from '../../../src/local/servers.js';
 import { clientsOf } from '../../support/clients.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
 import { needs } from '../../support/needs.js';
 
-const MIRRORED: Readonly<Record<string, Heal>> = { ...HEALS, 'asymmetric the other way': { a: 'full', b: 'partial' } };
+const MIRRORED: Readonly<Record<string, Resyncs>> = {
+  ...RESYNCS,
+  'asymmetric the other way': { a: 'full', b: 'partial' },
+};
 const BEFORE = 100;
 const IN_CUT = 400;
 
-for (const [name, heal] of Object.entries(MIRRORED)) {
+for (const [name, resyncs] of Object.entries(MIRRORED)) {
   test(`${name}: what both proxies counted adds up, although one was restarted, and windows end`, async (t) => {
     if (!(await needs(t, 'keydb'))) return;
     const pair = await ActivePair.start({ backlogBytes: 4 << 20 });
@@ -58,7 +61,7 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
       await shards.b.stop();
       shards.b = await start('b');
       await Promise.all(SIDES.map((side) => count(side, BEFORE)));
-      assert.deepEqual(await pair.heal(heal), heal);
+      assert.deepEqual(await pair.rejoin(resyncs), resyncs);
       for (const side of SIDES) {
         const reader = clients[side].client();
         const all = 2 * (2 * BEFORE + IN_CUT);

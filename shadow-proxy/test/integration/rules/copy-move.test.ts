@@ -44,10 +44,10 @@ for (const [name, { command, standsIn }] of Object.entries(CASES)) {
         const { mismatches, inconclusive } = rig.shard.snapshot();
         // In another database the lookup may have to wait for its lane, and the repair may come first: then the
         // comparison is inconclusive.
-        const untold = standsIn[0] === 0 ? 0 : (inconclusive['written-since'] ?? 0);
+        const writtenSince = standsIn[0] === 0 ? 0 : (inconclusive['written-since'] ?? 0);
         assert.deepEqual(
-          [sum(mismatches) + untold, sum(inconclusive)],
-          [1, untold],
+          [sum(mismatches) + writtenSince, sum(inconclusive)],
+          [1, writtenSince],
           JSON.stringify(rig.shard.findings()),
         );
         assert.deepEqual(await differences(rig.source, rig.target), []);

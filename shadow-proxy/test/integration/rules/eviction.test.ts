@@ -126,11 +126,11 @@ test('a source that evicts is said to: the target keeps the keys, verify finds t
         /the source has evicted [\d,]+ keys since the proxy started, and the target still holds them/,
       );
       // A key that is deleted after the source evicted it must be deleted on the target, too.
-      let gone = 0;
-      while (await from.exists(`k:${gone}`)) gone++;
-      assert.equal(await proxy.ask('DEL', `k:${gone}`), ':0');
+      let evicted = 0;
+      while (await from.exists(`k:${evicted}`)) evicted++;
+      assert.equal(await proxy.ask('DEL', `k:${evicted}`), ':0');
       await shard.settled();
-      assert.equal(await to.exists(`k:${gone}`), 0);
+      assert.equal(await to.exists(`k:${evicted}`), 0);
       ask(rig, { kind: 'verify', repair: true, deletes: lost });
       await ended(rig);
       assert.deepEqual(job(rig).differences, { extra: lost - 1 });

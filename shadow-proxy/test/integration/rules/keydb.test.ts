@@ -13,12 +13,12 @@ test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold 
   await withRig({ default: { stage: 'live' } }, async (rig) => {
     const [wire, other] = await Promise.all([rig.wire(), rig.wire()]);
     await wire.pipeline(fill);
-    for (const [walk, head] of [
+    for (const [scan, head] of [
       [['KEYS', 'k:*'], `*${KEYS}\r\n`],
       [['SCAN', 0, 'COUNT', 1000], '*2\r\n'],
     ] as [Argument[], string][]) {
       for (let round = 0; round < 30; round++) {
-        const before: Argument[][] = [['ECHO', 'before'], ['INCR', 'n'], walk, ['GET', 'k:7'], walk, ['ECHO', 'after']];
+        const before: Argument[][] = [['ECHO', 'before'], ['INCR', 'n'], scan, ['GET', 'k:7'], scan, ['ECHO', 'after']];
         // The other client's commands share the lane, and arrive in pieces while KeyDB scans the keyspace.
         const echoes = (async (): Promise<void> => {
           for (let i = 0; i < 20; i++)

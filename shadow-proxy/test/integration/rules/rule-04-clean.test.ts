@@ -9,13 +9,13 @@ import { withScene, type Scene } from './scene.js';
 const CLIENTS = 8;
 
 /** What clients received: for each key, the count of its increments that were answered. */
-async function write(wires: readonly Wire[], told: number[], rounds: number): Promise<void> {
+async function write(wires: readonly Wire[], answered: number[], rounds: number): Promise<void> {
   await Promise.all(
     wires.map(async (wire, id) => {
       for (let round = 0; round < rounds; round++) {
         const replies = await wire.pipeline(Array.from({ length: 50 }, () => ['INCR', `n:${id}`]));
-        assert.equal(replies.at(-1), `:${told[id] + 50}`);
-        told[id] += 50;
+        assert.equal(replies.at(-1), `:${answered[id] + 50}`);
+        answered[id] += 50;
       }
     }),
   );
@@ -44,13 +44,13 @@ const values = (scene: Scene, side: 'source' | 'target'): Promise<number[]> =>
 
 test('an authority dies with commands in flight: answered writes are on the mirror, unanswered writes are listed and block no flip', async () => {
   await withScene({}, async (scene) => {
-    const told = new Array<number>(CLIENTS).fill(0);
-    const wires = await Promise.all(told.map(() => scene.wire()));
+    const answered = new Array<number>(CLIENTS).fill(0);
+    const wires = await Promise.all(answered.map(() => scene.wire()));
     assert.equal(await wires[0].ask('SET', 'untouched', 'kept'), '+OK');
-    await write(wires, told, 20);
+    await write(wires, answered, 20);
     // The mirror lags far behind at the moment of death.
     scene.toTarget.hold('up');
-    await write(wires, told, 20);
+    await write(wires, answered, 20);
     assert.ok(scene.shard.snapshot().mirror.queuedEffects > 1_000);
     await dieWithCommandsInFlight(scene, wires);
     assert.equal(scene.shard.snapshot().workloads[0].clean, false);
@@ -60,15 +60,15 @@ test('an authority dies with commands in flight: answered writes are on the mirr
     const { suspects, workloads, mismatches } = scene.shard.snapshot();
     assert.deepEqual(suspects, { total: CLIENTS, byReason: { 'reply-lost': CLIENTS } });
     assert.deepEqual([workloads[0].clean, workloads[0].suspects, mismatches], [true, CLIENTS, {}]);
-    assert.deepEqual(await values(scene, 'target'), told);
+    assert.deepEqual(await values(scene, 'target'), answered);
     // Clients go on from the replies that they got, and the dead server gets all writes when it has restarted.
-    const again = await Promise.all(told.map(() => scene.wire()));
-    await write(again, told, 5);
+    const again = await Promise.all(answered.map(() => scene.wire()));
+    await write(again, answered, 5);
     await scene.source.start();
     await until(() => scene.shard.snapshot().suspects.total === 0);
     await until(() => scene.shard.snapshot().mirror.queuedEffects === 0);
-    assert.deepEqual(await values(scene, 'target'), told);
-    assert.deepEqual(await values(scene, 'source'), told);
+    assert.deepEqual(await values(scene, 'target'), answered);
+    assert.deepEqual(await values(scene, 'source'), answered);
     // All else that it held was lost, too: it is clean once that is back.
     await until(() => scene.shard.snapshot().workloads[0].clean);
     assert.equal(await scene.client({ of: scene.source }).get('untouched'), 'kept');

@@ -47,7 +47,7 @@ async function withLives(body: (scene: Scene, lifeMs: number) => Promise<void>):
   }
 }
 
-async function gone({ client, source }: Scene, keys: readonly string[]): Promise<void> {
+async function untilExpired({ client, source }: Scene, keys: readonly string[]): Promise<void> {
   const direct = client({ of: source });
   await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
 }
@@ -69,7 +69,7 @@ for (const [way, timed] of Object.entries(TIMED)) {
       );
       const direct = scene.client({ of: scene.source });
       wasInTime((await direct.exists(keys)) === keys.length);
-      await gone(scene, keys);
+      await untilExpired(scene, keys);
       const behind = scene.client({ of: scene.target });
       await until(async () => (await behind.exists(keys)) === 0);
       scene.toTarget.release();

@@ -151,9 +151,9 @@ test('EVALSHA runs on a mirror that never received the script', async () => {
     assert.deepEqual(await client({ of: target }).mget('c:0', 'c:4'), await behind.mget('c:0', 'c:4'));
     assert.equal(await behind.get('c:4'), String(4 + 9 + 14 + 19 + 24 + 29 + 34 + 39 + 44 + 49));
     // A script whose text came through the proxy is replicated as it is: no key is copied.
-    const told = "return redis.call('APPEND', KEYS[1], ARGV[1])";
-    const toldSha = (await proxy.ask('SCRIPT', 'LOAD', told)).split('\r\n')[1];
-    await proxy.pipeline(Array.from({ length: 50 }, (_, i) => ['EVALSHA', toldSha, 1, 'told', i]));
+    const seen = "return redis.call('APPEND', KEYS[1], ARGV[1])";
+    const seenSha = (await proxy.ask('SCRIPT', 'LOAD', seen)).split('\r\n')[1];
+    await proxy.pipeline(Array.from({ length: 50 }, (_, i) => ['EVALSHA', seenSha, 1, 'told', i]));
     assert.equal(shard.snapshot().suspects.total, 0);
     await assertEqual();
   });

@@ -132,10 +132,10 @@ test('a write is replicated after EXEC although its client has disconnected', as
     const setup = await wire();
     await setup.ask('SADD', 'set', ...Array.from({ length: 500 }, (_, i) => i));
     for (let round = 0; round < 10; round++) {
-      const gone = await wire();
-      await gone.ask('PING');
+      const leaver = await wire();
+      await leaver.ask('PING');
       await source.kill('SIGSTOP');
-      gone.sendBytes(
+      leaver.sendBytes(
         Buffer.concat(
           [
             ['MULTI'],
@@ -149,7 +149,7 @@ test('a write is replicated after EXEC although its client has disconnected', as
         ),
       );
       await new Promise((resolve) => setTimeout(resolve, 15));
-      gone.destroy();
+      leaver.destroy();
       await new Promise((resolve) => setTimeout(resolve, 15));
       await source.kill('SIGCONT');
     }

@@ -10,7 +10,7 @@ import { startKeydb, type LocalServer } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
 import { compareKeyspaces, type Difference } from '../random/comparer.js';
 import { until } from '../../support/shard.js';
-import { MIGRATION, toolOf, walked } from './walking.js';
+import { MIGRATION, toolOf, stopsOf } from './walking.js';
 
 export const OTHER = { name: 'other', keys: ['other:*'], class: 'general' };
 
@@ -30,13 +30,13 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   const apps = await connectApps(running.port);
   let stopped = false;
   const traffic = Promise.all([drive(apps, () => stopped, 500), readOthers(running.port, () => stopped)]);
-  const walk = walked(toolOf(t), 'leave-keydb', '--plan', running.file);
+  const runbook = stopsOf(toolOf(t), 'leave-keydb', '--plan', running.file);
   const stops: string[] = [];
-  const walkTo = async (last: string | null): Promise<void> => {
-    for (let told = await walk.next(); told.done !== true; told = await walk.next())
-      if (stops.push(told.value.stop) > 0 && told.value.stop === last) return;
+  const runTo = async (last: string | null): Promise<void> => {
+    for (let stop = await runbook.next(); stop.done !== true; stop = await runbook.next())
+      if (stops.push(stop.value.stop) > 0 && stop.value.stop === last) return;
   };
-  await walkTo('nothing-stays-behind');
+  await runTo('nothing-stays-behind');
   // Nobody writes any more, and both servers are still written: they have to be equal.
   stopped = true;
   const [{ errors, first }] = await traffic;
@@ -46,7 +46,7 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   await until(async () => (await differences()).length === 0, 30_000).catch(async () =>
     assert.deepEqual(await differences(), []),
   );
-  await walkTo(null);
+  await runTo(null);
   assert.ok(stops.includes('complete:other') && stops.at(-1) === 'all-complete:other', stops.join(' '));
   const now = new Redis(running.port);
   await now.set('session:after', 'alone');

@@ -14,7 +14,7 @@ import type { Running } from '../../../src/cli/local/folder.js';
 import { openRunbook, SHELF } from '../../../src/runbook/shelf.js';
 import { Program } from '../cli/process.js';
 import { shows } from './sample.js';
-import { toolOf, walked, type Tool } from './walking.js';
+import { toolOf, stopsOf, type Tool } from './walking.js';
 
 const WEEKS = [
   'week-0-decide-and-build',
@@ -27,13 +27,13 @@ const WRITES = process.env.RUNBOOKS_WRITE === '1';
 
 test('every step of every week, and the ways back, do what their pages say', { timeout: 3_600_000 }, async (t) => {
   const { tool, plan, directory } = await practise(t);
-  for (const name of WEEKS.slice(0, 3)) await walk(t, tool, name, plan, directory);
+  for (const name of WEEKS.slice(0, 3)) await runPage(t, tool, name, plan, directory);
   // The ways back, while there is one.
-  await walk(t, tool, 'rollback', plan, directory, ['--workload', 'sessions']);
+  await runPage(t, tool, 'rollback', plan, directory, ['--workload', 'sessions']);
   assert.equal((await tool('runbook', 'rollback', '--workload', 'sessions', '--check', '--plan', plan)).code, 0);
   await again(tool, plan, 'live', ['sessions']);
   for (const name of [WEEKS[3], 'active-active-counters', 'upgrade-keydb', WEEKS[4]])
-    await walk(t, tool, name, plan, directory);
+    await runPage(t, tool, name, plan, directory);
   // A page that does not hold is found: everything is complete by now.
   const check = await tool('runbook', 'week-2', '--check', '--json', '--plan', plan);
   assert.equal(check.code, 1, check.stdout);
@@ -44,7 +44,7 @@ test('every step of every week, and the ways back, do what their pages say', { t
 test('the emergency rollback, and the way out, from live', { timeout: 1_800_000 }, async (t) => {
   const { tool, plan, directory } = await practise(t);
   for (const stage of ['dualwrite', 'shadow', 'live']) await again(tool, plan, stage, ['sessions', 'rate-limits']);
-  for (const name of ['emergency-rollback', 'abort-the-migration']) await walk(t, tool, name, plan, directory);
+  for (const name of ['emergency-rollback', 'abort-the-migration']) await runPage(t, tool, name, plan, directory);
 });
 
 /** `shadow-compare local up`, and clients at work until the test ends. */
@@ -97,7 +97,7 @@ async function again(tool: Tool, plan: string, stage: string, workloads: readonl
  * Step after step as an operator does: a closed gate is asked again later, anything else that does not hold is a
  * failure.
  */
-async function walk(
+async function runPage(
   t: TestContext,
   tool: Tool,
   name: string,
@@ -109,11 +109,11 @@ async function walk(
   const shown = new Set<string>();
   const began = performance.now();
   const problems: string[] = [];
-  for await (const told of walked(tool, name, '--plan', plan, ...more)) {
-    const id = told.stop.split(':')[0];
+  for await (const stop of stopsOf(tool, name, '--plan', plan, ...more)) {
+    const id = stop.stop.split(':')[0];
     if (shown.has(id)) continue;
     shown.add(id);
-    const printed = told.printed
+    const printed = stop.printed
       .trimEnd()
       .replaceAll(plan, '$PLAN')
       .replaceAll(directory, '$DIRECTORY')

@@ -12,7 +12,7 @@ const AGAIN_MS = 1_000;
 /** The name of every migration that a runbook runs on: that of `local up`. */
 export const MIGRATION = 'practice';
 
-export interface Told {
+export interface StopReport {
   readonly stop: string;
   readonly command: string;
   readonly held: boolean;
@@ -31,21 +31,21 @@ export const toolOf =
   };
 
 /** Each stop when it held. @throws {AssertionError} where one does not hold, or a gate stays closed */
-export async function* walked(tool: Tool, name: string, ...options: readonly string[]): AsyncGenerator<Told> {
+export async function* stopsOf(tool: Tool, name: string, ...options: readonly string[]): AsyncGenerator<StopReport> {
   for (let deadline = Date.now() + GATE_MS; ;) {
     const confirmed = ['--yes', '--point-of-no-return', MIGRATION];
     const { code, stdout, stderr } = await tool('runbook', name, '--next', ...confirmed, '--json', ...options);
     assert.notEqual(stdout, '', stderr);
-    const told = JSON.parse(stdout) as Told | { readonly next: null };
-    if ('next' in told) return;
-    if (told.held) {
+    const report = JSON.parse(stdout) as StopReport | { readonly next: null };
+    if ('next' in report) return;
+    if (report.held) {
       deadline = Date.now() + GATE_MS;
-      yield told;
+      yield report;
       continue;
     }
     assert.ok(
-      / promote | --drill/.test(told.command) && Date.now() < deadline,
-      `${name} ${told.stop}: ${code} ${told.failed.join('; ')}\n${told.printed}\n${stderr}`,
+      / promote | --drill/.test(report.command) && Date.now() < deadline,
+      `${name} ${report.stop}: ${code} ${report.failed.join('; ')}\n${report.printed}\n${stderr}`,
     );
     await sleep(AGAIN_MS);
   }

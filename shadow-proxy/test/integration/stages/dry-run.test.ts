@@ -45,7 +45,7 @@ async function endOf(work: () => Promise<unknown>): Promise<Ended> {
 }
 
 /** Step by step, to a stage that may be an earlier one. */
-async function walk(shard: Shard, workload: Workload, stage: Stage, percent: number): Promise<void> {
+async function moveTo(shard: Shard, workload: Workload, stage: Stage, percent: number): Promise<void> {
   if (workload.stage === 'complete') return;
   workload.counters.spanning = 0;
   for (let at = STAGES.indexOf(workload.stage); at !== STAGES.indexOf(stage);) {
@@ -76,7 +76,7 @@ test('dry run and real run agree on verdict and reason in random states', async 
       const known = parts.sequencer.router.named(workload);
       if (known !== undefined) {
         known.suspect = null;
-        await walk(shard, known, one(STAGES.slice(0, -1)), one([100, 100, 10]));
+        await moveTo(shard, known, one(STAGES.slice(0, -1)), one([100, 100, 10]));
         known.counters.spanning = one([0, 0, 3]);
       }
       const suspect = one([null, null, 'the test says so']);

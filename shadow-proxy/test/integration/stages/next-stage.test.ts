@@ -37,9 +37,9 @@ test('it comes while a server hangs, and what that one would have to tell is unk
     await sleep(300);
     try {
       const late = new Promise<'late'>((resolve) => setTimeout(resolve, 20_000, 'late').unref());
-      const told = await Promise.race([shard.shard.evidence(), late]);
-      assert.ok(told !== 'late', 'nothing came');
-      const answers = new Map(told.workloads[0].gates.map(({ name, answer }) => [name, answer]));
+      const evidence = await Promise.race([shard.shard.evidence(), late]);
+      assert.ok(evidence !== 'late', 'nothing came');
+      const answers = new Map(evidence.workloads[0].gates.map(({ name, answer }) => [name, answer]));
       assert.deepEqual([answers.get('bypass'), answers.get('evictions')], ['unknown', 'unknown']);
     } finally {
       for (const server of [source, target]) await server.kill('SIGCONT');

@@ -82,7 +82,7 @@ test('users with the same passwords and rules are the same, in the words of eith
 
 test('each difference is reported, and no password is shown', () => {
   const user = (rules: string): string[] => [OPEN, `user a ${rules}`];
-  for (const [source, target, told] of [
+  for (const [source, target, difference] of [
     [
       [`user default on ${A} ~* &* +@all`],
       [OPEN],
@@ -134,7 +134,7 @@ test('each difference is reported, and no password is shown', () => {
     [[OPEN], user('on nopass ~* &* +@all'), 'a needs no password on the target, and does not exist on the source'],
   ] as const) {
     const { differences } = compare(source, target);
-    assert.deepEqual(differences, [told]);
+    assert.deepEqual(differences, [difference]);
     assert.doesNotMatch(JSON.stringify(compare(source, target)), /#/);
   }
 });

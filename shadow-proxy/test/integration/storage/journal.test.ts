@@ -27,12 +27,12 @@ const note = (journal: Journal, ...names: string[]): void => {
   for (const name of names) journal.noteKey(0, Buffer.from(name), 0, name.length);
   journal.flush();
 };
-const told = ({ keys, workloads, everything }: JournalRecords): unknown => [
+const contentOf = ({ keys, workloads, everything }: JournalRecords): unknown => [
   keys.map(({ db, key }) => `${db}:${key.toString()}`),
   [...workloads],
   everything,
 ];
-const left = (directory: string): unknown => told(readJournal(directory, ENDED));
+const left = (directory: string): unknown => contentOf(readJournal(directory, ENDED));
 
 test('a journal whose disk was full for a while says that it does not know everything, and is whole', async (t) => {
   const disk = smallDisk(t, '64k');

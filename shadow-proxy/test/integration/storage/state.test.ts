@@ -392,7 +392,7 @@ describe('state beats plan:', () => {
   test('the stage of a removed workload is dropped', () => {
     const { stages } = resolveStages(
       plan,
-      state({ workloads: { ...state({}).workloads, gone: { stage: 'complete', percent: 100 } } }),
+      state({ workloads: { ...state({}).workloads, removed: { stage: 'complete', percent: 100 } } }),
     );
     assert.deepEqual(Object.keys(stages), ['sessions', 'rl', 'default']);
   });

@@ -235,18 +235,18 @@ test('what KeyDB cannot hold is named and counted: keys of other types, modules 
     { cpu: 0.9, version: '8.0.2', modules: ['vectorset', 'bf'], keySample, fieldTtls: 12 },
   ]);
   assert.equal(conclusion, 'no-go');
-  const told = findings.filter(({ about }) => ['types', 'modules', 'field TTLs'].includes(about));
+  const relevant = findings.filter(({ about }) => ['types', 'modules', 'field TTLs'].includes(about));
   assert.deepEqual(
-    told.map(({ weight, what }) => [weight, what.replace(/^.*? (?=has|are|brings)|in a source/g, '')]),
+    relevant.map(({ weight, what }) => [weight, what.replace(/^.*? (?=has|are|brings)|in a source/g, '')]),
     [
       ['no-go', 'has keys of types that KeyDB does not have: vectorset (3 of 100 sampled keys)'],
-      ['no-go', told[1].what.replace(/^.*? (?=are)/, '')],
-      ['note', told[2].what.replace(/^.*? (?=brings)/, '')],
+      ['no-go', relevant[1].what.replace(/^.*? (?=are)/, '')],
+      ['note', relevant[2].what.replace(/^.*? (?=brings)/, '')],
       ['no-go', 'has 12 hashes with fields that have a TTL'],
     ],
   );
-  assert.match(told[1].what, /: vectorset$/);
-  assert.match(told[2].what, /: bf; no call/);
+  assert.match(relevant[1].what, /: vectorset$/);
+  assert.match(relevant[2].what, /: bf; no call/);
 });
 
 test('a module that a Redis 8 brings is no reason against it while nobody uses it; an older source is refused', () => {

@@ -53,7 +53,7 @@ test('the rate is that since the snapshot before', () => {
 });
 
 test('a mismatch is shown without its key and values, or with them where the ledger is in full', () => {
-  const told = (redact: boolean): string => {
+  const shownBy = (redact: boolean): string => {
     const ledger = new Ledger({ shard: 'a', file: null, redact });
     ledger.record({
       workload: 'flags',
@@ -69,10 +69,13 @@ test('a mismatch is shown without its key and values, or with them where the led
     return renderMismatch(ledger.latest()[0]);
   };
   assert.match(
-    told(true),
+    shownBy(true),
     /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; first difference at byte 4$/,
   );
-  assert.match(told(false), /^value in flags \(flag:\*\): get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /);
+  assert.match(
+    shownBy(false),
+    /^value in flags \(flag:\*\): get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /,
+  );
 });
 
 test('a verdict is a word, its reasons, and its notes', () => {

@@ -19,7 +19,7 @@ interface Case {
   readonly asked: string;
   /** The authority's reply. */
   readonly reply: string;
-  readonly told: Expected;
+  readonly sent: Expected;
   readonly protocol?: 2 | 3;
   /** The reply to the probe. */
   readonly probe?: string;
@@ -46,39 +46,39 @@ function specOf(asked: string): CommandSpec {
   return table.byName(`${first}|${second}`) ?? table.byName(first)!;
 }
 
-function assertTold(effect: Effect, told: Expected, shown: string): void {
-  if (told === null || typeof told === 'string' || effect === null || typeof effect === 'string')
-    return assert.equal(effect, told, shown);
+function assertSent(effect: Effect, expected: Expected, shown: string): void {
+  if (expected === null || typeof expected === 'string' || effect === null || typeof effect === 'string')
+    return assert.equal(effect, expected, shown);
   const frames = effect.map(({ frame, reply }) => [frame.toString(), reply === null ? null : reply.toString()]);
   assert.deepEqual(
     frames,
-    told.map(([command, reply]) => [encodeCommand(split(command)).toString(), reply]),
+    expected.map(([command, reply]) => [encodeCommand(split(command)).toString(), reply]),
     shown,
   );
 }
 
 function check(
   of: EffectOf,
-  { asked, reply, told, protocol = 2, probe, creates = [false, false], counts = false }: Case,
+  { asked, reply, sent, protocol = 2, probe, creates = [false, false], counts = false }: Case,
 ): void {
   const between = {
     authority: { createsConsumers: creates[0], countsEntries: true },
     mirror: { createsConsumers: creates[1], countsEntries: counts },
   };
   const effect = of(split(asked), decoded(reply), protocol, probe === undefined ? undefined : decoded(probe), between);
-  assertTold(effect, told, `${asked} → ${JSON.stringify(reply)}`);
+  assertSent(effect, sent, `${asked} → ${JSON.stringify(reply)}`);
 }
 
 const POPPED = array(bulk('b'), bulks('1', '2'));
 const POPPED_SCORES = array(bulk('z'), array(bulks('m', '1'), bulks('n', '2')));
 const ENTRY = array(bulk('1-1'), bulks('f', 'v'));
-const copiedField = (asked: string): Case => ({ asked, reply: array(integer(1)), told: 'copy' });
+const copiedField = (asked: string): Case => ({ asked, reply: array(integer(1)), sent: 'copy' });
 const conditional = (name: string): Case[] => [
-  { asked: `${name} k 100`, reply: integer(1), told: 'verbatim' },
-  { asked: `${name} k 100 NX`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
-  { asked: `${name} k 100 xx`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
-  { asked: `${name} k 100 GT`, reply: integer(0), told: null },
-  { asked: `${name} k 100 XX LT`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
+  { asked: `${name} k 100`, reply: integer(1), sent: 'verbatim' },
+  { asked: `${name} k 100 NX`, reply: integer(1), sent: [[`${name} k 100`, integer(1)]] },
+  { asked: `${name} k 100 xx`, reply: integer(1), sent: [[`${name} k 100`, integer(1)]] },
+  { asked: `${name} k 100 GT`, reply: integer(0), sent: null },
+  { asked: `${name} k 100 XX LT`, reply: integer(1), sent: [[`${name} k 100`, integer(1)]] },
 ];
 
 const FOUND_IN_X = array(array(bulk('x'), array(ENTRY)));
@@ -89,65 +89,65 @@ const CONSUMERS: readonly Case[] = [
   {
     asked: ASKED_TWO,
     reply: NIL_ARRAY,
-    told: [[ASKED_TWO, 'same'], created('y'), created('x')],
+    sent: [[ASKED_TWO, 'same'], created('y'), created('x')],
     creates: [true, false],
   },
-  { asked: ASKED_TWO, reply: FOUND_IN_X, told: [[ASKED_TWO, 'same'], created('y')], creates: [true, false] },
+  { asked: ASKED_TWO, reply: FOUND_IN_X, sent: [[ASKED_TWO, 'same'], created('y')], creates: [true, false] },
   {
     asked: ASKED_TWO,
     reply: map(bulk('x'), array(ENTRY)),
     protocol: 3,
-    told: [[ASKED_TWO, 'same'], created('y')],
+    sent: [[ASKED_TWO, 'same'], created('y')],
     creates: [true, false],
   },
   {
     asked: 'XREADGROUP GROUP g c BLOCK 0 STREAMS y x > >',
     reply: FOUND_IN_X,
-    told: [['XREADGROUP GROUP g c STREAMS x >', 'same'], created('y')],
+    sent: [['XREADGROUP GROUP g c STREAMS x >', 'same'], created('y')],
     creates: [true, false],
   },
   {
     asked: 'XREADGROUP GROUP group streams STREAMS streams >',
     reply: NIL_ARRAY,
-    told: [
+    sent: [
       ['XREADGROUP GROUP group streams STREAMS streams >', 'same'],
       ['XGROUP CREATECONSUMER streams group streams', null],
     ],
     creates: [true, false],
   },
-  { asked: ASKED_TWO, reply: NIL_ARRAY, told: 'verbatim', creates: [true, true] },
-  { asked: ASKED_TWO, reply: NIL_ARRAY, told: null, creates: [false, true] },
-  { asked: ASKED_TWO, reply: FOUND_IN_X, told: [['XREADGROUP GROUP g c STREAMS x >', 'same']], creates: [false, true] },
+  { asked: ASKED_TWO, reply: NIL_ARRAY, sent: 'verbatim', creates: [true, true] },
+  { asked: ASKED_TWO, reply: NIL_ARRAY, sent: null, creates: [false, true] },
+  { asked: ASKED_TWO, reply: FOUND_IN_X, sent: [['XREADGROUP GROUP g c STREAMS x >', 'same']], creates: [false, true] },
   {
     asked: 'XAUTOCLAIM x g c 0 0',
     reply: array(bulk('0-0'), '*0\r\n', bulks('1-1')),
-    told: [created('x'), ['XACK x g 1-1', null]],
+    sent: [created('x'), ['XACK x g 1-1', null]],
     creates: [true, true],
   },
-  { asked: 'XAUTOCLAIM x g c 0 0', reply: array(bulk('0-0'), '*0\r\n', '*0\r\n'), told: null, creates: [false, true] },
+  { asked: 'XAUTOCLAIM x g c 0 0', reply: array(bulk('0-0'), '*0\r\n', '*0\r\n'), sent: null, creates: [false, true] },
 ];
 
 const CASES: readonly Case[] = [
   ...CONSUMERS,
   ...['EXPIRE', 'PEXPIRE', 'EXPIREAT', 'PEXPIREAT'].flatMap(conditional),
 
-  { asked: 'SET k v EX 10 IFEQ nx', reply: OK, told: [['SET k v EX 10', 'same']] },
-  { asked: 'SET k v IFEQ old', reply: NIL, told: null },
-  { asked: 'SET k v IFEQ old GET', reply: bulk('old'), told: 'copy' },
-  { asked: 'DELIFEQ k v', reply: integer(1), told: [['DEL k', 'same']] },
-  { asked: 'DELIFEQ k v', reply: integer(0), told: null },
-  { asked: 'MSETEX 2 a 1 b 2 EX 10', reply: integer(1), told: 'copy' },
-  { asked: 'MSETEX 1 a 1 NX', reply: integer(0), told: null },
+  { asked: 'SET k v EX 10 IFEQ nx', reply: OK, sent: [['SET k v EX 10', 'same']] },
+  { asked: 'SET k v IFEQ old', reply: NIL, sent: null },
+  { asked: 'SET k v IFEQ old GET', reply: bulk('old'), sent: 'copy' },
+  { asked: 'DELIFEQ k v', reply: integer(1), sent: [['DEL k', 'same']] },
+  { asked: 'DELIFEQ k v', reply: integer(0), sent: null },
+  { asked: 'MSETEX 2 a 1 b 2 EX 10', reply: integer(1), sent: 'copy' },
+  { asked: 'MSETEX 1 a 1 NX', reply: integer(0), sent: null },
 
-  { asked: 'SET k v NX', reply: OK, told: 'verbatim' },
-  { asked: 'SET k v GET', reply: bulk('old'), told: 'verbatim' },
-  { asked: 'SET k v NX GET', reply: NIL, told: [['SET k v', OK]] },
-  { asked: 'set k v get ex 10 nx', reply: NULL, told: [['set k v ex 10', OK]] },
-  { asked: 'SET k v NX GET', reply: bulk('old'), told: null },
+  { asked: 'SET k v NX', reply: OK, sent: 'verbatim' },
+  { asked: 'SET k v GET', reply: bulk('old'), sent: 'verbatim' },
+  { asked: 'SET k v NX GET', reply: NIL, sent: [['SET k v', OK]] },
+  { asked: 'set k v get ex 10 nx', reply: NULL, sent: [['set k v ex 10', OK]] },
+  { asked: 'SET k v NX GET', reply: bulk('old'), sent: null },
   {
     asked: 'SET k v KEEPTTL',
     reply: OK,
-    told: [
+    sent: [
       ['EXISTS k', null],
       ['SET k v KEEPTTL', 'same'],
     ],
@@ -155,98 +155,98 @@ const CASES: readonly Case[] = [
   {
     asked: 'INCRBYFLOAT k 0.1',
     reply: bulk('10.6'),
-    told: [
+    sent: [
       ['EXISTS k', null],
       ['SET k 10.6 KEEPTTL', OK],
     ],
   },
-  { asked: 'HINCRBYFLOAT h f 0.1', reply: bulk('10.6'), told: [['HSET h f 10.6', null]] },
+  { asked: 'HINCRBYFLOAT h f 0.1', reply: bulk('10.6'), sent: [['HSET h f 10.6', null]] },
 
-  { asked: 'SPOP s', reply: bulk('a'), told: [['SREM s a', integer(1)]] },
-  { asked: 'SPOP s', reply: NIL, told: null },
-  { asked: 'SPOP s 2', reply: bulks('a', 'b'), told: [['SREM s a b', integer(2)]] },
-  { asked: 'SPOP s 2', reply: '~2\r\n$1\r\na\r\n$1\r\nb\r\n', protocol: 3, told: [['SREM s a b', integer(2)]] },
-  { asked: 'SPOP s 2', reply: array(), told: null },
+  { asked: 'SPOP s', reply: bulk('a'), sent: [['SREM s a', integer(1)]] },
+  { asked: 'SPOP s', reply: NIL, sent: null },
+  { asked: 'SPOP s 2', reply: bulks('a', 'b'), sent: [['SREM s a b', integer(2)]] },
+  { asked: 'SPOP s 2', reply: '~2\r\n$1\r\na\r\n$1\r\nb\r\n', protocol: 3, sent: [['SREM s a b', integer(2)]] },
+  { asked: 'SPOP s 2', reply: array(), sent: null },
 
-  { asked: 'LMPOP 2 a b LEFT COUNT 5', reply: POPPED, told: [['LPOP b 2', bulks('1', '2')]] },
-  { asked: 'LMPOP 2 a b RIGHT', reply: array(bulk('b'), bulks('1')), told: [['RPOP b 1', bulks('1')]] },
-  { asked: 'LMPOP 1 a left', reply: NIL_ARRAY, told: null },
-  { asked: 'BLMPOP 0 2 a b LEFT COUNT 5', reply: POPPED, told: [['LPOP b 2', bulks('1', '2')]] },
-  { asked: 'BLMPOP 0.5 1 a RIGHT', reply: NIL_ARRAY, told: null },
-  { asked: 'ZMPOP 1 z MIN COUNT 2', reply: POPPED_SCORES, told: [['ZPOPMIN z 2', bulks('m', '1', 'n', '2')]] },
-  { asked: 'ZMPOP 1 z MAX COUNT 2', reply: POPPED_SCORES, protocol: 3, told: [['ZPOPMAX z 2', null]] },
-  { asked: 'ZMPOP 1 z MIN', reply: NIL_ARRAY, told: null },
-  { asked: 'BZMPOP 0 2 y z MAX', reply: POPPED_SCORES, told: [['ZPOPMAX z 2', bulks('m', '1', 'n', '2')]] },
-  { asked: 'BZMPOP 1 1 z MIN', reply: NIL_ARRAY, told: null },
+  { asked: 'LMPOP 2 a b LEFT COUNT 5', reply: POPPED, sent: [['LPOP b 2', bulks('1', '2')]] },
+  { asked: 'LMPOP 2 a b RIGHT', reply: array(bulk('b'), bulks('1')), sent: [['RPOP b 1', bulks('1')]] },
+  { asked: 'LMPOP 1 a left', reply: NIL_ARRAY, sent: null },
+  { asked: 'BLMPOP 0 2 a b LEFT COUNT 5', reply: POPPED, sent: [['LPOP b 2', bulks('1', '2')]] },
+  { asked: 'BLMPOP 0.5 1 a RIGHT', reply: NIL_ARRAY, sent: null },
+  { asked: 'ZMPOP 1 z MIN COUNT 2', reply: POPPED_SCORES, sent: [['ZPOPMIN z 2', bulks('m', '1', 'n', '2')]] },
+  { asked: 'ZMPOP 1 z MAX COUNT 2', reply: POPPED_SCORES, protocol: 3, sent: [['ZPOPMAX z 2', null]] },
+  { asked: 'ZMPOP 1 z MIN', reply: NIL_ARRAY, sent: null },
+  { asked: 'BZMPOP 0 2 y z MAX', reply: POPPED_SCORES, sent: [['ZPOPMAX z 2', bulks('m', '1', 'n', '2')]] },
+  { asked: 'BZMPOP 1 1 z MIN', reply: NIL_ARRAY, sent: null },
 
-  { asked: 'BLPOP a b 0', reply: bulks('b', 'x'), told: [['LPOP b', bulk('x')]] },
-  { asked: 'BLPOP a 1', reply: NIL_ARRAY, told: null },
-  { asked: 'brpop a b 0', reply: bulks('a', 'x'), told: [['RPOP a', bulk('x')]] },
-  { asked: 'BRPOP a 1', reply: NULL, protocol: 3, told: null },
-  { asked: 'BLMOVE a b LEFT RIGHT 0', reply: bulk('x'), told: [['LMOVE a b LEFT RIGHT', 'same']] },
-  { asked: 'BLMOVE a b LEFT RIGHT 1', reply: NIL, told: null },
-  { asked: 'BRPOPLPUSH a b 0', reply: bulk('x'), told: [['RPOPLPUSH a b', 'same']] },
-  { asked: 'BRPOPLPUSH a b 1', reply: NIL_ARRAY, told: null },
-  { asked: 'BZPOPMIN y z 0', reply: bulks('z', 'm', '1'), told: [['ZPOPMIN z', bulks('m', '1')]] },
-  { asked: 'BZPOPMIN z 1', reply: NIL_ARRAY, told: null },
+  { asked: 'BLPOP a b 0', reply: bulks('b', 'x'), sent: [['LPOP b', bulk('x')]] },
+  { asked: 'BLPOP a 1', reply: NIL_ARRAY, sent: null },
+  { asked: 'brpop a b 0', reply: bulks('a', 'x'), sent: [['RPOP a', bulk('x')]] },
+  { asked: 'BRPOP a 1', reply: NULL, protocol: 3, sent: null },
+  { asked: 'BLMOVE a b LEFT RIGHT 0', reply: bulk('x'), sent: [['LMOVE a b LEFT RIGHT', 'same']] },
+  { asked: 'BLMOVE a b LEFT RIGHT 1', reply: NIL, sent: null },
+  { asked: 'BRPOPLPUSH a b 0', reply: bulk('x'), sent: [['RPOPLPUSH a b', 'same']] },
+  { asked: 'BRPOPLPUSH a b 1', reply: NIL_ARRAY, sent: null },
+  { asked: 'BZPOPMIN y z 0', reply: bulks('z', 'm', '1'), sent: [['ZPOPMIN z', bulks('m', '1')]] },
+  { asked: 'BZPOPMIN z 1', reply: NIL_ARRAY, sent: null },
   {
     asked: 'BZPOPMAX z 0',
     reply: array(bulk('z'), bulk('m'), ',1.5\r\n'),
     protocol: 3,
-    told: [['ZPOPMAX z', array(bulk('m'), ',1.5\r\n')]],
+    sent: [['ZPOPMAX z', array(bulk('m'), ',1.5\r\n')]],
   },
 
-  { asked: 'XREADGROUP GROUP g c STREAMS s >', reply: array(array(bulk('s'), array(ENTRY))), told: 'verbatim' },
+  { asked: 'XREADGROUP GROUP g c STREAMS s >', reply: array(array(bulk('s'), array(ENTRY))), sent: 'verbatim' },
   {
     asked: 'XREADGROUP GROUP g c COUNT 1 BLOCK 50 STREAMS s t > >',
     reply: array(array(bulk('t'), array(ENTRY))),
-    told: [['XREADGROUP GROUP g c COUNT 1 STREAMS t >', 'same']],
+    sent: [['XREADGROUP GROUP g c COUNT 1 STREAMS t >', 'same']],
   },
   {
     asked: 'XREADGROUP GROUP g c BLOCK 50 STREAMS s t > >',
     reply: map(bulk('s'), array(ENTRY)),
     protocol: 3,
-    told: [['XREADGROUP GROUP g c STREAMS s >', 'same']],
+    sent: [['XREADGROUP GROUP g c STREAMS s >', 'same']],
   },
   {
     // Both had entries: nobody was woken.
     asked: 'XREADGROUP GROUP g c BLOCK 50 STREAMS s t > >',
     reply: array(array(bulk('s'), array(ENTRY)), array(bulk('t'), array(ENTRY))),
-    told: [['XREADGROUP GROUP g c STREAMS s t > >', 'same']],
+    sent: [['XREADGROUP GROUP g c STREAMS s t > >', 'same']],
   },
 
-  { asked: 'XADD s * f v', reply: bulk('5-0'), told: [['XADD s 5-0 f v', 'same']] },
-  { asked: 'XADD s NOMKSTREAM * f v', reply: NIL, told: null },
-  { asked: 'XADD s NOMKSTREAM * f v', reply: bulk('5-0'), told: [['XADD s NOMKSTREAM 5-0 f v', 'same']] },
-  { asked: 'XADD s MAXLEN = 9 * f v', reply: bulk('5-0'), told: [['XADD s MAXLEN = 9 5-0 f v', 'same']] },
-  { asked: 'XADD s MAXLEN 9 5-* f v', reply: bulk('5-3'), told: [['XADD s MAXLEN 9 5-3 f v', 'same']] },
+  { asked: 'XADD s * f v', reply: bulk('5-0'), sent: [['XADD s 5-0 f v', 'same']] },
+  { asked: 'XADD s NOMKSTREAM * f v', reply: NIL, sent: null },
+  { asked: 'XADD s NOMKSTREAM * f v', reply: bulk('5-0'), sent: [['XADD s NOMKSTREAM 5-0 f v', 'same']] },
+  { asked: 'XADD s MAXLEN = 9 * f v', reply: bulk('5-0'), sent: [['XADD s MAXLEN = 9 5-0 f v', 'same']] },
+  { asked: 'XADD s MAXLEN 9 5-* f v', reply: bulk('5-3'), sent: [['XADD s MAXLEN 9 5-3 f v', 'same']] },
   {
     asked: 'XADD s MAXLEN ~ 9 LIMIT 100 * f ~',
     reply: bulk('5-0'),
     probe: integer(42),
-    told: [
+    sent: [
       ['XADD s 5-0 f ~', 'same'],
       ['XTRIM s MAXLEN 42', null],
     ],
   },
-  { asked: 'XADD s MINID ~ 4 * f v', reply: bulk('5-0'), told: 'copy' },
-  { asked: 'XTRIM s MAXLEN 9', reply: integer(3), told: 'verbatim' },
-  { asked: 'XTRIM s MAXLEN ~ 9', reply: integer(0), probe: integer(12), told: null },
-  { asked: 'XTRIM s MINID ~ 9', reply: integer(3), probe: integer(12), told: [['XTRIM s MAXLEN 12', 'same']] },
-  { asked: 'XTRIM s MAXLEN ~ 9', reply: integer(3), told: 'copy' },
-  { asked: 'XCLAIM s g c 5000 1-1', reply: array(ENTRY), told: [['XCLAIM s g c 0 1-1', 'same']] },
+  { asked: 'XADD s MINID ~ 4 * f v', reply: bulk('5-0'), sent: 'copy' },
+  { asked: 'XTRIM s MAXLEN 9', reply: integer(3), sent: 'verbatim' },
+  { asked: 'XTRIM s MAXLEN ~ 9', reply: integer(0), probe: integer(12), sent: null },
+  { asked: 'XTRIM s MINID ~ 9', reply: integer(3), probe: integer(12), sent: [['XTRIM s MAXLEN 12', 'same']] },
+  { asked: 'XTRIM s MAXLEN ~ 9', reply: integer(3), sent: 'copy' },
+  { asked: 'XCLAIM s g c 5000 1-1', reply: array(ENTRY), sent: [['XCLAIM s g c 0 1-1', 'same']] },
   {
     asked: 'XCLAIM s g c 5000 1-1 2-1 JUSTID',
     reply: bulks('1-1', '2-1'),
-    told: [['XCLAIM s g c 0 1-1 2-1 JUSTID', 'same']],
+    sent: [['XCLAIM s g c 0 1-1 2-1 JUSTID', 'same']],
   },
-  { asked: 'XCLAIM s g c 5000 1-1 2-1', reply: array(ENTRY), told: 'copy' },
-  { asked: 'XCLAIM s g c 5000 1-1', reply: array(NIL_ARRAY), told: 'copy' },
-  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array(), array()), told: null },
+  { asked: 'XCLAIM s g c 5000 1-1 2-1', reply: array(ENTRY), sent: 'copy' },
+  { asked: 'XCLAIM s g c 5000 1-1', reply: array(NIL_ARRAY), sent: 'copy' },
+  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array(), array()), sent: null },
   {
     asked: 'XAUTOCLAIM s g c 5000 0',
     reply: array(bulk('0-0'), array(ENTRY), bulks('2-1')),
-    told: [
+    sent: [
       ['XCLAIM s g c 0 1-1', null],
       ['XACK s g 2-1', null],
     ],
@@ -254,31 +254,31 @@ const CASES: readonly Case[] = [
   {
     asked: 'XAUTOCLAIM s g c 5000 0 COUNT 1 JUSTID',
     reply: array(bulk('0-0'), bulks('1-1'), array()),
-    told: [['XCLAIM s g c 0 1-1 JUSTID', null]],
+    sent: [['XCLAIM s g c 0 1-1 JUSTID', null]],
   },
-  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array(ENTRY)), told: 'copy' },
-  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array()), told: null },
-  { asked: 'XSETID s 5-0', reply: OK, told: 'verbatim' },
-  { asked: 'XSETID s 5-0 ENTRIESADDED 7 MAXDELETEDID 4-0', reply: OK, told: [['XSETID s 5-0', 'same']] },
-  { asked: 'XSETID s 5-0 ENTRIESADDED 7 MAXDELETEDID 4-0', reply: OK, told: 'verbatim', counts: true },
-  { asked: 'XGROUP CREATE s g $ MKSTREAM', reply: OK, told: 'verbatim' },
-  { asked: 'XGROUP CREATE s g 0 MKSTREAM ENTRIESREAD 3', reply: OK, told: [['XGROUP CREATE s g 0 MKSTREAM', 'same']] },
-  { asked: 'XGROUP CREATE s g 0 MKSTREAM ENTRIESREAD 3', reply: OK, told: 'verbatim', counts: true },
-  { asked: 'XGROUP SETID s g 0 ENTRIESREAD 3', reply: OK, told: [['XGROUP SETID s g 0', 'same']] },
-  { asked: 'XGROUP SETID s g 0 ENTRIESREAD 3', reply: OK, told: 'verbatim', counts: true },
+  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array(ENTRY)), sent: 'copy' },
+  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array()), sent: null },
+  { asked: 'XSETID s 5-0', reply: OK, sent: 'verbatim' },
+  { asked: 'XSETID s 5-0 ENTRIESADDED 7 MAXDELETEDID 4-0', reply: OK, sent: [['XSETID s 5-0', 'same']] },
+  { asked: 'XSETID s 5-0 ENTRIESADDED 7 MAXDELETEDID 4-0', reply: OK, sent: 'verbatim', counts: true },
+  { asked: 'XGROUP CREATE s g $ MKSTREAM', reply: OK, sent: 'verbatim' },
+  { asked: 'XGROUP CREATE s g 0 MKSTREAM ENTRIESREAD 3', reply: OK, sent: [['XGROUP CREATE s g 0 MKSTREAM', 'same']] },
+  { asked: 'XGROUP CREATE s g 0 MKSTREAM ENTRIESREAD 3', reply: OK, sent: 'verbatim', counts: true },
+  { asked: 'XGROUP SETID s g 0 ENTRIESREAD 3', reply: OK, sent: [['XGROUP SETID s g 0', 'same']] },
+  { asked: 'XGROUP SETID s g 0 ENTRIESREAD 3', reply: OK, sent: 'verbatim', counts: true },
 
-  { asked: 'SORT l LIMIT 0 5 STORE d', reply: integer(3), told: 'verbatim' },
-  { asked: 'SORT l BY w* LIMIT 0 5', reply: bulks('a'), told: 'verbatim' },
-  { asked: 'sort l by w* store d', reply: integer(3), told: 'copy' },
-  { asked: 'GEORADIUS g 1 2 3 km COUNT 2', reply: bulks('a'), told: 'verbatim' },
-  { asked: 'GEORADIUS g 1 2 3 km STORE d', reply: integer(1), told: 'copy' },
-  { asked: 'GEORADIUSBYMEMBER g m 3 km STOREDIST d', reply: integer(1), told: 'copy' },
-  { asked: 'GEOSEARCHSTORE d g FROMMEMBER m BYRADIUS 3 km', reply: integer(1), told: 'copy' },
-  { asked: 'RESTORE k 0 payload', reply: OK, told: 'copy' },
+  { asked: 'SORT l LIMIT 0 5 STORE d', reply: integer(3), sent: 'verbatim' },
+  { asked: 'SORT l BY w* LIMIT 0 5', reply: bulks('a'), sent: 'verbatim' },
+  { asked: 'sort l by w* store d', reply: integer(3), sent: 'copy' },
+  { asked: 'GEORADIUS g 1 2 3 km COUNT 2', reply: bulks('a'), sent: 'verbatim' },
+  { asked: 'GEORADIUS g 1 2 3 km STORE d', reply: integer(1), sent: 'copy' },
+  { asked: 'GEORADIUSBYMEMBER g m 3 km STOREDIST d', reply: integer(1), sent: 'copy' },
+  { asked: 'GEOSEARCHSTORE d g FROMMEMBER m BYRADIUS 3 km', reply: integer(1), sent: 'copy' },
+  { asked: 'RESTORE k 0 payload', reply: OK, sent: 'copy' },
   ...['VADD k VALUES 1 1 e', 'VREM k e', 'VSETATTR k e {}'].map((asked): Case => ({
     asked,
     reply: integer(1),
-    told: 'copy',
+    sent: 'copy',
   })),
   copiedField('HEXPIRE h 10 FIELDS 1 f'),
   copiedField('HPEXPIRE h 10 FIELDS 1 f'),
@@ -288,29 +288,29 @@ const CASES: readonly Case[] = [
   copiedField('HSETEX h EX 10 FIELDS 1 f v'),
   copiedField('HGETEX h EX 10 FIELDS 1 f'),
   copiedField('HGETEX h FIELDS 1 f PERSIST'),
-  { asked: 'HEXPIRE h 10 NX FIELDS 2 f g', reply: array(integer(0), integer(-2)), told: null },
-  { asked: 'HPERSIST h FIELDS 2 f g', reply: array(integer(-1), integer(-2)), told: null },
-  { asked: 'HSETEX h FNX FIELDS 2 f v ex w', reply: integer(1), told: [['HSET h f v ex w', null]] },
-  { asked: 'HSETEX h FNX EX 10 FIELDS 1 f v', reply: integer(0), told: null },
-  { asked: 'HGETEX h FIELDS 2 ex px', reply: bulks('v', 'w'), told: null },
-  { asked: 'HGETDEL h FIELDS 2 f g', reply: array(bulk('v'), NIL), told: [['HDEL h f g', null]] },
+  { asked: 'HEXPIRE h 10 NX FIELDS 2 f g', reply: array(integer(0), integer(-2)), sent: null },
+  { asked: 'HPERSIST h FIELDS 2 f g', reply: array(integer(-1), integer(-2)), sent: null },
+  { asked: 'HSETEX h FNX FIELDS 2 f v ex w', reply: integer(1), sent: [['HSET h f v ex w', null]] },
+  { asked: 'HSETEX h FNX EX 10 FIELDS 1 f v', reply: integer(0), sent: null },
+  { asked: 'HGETEX h FIELDS 2 ex px', reply: bulks('v', 'w'), sent: null },
+  { asked: 'HGETDEL h FIELDS 2 f g', reply: array(bulk('v'), NIL), sent: [['HDEL h f g', null]] },
 
-  { asked: 'PUBLISH c m', reply: integer(3), told: [['PUBLISH c m', null]] },
-  { asked: 'SPUBLISH c m', reply: integer(3), told: [['SPUBLISH c m', null]] },
-  { asked: 'CONFIG SET slowlog-max-len 5', reply: OK, told: null },
+  { asked: 'PUBLISH c m', reply: integer(3), sent: [['PUBLISH c m', null]] },
+  { asked: 'SPUBLISH c m', reply: integer(3), sent: [['SPUBLISH c m', null]] },
+  { asked: 'CONFIG SET slowlog-max-len 5', reply: OK, sent: null },
   {
     asked: 'CONFIG SET slowlog-max-len 5 notify-keyspace-events KEA',
     reply: OK,
-    told: [['CONFIG SET notify-keyspace-events KEA', null]],
+    sent: [['CONFIG SET notify-keyspace-events KEA', null]],
   },
 ];
 
 /** Blocked clients that were woken together. */
 const WOKEN: readonly Case[] = [
-  { asked: 'BLPOP a b 0', reply: bulks('b', 'x'), told: [['LREM b 1 x', integer(1)]] },
-  { asked: 'BRPOP a b 0', reply: bulks('b', 'x'), told: [['LREM b -1 x', integer(1)]] },
-  { asked: 'BZPOPMIN z 0', reply: bulks('z', 'm', '1'), told: [['ZREM z m', integer(1)]] },
-  { asked: 'BZPOPMAX z 0', reply: array(bulk('z'), bulk('m'), ',1\r\n'), told: [['ZREM z m', integer(1)]] },
+  { asked: 'BLPOP a b 0', reply: bulks('b', 'x'), sent: [['LREM b 1 x', integer(1)]] },
+  { asked: 'BRPOP a b 0', reply: bulks('b', 'x'), sent: [['LREM b -1 x', integer(1)]] },
+  { asked: 'BZPOPMIN z 0', reply: bulks('z', 'm', '1'), sent: [['ZREM z m', integer(1)]] },
+  { asked: 'BZPOPMAX z 0', reply: array(bulk('z'), bulk('m'), ',1\r\n'), sent: [['ZREM z m', integer(1)]] },
 ];
 
 const PROBES: readonly (readonly [asked: string, probe: string | null])[] = [
@@ -368,10 +368,10 @@ test('what an approximate trim left is asked for right behind it', () => {
 });
 
 test('a TTL is sent as the time that is left of it, an absolute expiry by the clock of the mirror', () => {
-  for (const [asked, told] of SHORTENED)
-    assert.equal(shortenTtl(split(asked), 400)?.toString() ?? null, told && encodeCommand(split(told)).toString());
-  for (const [asked, told] of SHIFTED)
-    assert.equal(shiftTtl(split(asked), 400)?.toString() ?? null, told && encodeCommand(split(told)).toString());
+  for (const [asked, sent] of SHORTENED)
+    assert.equal(shortenTtl(split(asked), 400)?.toString() ?? null, sent && encodeCommand(split(sent)).toString());
+  for (const [asked, sent] of SHIFTED)
+    assert.equal(shiftTtl(split(asked), 400)?.toString() ?? null, sent && encodeCommand(split(sent)).toString());
 });
 
 test('entries that XAUTOCLAIM found deleted are a form that KeyDB lacks', () => {

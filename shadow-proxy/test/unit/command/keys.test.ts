@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { arityHolds, countAt, isWord, MALFORMED, UNKNOWN_KEYS } from '../../../src/command/keys.js';
 import { CommandTable } from '../../../src/command/table.js';
-import { find, told } from '../../support/command-frames.js';
+import { find, reportedKeys } from '../../support/command-frames.js';
 
 const table = new CommandTable();
 const ACCESS = ['', 'r', 'w', 'rw'];
@@ -16,7 +16,7 @@ function shown(command: string): string {
   const args = command.split(' ').map((arg) => (arg === "''" ? '' : arg));
   const spec = find(table, args);
   assert.ok(spec, command);
-  const { count, keys } = told(spec, args);
+  const { count, keys } = reportedKeys(spec, args);
   if (count === MALFORMED) return 'malformed';
   const list = keys.map(([key, access]) => `${key}:${ACCESS[access]}`).join(' ');
   return count === UNKNOWN_KEYS ? `${list} ?` : list;

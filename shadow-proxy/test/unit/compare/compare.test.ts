@@ -26,7 +26,7 @@ import { view, wordsOf } from '../../integration/compare/raw.js';
 const LIMITS = { ttlMs: 100 };
 const commands = (lines: string): CommandView[] => lines.split('; ').map((line) => view(wordsOf(line)));
 /** Each finding as `index verdict authority mirror`, `null` for the replies as a whole. */
-const told = ({ index, verdict, authority, mirror }: ReturnType<typeof compareExec>): string =>
+const inLine = ({ index, verdict, authority, mirror }: ReturnType<typeof compareExec>): string =>
   JSON.stringify([index, inShort(verdict), String(authority), String(mirror)]);
 
 type Row = readonly [
@@ -117,10 +117,10 @@ test('a transaction has a finding for each command whose replies differ, and the
   for (const [name, lines, authority, mirror, findings] of ROWS) {
     const of = commands(lines);
     const expected = findings.map(([index, short, a, m]) => JSON.stringify([index, short, String(a), String(m)]));
-    assert.deepEqual(compareEachOfExec(of, authority, mirror, LIMITS).map(told), expected, name);
+    assert.deepEqual(compareEachOfExec(of, authority, mirror, LIMITS).map(inLine), expected, name);
     const worst = findings.findIndex((each) => each[4]);
     const whole = JSON.stringify([null, 'match', String(authority), String(mirror)]);
-    assert.equal(told(compareExec(of, authority, mirror, LIMITS)), expected[worst] ?? whole, name);
+    assert.equal(inLine(compareExec(of, authority, mirror, LIMITS)), expected[worst] ?? whole, name);
     const exec = { name: 'exec', args: [Buffer.from('EXEC')], inner: of };
     assert.equal(inShort(compareReplies(exec, authority, mirror, LIMITS)), findings[worst]?.[1] ?? 'match', name);
   }

@@ -143,10 +143,10 @@ for (const [kind, rows] of Object.entries({ read: READS, write: WRITES, 'command
         assert.equal(isRead(view(wordsOf(command))), kind === 'read', command);
         assert.equal(missing(command, lacking, lacking), null, `${command}: both lack it`);
         for (const reply of having) {
-          const told = `${command} ${String(lacking)} ${String(reply)}`;
-          assert.equal(missing(command, reply, lacking), 'mirror', told);
-          assert.equal(missing(command, lacking, reply), 'authority', told);
-          assert.equal(missing(command, reply, reply), null, told);
+          const shown = `${command} ${String(lacking)} ${String(reply)}`;
+          assert.equal(missing(command, reply, lacking), 'mirror', shown);
+          assert.equal(missing(command, lacking, reply), 'authority', shown);
+          assert.equal(missing(command, reply, reply), null, shown);
         }
       }
     }

@@ -27,7 +27,7 @@ const LIMITS: Tolerances = { ttlMs: 100 };
 const TWO_RELEASES: Tolerances = { ...LIMITS, sameRelease: false };
 
 /** A command, Redis's reply, KeyDB's reply. */
-type Excused = readonly [command: string, redis: Buffer, keydb: Buffer];
+type Allowed = readonly [command: string, redis: Buffer, keydb: Buffer];
 /** The same with the kind of mismatch that it stays. */
 type Kept = readonly [command: string, authority: Buffer, mirror: Buffer, verdict: string];
 
@@ -36,10 +36,10 @@ const judge = (command: string, authority: Buffer, mirror: Buffer, limits = LIMI
 
 const covered = new Set<RuleName>();
 
-function rule(name: RuleName, excused: readonly Excused[], kept: readonly Kept[], limits = LIMITS): void {
+function rule(name: RuleName, allowed: readonly Allowed[], kept: readonly Kept[], limits = LIMITS): void {
   covered.add(name);
   test(`${name} allows the differences that it is for`, () => {
-    for (const [command, redis, keydb] of excused) {
+    for (const [command, redis, keydb] of allowed) {
       assert.equal(judge(command, redis, keydb, limits), name, command);
       assert.equal(judge(command, keydb, redis, limits), name, `${command}, with KeyDB as the authority`);
     }
@@ -53,7 +53,7 @@ function rule(name: RuleName, excused: readonly Excused[], kept: readonly Kept[]
     // The same replies to a command that the rule is not for.
     if (name === 'error-wording') return;
     const { appliesTo } = RULES.find((each) => each.name === name)!;
-    for (const [command, redis, keydb] of excused) {
+    for (const [command, redis, keydb] of allowed) {
       for (const other of ['lrange k 0 -1', 'get k', 'xrange k - +', 'nosuch k'].filter(
         (each) => !appliesTo(each.split(' ')[0]),
       )) {
@@ -1129,7 +1129,7 @@ test('a score in one form is seen by the other rules as well', () => {
 
 const groupOf = (make: typeof flat, read: number | Buffer, lag: number | Buffer): Buffer =>
   array(make(...changed(changed(NEW_GROUP, 'entries-read', read), 'lag', lag)));
-const ESTIMATES: readonly Excused[] = [
+const ESTIMATES: readonly Allowed[] = [
   // An empty stream, whose group's last entry is not known to have been read.
   ['XINFO GROUPS x', groupOf(flat, 5, -3), groupOf(flat, 5, 2)],
   ['XINFO GROUPS x', groupOf(flat, 7, 7), groupOf(flat, 4, 10)],

@@ -9,13 +9,13 @@ const suspects = (count: number): Suspect[] => Array.from({ length: count }, () 
 test('a thousand keys that fail for one reason cost what a few do, and hold up none of another reason', () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
-    let mended = false;
+    let repaired = false;
     const [stuck, others] = [suspects(1_000), suspects(1_000)];
     const tried = new Map<Suspect, number>();
     const backOff = new BackOff((suspect) => {
       tried.set(suspect, (tried.get(suspect) ?? 0) + 1);
       setTimeout(() => {
-        if (mended || !stuck.includes(suspect)) backOff.done(suspect);
+        if (repaired || !stuck.includes(suspect)) backOff.done(suspect);
         else backOff.failed(suspect, `the mirror refused 'key ${tried.get(suspect)}'`);
       }, 1);
     });
@@ -40,7 +40,7 @@ test('a thousand keys that fail for one reason cost what a few do, and hold up n
     pass(5_010);
     assert.equal(tried.get(last), before + 1);
 
-    mended = true;
+    repaired = true;
     pass(5_500);
     assert.ok(stuck.every((each) => !backOff.has(each)));
     backOff.close();

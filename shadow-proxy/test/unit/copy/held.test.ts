@@ -1,5 +1,5 @@
 /** What the answers about a key say. */
-import { GONE, PERSISTENT } from '../../../src/resp/key-life.js';
+import { NO_KEY, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readHeld } from '../../../src/copy/key/held.js';
@@ -22,7 +22,7 @@ const ZIPLIST = [13, 11, 11, 0, 0, 0, 10, 0, 0, 0, 0, 0, 255];
 const LISTPACK = [16, 7, 7, 0, 0, 0, 0, 0, 255];
 
 test('a hash without a field is as good as no key, and nothing else is', () => {
-  const none = { payload: null, life: GONE };
+  const none = { payload: null, life: NO_KEY };
   assert.deepEqual(readHeld(answers(null, -2)), none);
   for (const payload of [seal(ZIPLIST, 9), seal(LISTPACK, 10)]) {
     for (const pttl of [-1, 5_000]) assert.deepEqual(readHeld(answers(payload, pttl)), none);

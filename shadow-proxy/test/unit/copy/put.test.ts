@@ -1,5 +1,5 @@
 /** The commands that make the mirror hold the same value as the authority. */
-import { GONE, lifeFromPttl, PERSISTENT } from '../../../src/resp/key-life.js';
+import { NO_KEY, lifeFromPttl, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRemoval, put, refusalOf, shortened } from '../../../src/copy/key/put.js';
@@ -36,7 +36,7 @@ test('each key is put with its time to live, and what waits is put with what is 
     list: held(list, 70_000),
     forever: held(list, -1),
     ended: held(list, 0),
-    gone: { payload: null, life: GONE },
+    absent: { payload: null, life: NO_KEY },
   };
   const writer = new CommandWriter();
   const puts = Object.entries(cases).map(([name, each]) => put({ key: Buffer.from(name) }, each, writer));
@@ -49,7 +49,7 @@ test('each key is put with its time to live, and what waits is put with what is 
     ['PEXPIRE', 'list', list],
     ['RESTORE', 'forever', '0', '<payload>', 'REPLACE'],
     ['UNLINK', 'ended'],
-    ['UNLINK', 'gone'],
+    ['UNLINK', 'absent'],
   ];
   assert.deepEqual(commandsIn(frame), wanted('5000', '30', '70000'));
   assert.equal(
@@ -83,10 +83,10 @@ test('a string is set to what it is, however its payload has it', () => {
 
 test('a key that no longer existed when its value was read is deleted, whatever its TTL was', () => {
   const writer = new CommandWriter();
-  const gone = put({ key: Buffer.from('k') }, { payload: null, life: lifeFromPttl(5_000) }, writer);
+  const removal = put({ key: Buffer.from('k') }, { payload: null, life: lifeFromPttl(5_000) }, writer);
   assert.deepEqual(commandsIn(writer.finish()), [['UNLINK', 'k']]);
   const kept = put({ key: Buffer.from('k') }, held(string, 5_000), new CommandWriter());
-  assert.deepEqual([isRemoval(gone), isRemoval(kept)], [true, false]);
+  assert.deepEqual([isRemoval(removal), isRemoval(kept)], [true, false]);
 });
 
 test('the first refusal among the answers to a key counts, and the next key begins behind them', () => {

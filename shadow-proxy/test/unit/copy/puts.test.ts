@@ -1,5 +1,5 @@
 /** What a mirror gets for several keys at once, and what it answers. */
-import { GONE, lifeFromPttl, pttlOf } from '../../../src/resp/key-life.js';
+import { NO_KEY, lifeFromPttl, pttlOf } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Puts } from '../../../src/copy/key/puts.js';
@@ -10,7 +10,7 @@ import { Scalars } from '../../../src/resp/scalars.js';
 const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), life: lifeFromPttl(pttl) });
 const string = (text: string): Value => ({ type: 'string', bytes: Buffer.from(text) });
 const list: Value = { type: 'list', items: [Buffer.from('a')] };
-const ABSENT = { payload: null, life: GONE };
+const ABSENT = { payload: null, life: NO_KEY };
 
 function putsOf(keys: Readonly<Record<string, ReturnType<typeof held> | typeof ABSENT>>): Puts<{ key: Buffer }> {
   const puts = new Puts<{ key: Buffer }>(64, true);
@@ -32,7 +32,10 @@ function commandsIn(frame: Buffer): string[][] {
 function outcomesOf(puts: Puts<{ key: Buffer }>, answers: string): Record<string, unknown> {
   const outcomes: Record<string, unknown> = {};
   const replies = new Scalars(Buffer.from(answers));
-  puts.each(replies, ({ key }, { refusal, gone, life }) => (outcomes[key.toString()] = [refusal, gone, pttlOf(life)]));
+  puts.each(
+    replies,
+    ({ key }, { refusal, removed, life }) => (outcomes[key.toString()] = [refusal, removed, pttlOf(life)]),
+  );
   assert.equal(replies.at, answers.length, 'every reply was read');
   return outcomes;
 }

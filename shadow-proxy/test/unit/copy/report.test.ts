@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Report } from '../../../src/copy/job/report.js';
-import type { Told } from '../../../src/copy/job/chooser.js';
+import type { ReportedKey } from '../../../src/copy/job/chooser.js';
 
-const told = (name: string): Told => ({
+const reported = (name: string): ReportedKey => ({
   kind: 'contested',
-  workload: { name: 'default' } as Told['workload'],
+  workload: { name: 'default' } as ReportedKey['workload'],
   db: 0,
   key: Buffer.from(name),
   holders: {},
@@ -27,11 +27,11 @@ test('a disk that takes no line ends the list, and not the job', (t) => {
     ({ message }) => problems.push(message),
   );
   report.begin();
-  report.tell(told('listed'));
+  report.tell(reported('listed'));
   assert.equal(JSON.parse(readFileSync(path, 'utf8')).key, 'listed');
   rmSync(directory, { recursive: true });
-  report.tell(told('not listed'));
-  report.tell(told('nor this'));
+  report.tell(reported('not listed'));
+  report.tell(reported('nor this'));
   assert.equal(problems.length, 1, 'said once');
   assert.match(problems[0], /ENOENT/);
 });

@@ -20,7 +20,7 @@ const seen = (kind: Seen['kind'], name: string): Seen => ({
   commands: { [name]: 1200 },
   perSecond: 20,
 });
-const sighted = (...counting: Seen[]): Question['sightings'] => ({ counting, stray: {} });
+const sighted = (...counting: Seen[]): Question['sightings'] => ({ counting, secondWriter: {} });
 const one = (change: object = {}): Cluster => cluster([node('eu', { role: 'master', masters: [], ...change })]);
 
 const cases: readonly [name: string, expected: Safety | null, why: RegExp, Partial<Question>][] = [
@@ -83,7 +83,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
     'one writer, and writes elsewhere',
     'unsafe',
     /1,200 writes came through a proxy of another region/,
-    { workload: PINNED, sightings: { counting: [], stray: { rl: 1200 } } },
+    { workload: PINNED, sightings: { counting: [], secondWriter: { rl: 1200 } } },
   ],
   [
     'one writer, and a client at the other node',
@@ -146,7 +146,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
     'the same, and plain keys of it on the target',
     'unsafe',
     /the proxy met plain keys of it on the target, 3 times in its samples: a client bypasses the proxy/,
-    { workload: REWRITTEN, sightings: { counting: [], stray: { rl: 3 } } },
+    { workload: REWRITTEN, sightings: { counting: [], secondWriter: { rl: 3 } } },
   ],
   [
     'the same, and a client beside the proxy',

@@ -149,7 +149,7 @@ test('what is believed ends where the clocks agree again', async () => {
 });
 
 test('a clock was set where it moved by more than 500 ms beyond the error of two looks', () => {
-  for (const [by, told] of [
+  for (const [by, setBy] of [
     [510, 0],
     [511, 511],
     [-510, 0],
@@ -158,7 +158,7 @@ test('a clock was set where it moved by more than 500 ms beyond the error of two
     const server = new ServerClock();
     assert.equal(server.read(1e12, 0, 10), 0, 'the first look tells nothing');
     // Each look is wrong by 5 ms at most.
-    assert.equal(server.read(1e12 + 100 + by, 100, 110), told);
+    assert.equal(server.read(1e12 + 100 + by, 100, 110), setBy);
     assert.equal(server.errorMs, 5);
   }
 });

@@ -32,9 +32,9 @@ const client = (...waitsOn: string[]): BlockedClient => ({
   unordered: false,
 });
 
-const took = (domain: string, told: string[]): Taken => ({
+const took = (domain: string, log: string[]): Taken => ({
   domain,
-  tell: (ordered) => void told.push(`${domain} ${ordered ? 'in order' : 'in any order'}`),
+  tell: (ordered) => void log.push(`${domain} ${ordered ? 'in order' : 'in any order'}`),
 });
 
 const turns = async (): Promise<void> => {
@@ -57,9 +57,9 @@ test('a second wakeup leaves the client to the first one, which ends when the cl
   first.answered();
   await turns();
   assert.deepEqual(over, ['second'], 'its client has not answered');
-  const told: string[] = [];
-  first.settled(waiter, took('q', told));
-  assert.deepEqual([over, told, waiter.waking], [['second', 'first'], ['q in order'], null]);
+  const log: string[] = [];
+  first.settled(waiter, took('q', log));
+  assert.deepEqual([over, log, waiter.waking], [['second', 'first'], ['q in order'], null]);
   assert.deepEqual(order.reservedSince(), []);
 });
 
@@ -118,11 +118,11 @@ test('what was taken of one domain by several has no known order; of different d
     clients.forEach((each) => order.block(each));
     const { server } = serverWith(() => []);
     const wakeup = new Wakeup(order, server, ['k'], order.wokenBy(['k']));
-    const told: string[] = [];
-    clients.forEach((each, i) => wakeup.settled(each, took(domains[i], told)));
-    assert.deepEqual(told, [], 'the effect of the write comes first');
+    const log: string[] = [];
+    clients.forEach((each, i) => wakeup.settled(each, took(domains[i], log)));
+    assert.deepEqual(log, [], 'the effect of the write comes first');
     wakeup.answered();
-    assert.deepEqual(told, expected);
+    assert.deepEqual(log, expected);
   }
 });
 
@@ -168,13 +168,13 @@ test('once a push’s elements are taken, the other clients are let go, and the 
   for (const repliesFirst of [false, true]) {
     const clients = [client('q'), client('q'), client('q')];
     const { wakeup, state, order } = push(2, clients);
-    const told: string[] = [];
-    const take = (): void => clients.slice(0, 2).forEach((each) => wakeup.settled(each, took('q', told)));
+    const log: string[] = [];
+    const take = (): void => clients.slice(0, 2).forEach((each) => wakeup.settled(each, took('q', log)));
     if (repliesFirst) take();
     wakeup.answered(replyOf(2));
     assert.equal(clients[2].waking, repliesFirst ? null : wakeup);
     if (!repliesFirst) take();
-    assert.deepEqual([clients[2].waking, order.reservedSince(), told.length, state.asked], [null, [], 2, []]);
+    assert.deepEqual([clients[2].waking, order.reservedSince(), log.length, state.asked], [null, [], 2, []]);
   }
 });
 

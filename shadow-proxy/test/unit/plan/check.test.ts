@@ -1,7 +1,7 @@
 /** What is derived from a plan before it is used. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { otherShard, problemsOf, smallPlan, told, toPlan, type PlanObject } from '../../support/plans.js';
+import { otherShard, problemsOf, smallPlan, printProblems, toPlan, type PlanObject } from '../../support/plans.js';
 
 /** A change of the small plan, and what must be said about it; undefined where nothing is wrong. */
 type Case = readonly [name: string, change: (plan: PlanObject) => void, expected?: RegExp];
@@ -511,7 +511,7 @@ for (const [group, cases] of Object.entries(groups)) {
   describe(group, () => {
     for (const [name, change, expected] of cases) {
       test(name, () => {
-        const problems = told(problemsOf(change));
+        const problems = printProblems(problemsOf(change));
         if (expected) assert.match(problems, expected);
         else assert.equal(problems, '');
       });

@@ -20,10 +20,10 @@ import { checkReload, firstStages } from '../../../src/plan/reload.js';
 import { sameServer, sharersOf } from '../../../src/plan/normalise.js';
 import type { Plan } from '../../../src/plan/plan.js';
 import { SLOTS } from '../../../src/route/slot.js';
-import { problemsOf, smallPlan, told, toPlan } from '../../support/plans.js';
+import { problemsOf, smallPlan, printProblems, toPlan } from '../../support/plans.js';
 
 const rejects = (plan: object): string =>
-  told(
+  printProblems(
     problemsOf((small) => {
       for (const field of Object.keys(small)) delete small[field];
       Object.assign(small, plan);

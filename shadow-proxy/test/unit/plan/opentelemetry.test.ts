@@ -1,7 +1,7 @@
 /** The plan's receiver of OpenTelemetry. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { scratch, smallPlan, toPlan, problemsOf, told } from '../../support/plans.js';
+import { scratch, smallPlan, toPlan, problemsOf, printProblems } from '../../support/plans.js';
 
 test('a receiver of OTLP has headers from a file, and is off where the plan has none', (t) => {
   const directory = scratch(t, { headers: 'api-key: secret:1 \n\nx-tenant:a\n', wrong: 'secret\n' });
@@ -16,7 +16,7 @@ test('a receiver of OTLP has headers from a file, and is off where the plan has 
     metricsMs: 60_000,
   });
   assert.equal(toPlan(smallPlan()).opentelemetry, null);
-  const problems = told(
+  const problems = printProblems(
     problemsOf(
       (each) => (each.opentelemetry = { url: 'otel:4318', headersFile: 'wrong', traceShare: 2 }),
       {},
@@ -24,7 +24,7 @@ test('a receiver of OTLP has headers from a file, and is off where the plan has 
     ),
   );
   assert.match(problems, /^opentelemetry\.traceShare: is 2: a number up to 1 is allowed$/);
-  const more = told(
+  const more = printProblems(
     problemsOf((each) => (each.opentelemetry = { url: '//otel', headersFile: 'wrong' }), {}, directory),
   );
   assert.match(more, /headersFile: has a line that is not a header: write `name: value`/);

@@ -458,8 +458,8 @@ function found(work: () => unknown): string {
     work();
     return SOUND;
   } catch (error) {
-    const told = error instanceof TranscodeError ? `${error.code} ${error.message}` : String(error);
-    return told.replace(/ of the DUMP payload \(\w+\)$/, '');
+    const message = error instanceof TranscodeError ? `${error.code} ${error.message}` : String(error);
+    return message.replace(/ of the DUMP payload \(\w+\)$/, '');
   }
 }
 

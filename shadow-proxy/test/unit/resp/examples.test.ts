@@ -10,7 +10,7 @@ import { FrameScanner, ProtocolError } from '../../../src/resp/scan.js';
 import { CommandWriter } from '../../../src/resp/writer.js';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
-const told = (error: unknown): string => (error instanceof ProtocolError ? error.message : String(error));
+const messageOf = (error: unknown): string => (error instanceof ProtocolError ? error.message : String(error));
 
 /** The arguments of each command, and the error that ended them. */
 function parsed(chunks: readonly Buffer[], parser = new RequestParser()): (string | string[])[] {
@@ -26,7 +26,7 @@ function parsed(chunks: readonly Buffer[], parser = new RequestParser()): (strin
       }
     }
   } catch (error) {
-    found.push(told(error));
+    found.push(messageOf(error));
   }
   return found;
 }
@@ -169,7 +169,7 @@ function framed(chunks: readonly Buffer[], together = 1): string[] {
       while (reader.next(together)) found.push(reader.buffer.toString('latin1', reader.start, reader.end));
     }
   } catch (error) {
-    found.push(told(error));
+    found.push(messageOf(error));
   }
   return found;
 }
@@ -335,19 +335,19 @@ test('commands side by side are written byte for byte, from a buffer that grows'
 });
 
 test('replies are read one after the other, each as the type that is asked for', () => {
-  const walk = new Scalars(latin1('..$3\r\nabc\r\n$-1\r\n:-42\r\n*10\r\n-ERR no\r\n+OK\r\n$0\r\n\r\n:7\r\n'), 2);
+  const scalars = new Scalars(latin1('..$3\r\nabc\r\n$-1\r\n:-42\r\n*10\r\n-ERR no\r\n+OK\r\n$0\r\n\r\n:7\r\n'), 2);
   const found = [
-    walk.isError,
-    walk.text(),
-    walk.bytes(),
-    walk.integer(),
-    walk.integer(),
-    walk.isError,
-    walk.text(),
-    walk.skipLine(),
-    walk.text(),
-    walk.text(),
-    walk.at,
+    scalars.isError,
+    scalars.text(),
+    scalars.bytes(),
+    scalars.integer(),
+    scalars.integer(),
+    scalars.isError,
+    scalars.text(),
+    scalars.skipLine(),
+    scalars.text(),
+    scalars.text(),
+    scalars.at,
   ];
   assert.deepEqual(found, [false, 'abc', null, -42, 10, true, 'ERR no', undefined, '', '7', 51]);
   assert.equal(new Scalars(latin1('$-1\r\n')).text(), '');

@@ -49,11 +49,11 @@ test('replies are read one after the other', () => {
   );
   fc.assert(
     fc.property(fc.array(reply), fc.nat(5), (replies, before) => {
-      const walk = new Scalars(Buffer.concat([Buffer.alloc(before), ...replies.map(({ frame }) => frame)]), before);
+      const scalars = new Scalars(Buffer.concat([Buffer.alloc(before), ...replies.map(({ frame }) => frame)]), before);
       for (const { value } of replies) {
-        assert.equal(walk.isError, typeof value === 'string');
+        assert.equal(scalars.isError, typeof value === 'string');
         assert.deepEqual(
-          typeof value === 'number' ? walk.integer() : typeof value === 'string' ? walk.text() : walk.bytes(),
+          typeof value === 'number' ? scalars.integer() : typeof value === 'string' ? scalars.text() : scalars.bytes(),
           value,
         );
       }

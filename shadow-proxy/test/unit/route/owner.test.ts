@@ -8,8 +8,8 @@ const A: Owns = { patterns: ['a:*', 'aa:*'] };
 const B: Owns = { patterns: ['b:*'] };
 const ask = (owners: Owners, keys: readonly string[]): readonly string[] =>
   keys.map((key) => owners.of(Buffer.from(key), 0, Buffer.byteLength(key)));
-const elsewhere = (owners: Owners, keys: readonly string[]): readonly boolean[] | null =>
-  owners.isElsewhere && keys.map((key) => owners.isElsewhere!(Buffer.from(key), 0, Buffer.byteLength(key)));
+const areOthers = (owners: Owners, keys: readonly string[]): readonly boolean[] | null =>
+  owners.ofOtherShards && keys.map((key) => owners.ofOtherShards!(Buffer.from(key), 0, Buffer.byteLength(key)));
 const KEYS = ['a:1', 'aa:1', 'b:1', 'c:1'];
 
 test('a key belongs to the shard whose patterns match it, or to no shard', () => {
@@ -20,11 +20,11 @@ test('a key belongs to the shard whose patterns match it, or to no shard', () =>
 });
 
 test('a key that a shard does not name is another’s; if the shard names no keys, only keys that another names are', () => {
-  assert.deepEqual(elsewhere(new Owners(A, [B]), KEYS), [false, false, true, true]);
-  assert.deepEqual(elsewhere(new Owners(null, [B]), KEYS), [false, false, true, false]);
-  assert.deepEqual(elsewhere(new Owners(A, []), KEYS), [false, false, true, true]);
-  assert.equal(elsewhere(new Owners(null, []), KEYS), null);
-  assert.equal(elsewhere(new Owners(null, [null]), KEYS), null);
+  assert.deepEqual(areOthers(new Owners(A, [B]), KEYS), [false, false, true, true]);
+  assert.deepEqual(areOthers(new Owners(null, [B]), KEYS), [false, false, true, false]);
+  assert.deepEqual(areOthers(new Owners(A, []), KEYS), [false, false, true, true]);
+  assert.equal(areOthers(new Owners(null, []), KEYS), null);
+  assert.equal(areOthers(new Owners(null, [null]), KEYS), null);
   assert.equal(new Owners(null, [B]).mine, null);
   assert.equal(new Owners(A, [B]).mine!(Buffer.from('a:1'), 0, 3), true);
 });

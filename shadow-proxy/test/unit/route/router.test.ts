@@ -55,11 +55,11 @@ test('keys of other shards have a workload of their own, which only the source s
     ['a:1', 'x:1', 'c'].map((key) => match(of, key)),
     ['a', 'other shards', 'default'],
   );
-  assert.equal(of.elsewhere.stage, 'off');
-  assert.equal(of.elsewhere.index, 2);
+  assert.equal(of.otherShards.stage, 'off');
+  assert.equal(of.otherShards.index, 2);
   assert.equal(of.byPattern(b('a:1')).name, 'a');
   assert.equal(of.byPattern(b('x:1')).name, 'default');
-  of.elsewhere.markSuspect('lost');
+  of.otherShards.markSuspect('lost');
   assert.equal(of.suspicions.workloads, 0, 'its doubt is not one of this shard');
 });
 
@@ -161,7 +161,7 @@ test('foreign keys are possible once commands reach the target, until every work
 test('a workload is written in another region if that region is its one writer', () => {
   const of = (writer: string | null | undefined, region: string | null, rest?: string | null): readonly unknown[] => {
     const built = new Router([workload('a', { writer })], { ...REST, writer: rest }, null, region);
-    return [built.workloads[0].writtenIn, built.default.writtenIn, built.pinsElsewhere];
+    return [built.workloads[0].writtenIn, built.default.writtenIn, built.pinsOtherRegion];
   };
   assert.deepEqual(of('eu', 'eu'), [null, null, false]);
   assert.deepEqual(of('us', 'eu'), ['us', null, true]);

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { openRunbook, runbookNames, SHELF } from '../../../src/runbook/shelf.js';
 
 const names = runbookNames();
-const WALKED = [
+const RUN_PAGES = [
   'week-0-decide-and-build',
   'week-1-shadow',
   'week-2-read-only',
@@ -26,9 +26,9 @@ const WALKED = [
 const text = (name: string): string => readFileSync(join(SHELF, `${name}.md`), 'utf8');
 
 test('every page parses; its steps have ids of their own, and each that changes something an undo', () => {
-  for (const name of WALKED) assert.ok(names.includes(name), `there is no ${name}.md`);
+  for (const name of RUN_PAGES) assert.ok(names.includes(name), `there is no ${name}.md`);
   for (const name of names) openRunbook(name);
-  for (const name of WALKED) {
+  for (const name of RUN_PAGES) {
     const { steps } = openRunbook(name);
     assert.ok(steps.length > 0, `${name} has no steps`);
     for (const { id, changes, undo, irreversible } of steps)
@@ -43,7 +43,7 @@ test('every page parses; its steps have ids of their own, and each that changes 
 });
 
 test('every page that a test runs says when to stop, how to go back, whom to inform, how long it takes', () => {
-  for (const name of WALKED) {
+  for (const name of RUN_PAGES) {
     const page = text(name);
     for (const [what, pattern] of [
       ['time', /^\| time \|/m],
@@ -58,7 +58,7 @@ test('every page that a test runs says when to stop, how to go back, whom to inf
 });
 
 test('every step of the weeks shows what it printed, or asks for JSON', () => {
-  for (const name of WALKED.filter((each) => each.startsWith('week-'))) {
+  for (const name of RUN_PAGES.filter((each) => each.startsWith('week-'))) {
     for (const { id, sample, run } of openRunbook(name).steps)
       assert.ok(sample !== null || /--json|--format/.test(run), `${name} ${id}`);
   }

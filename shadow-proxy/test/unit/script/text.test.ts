@@ -6,7 +6,7 @@ import { Routine } from '../../../src/script/routine.js';
 import { Scripts } from '../../../src/script/catalog.js';
 
 const table = new CommandTable();
-const told = (script: string, ...rest: string[]): { reads: string[] | null; writes: string[] | null } => {
+const undeclaredKeys = (script: string, ...rest: string[]): { reads: string[] | null; writes: string[] | null } => {
   const { reads, writes } = new Scripts().undeclared(
     ['EVAL', script, ...rest].map((arg) => Buffer.from(arg)),
     table,
@@ -16,25 +16,25 @@ const told = (script: string, ...rest: string[]): { reads: string[] | null; writ
 const repeatable = (script: string): boolean => new Routine(script, false).repeatable(new Set());
 
 test('keys are found in texts, in arguments, and in names that stand for these and nothing else', () => {
-  assert.deepEqual(told("redis.call('SET', 'ä', redis.call('GET', ARGV[2]))", '0', 'x', 'y'), {
+  assert.deepEqual(undeclaredKeys("redis.call('SET', 'ä', redis.call('GET', ARGV[2]))", '0', 'x', 'y'), {
     reads: ['y'],
     writes: ['ä'],
   });
-  assert.deepEqual(told("local k = ARGV[1]; redis.call('set', k, 1)", '1', 'declared', 'k'), {
+  assert.deepEqual(undeclaredKeys("local k = ARGV[1]; redis.call('set', k, 1)", '1', 'declared', 'k'), {
     reads: [],
     writes: ['k'],
   });
-  assert.deepEqual(told("redis.call('SET', ARGV[1], 1) redis.call('GET', KEYS[1])", '1', 'same', 'same'), {
+  assert.deepEqual(undeclaredKeys("redis.call('SET', ARGV[1], 1) redis.call('GET', KEYS[1])", '1', 'same', 'same'), {
     reads: [],
     writes: [],
   });
-  assert.deepEqual(told("redis.pcall('DEL', 'a', 'b') -- redis.call('DEL', x)", '0'), {
+  assert.deepEqual(undeclaredKeys("redis.pcall('DEL', 'a', 'b') -- redis.call('DEL', x)", '0'), {
     reads: [],
     writes: ['a', 'b'],
   });
-  assert.deepEqual(told("return redis.call('TIME')", '0'), { reads: [], writes: [] });
+  assert.deepEqual(undeclaredKeys("return redis.call('TIME')", '0'), { reads: [], writes: [] });
   assert.deepEqual(
-    told(
+    undeclaredKeys(
       "local call = redis.call call('MSET', 'a', 1, KEYS[1], ARGV[1]) for _, key in ipairs(KEYS) do call('DEL', key) end",
       '1',
       'k',
@@ -42,17 +42,23 @@ test('keys are found in texts, in arguments, and in names that stand for these a
     ),
     { reads: [], writes: ['a'] },
   );
-  assert.deepEqual(told("redis.call('XGROUP', 'CREATE', 'x', 'g', '$') redis.call('XINFO', 'STREAM', 'y')", '0'), {
-    reads: ['y'],
-    writes: ['x'],
-  });
-  assert.deepEqual(told("redis.call('SET', [==[a]==], '--') redis.call('SET', 'b', \"\\065\")", '0'), {
+  assert.deepEqual(
+    undeclaredKeys("redis.call('XGROUP', 'CREATE', 'x', 'g', '$') redis.call('XINFO', 'STREAM', 'y')", '0'),
+    {
+      reads: ['y'],
+      writes: ['x'],
+    },
+  );
+  assert.deepEqual(undeclaredKeys("redis.call('SET', [==[a]==], '--') redis.call('SET', 'b', \"\\065\")", '0'), {
     reads: [],
     writes: ['a', 'b'],
   });
-  assert.deepEqual(told("#!lua flags=allow-stale\nredis.call('SET', 'a', 1)", '0'), { reads: [], writes: ['a'] });
+  assert.deepEqual(undeclaredKeys("#!lua flags=allow-stale\nredis.call('SET', 'a', 1)", '0'), {
+    reads: [],
+    writes: ['a'],
+  });
   // The server refuses what has fewer keys than it says.
-  assert.deepEqual(told("redis.call('SET', x, 1)", '3', 'k'), { reads: [], writes: [] });
+  assert.deepEqual(undeclaredKeys("redis.call('SET', x, 1)", '3', 'k'), { reads: [], writes: [] });
 });
 
 /** What may write any key, whatever it seems to say. */
@@ -107,10 +113,14 @@ const ANY_KEY = [
 
 test('the keys of a script that may touch any key are unknown', () => {
   for (const script of ANY_KEY) {
-    assert.equal(told(script, '1', 'k', 'x').writes, null, script.slice(0, 200));
-    assert.equal(repeatable(script) && told(script, '1', 'k', 'x').reads !== null, false, script.slice(0, 200));
+    assert.equal(undeclaredKeys(script, '1', 'k', 'x').writes, null, script.slice(0, 200));
+    assert.equal(
+      repeatable(script) && undeclaredKeys(script, '1', 'k', 'x').reads !== null,
+      false,
+      script.slice(0, 200),
+    );
   }
-  assert.deepEqual(told("local k = redis.call('GET', 'a' .. ARGV[1]); redis.call('SET', 'b', 1)", '0', 'x'), {
+  assert.deepEqual(undeclaredKeys("local k = redis.call('GET', 'a' .. ARGV[1]); redis.call('SET', 'b', 1)", '0', 'x'), {
     reads: null,
     writes: ['b'],
   });

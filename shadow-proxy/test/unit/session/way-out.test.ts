@@ -361,7 +361,7 @@ const STATES: readonly State[] = [
         },
       ),
       'EXEC after the client has to log in': async ({ client }) => {
-        client.client.login.standing.source = 'barred';
+        client.client.login.standing.source = 'unauthenticated';
         client.mustLogIn = true;
         await send('EXEC')({ client } as Scene);
         client.mustLogIn = false;
@@ -520,14 +520,14 @@ for (const { name, enter, ways } of STATES)
           if (held) client.send('SET', 'behind', '1');
           await end(scene);
           await proxy.answerAll(usual());
-          const gone = client.destroyed || client.client.closed;
+          const hasLeft = client.destroyed || client.client.closed;
           const ran = proxy.sent.filter(({ command }) => command === 'SET behind 1').length;
-          assert.equal(ran, held && !gone ? 1 : 0, 'what came behind it');
-          assert.deepEqual(leftOf(scene), { ...fresh, own: gone ? null : fresh.own });
+          assert.equal(ran, held && !hasLeft ? 1 : 0, 'what came behind it');
+          assert.deepEqual(leftOf(scene), { ...fresh, own: hasLeft ? null : fresh.own });
           const replies = client.replies.length;
-          const next = gone ? await proxy.connect() : client;
+          const next = hasLeft ? await proxy.connect() : client;
           const other = await proxy.connect();
           assert.deepEqual(await conversation(next, proxy), await conversation(other, proxy));
-          if (gone) assert.equal(client.replies.length, replies, 'a client that has left is answered nothing');
+          if (hasLeft) assert.equal(client.replies.length, replies, 'a client that has left is answered nothing');
         });
   });

@@ -49,8 +49,8 @@ const { workloads } = new Router(
 );
 
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
-  const { name, workloadClass, stage, percent, counters, suspect, strayWrites } = workloads[index];
-  const plain = { name, workloadClass, stage, percent, counters, suspect, strayWrites };
+  const { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites } = workloads[index];
+  const plain = { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites };
   return {
     ...plain,
     mirrors: ['target'],
@@ -71,7 +71,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     operations: 17,
     crossWorkload: { split: 0, refused: 0 },
     replicaReads: 0,
-    elsewhere: 0,
+    otherShardCommands: 0,
     clientErrors: { source: {}, target: {} },
     clientErrorOrigins: [],
     latency: { source: latency, target: latency },
@@ -148,10 +148,10 @@ test('a workload is judged by its own mirror', () => {
 test('both mirrors are reported as one: the longer lag, both queues, and connected where all needed mirrors are', () => {
   const one = mirror({ lagMs: 5, queuedBytes: 10, queuedEffects: 1, gates: 2, connected: true, isNeeded: true });
   const other = mirror({ lagMs: 9, queuedBytes: 30, queuedEffects: 3, gates: 1 });
-  const { mirror: told, undecided } = snapshotOf(
+  const { mirror: shown, undecided } = snapshotOf(
     facts({ mirrors: { source: other, target: one }, dropped: 4, asked: 1 }),
   );
-  assert.deepEqual(told, { lagMs: 9, queuedBytes: 40, queuedEffects: 4, dropped: 4, connected: true });
+  assert.deepEqual(shown, { lagMs: 9, queuedBytes: 40, queuedEffects: 4, dropped: 4, connected: true });
   assert.equal(undecided, 4, 'questions under way, and what waits for a verdict in both lanes');
   const away = facts({ mirrors: { source: mirror({ isNeeded: true }), target: one } });
   assert.equal(snapshotOf(away).mirror.connected, false);

@@ -13,11 +13,11 @@ const seen = (workload: string, kind: CountingKind, prefix: string, commands: Re
 type Shard = Pick<ShardSnapshot, 'counting' | 'workloads'>;
 const shard = (
   counting: readonly Seen[],
-  workloads: readonly Partial<Pick<WorkloadSnapshot, 'name' | 'strayWrites' | 'byCommand'>>[] = [],
+  workloads: readonly Partial<Pick<WorkloadSnapshot, 'name' | 'secondWriterWrites' | 'byCommand'>>[] = [],
 ): Shard =>
   ({
     counting,
-    workloads: workloads.map((each) => ({ name: 'rl', strayWrites: 0, ...each })),
+    workloads: workloads.map((each) => ({ name: 'rl', secondWriterWrites: 0, ...each })),
   }) as unknown as Shard;
 
 test('what several shards have seen of the same keys is added up', () => {
@@ -57,12 +57,12 @@ test('commands count where no key was looked at, but not for a kind that has pre
 });
 
 test('writes through a proxy of another region are added up by workload', () => {
-  const { stray } = sightingsOf([
-    shard([], [{ strayWrites: 2 }, { name: 'jobs', strayWrites: 0 }]),
-    shard([], [{ strayWrites: 5 }]),
+  const { secondWriter } = sightingsOf([
+    shard([], [{ secondWriterWrites: 2 }, { name: 'jobs', secondWriterWrites: 0 }]),
+    shard([], [{ secondWriterWrites: 5 }]),
   ]);
-  assert.deepEqual(stray, { rl: 7, jobs: 0 });
-  assert.deepEqual(sightingsOf([]), { counting: [], stray: {} });
+  assert.deepEqual(secondWriter, { rl: 7, jobs: 0 });
+  assert.deepEqual(sightingsOf([]), { counting: [], secondWriter: {} });
 });
 
 test('workloads are judged that are counters, or were seen to count', () => {
@@ -80,7 +80,7 @@ test('workloads are judged that are counters, or were seen to count', () => {
   const judged = (sightings: Parameters<typeof judgeAll>[2]) =>
     judgeAll(plan, [], sightings).map(({ workload, verdict }) => [workload, verdict]);
   assert.deepEqual(judged(null), [['rl', 'unknown']]);
-  assert.deepEqual(judged({ counting: [seen('sessions', 'increment', 's:*', { incr: 1 })], stray: {} }), [
+  assert.deepEqual(judged({ counting: [seen('sessions', 'increment', 's:*', { incr: 1 })], secondWriter: {} }), [
     ['rl', 'unknown'],
     ['sessions', 'unknown'],
   ]);

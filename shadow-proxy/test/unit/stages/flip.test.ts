@@ -18,11 +18,11 @@ function setting() {
   const state = {
     /** What does not come. */
     missing: null as 'answers' | 'confirmations' | 'identity' | 'blocked' | null,
-    barred: false,
+    blocked: false,
     asks: false,
     frozen: null as string | null,
     isDown: false,
-    gaveUp: [] as Side[],
+    timedOut: [] as Side[],
     /** What happened, in its order. */
     did: [] as string[],
   };
@@ -38,8 +38,8 @@ function setting() {
     servers: { source: server('source'), target: server('target') },
     lanes: { source: lanes, target: lanes },
     mirrors: { source: mirror, target: mirror },
-    get barred() {
-      return state.barred;
+    get blocked() {
+      return state.blocked;
     },
   };
   const context = {
@@ -68,7 +68,7 @@ function setting() {
       distrusts: () => false,
     },
     isDown: () => state.isDown,
-    giveUp: (side: Side) => void state.gaveUp.push(side),
+    giveUp: (side: Side) => void state.timedOut.push(side),
     redact: (key: Buffer) => key.toString(),
   } as unknown as FlipContext;
   const flipper = new Flipper(context, () => 5_000);
@@ -97,7 +97,7 @@ for (const missing of ['answers', 'confirmations', 'identity', 'blocked'] as con
 
 test('a flip waits while a command runs alone, and times out after 5,000 ms, before it holds any command', async () => {
   const { state, change, workload } = setting();
-  state.barred = true;
+  state.blocked = true;
   const flip = watched(change());
   await clock.advance(4_999);
   assert.deepEqual([flip.state, workload.held], ['pending', false]);
@@ -175,11 +175,11 @@ test('an authority that is down is abandoned, and its answers are not waited for
   state.isDown = true;
   const flip = watched(change());
   await clock.settle();
-  assert.deepEqual([flip.state, [...new Set(state.gaveUp)]], ['fulfilled', ['source']]);
+  assert.deepEqual([flip.state, [...new Set(state.timedOut)]], ['fulfilled', ['source']]);
   // No change leaves it now.
-  state.gaveUp.length = 0;
+  state.timedOut.length = 0;
   flipper.down('source');
-  assert.deepEqual(state.gaveUp, []);
+  assert.deepEqual(state.timedOut, []);
 });
 
 test('nothing is changed while the authority is not trusted', async () => {

@@ -84,24 +84,24 @@ test('the table doubles when more than half of it is still ahead, and drops what
     [FIRST - 512, FIRST],
     [FIRST, FIRST],
   ];
-  for (const [gone, room] of cases) {
+  for (const [expired, room] of cases) {
     const { deadlines, past } = table();
     past.oldest = 1_000;
     for (let key = 1; key <= FIRST; key++) {
-      const end = key <= gone ? 999 : 1_000;
+      const end = key <= expired ? 999 : 1_000;
       deadlines.note(key, end - 10, end);
     }
     // What is kept, and those until room is made again.
-    const fits = room - (FIRST - gone);
+    const fits = room - (FIRST - expired);
     for (let key = FIRST + 1; key <= FIRST + fits; key++) deadlines.note(key, 2_000, 2_000);
-    assert.deepEqual([gone, past.looked, deadlines.forgotten], [gone, 1, 0]);
+    assert.deepEqual([expired, past.looked, deadlines.forgotten], [expired, 1, 0]);
     const known = Array.from({ length: FIRST }, (_, i) => deadlines.within(i + 1, 0, 2_000));
     assert.deepEqual(
       known,
-      known.map((_, i) => i >= gone),
+      known.map((_, i) => i >= expired),
     );
     deadlines.note(9_999, 2_000, 2_000);
-    assert.deepEqual([gone, past.looked], [gone, 2]);
+    assert.deepEqual([expired, past.looked], [expired, 2]);
   }
 });
 

@@ -43,11 +43,11 @@ describe('metrics', () => {
 
   test('say nothing of whether a server answers that no workload uses', async () => {
     const { target } = shardSnapshot();
-    const told = async (up: boolean | null): Promise<number | undefined> =>
+    const scrapedUp = async (up: boolean | null): Promise<number | undefined> =>
       (await scrape(of(scrapedShard({ target: { ...target, up } })))).get(
         'shadow_proxy_up{shard="cache-0",server="target"}',
       );
-    assert.deepEqual([await told(null), await told(false), await told(true)], [undefined, 0, 1]);
+    assert.deepEqual([await scrapedUp(null), await scrapedUp(false), await scrapedUp(true)], [undefined, 0, 1]);
   });
 
   test('show the current totals, however often they are scraped, and drop labels that no longer exist', async () => {
@@ -118,7 +118,7 @@ describe('metrics', () => {
     ] as const) {
       assert.equal(asked.get(name), value, name);
     }
-    const untold = await scrape(of(scrapedShard({}, { bypassing: null })));
+    const unknown = await scrape(of(scrapedShard({}, { bypassing: null })));
     for (const name of [
       'bypassing_clients',
       'workload_verified_timestamp_seconds',
@@ -127,7 +127,7 @@ describe('metrics', () => {
       'certificate_end_timestamp_seconds',
     ]) {
       assert.deepEqual(
-        [...untold.keys()].filter((each) => each.startsWith(`shadow_proxy_${name}`)),
+        [...unknown.keys()].filter((each) => each.startsWith(`shadow_proxy_${name}`)),
         [],
         name,
       );

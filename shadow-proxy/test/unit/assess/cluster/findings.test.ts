@@ -63,7 +63,7 @@ function judge({
   });
 }
 
-const told = (findings: readonly Finding[], about: string): string =>
+const textOf = (findings: readonly Finding[], about: string): string =>
   findings
     .filter((finding) => finding.about === about)
     .map(({ weight, what }) => `${weight}: ${what}`)
@@ -72,27 +72,27 @@ const told = (findings: readonly Finding[], about: string): string =>
 test('a cluster is no reason against the migration; what it is like is said', () => {
   const findings = judge();
   assert.equal(concludeFrom(findings).conclusion, 'go');
-  assert.equal(told(findings, 'cluster'), 'note: Redis Cluster of 3 masters with 3 replicas');
+  assert.equal(textOf(findings, 'cluster'), 'note: Redis Cluster of 3 masters with 3 replicas');
   assert.equal(
-    told(findings, 'slot balance'),
+    textOf(findings, 'slot balance'),
     'note: a master has 33 % to 33 % of the keys, 33 % to 33 % of the memory of keys and values, 33 % to 33 % of the commands',
   );
-  assert.match(told(findings, 'slots'), /^note: keys of each slot: 16,384 × CLUSTER COUNTKEYSINSLOT/);
-  assert.match(told(findings, 'databases'), /^note: a cluster has database 0 only$/);
-  assert.match(told(findings, 'cluster commands'), /^note: KeyDB's cluster lacks CLUSTER SHARDS, CLUSTER LINKS/);
-  assert.equal(told(findings, 'cluster state'), '');
+  assert.match(textOf(findings, 'slots'), /^note: keys of each slot: 16,384 × CLUSTER COUNTKEYSINSLOT/);
+  assert.match(textOf(findings, 'databases'), /^note: a cluster has database 0 only$/);
+  assert.match(textOf(findings, 'cluster commands'), /^note: KeyDB's cluster lacks CLUSTER SHARDS, CLUSTER LINKS/);
+  assert.equal(textOf(findings, 'cluster state'), '');
 });
 
 test('a sample of Redis 7.4 or later is one of the lowest slots', () => {
-  assert.equal(told(judge(), 'sample'), '');
+  assert.equal(textOf(judge(), 'sample'), '');
   for (const version of ['7.4.1', '8.0.0'])
-    assert.match(told(judge({ sources: [{ version }, {}, {}] }), 'sample'), /^note: .* lowest slots of each master/);
+    assert.match(textOf(judge({ sources: [{ version }, {}, {}] }), 'sample'), /^note: .* lowest slots of each master/);
 });
 
 test('more masters than were tried are too many', () => {
   const masters = Array.from({ length: 13 }, (_, i) => ({ ...MASTERS[0], id: `m${i}`, slots: [[i, i]] as const }));
   const findings = judge({ cluster: { masters }, sources: masters.map(() => ({})) });
-  assert.equal(told(findings, 'cluster'), 'no-go: Redis Cluster of 13 masters with 13 replicas');
+  assert.equal(textOf(findings, 'cluster'), 'no-go: Redis Cluster of 13 masters with 13 replicas');
 });
 
 test('a cluster in trouble has to be fixed first', () => {
@@ -100,7 +100,7 @@ test('a cluster in trouble has to be fixed first', () => {
     cluster: { state: 'fail', failed: ['10.0.0.9:6379'], unserved: 1, moving: 2 },
   });
   assert.equal(
-    told(findings, 'cluster state'),
+    textOf(findings, 'cluster state'),
     'first: cluster_state is fail; 1 slot without a master; failed or not reached: 10.0.0.9:6379; 2 slots being moved',
   );
 });
@@ -123,21 +123,21 @@ test('hot slots are those of MONITOR, with how many keys they are about; full on
   ]);
   const findings = judge({ cluster: { keysBySlot }, traffic });
   assert.equal(
-    told(findings, 'hot slots'),
+    textOf(findings, 'hot slots'),
     'note: 6000 (40 % of the commands, on 1 key), 12000 (10 % of the commands, on 100 keys or more)',
   );
-  assert.equal(told(findings, 'full slots'), 'note: 77 (20,000 keys, 55 %)');
-  assert.match(told(findings, 'slots'), /MONITOR, 10,000 commands with a key$/);
-  assert.equal(told(judge(), 'hot slots'), '');
+  assert.equal(textOf(findings, 'full slots'), 'note: 77 (20,000 keys, 55 %)');
+  assert.match(textOf(findings, 'slots'), /MONITOR, 10,000 commands with a key$/);
+  assert.equal(textOf(judge(), 'hot slots'), '');
 });
 
 test('a master above one proxy is cut; a slot above one proxy speaks against it', () => {
   const busy = judge({ sources: [{ opsPerSecond: 60_000 }, {}, {}] });
-  assert.match(told(busy, 'proxy'), /^first: a master gets more than the 36,000 commands a second/);
+  assert.match(textOf(busy, 'proxy'), /^first: a master gets more than the 36,000 commands a second/);
   assert.match(busy.find(({ about }) => about === 'proxy')!.means, /1 cut, 4 proxies in all$/);
   const traffic = new Map([[7, { commands: 5_000, keys: 1 }]]);
   const crowded = judge({ sources: [{ opsPerSecond: 60_000 }, {}, {}], traffic });
-  assert.match(told(crowded, 'proxy'), /^no-go: slot 7 gets 60,000 commands a second, over the 36,000/);
+  assert.match(textOf(crowded, 'proxy'), /^no-go: slot 7 gets 60,000 commands a second, over the 36,000/);
 });
 
 test("what KeyDB's cluster lacks is named with its calls, and what it has is not", () => {
@@ -151,9 +151,9 @@ test("what KeyDB's cluster lacks is named with its calls, and what it has is not
     ['ssubscribe', 1],
   ]);
   const findings = judge({ sources: [{ calls }, { calls }, { calls }] });
-  assert.equal(told(findings, 'sharded pub/sub'), 'no-go: clients use SPUBLISH (36 calls), SSUBSCRIBE (3 calls)');
-  assert.equal(told(findings, 'cluster commands'), 'first: clients use CLUSTER SHARDS (9 calls)');
-  assert.equal(told(findings, 'commands'), '');
+  assert.equal(textOf(findings, 'sharded pub/sub'), 'no-go: clients use SPUBLISH (36 calls), SSUBSCRIBE (3 calls)');
+  assert.equal(textOf(findings, 'cluster commands'), 'first: clients use CLUSTER SHARDS (9 calls)');
+  assert.equal(textOf(findings, 'commands'), '');
 });
 
 test('what is the same of several masters is said once, and clients are those of all of them', () => {
@@ -165,9 +165,9 @@ test('what is the same of several masters is said once, and clients are those of
       { connections: [api, api], refusals: ['CONFIG GET: NOPERM'], evicted: 7 },
     ],
   });
-  assert.equal(told(findings, 'clients'), 'first: 4 connections to 3 masters: 10.1.0.1 api (4)');
-  assert.equal(told(findings, 'permissions'), 'note: each master refused: CONFIG GET: NOPERM');
-  assert.match(told(findings, 'evictions'), /^note: redis:\/\/10\.0\.0\.3:6379 has evicted 7 keys/);
+  assert.equal(textOf(findings, 'clients'), 'first: 4 connections to 3 masters: 10.1.0.1 api (4)');
+  assert.equal(textOf(findings, 'permissions'), 'note: each master refused: CONFIG GET: NOPERM');
+  assert.match(textOf(findings, 'evictions'), /^note: redis:\/\/10\.0\.0\.3:6379 has evicted 7 keys/);
 });
 
 test('a target that is a cluster already is compared with the best layout', () => {
@@ -177,12 +177,12 @@ test('a target that is a cluster already is compared with the best layout', () =
     { id: 'z', address: { host: 'z', port: 1 }, slots: [[12_001, 16_383]] },
   ];
   assert.match(
-    told(judge({ targetMasters: shifted }), 'target layout'),
+    textOf(judge({ targetMasters: shifted }), 'target layout'),
     /^first: with the slots that the 3 masters of the target have now, there are 5 shards$/,
   );
-  assert.match(told(judge({ targetMasters: MASTERS }), 'target layout'), /^note: .* there are 3 shards$/);
+  assert.match(textOf(judge({ targetMasters: MASTERS }), 'target layout'), /^note: .* there are 3 shards$/);
   const alone = judge({
     question: { cluster: null, target: facts({ label: 'redis://t:1', mode: 'cluster', isKeydb: true }) },
   });
-  assert.match(told(alone, 'target'), /^first: redis:\/\/t:1 runs in cluster mode, and the sources do not$/);
+  assert.match(textOf(alone, 'target'), /^first: redis:\/\/t:1 runs in cluster mode, and the sources do not$/);
 });

@@ -16,8 +16,8 @@ function timeOf(t: TestContext, command: string): { time: BlockTime; now: { ms: 
   return { now, time: new BlockTime(frame, args, TABLE.byName(command.split(' ')[0].toLowerCase())!.blocking!) };
 }
 
-const said = (time: BlockTime, anew: boolean): string =>
-  argumentsOf(time.frameNow(anew))
+const said = (time: BlockTime, resent: boolean): string =>
+  argumentsOf(time.frameNow(resent))
     .map((arg) => arg.toString())
     .join(' ');
 

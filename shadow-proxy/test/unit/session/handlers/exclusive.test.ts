@@ -31,10 +31,10 @@ test('an exclusive command waits for commands in flight on every lane, and all o
 test('it waits for its own client’s commands first, and for a stage change of any workload', async () => {
   const { client, proxy } = await connect({ w: 'shadow', default: 'shadow' });
   client.send('GET', 'k').send('FLUSHALL');
-  assert.deepEqual([client.waits, proxy.sequencer.barred], [['idle'], false]);
+  assert.deepEqual([client.waits, proxy.sequencer.blocked], [['idle'], false]);
   proxy.workload('w').held = true;
   proxy.answer('$-1');
-  assert.deepEqual([client.waits, proxy.sequencer.barred], [['idle', 'open'], false]);
+  assert.deepEqual([client.waits, proxy.sequencer.blocked], [['idle', 'open'], false]);
 });
 
 test('it is refused on a target that other shards share', async () => {
@@ -130,17 +130,17 @@ test('a lost authority closes the client, and no other client waits any longer',
   await settled();
   proxy.lose('source');
   await settled();
-  assert.deepEqual([client.destroyed, proxy.sequencer.barred], [true, false]);
+  assert.deepEqual([client.destroyed, proxy.sequencer.blocked], [true, false]);
   assert.deepEqual(proxy.suspects, ['reply-lost: FLUSHALL']);
 });
 
 test('a script that hides what it writes runs alone; one that only reads does not', async () => {
   const { client, proxy } = await connect();
   client.send('EVAL', "return redis.call('GET', ARGV[1])", '0', 'k');
-  assert.deepEqual([proxy.sequencer.barred, proxy.sent[0].follow], [false, 'nothing']);
+  assert.deepEqual([proxy.sequencer.blocked, proxy.sent[0].follow], [false, 'nothing']);
   proxy.answer('$-1');
   proxy.sequencer.changes.source.start = async () => undefined;
   client.send('EVAL', "return redis.call('SET', ARGV[1], 'v')", '0', 'k');
   await settled();
-  assert.equal(proxy.sequencer.barred, true);
+  assert.equal(proxy.sequencer.blocked, true);
 });

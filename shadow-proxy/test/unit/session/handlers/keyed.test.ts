@@ -129,7 +129,7 @@ test('COPY to another database, and SORT with a pattern, are not sent as what th
   assert.match(client.replies[0], /^-ERR shadow-proxy: SORT with a pattern reads keys that the proxy cannot know/);
   client.send('COPY', 'a', 'b', 'DB', '1');
   await settled();
-  assert.equal(proxy.sequencer.barred, true, 'it runs alone');
+  assert.equal(proxy.sequencer.blocked, true, 'it runs alone');
   assert.deepEqual(proxy.took(), ['source COPY a b DB 1']);
 });
 

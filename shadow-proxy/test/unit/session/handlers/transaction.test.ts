@@ -158,6 +158,6 @@ test('FLUSHALL inside runs alone, and is refused like one by itself', async () =
   assert.match(client.replies[1], /^-ERR shadow-proxy: FLUSHALL is refused while workloads have different authorities/);
   const alone = await connect();
   alone.client.send('MULTI').send('FLUSHALL').send('EXEC');
-  assert.equal(alone.proxy.sequencer.barred, true);
+  assert.equal(alone.proxy.sequencer.blocked, true);
   assert.deepEqual(proxy.took(), []);
 });
