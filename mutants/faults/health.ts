@@ -42,6 +42,7 @@ export const SILENCE: readonly Fault[] = [
     from: 'since === null || !this.context.authorities.isNeeded(side) ? 0',
     to: 'since === null ? 0',
     tests: monitor,
+    unseen: 'Its silence is forgotten within 250 ms; an outage that begins until then has no workloads, and ends.',
   },
   {
     id: 'silence-begins-with-the-newest-question',

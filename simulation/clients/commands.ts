@@ -11,7 +11,7 @@ import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
 import { swaps } from './kinds/swaps.js';
 import { certainWaits, longWait, sleepers, waits } from './kinds/waits.js';
-import { hidden, lock, script } from './kinds/scripts.js';
+import { hidden, lock, longScript, script } from './kinds/scripts.js';
 import { databases, logins, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
 import { blockingRead, CERTAIN_STREAM, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
@@ -45,6 +45,7 @@ const KINDS = {
   scripts: script,
   locks: lock,
   hidden,
+  longScripts: longScript,
   databases,
   logins,
   longNames,

@@ -3,10 +3,12 @@ import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Entry } from '../server/values.js';
 import { roomProblem } from '../check/room.js';
+import { LONG } from '../clients/kinds/scripts.js';
 import { Unserved } from '../check/unserved.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import type { Checks } from './checks.js';
 import type { Load } from './load.js';
+import { Outages } from './outages.js';
 import type { Scene } from './scene.js';
 
 const LOOK_MS = 10;
@@ -20,6 +22,7 @@ export class Figures {
   /** When the mirror had effects on their way that have waited since. */
   #waitedSince: number | null = null;
   readonly #unserved: Unserved | null;
+  readonly #outages: Outages | null;
 
   constructor(
     private readonly scene: Scene,
@@ -27,6 +30,7 @@ export class Figures {
     private readonly load: Load,
   ) {
     this.#unserved = scene.profile.mix.sleepers === undefined ? null : new Unserved();
+    this.#outages = scene.profile.faults.hang === undefined ? null : new Outages(scene);
   }
 
   start(): void {
@@ -46,10 +50,20 @@ export class Figures {
       this.#waitedSince = null;
       return;
     }
-    const untrue = this.#suspects(snapshot) ?? this.#clean(snapshot) ?? this.#mirror(snapshot) ?? this.#open(snapshot);
+    const untrue =
+      this.#suspects(snapshot) ??
+      this.#clean(snapshot) ??
+      this.#mirror(snapshot) ??
+      this.#open(snapshot) ??
+      this.#outage(snapshot);
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
     const misfit = this.scene.profile.bounded !== true || snapshot.job === null ? null : roomProblem(snapshot.job);
     if (misfit !== null) this.scene.fail(misfit);
+  }
+
+  #outage(snapshot: ShardSnapshot): string | null {
+    const mayBeBusy = this.load.waiting.some(({ args }) => args.includes(LONG));
+    return this.#outages?.problem(snapshot, mayBeBusy) ?? null;
   }
 
   #serves(): void {

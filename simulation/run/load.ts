@@ -363,12 +363,12 @@ const ms = (at: number): string => (at % 1e8).toFixed(3);
 const PLAIN: Session = { protocol: 2, database: 0, user: null };
 
 /** Some of the clients use RESP3, another database, or a user that may not use every command. */
-const sessionOf = (at: number, { clients, databases, oneLane, certain }: Profile): Session =>
+const sessionOf = (at: number, { clients, databases, oneLane, certain, faults }: Profile): Session =>
   oneLane === true
     ? PLAIN
     : {
         protocol: at % 3 === 0 ? 3 : 2,
         database:
           databases !== undefined ? databases[at % databases.length] : at === clients ? 2 : at === clients - 1 ? 1 : 0,
-        user: at !== 2 ? null : certain === true ? OTHER : LIMITED,
+        user: at !== 2 ? null : certain === true || faults.hang !== undefined ? OTHER : LIMITED,
       };

@@ -4,6 +4,7 @@ import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
 import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
 import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
+import { StageChanges, type Wanted } from './stage-changes.js';
 
 /** Keys that were deleted in stage off are deleted from the target, too. */
 const CONSENT = { overwrite: true, deleteForeign: true, confirm: 100_000 };
@@ -29,7 +30,11 @@ export class Operator {
   #suspectSince: number | null = null;
   #stage: Stage | null = null;
 
-  constructor(private readonly scene: Scene) {}
+  readonly #changes: StageChanges;
+
+  constructor(private readonly scene: Scene) {
+    this.#changes = new StageChanges(scene);
+  }
 
   start(): void {
     this.#care();
@@ -54,8 +59,13 @@ export class Operator {
     const stage = from === 'live' && random.chance(0.5) ? 'live' : STAGES[random.chance(0.5) ? at + 1 : at - 1];
     if (stage === undefined || (stage === 'off' && workload === 'default') || stage === 'complete') return null;
     const percent = stage === 'live' ? random.pick([1, 50, 99, 100]) : undefined;
-    return this.#ask(`${stage}${percent === undefined ? '' : ` for ${percent} % of the keys`}`, ({ shard }) =>
-      shard.changeStage({ workload, stage, percent, consent: this.#consent }),
+    return this.#change(workload, stage, percent);
+  }
+
+  #change(workload: string, stage: Stage, percent?: number): string {
+    const wanted: Wanted = { workload, stage, percent, consent: this.#consent };
+    return this.#ask(`${stage}${percent === undefined ? '' : ` for ${percent} % of the keys`}`, (launched) =>
+      this.#changes.change(launched, wanted),
     );
   }
 
@@ -65,7 +75,7 @@ export class Operator {
   }
 
   #rollback(): string | null {
-    return this.#ask('a rollback', ({ shard }) => shard.rollback({ workload: 'default' }));
+    return this.#ask('a rollback', (launched) => this.#changes.rollback(launched, 'default'));
   }
 
   #job(kind: 'verify' | 'backfill'): string {
@@ -113,7 +123,11 @@ export class Operator {
       })().catch((problem: Error & { readonly code?: string }) => {
         scene.say(`the operator is refused ${what}: ${problem.message}`);
         // Where replies are bound to come in time, nothing is a reason for it to be late.
-        if (problem.code === 'deadline' && scene.profile.boundMs !== undefined) scene.fail(problem.message);
+        const { boundMs, faults, certainMoves } = scene.profile;
+        if (problem.code === 'deadline' && boundMs !== undefined && faults.hang === undefined)
+          scene.fail(problem.message);
+        // Where nothing is lost, suspects are few, and repaired at once.
+        if (problem.code === 'not-clean' && certainMoves === true) scene.fail(problem.message);
       });
     });
     return `the operator asks for ${what}`;
@@ -127,18 +141,8 @@ export class Operator {
     scene.later(scene.random.between(100, Math.min(2_000, 100 + backfillAfterMs)), () => {
       const snapshot = scene.proxy.snapshot();
       if (snapshot?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
-      if (scene.stage === 'off')
-        scene.say(
-          this.#ask('dualwrite', ({ shard }) =>
-            shard.changeStage({ workload: 'default', stage: 'dualwrite', consent: this.#consent }),
-          ),
-        );
-      if (scene.stage === 'dualwrite' && scene.profile.foreign === true)
-        scene.say(
-          this.#ask('shadow', ({ shard }) =>
-            shard.changeStage({ workload: 'default', stage: 'shadow', consent: this.#consent }),
-          ),
-        );
+      if (scene.stage === 'off') scene.say(this.#change('default', 'dualwrite'));
+      if (scene.stage === 'dualwrite' && scene.profile.foreign === true) scene.say(this.#change('default', 'shadow'));
       const isSuspect = snapshot?.workloads.some(({ suspect }) => suspect !== null) ?? false;
       if (!isSuspect) this.#suspectSince = null;
       else this.#suspectSince ??= scene.now;

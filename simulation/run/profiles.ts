@@ -33,6 +33,11 @@ export interface Faults {
   readonly mute?: number;
   /** A server's address leads to the other server for a while, and some of its connections are cut. */
   readonly astray?: number;
+  /** Once the status is clean, a server does not answer for up to `hangMs`: it is stopped, or loads its data. */
+  readonly hang?: number;
+  readonly hangMs?: number;
+  /** It is stopped for so short that it is not down, or answers PING with an error for long. */
+  readonly blip?: number;
   /** The mirror ends, and starts again with its data after several seconds. */
   readonly outage?: number;
   /** The mirror ends and starts again without its data. */
@@ -95,7 +100,7 @@ export interface Faults {
 /** What only says how long a fault lasts at most. */
 export const DURATIONS = [
   ...(['silenceMs', 'pauseMs', 'troubleMs', 'proxyPauseMs', 'holderStopMs', 'holderCutMs', 'standbyStopMs'] as const),
-  'clockSetMs',
+  ...(['clockSetMs', 'hangMs'] as const),
 ] as const;
 
 export type Fault = Exclude<keyof Faults, (typeof DURATIONS)[number]>;
@@ -136,6 +141,8 @@ export interface Profile {
   readonly isApart?: (key: string) => boolean;
   /** All clients are in database 0, with RESP2 and without a user: one connection carries what does not block. */
   readonly oneLane?: boolean;
+  /** Nothing in it is a reason to refuse a change of stage for suspects: they are repaired at once. */
+  readonly certainMoves?: boolean;
   /** Nothing in it is a reason for the proxy to suspect a key. */
   readonly certain?: boolean;
   /** The target has a bound of memory, and room for all keys; it has evicted some before. Copies last for seconds. */
@@ -197,6 +204,14 @@ const NAMED: Partial<Profile> = {
   },
   keys: 3,
   restartMs: 20,
+};
+/** Both servers know all of it. */
+const COMMON: Partial<Mix> = { counters: 4, floats: 1, pairs: 3, certainWaits: 2, longScripts: 0.1 };
+/** Clients are moved by themselves to a server that answers, from one that does not for a second. */
+const FAILOVER: Partial<Profile> = {
+  ...{ clients: 6, pipeline: 2, thinkMs: [50, 500], backfillAfterMs: 200 },
+  mix: COMMON,
+  plan: { failover: 'automatic', limits: { downAfterMs: 1_000, flipMs: 1_000 } },
 };
 /** Two processes wait, for minutes of few commands. */
 const TAKEOVER: Partial<Profile> = { standbys: 2, clients: 4, thinkMs: [200, 1_600], backfillAfterMs: 200 };
@@ -318,7 +333,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'flips',
       { stageChange: 8, diskSlow: 60 },
-      { mix: { ...CROWDED, waits: 3, databases: 2 }, keys: 2, network: LATE, scans: true },
+      { mix: { ...CROWDED, waits: 3, databases: 2 }, keys: 2, network: LATE, scans: true, certainMoves: true },
     ),
     profile(
       'limits',
@@ -348,6 +363,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile('bounded', { backfill: 2_000 }, { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true }),
     profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
+    profile('hangs', { hang: 4_000, hangMs: 12_000, blip: 2_000 }, FAILOVER),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',
@@ -450,7 +466,7 @@ export const PROFILES: readonly Profile[] = [
   profile('troubles', { trouble: 60, troubleMs: 200, cut: 50 }),
   profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }),
   profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
-  profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50 }),
+  profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50, stageChange: 20 }),
   ...WITHOUT_SESSIONS,
   profile('upgrades', { proxyStop: 100, proxyPause: 800, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {

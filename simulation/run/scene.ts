@@ -1,6 +1,6 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
-import { SCRIPTS } from '../clients/kinds/scripts.js';
+import { LONG, SCRIPTS } from '../clients/kinds/scripts.js';
 import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
 import { isForbidden } from '../check/forbidden.js';
 import { Timeline } from '../check/timeline.js';
@@ -80,7 +80,11 @@ export class Scene {
   ) {
     this.world = new SimulatedWorld(seed, network);
     this.random = this.world.random.fork();
-    const users = { [LIMITED.name]: LIMITED_RULES, [OTHER.name]: OTHER_RULES };
+    // Clients whose users may not use every key are not moved by themselves.
+    const users = {
+      ...(profile.faults.hang === undefined && { [LIMITED.name]: LIMITED_RULES }),
+      [OTHER.name]: OTHER_RULES,
+    };
     this.source = new ServerHost(this.world, 'redis', SOURCE, { users });
     this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
     for (const { model } of [this.source, this.target])
@@ -88,6 +92,10 @@ export class Scene {
     if (profile.endsAtLeave === true && this.random.chance(0.5))
       for (const { model } of [this.source, this.target])
         model.refuse((_, name) => (name === 'client|unblock' ? NO_UNBLOCK : null));
+    // Less than after which a server says that it is BUSY.
+    if (profile.mix.longScripts !== undefined)
+      for (const server of [this.source, this.target])
+        server.worksOn = (bytes) => (bytes.includes(LONG) ? this.random.between(500, 4_000) : 0);
     if (profile.bounded === true) {
       this.target.model.config.set('maxmemory', String(USED_BYTES * 1.1));
       this.target.model.evicted = 3;
@@ -150,7 +158,8 @@ export class Scene {
   get mirror(): { readonly name: string; readonly server: ServerHost } | null {
     const { stage } = this;
     if (stage === 'dualwrite' || stage === 'shadow') return { name: 'target', server: this.target };
-    return stage === 'rampdown' ? { name: 'source', server: this.source } : null;
+    const isWhole = stage === 'live' && this.proxy.parts?.router.default.percent === 100;
+    return stage === 'rampdown' || isWhole ? { name: 'source', server: this.source } : null;
   }
 
   get now(): number {

@@ -28,6 +28,8 @@ export class Proxy {
   launched: Launched | null = null;
   /** Called where a process ends by itself. */
   onEnd: (problem: Error) => void = () => undefined;
+  /** Called when a process is about to end, whatever ends it. */
+  onKill: () => void = () => undefined;
   /** Called as soon as a process serves. */
   onServe: () => void = () => undefined;
   /** Why the last process ended by itself. */
@@ -99,6 +101,7 @@ export class Proxy {
 
   /** SIGKILL. */
   kill(): void {
+    this.onKill();
     this.process?.kill();
     this.process = null;
     this.launched = null;

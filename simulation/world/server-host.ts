@@ -20,6 +20,8 @@ export class ServerHost {
   readonly changed = new Set<KeyName>();
   /** Changes of keys whose replies are on their way. */
   readonly unanswered = new Unanswered();
+  /** For how long it works on what has arrived before it answers anything, in ms. */
+  worksOn: (bytes: Buffer) => number = () => 0;
   readonly #host: Host;
   readonly #ends = new Set<End>();
   #process: Process;
@@ -28,6 +30,7 @@ export class ServerHost {
   #listens = false;
   #pausedUntil = 0;
   #pausedFrom = 0;
+  #worksUntil = 0;
   /** When it ended last. */
   #endedAt = 0;
   /** When it last started without its keys, in ms of virtual time. */
@@ -106,6 +109,12 @@ export class ServerHost {
     return this.#pausedUntil > now ? now - this.#pausedFrom : 0;
   }
 
+  /** Whether it is asked in vain, and not because of what it was asked. */
+  get isSilent(): boolean {
+    const isStopped = this.#pausedUntil > this.world.events.now && this.#worksUntil <= this.world.events.now;
+    return !this.#listens || isStopped || this.model.troubles.loading;
+  }
+
   get isUp(): boolean {
     return this.#listens;
   }
@@ -167,7 +176,15 @@ export class ServerHost {
     this.unanswered.connected(client.client, end);
     const left = this.#pausedUntil - this.world.events.now;
     if (left > 0) end.silence(left + this.world.random.between(0, 0.5));
-    end.received = (bytes) => client.receive(bytes);
+    end.received = (bytes) => {
+      const ms = this.worksOn(bytes);
+      if (ms === 0) return client.receive(bytes);
+      this.pause(ms);
+      this.#worksUntil = Math.max(this.#worksUntil, this.world.events.now + ms);
+      this.world.events.after(ms, this.#process, () => {
+        if (this.#ends.has(end)) client.receive(bytes);
+      });
+    };
     const ended = (): void => {
       if (!this.#ends.delete(end)) return;
       client.end();

@@ -88,15 +88,8 @@ export class Lane implements ConnectionOwner, Carrier {
   /**
    * Scripts in flight, those of transactions too: how many, and when the first was sent, in ms of the monotonic clock.
    */
-  get scripts(): { readonly count: number; readonly since: number } {
-    let [count, since] = [0, Infinity];
-    for (let i = 0; i < this.#inFlight.length; i++) {
-      const { spec, submittedAt } = this.#inFlight.at(i)!;
-      if (spec?.handling !== 'script') continue;
-      count++;
-      since = Math.min(since, submittedAt);
-    }
-    return { count, since };
+  get scripts(): Scripts {
+    return scriptsIn(this.#inFlight, ({ submittedAt }) => submittedAt);
   }
   /** Likewise, but each command of a transaction by itself. */
   get commandsInFlight(): number {
@@ -226,3 +219,27 @@ export class Lane implements ConnectionOwner, Carrier {
     while (this.#marks.length > 0 && this.#marks[0].at <= this.#answered) this.#marks.shift()!.then();
   }
 }
+
+/** Scripts that a server may be running: how many, and since when, in ms of the monotonic clock. */
+export interface Scripts {
+  readonly count: number;
+  readonly since: number;
+}
+
+/** Those among the operations. */
+export function scriptsIn(operations: Ring<Operation>, sentAt: (operation: Operation) => number): Scripts {
+  let [count, since] = [0, Infinity];
+  for (let i = 0; i < operations.length; i++) {
+    const operation = operations.at(i)!;
+    if (operation.spec?.handling !== 'script') continue;
+    count++;
+    since = Math.min(since, sentAt(operation));
+  }
+  return { count, since };
+}
+
+/** Of several connections: the server runs them one after the other. */
+export const allScripts = (each: readonly Scripts[]): Scripts => ({
+  count: each.reduce((sum, { count }) => sum + count, 0),
+  since: Math.min(...each.map(({ since }) => since)),
+});

@@ -4,7 +4,7 @@ import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
 import type { Credentials } from '../upstream/dialer.js';
-import { Lane, type LaneEvents } from './lane.js';
+import { allScripts, Lane, type LaneEvents, type Scripts } from './lane.js';
 import type { LaneIdentity } from './operation.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
@@ -17,8 +17,6 @@ import type { Turn } from '../io/turn.js';
 
 /** A lane that carried nothing for so long is closed. */
 export const IDLE_MS = 60_000;
-/** A server that ought to say that it is BUSY may be so late. */
-const BUSY_LATE_MS = 2_000;
 /** Private lanes that are kept for the next client. */
 const MAX_IDLE = 64;
 /** Logins of which the last answer is remembered. */
@@ -114,17 +112,9 @@ export class Lanes {
     return lane;
   }
 
-  /**
-   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on it would say that it is
-   * BUSY.
-   * @param now in ms of the monotonic clock
-   */
-  mayBeBusy(now: number): boolean {
-    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
-      const { count, since } = lane.scripts;
-      if (count > 0 && now - since < count * this.server.busyAfterMs + BUSY_LATE_MS) return true;
-    }
-    return false;
+  /** Scripts that the server may be running for clients. */
+  get scripts(): Scripts {
+    return allScripts([...this.#lanes.values(), ...this.#borrowed].map(({ scripts }) => scripts));
   }
 
   /** Resolves once all that the shared lanes (to the database) have in flight now is answered, or lost. */

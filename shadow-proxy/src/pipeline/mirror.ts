@@ -16,6 +16,7 @@ import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
 import type { Latencies } from '../io/latency.js';
 import { OutOfStep } from './failures.js';
+import { allScripts, scriptsIn, type Scripts } from './lane.js';
 import { isEffect, MirrorChannel, type ChannelOwner } from './mirror-channel.js';
 import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { ACCEPT, COMPARE, FRAMING, NOTHING, OWN, READ, SWAPS, WRITE, type Operation } from './operation.js';
@@ -126,6 +127,14 @@ export class MirrorLane implements ChannelOwner {
     let since = this.#unsent.at(0)?.answeredAt ?? Infinity;
     for (const { sent } of this.#channels.values()) since = Math.min(since, sent.at(0)?.answeredAt ?? Infinity);
     return Math.max(0, now - Math.min(since, now));
+  }
+
+  /** Scripts that the server may be running as the mirror: none of them before its last answer. */
+  get scripts(): Scripts {
+    const channels = [...this.#channels.values()];
+    return allScripts(
+      channels.map(({ sent, usedAt }) => scriptsIn(sent, ({ answeredAt }) => Math.max(answeredAt, usedAt))),
+    );
   }
 
   /** Why effects in the database are not sent; null where they are, as far as is known. */

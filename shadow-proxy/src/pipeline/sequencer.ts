@@ -21,7 +21,7 @@ import { Latencies } from '../io/latency.js';
 import { Confirmations } from './confirmations.js';
 import { Effects } from './effects.js';
 import { PROXY_FAILED, type Failures } from './failures.js';
-import type { Lane, LaneEvents } from './lane.js';
+import { allScripts, type Lane, type LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorLimits } from './mirror.js';
 import type { Observer } from './observer.js';
@@ -41,6 +41,9 @@ import {
   type Verdicts,
 } from './suspicion.js';
 import { Wakeup } from './wakeup.js';
+
+/** A server that ought to say that it is BUSY may be so late. */
+const BUSY_LATE_MS = 2_000;
 
 export interface SequencerOptions {
   readonly servers: Readonly<Record<Side, Server>>;
@@ -238,6 +241,16 @@ export class Sequencer implements LaneEvents {
   /** Where the operation's effect goes: the server that is not its authority. */
   mirrorOf(operation: Operation): MirrorLane {
     return this.mirrors[otherSide(operation.lane!.server.side)];
+  }
+
+  /**
+   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on each, it would say that it
+   * is BUSY.
+   * @param now in ms of the monotonic clock
+   */
+  mayBeBusy(side: Side, now: number): boolean {
+    const { count, since } = allScripts([this.lanes[side].scripts, this.mirrors[side].scripts]);
+    return count > 0 && now - since < count * this.servers[side].busyAfterMs + BUSY_LATE_MS;
   }
 
   /** Whether no lost connection can still change anything. */

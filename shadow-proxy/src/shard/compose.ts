@@ -302,7 +302,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
     }),
     monitor: new HealthMonitor({
       ...parts,
-      mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(monotonicMs()),
+      mayBeBusy: (side) => sequencer.mayBeBusy(side, monotonicMs()),
       downAfterMs: () => settings.plan.limits.downAfterMs,
       down: (side) => void events.emit('down', side),
     }),

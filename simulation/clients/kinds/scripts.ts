@@ -17,6 +17,9 @@ const OF_REDIS = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('PEXPIRE
 const COMPUTED = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[1] .. ':' .. ARGV[1])";
 const NONE_DECLARED = "return redis.call('INCR', 'c' .. ARGV[1])";
 
+/** The server answers nobody while it runs. */
+export const LONG = "local n = 0 while n < 1e9 do n = n + 1 end return redis.call('GET', KEYS[1])";
+
 export const SCRIPTS: Readonly<Record<string, Script>> = {
   [READ_THEN_WRITE]: ({ call, keys, args }) => {
     const value = call('GET', keys[0]);
@@ -61,6 +64,7 @@ export const SCRIPTS: Readonly<Record<string, Script>> = {
     call('INCR', keys[0]);
     return call('INCR', `${keys[0]}:${args[0]}`);
   },
+  [LONG]: ({ call, keys }) => call('GET', keys[0]),
   [NONE_DECLARED]: ({ call, args }) => call('INCR', `c${args[0]}`),
 };
 
@@ -92,6 +96,11 @@ export const lock = (draw: Draw): Command => {
   const key = draw.key('e');
   return draw.of(['EVAL', LOCK, '1', key, draw.value(), draw.ms()], key);
 };
+
+export function longScript(draw: Draw): Command {
+  const key = draw.key('s');
+  return draw.of(['EVAL', LONG, '1', key], key);
+}
 
 /** A script that names all that it writes: the second key, or the first where that is missing. */
 export const declared = (draw: Draw, from: string, to: string): Command =>

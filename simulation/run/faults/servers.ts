@@ -13,6 +13,11 @@ const NEVER_REFUSED = new Set(['multi', 'exec', 'discard', 'watch', 'unwatch', '
 /** A clock that is set by less is none that was set, for the proxy: docs/decisions/016-expiry-and-clocks.md. */
 const LEAST_SET_MS = 600;
 
+/** Long enough for a failover. */
+const LEAST_HANG_MS = 5_000;
+/** Of the time after which a server is down. */
+const BLIP_SHARE = 0.6;
+
 interface Trouble {
   readonly name: string;
   begin(model: ModelServer): void;
@@ -35,6 +40,8 @@ export function serverFaults(
   | 'sourceRestart'
   | 'mirrorLoss'
   | 'outage'
+  | 'hang'
+  | 'blip'
   | 'trouble'
   | 'refusal'
   | 'handshake'
@@ -45,6 +52,8 @@ export function serverFaults(
     random.chance(0.5) ? { name: 'source', server: source } : { name: 'target', server: target };
   /** Servers that are in some trouble: one at a time. */
   const inTrouble = new Set<ServerHost>();
+  /** Until then one refuses PING. */
+  let refusesUntil = 0;
 
   function restart(
     { name, server }: ReturnType<typeof pick>,
@@ -89,7 +98,41 @@ export function serverFaults(
   };
   const troubles = [setting('loading'), setting('busy'), setting('outOfMemory'), setting('cannotSave'), replica];
 
+  function hang(model: ServerHost, ms: number): void {
+    if (random.chance(0.6)) return model.pause(ms);
+    const { troubles } = model.model;
+    troubles.loading = true;
+    scene.later(ms, () => (troubles.loading = false));
+  }
+
   return {
+    hang() {
+      const { mirror } = scene;
+      const { workloads } = scene.proxy.snapshot() ?? {};
+      const isBusy = [source, target].some(({ isSilent, stillMs }) => isSilent || stillMs > 0);
+      if (mirror === null || isBusy || refusesUntil > scene.now || workloads?.every(({ clean }) => clean) !== true)
+        return null;
+      const isMirror = random.chance(0.2);
+      const server = isMirror === (mirror.name === 'target') ? target : source;
+      const ms = random.between(LEAST_HANG_MS, profile.faults.hangMs!);
+      hang(server, ms);
+      return `the ${server === source ? 'source' : 'target'} does not answer for ${ms.toFixed(0)} ms`;
+    },
+    blip() {
+      const { name, server } = pick();
+      const { downAfterMs } = scene.proxy.plan.limits;
+      if (source.isSilent || target.isSilent || refusesUntil > scene.now) return null;
+      if (random.chance(0.5)) {
+        const ms = random.between(0, BLIP_SHARE * downAfterMs);
+        server.pause(ms);
+        return `the ${name} is stopped for ${ms.toFixed(0)} ms`;
+      }
+      const end = refuse(server.model, ['ping'], 'ERR ping is refused', 1);
+      const ms = random.between(downAfterMs, 4 * downAfterMs);
+      refusesUntil = scene.now + ms;
+      scene.later(ms, end);
+      return `the ${name} refuses PING for ${ms.toFixed(0)} ms`;
+    },
     pause() {
       const { name, server } = pick();
       const ms = random.between(1, profile.faults.pauseMs ?? 100);

@@ -127,6 +127,23 @@ test('effects wait up to the bound, to the byte; what is more is dropped, and th
   }
 });
 
+test('scripts that the mirror has not answered count, from its last answer on', async () => {
+  const { lane, confirm } = mirrored();
+  lane.start();
+  await clock.settle();
+  lane.append(effect('EVAL', 'return 1', '0'));
+  lane.append(effect('SET', 'k', 'v'));
+  lane.append(effect('EVAL', 'return 1', '0'));
+  lane.flush();
+  assert.deepEqual(lane.scripts, { count: 2, since: clock.now });
+  await clock.advance(50);
+  confirm(1);
+  assert.deepEqual(lane.scripts, { count: 1, since: clock.now });
+  confirm(2);
+  assert.equal(lane.scripts.count, 0);
+  lane.close();
+});
+
 test('one effect has room however large it is, and what clears a database always', () => {
   const { lane, state } = mirrored(1);
   lane.append(effect('SET', 'k', 'v'));

@@ -1,0 +1,147 @@
+/** What an operator is answered who changes stages, against what there is; and the stages that outlive a process. */
+import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
+import { SIDES, type Side, type Stage } from '../../shadow-proxy/src/route/stage.js';
+import type { Consent } from '../../shadow-proxy/src/stages/gate-facts.js';
+import type { Proxy } from '../world/proxy.js';
+import type { Scene } from './scene.js';
+
+/** So long the proxy may wait for repairs, before it holds commands and while it does. */
+const REPAIRS_MS = 4_000;
+/** So long a disk that is slow may take to keep a stage. */
+const SLOW_DISK_MS = 5_000;
+const SLACK_MS = 1_000;
+
+export interface Wanted {
+  readonly workload: string;
+  readonly stage: Stage;
+  readonly percent?: number;
+  readonly consent: Consent;
+}
+
+/** A request without an answer. */
+interface Request {
+  /** Who was asked. */
+  readonly launched: Launched;
+  /** Absent: a rollback, which is several changes. */
+  readonly wanted?: Wanted;
+}
+
+type Problem = Error & { readonly code?: string };
+
+export class StageChanges {
+  readonly #open = new Set<Request>();
+  /** By workload: the stages that the next process may begin in; null where any will do. */
+  #left: ReadonlyMap<string, readonly string[]> | null = null;
+
+  constructor(private readonly scene: Scene) {
+    const { seats, profile, proxy } = scene;
+    // An older state folder has older stages.
+    if (seats.length > 1 || profile.faults.tamper !== undefined) return;
+    proxy.onKill = () => this.#ended(proxy);
+    const served = scene.onServe;
+    scene.onServe = (seat) => {
+      this.#begun(seat);
+      served(seat);
+    };
+  }
+
+  /** @throws what the proxy answers */
+  async rollback(launched: Launched, workload: string): Promise<void> {
+    await this.#within({ launched }, () => launched.shard.rollback({ workload }));
+  }
+
+  /** @throws what the proxy answers */
+  async change(launched: Launched, wanted: Wanted): Promise<void> {
+    const { scene } = this;
+    const { router } = scene.proxy.parts!;
+    const asked = scene.now;
+    const { stage, percent } = router.named(wanted.workload)!;
+    const [before, after] = [shareOfTarget(stage, percent), shareOfTarget(wanted.stage, wanted.percent)];
+    const gains: Side | null = before === after ? null : after > before ? 'target' : 'source';
+    const frozen = scene.proxy.snapshot()?.frozen ?? null;
+    const isSecond = this.#openOf(launched).some((each) => each.wanted !== undefined);
+    const what = `${wanted.workload} is moved to ${wanted.stage}`;
+    const request = { launched, wanted };
+    if (stage !== 'off') this.#limit(request, what);
+    await this.#within(request, () => launched.shard.changeStage(wanted));
+    if (isSecond) scene.fail(`${what} while another stage change is in progress`);
+    if (gains === null) return;
+    if (frozen !== null) scene.fail(`${what}, although repairs are frozen: ${frozen}`);
+    if (scene[gains].stillMs > scene.now - asked) scene.fail(`${what}, and the ${gains} has not answered since`);
+  }
+
+  #openOf(launched: Launched): readonly Request[] {
+    return [...this.#open].filter((each) => each.launched === launched);
+  }
+
+  async #within(request: Request, act: () => Promise<unknown>): Promise<void> {
+    const others = this.#openOf(request.launched).length;
+    this.#open.add(request);
+    try {
+      await act();
+    } catch (problem) {
+      if ((problem as Problem).code === 'busy' && others === 0)
+        this.scene.fail(`no other stage change is in progress: ${(problem as Problem).message}`);
+      throw problem;
+    } finally {
+      this.#open.delete(request);
+    }
+  }
+
+  /** It is made, or refused, in time. */
+  #limit(request: Request, what: string): void {
+    const { scene } = this;
+    const { profile, proxy } = scene;
+    const { servers } = proxy.parts!.sequencer;
+    const isWell = SIDES.every((side) => servers[side].up) && proxy.parts!.suspects.size === 0;
+    const mostMs =
+      2 * proxy.plan.limits.flipMs +
+      (isWell ? 0 : REPAIRS_MS) +
+      (profile.faults.diskSlow === undefined ? 0 : SLOW_DISK_MS) +
+      SLACK_MS;
+    scene.later(mostMs, () => {
+      if (this.#open.has(request) && proxy.launched === request.launched && profile.faults.proxyPause === undefined)
+        scene.fail(`no answer for ${mostMs} ms: ${what}`);
+    });
+  }
+
+  // ── what a process leaves ───────────────────────────────────────────────────────────────────────────────────────────
+
+  #ended(proxy: Proxy): void {
+    const { launched, parts } = proxy;
+    if (launched === null || parts === null) return;
+    const open = this.#openOf(launched);
+    this.#left =
+      open.some(({ wanted }) => wanted === undefined) || proxy.plan.failover === 'automatic'
+        ? null
+        : new Map(
+            parts.router.workloads.map(({ name, stage, percent }) => [
+              name,
+              [
+                pointOf(stage, percent),
+                ...open.flatMap(({ wanted }) =>
+                  wanted?.workload === name ? [pointOf(wanted.stage, wanted.percent)] : [],
+                ),
+              ],
+            ]),
+          );
+  }
+
+  /** A stage that held is kept, whatever the end of the process was. */
+  #begun(seat: Proxy): void {
+    for (const { name, stage, percent } of seat.parts!.router.workloads) {
+      const allowed = this.#left?.get(name) ?? null;
+      if (allowed !== null && !allowed.includes(pointOf(stage, percent)))
+        this.scene.fail(
+          `${name} was in ${allowed.join(', or on its way to ')}, and begins in ${pointOf(stage, percent)}`,
+        );
+    }
+    this.#left = null;
+  }
+}
+
+const pointOf = (stage: Stage, percent = 100): string => (stage === 'live' ? `${stage} ${percent} %` : stage);
+
+/** Of the keys, in percent. */
+const shareOfTarget = (stage: Stage, percent = 100): number =>
+  stage === 'live' ? percent : stage === 'rampdown' || stage === 'complete' ? 100 : 0;
