@@ -209,7 +209,7 @@ const NAMED: Partial<Profile> = {
 const COMMON: Partial<Mix> = { counters: 4, floats: 1, pairs: 3, certainWaits: 2, longScripts: 0.1 };
 /** Clients are moved by themselves to a server that answers, from one that does not for a second. */
 const FAILOVER: Partial<Profile> = {
-  ...{ clients: 6, pipeline: 2, thinkMs: [50, 500], backfillAfterMs: 200 },
+  ...{ clients: 6, pipeline: 2, thinkMs: [10, 150], backfillAfterMs: 200 },
   mix: COMMON,
   plan: { failover: 'automatic', limits: { downAfterMs: 1_000, flipMs: 1_000 } },
 };
