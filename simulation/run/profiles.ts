@@ -206,7 +206,7 @@ const NAMED: Partial<Profile> = {
   restartMs: 20,
 };
 /** Both servers know all of it. */
-const COMMON: Partial<Mix> = { counters: 4, floats: 1, pairs: 3, certainWaits: 2, longScripts: 0.1 };
+const COMMON: Partial<Mix> = { counters: 4, floats: 1, pairs: 3, certainWaits: 2, longScripts: 0.03 };
 /** Clients are moved by themselves to a server that answers, from one that does not for a second. */
 const FAILOVER: Partial<Profile> = {
   ...{ clients: 6, pipeline: 2, thinkMs: [10, 150], backfillAfterMs: 200 },
@@ -363,7 +363,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile('bounded', { backfill: 2_000 }, { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true }),
     profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
-    profile('hangs', { hang: 4_000, hangMs: 12_000, blip: 2_000 }, FAILOVER),
+    profile('hangs', { hang: 1_000, hangMs: 12_000, blip: 3_000 }, FAILOVER),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',
