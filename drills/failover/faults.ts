@@ -90,14 +90,14 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /** A route that leads nowhere, in the namespace of the sender. */
-async function cut({ hosts }: Field, of: Host, way: 'both' | 'out' | 'in', away: boolean): Promise<void> {
+async function cut({ hosts }: Field, of: Host, way: 'both' | 'out' | 'in', isCut: boolean): Promise<void> {
   const { network } = hosts;
   if (way === 'both') {
-    await network.link(of.index, away ? 'down' : 'up');
+    await network.link(of.index, isCut ? 'down' : 'up');
     return;
   }
   const others = [network.gateway, ...hosts.all.filter(({ name }) => name !== of.name).map(({ address }) => address)];
-  const verb = away ? 'add' : 'del';
+  const verb = isCut ? 'add' : 'del';
   const route = (namespace: string, to: string): Promise<unknown> =>
     run(['ip', '-n', namespace, 'route', verb, 'blackhole', `${to}/32`]);
   if (way === 'out') {

@@ -82,7 +82,7 @@ export interface Soak {
   /** What was restarted in mid-run; null for nothing. */
   readonly restarted: 'source' | 'target' | null;
   /** Unix seconds from its end until it answered again. */
-  readonly away: { readonly from: number; readonly to: number } | null;
+  readonly downtime: { readonly from: number; readonly to: number } | null;
   /** Slices that lost a connection: their load goes on in the next one, their figures are lost. */
   readonly interrupted: readonly { readonly from: number; readonly to: number; readonly why: string }[];
   readonly tallies: readonly TallyCheck[];

@@ -121,10 +121,10 @@ function PointPlots({ results, summary, point }: { results: Results; summary: Su
 
 const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);
 
-const soakNote = ({ restarted, away }: Soak): string =>
-  away === null
+const soakNote = ({ restarted, downtime }: Soak): string =>
+  downtime === null
     ? 'each second of the load; gaps are between two slices'
-    : `the ${restarted} was down from ${clock(away.from)} to ${clock(away.to)}; gaps are between two slices, or after a lost connection`;
+    : `the ${restarted} was down from ${clock(downtime.from)} to ${clock(downtime.to)}; gaps are between two slices, or after a lost connection`;
 
 const GridTable = ({ grid: { head, rows } }: { grid: Grid }): JSX.Element => (
   <div class="scroll">

@@ -60,7 +60,7 @@ function verdictOf(results: Results, { side, point, of }: Comparison, contention
 
 function soakVerdict(
   { sides: [side], profile, counters, samples }: Results,
-  { restarted, away, interrupted, tallies, longestWaitMs }: Soak,
+  { restarted, downtime, interrupted, tallies, longestWaitMs }: Soak,
 ): Verdict {
   const holds = tallies.every(tallyHolds) && counters.every(countersHold);
   const over = restarted === null ? 'a long load' : `a restart of the ${restarted}`;
@@ -68,7 +68,7 @@ function soakVerdict(
   const parts = [
     ...tallies.map(tellTally),
     `no client was without an answer for longer than ${(longestWaitMs / 1000).toFixed(1)} s`,
-    ...(away === null ? [] : [`the ${restarted} was down for ${(away.to - away.from).toFixed(1)} s`]),
+    ...(downtime === null ? [] : [`the ${restarted} was down for ${(downtime.to - downtime.from).toFixed(1)} s`]),
     interrupted.length === 0
       ? 'no connection was lost'
       : `connections were lost in ${interrupted.length} of ${interrupted.length + samples.length} slices`,

@@ -86,7 +86,7 @@ async function loadAndCount(
   const filled = await prefill(side.address, keyspace, stop);
   const restarting = restart === null ? null : restartAfter(restart, (seconds * 1000) / 2, say);
   const { samples, interrupted } = await slices(keyspace, options, say, stop);
-  const away = await restarting;
+  const downtime = await restarting;
   const { longestWaitMs, ...counted } = await tallier.stop();
   await side.settled?.();
   const tallies = await Promise.all(
@@ -96,7 +96,11 @@ async function loadAndCount(
   // What an interrupted slice had acknowledged is not known: the tallies are.
   const counters =
     interrupted.length > 0 ? [] : await checkCounters(new Map([[side, keyspace]]), new Map([[side, expected]]));
-  return { samples, counters, soak: { restarted: restart?.name ?? null, away, interrupted, tallies, longestWaitMs } };
+  return {
+    samples,
+    counters,
+    soak: { restarted: restart?.name ?? null, downtime, interrupted, tallies, longestWaitMs },
+  };
 }
 
 async function slices(
@@ -135,7 +139,7 @@ async function restartAfter(
   { name, server }: NonNullable<SoakOptions['restart']>,
   ms: number,
   say: (line: string) => void,
-): Promise<Soak['away']> {
+): Promise<Soak['downtime']> {
   await sleep(ms);
   say(`restarting the ${name}`);
   const from = Date.now() / 1000;

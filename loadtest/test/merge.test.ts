@@ -76,7 +76,7 @@ test('a run that measured nothing, or added no counters up, is inconclusive', ()
   assert.equal(exitCodeOf({ ...held, samples: [] }), 3);
   assert.equal(exitCodeOf({ ...held, counters: [] }), 3);
   assert.equal(exitCodeOf({ ...held, counters: [{ side: 'source', server: 'source', expected: 0, found: 0 }] }), 3);
-  const soak = { restarted: null, away: null, interrupted: [], tallies: [], longestWaitMs: 0 };
+  const soak = { restarted: null, downtime: null, interrupted: [], tallies: [], longestWaitMs: 0 };
   assert.equal(exitCodeOf({ ...held, soak }), 3);
   const tally = { server: 'source', acknowledged: 5, attempted: 6, found: 5 };
   assert.deepEqual(

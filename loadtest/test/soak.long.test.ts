@@ -51,7 +51,7 @@ for (const [against, restart] of [
     if (!(await needs(t, 'memtier_benchmark', 'keydb'))) return;
     const { results, stderr } = await soak(against, restart);
     assert.ok(results.soak!.interrupted.length > 0, stderr);
-    assert.ok(results.soak!.away !== null);
+    assert.ok(results.soak!.downtime !== null);
     for (const tally of results.soak!.tallies) assert.ok(tallyHolds(tally), JSON.stringify(tally));
     assert.ok(results.samples.length >= 2, 'the load goes on');
   });

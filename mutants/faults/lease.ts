@@ -93,7 +93,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-standby-does-not-give-the-holder-its-time',
     file: OWNERSHIP,
-    from: 'vacantSince = null;\n        patienceMs = AWAY_MS;',
+    from: 'vacantSince = null;\n        patienceMs = DISCONNECTED_MS;',
     to: 'vacantSince = null;\n        patienceMs = 0;',
     tests: ownership,
   },
@@ -115,8 +115,8 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-lease-lost-for-too-long-by-a-millisecond-is-kept',
     file: OWNERSHIP,
-    from: 'monotonicMs() - tenure.aliveAt < AWAY_MS',
-    to: 'monotonicMs() - tenure.aliveAt <= AWAY_MS',
+    from: 'monotonicMs() - tenure.aliveAt < DISCONNECTED_MS',
+    to: 'monotonicMs() - tenure.aliveAt <= DISCONNECTED_MS',
     tests: ownership,
     unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
@@ -151,7 +151,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'who-took-a-lease-gives-it-back-at-once',
     file: OWNERSHIP,
-    from: 'await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - monotonicMs()));',
+    from: 'await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + LOOK_MS - monotonicMs()));',
     to: '',
     tests: ownership,
     unseen: 'Only a rollback without proxies takes a lease by force, and a simulated operator makes none.',

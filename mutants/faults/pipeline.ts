@@ -8,7 +8,7 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'a-command-in-flight-holds-no-keys',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'order.hold(lane, keys, writes);',
+    from: 'locks.hold(lane, keys, writes);',
     to: '',
     tests: [LINKS],
   },
@@ -65,7 +65,7 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'who-comes-later-overtakes-who-waits',
     file: `${PIPELINE}key-locks.ts`,
-    from: 'return this.#waiting.size === 0 || !this.#isBehind(keys, writes, turn?.number ?? Infinity);',
+    from: 'return this.#waiting.size === 0 || !this.#isBehind(keys, writes, lockRequest?.number ?? Infinity);',
     to: 'return true;',
     tests: ['unit/pipeline/key-locks'],
   },
@@ -100,7 +100,7 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'a-question-does-not-wait-for-writes-in-flight',
     file: `${PIPELINE}question.ts`,
-    from: "const both = await order.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.blocked ? sleep(PASSING_MS, null) : ask(),\n    );",
+    from: "const both = await locks.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.blocked ? sleep(PASSING_MS, null) : ask(),\n    );",
     to: 'const both = await (sequencer.blocked ? sleep(PASSING_MS, null) : ask());',
     tests: [LINKS],
   },
@@ -121,8 +121,8 @@ export const KEYS: readonly Fault[] = [
   {
     id: 'a-repair-does-not-wait-for-writes-in-flight',
     file: 'shadow-proxy/src/copy/repair/repairer.ts',
-    from: 'await order.withLock(lane, keysOf(deferred, key), false, async () => {',
-    to: 'await order.withLock(lane, [], false, async () => {',
+    from: 'await locks.withLock(lane, keysOf(deferred, key), false, async () => {',
+    to: 'await locks.withLock(lane, [], false, async () => {',
     tests: [LINKS],
   },
   {
@@ -145,7 +145,7 @@ export const LANES: readonly Fault[] = [
   {
     id: 'a-second-lane-does-not-have-keys-tracked',
     file: `${PIPELINE}lanes.ts`,
-    from: 'order.tracking = true;',
+    from: 'locks.tracking = true;',
     to: ';',
     tests: [LINKS],
   },
@@ -166,7 +166,7 @@ export const LANES: readonly Fault[] = [
   {
     id: 'quiet-does-not-wait-for-reservations',
     file: `${PIPELINE}lanes.ts`,
-    from: 'await Promise.all([...this.#orders.values()].map((order) => order.afterReservations()));',
+    from: 'await Promise.all([...this.#locks.values()].map((locks) => locks.afterReservations()));',
     to: '',
     tests: [LINKS],
   },
@@ -187,7 +187,7 @@ export const LANES: readonly Fault[] = [
   {
     id: 'what-shows-a-change-that-is-not-named-yet-is-a-mismatch',
     file: 'shadow-proxy/src/suspects/adjudicator.ts',
-    from: "} else if (verdict.kind === 'mismatch' && again?.decides !== true && this.#showsUnnamed(pair)) {",
+    from: "} else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#showsUnnamed(pair)) {",
     to: '} else if (false) {',
     tests: [LINKS],
   },
@@ -225,7 +225,7 @@ export const WAKEUPS: readonly Fault[] = [
   {
     id: 'a-push-wakes-nobody',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'if (woken.size > 0) operation.waking = new Wakeup(order, lane.server, keys, woken, elementsOf(operation));',
+    from: 'if (woken.size > 0) operation.wakeup = new Wakeup(locks, lane.server, keys, woken, elementsOf(operation));',
     to: '',
     tests: [LINKS],
     unseen:
@@ -256,7 +256,7 @@ export const WAKEUPS: readonly Fault[] = [
     id: 'a-wakeup-is-answered-before-its-effect-is-told',
     file: `${PIPELINE}sequencer.ts`,
     from: 'operation.answeredAt = now;\n    try {',
-    to: 'operation.answeredAt = now;\n    operation.waking?.answered();\n    try {',
+    to: 'operation.answeredAt = now;\n    operation.wakeup?.answered();\n    try {',
     tests: [LINKS],
   },
   {
@@ -269,21 +269,21 @@ export const WAKEUPS: readonly Fault[] = [
   {
     id: 'a-second-wakeup-takes-over-who-the-first-waits-for',
     file: `${PIPELINE}wakeup.ts`,
-    from: '.filter(({ waking }) => waking === null)',
+    from: '.filter(({ wakeup }) => wakeup === null)',
     to: '',
     tests: ['unit/pipeline/wakeup'],
   },
   {
     id: 'a-wakeup-reserves-the-pushed-key-alone',
     file: `${PIPELINE}wakeup.ts`,
-    from: 'order.reserve([...keys, ...[...this.#open].flatMap((waiter) => waiter.keys)]);',
-    to: 'order.reserve([...keys]);',
+    from: 'locks.reserve([...keys, ...[...this.#open].flatMap((blockedClient) => blockedClient.keys)]);',
+    to: 'locks.reserve([...keys]);',
     tests: [LINKS, 'integration/rules/rule-06'],
   },
   {
     id: 'a-lost-push-keeps-its-wakeup',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'step(() => operation.waking?.lost());',
+    from: 'step(() => operation.wakeup?.lost());',
     to: '',
     tests: [LINKS],
   },
@@ -321,7 +321,7 @@ export const MIRROR: readonly Fault[] = [
   {
     id: 'the-authoritys-lost-connection-is-not-ended',
     file: `${PIPELINE}sequencer.ts`,
-    from: 'if (operations.length > 0) this.verdicts.bury(lane);',
+    from: 'if (operations.length > 0) this.verdicts.awaitClosed(lane);',
     to: '',
     tests: ['integration/rules/rule-05'],
   },

@@ -65,7 +65,7 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'a-blocking-command-ignores-keys-in-flight',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'if (!order.admits(null, keys, true, turn)) {',
+    from: 'if (!locks.admits(null, keys, true, lockRequest)) {',
     to: 'if (false) {',
     tests: ['unit/session/handlers/blocking'],
   },
@@ -129,7 +129,7 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'a-push-reaches-a-client-that-has-left',
     file: `${SESSION}handlers/blocking.ts`,
-    from: 'if (this.spec.write) this.#reservation = order.reserve(this.#keys);',
+    from: 'if (this.spec.write) this.#reservation = locks.reserve(this.#keys);',
     to: '',
     tests: ['unit/session/handlers/blocking'],
   },
@@ -336,7 +336,7 @@ export const KEYED: readonly Fault[] = [
   {
     id: 'a-split-command-ignores-keys-in-flight',
     file: `${SESSION}handlers/split.ts`,
-    from: 'if (order.admits(lane, keys, spec.write, turn)) continue;',
+    from: 'if (locks.admits(lane, keys, spec.write, lockRequest)) continue;',
     to: 'continue;',
     tests: ['unit/session/handlers/split'],
   },
@@ -597,7 +597,7 @@ export const LANES: readonly Fault[] = [
   {
     id: 'keys-of-another-lane-are-not-waited-for',
     file: `${SESSION}client-lanes.ts`,
-    from: 'if (order.admits(lane, keys, writes, turn)) {',
+    from: 'if (locks.admits(lane, keys, writes, lockRequest)) {',
     to: 'if (true) {',
     tests: ['unit/session/client-lanes'],
   },

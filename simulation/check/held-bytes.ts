@@ -4,9 +4,9 @@ import type { Process } from '../world/process.js';
 /** Beside what the plan allows a client to leave unread: what is in flight for it, or for a server. */
 const BESIDE = 2 << 20;
 
-/** What is wrong; null where nothing is. @param mayOwe bytes that a client may leave unread */
-export function heldProblem({ sockets }: Process, mayOwe: number): string | null {
+/** What is wrong; null where nothing is. @param maxUnreadBytes bytes that a client may leave unread */
+export function heldProblem({ sockets }: Process, maxUnreadBytes: number): string | null {
   for (const { writableLength, remoteAddress } of sockets)
-    if (writableLength > mayOwe + BESIDE) return `${writableLength} bytes are kept for ${remoteAddress}`;
+    if (writableLength > maxUnreadBytes + BESIDE) return `${writableLength} bytes are kept for ${remoteAddress}`;
   return null;
 }

@@ -10,12 +10,12 @@ export function leftOver({ sequencer, clients }: Parts, keys: Iterable<KeyName>)
   for (const key of keys) {
     const { db, name } = partsOf(key);
     for (const side of SIDES)
-      check(!sequencer.lanes[side].order(db).admits(null, [name], true), `key ${name} of database ${db} is held`);
+      check(!sequencer.lanes[side].locks(db).admits(null, [name], true), `key ${name} of database ${db} is held`);
   }
   for (const side of SIDES) {
-    for (const order of sequencer.lanes[side].orders()) {
-      check(order.blocked().size > 0, `clients that block at the ${side}`);
-      check(order.withheld !== 0, `effects of woken clients that are withheld: ${order.withheld}`);
+    for (const locks of sequencer.lanes[side].allLocks()) {
+      check(locks.blocked().size > 0, `clients that block at the ${side}`);
+      check(locks.withheld !== 0, `effects of woken clients that are withheld: ${locks.withheld}`);
     }
     check(sequencer.mirrors[side].gates > 0, `closed gates of the mirror at the ${side}`);
   }

@@ -106,7 +106,7 @@ export class Checks {
     const key = Buffer.from(text, 'latin1');
     if (sequencer.router.match(key, 0, key.length).suspect !== null) return true;
     if (adjudicator.asksAbout(keyId(db, key))) return true;
-    return SIDES.some((side) => [...sequencer.lanes[side].orders()].some(({ withheld }) => withheld > 0));
+    return SIDES.some((side) => [...sequencer.lanes[side].allLocks()].some(({ withheld }) => withheld > 0));
   }
 
   /** A key of which one server has had a change. */

@@ -10,7 +10,7 @@ import type { Native } from './native.js';
 import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 import { WorkerFront } from './worker-front.js';
 
-export interface Door {
+export interface FrontListener {
   readonly port: number;
   /** @throws {Error} code `EADDRINUSE` when the address is taken */
   listen(address: Address): Promise<void>;
@@ -23,21 +23,22 @@ export interface Door {
  * @param threads front threads; 0: the clients are on this one
  * @param native null: the sockets are Node's
  */
-export function newDoor(
+export function newFrontListener(
   threads: number,
   native: Native | null,
   intake: Intake,
   options: ServerOptions,
   events: FrontEvents,
-): Door {
-  const fronts = (each: () => Front): Door => new FrontDoor(Array.from({ length: Math.max(1, threads) }, each));
+): FrontListener {
+  const fronts = (each: () => Front): FrontListener =>
+    new ThreadsListener(Array.from({ length: Math.max(1, threads) }, each));
   if (native !== null && options.tls === null)
     return fronts(() => new NativeFront(native, threads > 0, intake, options, events));
   if (threads > 0) return fronts(() => new WorkerFront(intake, options, events));
-  return new OwnDoor(intake, options, events);
+  return new NodeListener(intake, options, events);
 }
 
-class OwnDoor implements Door {
+class NodeListener implements FrontListener {
   readonly #server: TcpServer;
   #port = 0;
 
@@ -70,7 +71,7 @@ class OwnDoor implements Door {
   }
 }
 
-class FrontDoor implements Door {
+class ThreadsListener implements FrontListener {
   #port = 0;
   #closing: Promise<void> | undefined;
 

@@ -31,7 +31,7 @@ export interface MovedSlots {
   /** On their way to another node. */
   readonly leaving: readonly number[];
   /** With another node. */
-  readonly away: readonly SlotRange[];
+  readonly moved: readonly SlotRange[];
 }
 
 /** @returns null where the reply does not show it: no master has any of the slots */
@@ -44,7 +44,7 @@ export function movedSlots(nodes: readonly ListedNode[], slots: readonly SlotRan
   const has = (slot: number): boolean => slots.some(([first, last]) => first <= slot && slot <= last);
   return {
     leaving: master.isAsked ? master.leaving.filter(has) : [],
-    away: nodes.filter((node) => node.isMaster && node !== master).flatMap((node) => commonSlots(node.slots, slots)),
+    moved: nodes.filter((node) => node.isMaster && node !== master).flatMap((node) => commonSlots(node.slots, slots)),
   };
 }
 
@@ -84,9 +84,9 @@ export class SlotWatch {
     const { authorities, suspectWorkloads, logger } = this.context;
     const frozen = new Map<number, string>();
     for (const side of SIDES.filter((each) => authorities.isFollowed(each))) {
-      const { leaving, away } = this.#moved[side];
+      const { leaving, moved } = this.#moved[side];
       for (const slot of leaving) frozen.set(slot, `is moving to another node of the ${side}`);
-      for (const [first, last] of away)
+      for (const [first, last] of moved)
         for (let slot = first; slot <= last; slot++)
           frozen.set(slot, `has moved to another node of the ${side}; restart the proxies when all slots have moved`);
     }
@@ -103,15 +103,15 @@ export class SlotWatch {
   /** For people; empty where every slot is where it belongs. */
   describe(): string {
     return SIDES.flatMap((side) => {
-      const { leaving, away } = this.#moved[side];
+      const { leaving, moved } = this.#moved[side];
       return [
         ...(leaving.length === 0
           ? []
           : [`slots ${formatSlots(rangesOf(leaving))} are moving to another node of the ${side}`]),
-        ...(away.length === 0 ? [] : [`slots ${formatSlots(away)} have moved to another node of the ${side}`]),
+        ...(moved.length === 0 ? [] : [`slots ${formatSlots(moved)} have moved to another node of the ${side}`]),
       ];
     }).join('; ');
   }
 }
 
-const STILL: MovedSlots = { leaving: [], away: [] };
+const STILL: MovedSlots = { leaving: [], moved: [] };

@@ -119,7 +119,7 @@ export class Trust {
       this.#distrusted.delete(side);
       suspectWorkloads.markAll(`the ${side} restarted or was replaced (run ID changed), and is no longer an authority`);
     }
-    if (this.#distrusted.size < before) this.#thaw();
+    if (this.#distrusted.size < before) this.#unfreeze();
   }
 
   /**
@@ -161,14 +161,14 @@ export class Trust {
       for (const side of sides) this.#distrusted.add(side);
       throw problem;
     }
-    this.#thaw();
+    this.#unfreeze();
     return sides;
   }
 
-  #thaw(): void {
+  #unfreeze(): void {
     if (this.#distrusted.size > 0) return;
     this.#forget();
-    this.context.authorities.thaw();
+    this.context.authorities.unfreeze();
     this.#rememberSoon();
   }
 

@@ -19,7 +19,7 @@ import { ClientRefused, Lease, LeaseError, type Claim, type Tenure, type View } 
 const LOOK_MS = 250;
 const PING_MS = 1_000;
 /** A holder that vanished may return for so long. */
-const AWAY_MS = 2_000;
+const DISCONNECTED_MS = 2_000;
 /** How often is looked whether those who wait know a new note, and for how long at most. */
 const KNOWN_LOOK_MS = 50;
 const KNOWN_MS = 1_000;
@@ -120,7 +120,7 @@ export class Ownership {
     /** Since when nobody holds the lease, in ms of the monotonic clock. */
     let vacantSince: number | null = null;
     /** How long it must have been so. */
-    let patienceMs = standby ? AWAY_MS : 0;
+    let patienceMs = standby ? DISCONNECTED_MS : 0;
     /** Until when the holder waits for us to know its new note. */
     let awaitedUntil = -Infinity;
     for (let attempt = 0; ; attempt++) {
@@ -148,7 +148,7 @@ export class Ownership {
       if (held !== -1) {
         const holder = seen[held].holder!;
         vacantSince = null;
-        patienceMs = AWAY_MS;
+        patienceMs = DISCONNECTED_MS;
         const where = describe(holder, reached[held]);
         waiting?.(where);
         if (standby) {
@@ -237,7 +237,7 @@ export class Ownership {
    */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
-    await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - monotonicMs()));
+    await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + LOOK_MS - monotonicMs()));
     this.#end(new Error('the shard is closed'));
     const waited = await Promise.all(this.#all.map((lease) => lease.release(clean ? 'clean' : 'left')));
     if (waited.some(Boolean)) await sleep(2 * LOOK_MS);
@@ -353,7 +353,7 @@ export class Ownership {
    * or the server restarted, which is reported by itself; or the lease at the other server was never lost.
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
-    if (lease.runId !== tenure.runId || monotonicMs() - tenure.aliveAt < AWAY_MS) return true;
+    if (lease.runId !== tenure.runId || monotonicMs() - tenure.aliveAt < DISCONNECTED_MS) return true;
     const other = this.leases[otherSide(lease.side)];
     if (!other.held || other.tenure === null || other.tenure.since > tenure.aliveAt) return false;
     return other.ping().then(

@@ -13,7 +13,7 @@ export class Authorities {
   constructor(
     private readonly router: Router,
     /** Called when nothing is frozen any more. */
-    private readonly thawed: () => void,
+    private readonly unfrozen: () => void,
   ) {}
 
   /** Why nothing may be copied, or deleted, now; null where it may. */
@@ -25,9 +25,9 @@ export class Authorities {
     this.#frozen = reason;
   }
 
-  thaw(): void {
+  unfreeze(): void {
     this.#frozen = null;
-    this.thawed();
+    this.unfrozen();
   }
 
   distrusts(side: Side): boolean {

@@ -35,7 +35,7 @@ export interface BlockedClient {
   /** The key that it writes when it is woken; null where that is the one that woke it, or none. */
   readonly destination: string | null;
   /** What may have woken it; null where nothing that went through the proxy can have. */
-  waking: PendingWakeup | null;
+  wakeup: PendingWakeup | null;
   /** A write that declared no such key may have woken it before: what it takes has no known place in the order. */
   unordered: boolean;
 }
@@ -43,7 +43,7 @@ export interface BlockedClient {
 /** A write that may have woken waiters, until it is known whether it has. */
 export interface PendingWakeup {
   /** The waiter has answered; `taken` is null where it took nothing. */
-  settled(waiter: BlockedClient, taken: Taken | null): void;
+  settled(blockedClient: BlockedClient, taken: Taken | null): void;
   /** Calls `then` when it is over. */
   after(then: () => void): void;
 }
@@ -79,7 +79,7 @@ export interface Request {
 
 /** A place in the queue. */
 export interface LockRequest {
-  readonly order: KeyLocks;
+  readonly locks: KeyLocks;
   readonly number: number;
   /** When it was first queued, in ms of the monotonic clock. */
   readonly since: number;
@@ -87,9 +87,9 @@ export interface LockRequest {
 }
 
 /** What the orders have reserved, and who waits; `now` in ms of the monotonic clock. */
-export function reservationsOf(orders: readonly KeyLocks[], now: number): ReservationsSnapshot {
-  const ages = orders.flatMap((order) => order.reservedSince().map((since) => now - since));
-  const waits = orders.flatMap((order) => order.waitsSince() ?? []).map((since) => now - since);
+export function reservationsOf(allLocks: readonly KeyLocks[], now: number): ReservationsSnapshot {
+  const ages = allLocks.flatMap((locks) => locks.reservedSince().map((since) => now - since));
+  const waits = allLocks.flatMap((locks) => locks.waitsSince() ?? []).map((since) => now - since);
   const old = ages.filter((age) => age >= OLD_RESERVATION_MS).length;
   const young = ages.filter((age) => age < 1000).length;
   return {
@@ -137,24 +137,29 @@ export class KeyLocks {
 
   /**
    * Whether a command of `lane` on these keys may go now; of no lane: one that must have them to itself.
-   * @param turn its ticket, if it has waited: only earlier ones are before it
+   * @param lockRequest its ticket, if it has waited: only earlier ones are before it
    */
-  admits(lane: Carrier | null, keys: readonly string[], writes: boolean, turn: LockRequest | null = null): boolean {
+  admits(
+    lane: Carrier | null,
+    keys: readonly string[],
+    writes: boolean,
+    lockRequest: LockRequest | null = null,
+  ): boolean {
     for (const key of keys) {
       if (this.#reserved.has(key)) return false;
       const holding = this.#held.get(key);
       if (holding !== undefined && (lane === null || holding.lane !== lane) && (writes || holding.writers > 0))
         return false;
     }
-    return this.#waiting.size === 0 || !this.#isBehind(keys, writes, turn?.number ?? Infinity);
+    return this.#waiting.size === 0 || !this.#isBehind(keys, writes, lockRequest?.number ?? Infinity);
   }
 
   /** Whether a ticket with a smaller number waits for one of the keys. */
   #isBehind(keys: readonly string[], writes: boolean, number: number): boolean {
     for (const key of keys) {
-      for (const ticket of this.#queues.get(key) ?? []) {
-        if (ticket.number >= number) break;
-        if (writes || ticket.request.writes) return true;
+      for (const lockRequest of this.#queues.get(key) ?? []) {
+        if (lockRequest.number >= number) break;
+        if (writes || lockRequest.request.writes) return true;
       }
     }
     return false;
@@ -185,34 +190,34 @@ export class KeyLocks {
 
   /**
    * Queues what is not admitted.
-   * @param turn the ticket that it had, whose place it keeps
+   * @param previous the ticket that it had, whose place it keeps
    */
-  wait(request: Request, turn: LockRequest | null = null): LockRequest {
-    const ticket: LockRequest = {
-      order: this,
-      number: turn?.number ?? ++this.#lastNumber,
-      since: turn?.since ?? monotonicMs(),
+  wait(request: Request, previous: LockRequest | null = null): LockRequest {
+    const lockRequest: LockRequest = {
+      locks: this,
+      number: previous?.number ?? ++this.#lastNumber,
+      since: previous?.since ?? monotonicMs(),
       request,
     };
-    this.#waiting.add(ticket);
+    this.#waiting.add(lockRequest);
     for (const key of new Set(request.keys)) {
       const queue = this.#queues.get(key);
       if (queue === undefined) {
-        this.#queues.set(key, [ticket]);
+        this.#queues.set(key, [lockRequest]);
         continue;
       }
       let at = queue.length;
-      while (at > 0 && queue[at - 1].number > ticket.number) at--;
-      queue.splice(at, 0, ticket);
+      while (at > 0 && queue[at - 1].number > lockRequest.number) at--;
+      queue.splice(at, 0, lockRequest);
     }
     this.#activate();
-    if (turn !== null) this.leave(turn);
-    return ticket;
+    if (previous !== null) this.leave(previous);
+    return lockRequest;
   }
 
   /** Stops waiting, if it waits. */
-  leave(ticket: LockRequest): void {
-    if (this.#remove(ticket)) this.#advance(ticket.request.keys);
+  leave(lockRequest: LockRequest): void {
+    if (this.#remove(lockRequest)) this.#advance(lockRequest.request.keys);
   }
 
   /** Does the work when its turn comes, or now; it takes the keys before it first awaits anything. */
@@ -223,12 +228,12 @@ export class KeyLocks {
     return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(begin()) }));
   }
 
-  #remove(ticket: LockRequest): boolean {
-    if (!this.#waiting.delete(ticket)) return false;
-    for (const key of new Set(ticket.request.keys)) {
+  #remove(lockRequest: LockRequest): boolean {
+    if (!this.#waiting.delete(lockRequest)) return false;
+    for (const key of new Set(lockRequest.request.keys)) {
       const queue = this.#queues.get(key)!;
       if (queue.length === 1) this.#queues.delete(key);
-      else queue.splice(queue.indexOf(ticket), 1);
+      else queue.splice(queue.indexOf(lockRequest), 1);
     }
     this.#activate();
     return true;
@@ -244,7 +249,7 @@ export class KeyLocks {
     try {
       for (const key of this.#freed) {
         this.#freed.delete(key);
-        this.#look(key);
+        this.#grantWaiting(key);
       }
     } finally {
       this.#advancing = false;
@@ -252,14 +257,14 @@ export class KeyLocks {
   }
 
   /** Lets go who may go of those that wait for the key. */
-  #look(key: string): void {
+  #grantWaiting(key: string): void {
     const queue = this.#queues.get(key);
     if (queue === undefined) return;
-    for (const ticket of [...queue]) {
-      if (!this.#waiting.has(ticket)) continue;
-      const { lane, keys, writes, go } = ticket.request;
-      if (this.admits(lane, keys, writes, ticket)) {
-        this.#remove(ticket);
+    for (const lockRequest of [...queue]) {
+      if (!this.#waiting.has(lockRequest)) continue;
+      const { lane, keys, writes, go } = lockRequest.request;
+      if (this.admits(lane, keys, writes, lockRequest)) {
+        this.#remove(lockRequest);
         // Who stood behind it for another key, may be first there now.
         for (const each of keys) this.#freed.add(each);
         go();
@@ -278,7 +283,7 @@ export class KeyLocks {
     return reservation;
   }
 
-  giveUp(reservation: Reservation): void {
+  releaseReservation(reservation: Reservation): void {
     if (!this.#reservations.delete(reservation)) return;
     for (const key of reservation.keys) {
       const count = this.#reserved.get(key)! - 1;
@@ -309,20 +314,20 @@ export class KeyLocks {
 
   // ── who blocks ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  block(waiter: BlockedClient): void {
-    for (const key of waiter.waitsOn) {
-      const waiters = this.#waitedOn.get(key);
-      if (waiters === undefined) this.#waitedOn.set(key, new Set([waiter]));
-      else waiters.add(waiter);
+  block(blockedClient: BlockedClient): void {
+    for (const key of blockedClient.waitsOn) {
+      const blockedClients = this.#waitedOn.get(key);
+      if (blockedClients === undefined) this.#waitedOn.set(key, new Set([blockedClient]));
+      else blockedClients.add(blockedClient);
     }
     this.#activate();
   }
 
-  unblock(waiter: BlockedClient): void {
-    for (const key of waiter.waitsOn) {
-      const waiters = this.#waitedOn.get(key);
-      waiters?.delete(waiter);
-      if (waiters?.size === 0) this.#waitedOn.delete(key);
+  unblock(blockedClient: BlockedClient): void {
+    for (const key of blockedClient.waitsOn) {
+      const blockedClients = this.#waitedOn.get(key);
+      blockedClients?.delete(blockedClient);
+      if (blockedClients?.size === 0) this.#waitedOn.delete(key);
     }
     this.#activate();
   }
@@ -333,10 +338,10 @@ export class KeyLocks {
     if (this.#waitedOn.size === 0) return woken;
     const written = [...keys];
     for (const key of written) {
-      for (const waiter of this.#waitedOn.get(key) ?? []) {
-        if (woken.has(waiter)) continue;
-        woken.add(waiter);
-        if (waiter.destination !== null) written.push(waiter.destination);
+      for (const blockedClient of this.#waitedOn.get(key) ?? []) {
+        if (woken.has(blockedClient)) continue;
+        woken.add(blockedClient);
+        if (blockedClient.destination !== null) written.push(blockedClient.destination);
       }
     }
     return woken;
@@ -345,11 +350,11 @@ export class KeyLocks {
   /** The keys of a command that writes them, and of whom it may wake. */
   withWoken(keys: readonly string[]): readonly string[] {
     const woken = this.wokenBy(keys);
-    return woken.size === 0 ? keys : [...keys, ...[...woken].flatMap((waiter) => waiter.keys)];
+    return woken.size === 0 ? keys : [...keys, ...[...woken].flatMap((blockedClient) => blockedClient.keys)];
   }
 
   /** Everyone who blocks in the database. */
   blocked(): Set<BlockedClient> {
-    return new Set([...this.#waitedOn.values()].flatMap((waiters) => [...waiters]));
+    return new Set([...this.#waitedOn.values()].flatMap((blockedClients) => [...blockedClients]));
   }
 }

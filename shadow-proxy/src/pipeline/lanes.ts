@@ -26,7 +26,7 @@ const NONE: ReadonlySet<Lane> = new Set();
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #opening = new Map<string, Promise<Lane>>();
-  readonly #orders = new Map<number, KeyLocks>();
+  readonly #locks = new Map<number, KeyLocks>();
   /** Private lanes that nobody has at the moment. */
   readonly #idle: Lane[] = [];
   /** All private lanes. */
@@ -59,10 +59,10 @@ export class Lanes {
   }
 
   /** The order of the database's keys. */
-  order(db: number): KeyLocks {
-    let order = this.#orders.get(db);
-    if (order === undefined) this.#orders.set(db, (order = new KeyLocks()));
-    return order;
+  locks(db: number): KeyLocks {
+    let locks = this.#locks.get(db);
+    if (locks === undefined) this.#locks.set(db, (locks = new KeyLocks()));
+    return locks;
   }
 
   #nameOf(identity: LaneIdentity): string {
@@ -126,7 +126,7 @@ export class Lanes {
   /** Resolves once that is so in every database, and all keys that are reserved then are free. */
   async quiet(): Promise<void> {
     await this.emptied();
-    await Promise.all([...this.#orders.values()].map((order) => order.afterReservations()));
+    await Promise.all([...this.#locks.values()].map((locks) => locks.afterReservations()));
   }
 
   /**
@@ -198,8 +198,8 @@ export class Lanes {
   }
 
   /** Every database's order. */
-  orders(): IterableIterator<KeyLocks> {
-    return this.#orders.values();
+  allLocks(): IterableIterator<KeyLocks> {
+    return this.#locks.values();
   }
 
   /**
@@ -260,9 +260,9 @@ export class Lanes {
 
   async #open(name: string, identity: LaneIdentity): Promise<Lane> {
     const siblings = [...this.#lanes.values()].filter((lane) => lane.identity.db === identity.db);
-    const order = this.order(identity.db);
+    const locks = this.locks(identity.db);
     if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db))
-      order.tracking = true;
+      locks.tracking = true;
     const selections = this.#selections;
     const connection = await this.server.open(identity);
     // What the other lanes had in flight before the keys were tracked must be answered before this lane is used.
@@ -295,7 +295,7 @@ export class Lanes {
   #relax(db: number): void {
     const left = [...this.#lanes.values()].filter((lane) => lane.identity.db === db);
     if (left.length <= 1 && ![...this.#opening.keys()].some((name) => dbOf(name) === db))
-      this.order(db).tracking = false;
+      this.locks(db).tracking = false;
   }
 }
 

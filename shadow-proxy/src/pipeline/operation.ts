@@ -128,9 +128,9 @@ export class Operation {
   /** What changed at the authority since it was sent, where nothing else shows what it writes. */
   span: Span | null = null;
   /** It may wake clients that block. */
-  waking: Wakes | null = null;
+  wakeup: Wakes | null = null;
   /** Local replies of the client's later commands, to follow this one's reply. */
-  tail: Buffer[] | null = null;
+  followingReplies: Buffer[] | null = null;
   /** The reply that the mirror must give: `reply[replyStart, replyEnd)`. */
   reply: Buffer = NONE;
   replyStart = 0;

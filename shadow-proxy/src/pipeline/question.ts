@@ -73,7 +73,7 @@ export async function lifeOnBoth(
   placed: () => void,
 ): Promise<BothLives> {
   const lane = about.lane!.home;
-  const order = sequencer.lanes[lane.server.side].order(about.db);
+  const locks = sequencer.lanes[lane.server.side].locks(about.db);
   const ask = (): Promise<BothLives> =>
     new Promise((resolve, reject) => {
       askLife(
@@ -87,7 +87,7 @@ export async function lifeOnBoth(
       );
     });
   for (;;) {
-    const both = await order.withLock(lane, [key.toString('latin1')], false, () =>
+    const both = await locks.withLock(lane, [key.toString('latin1')], false, () =>
       sequencer.blocked ? sleep(PASSING_MS, null) : ask(),
     );
     if (both !== null) return both;

@@ -45,7 +45,7 @@ export class ReplicaLanes implements LaneEvents {
   #closed = false;
 
   constructor(private readonly by: ReplicaContext) {
-    this.#timer = every(LOOK_MS, () => void this.#look()).unref();
+    this.#timer = every(LOOK_MS, () => void this.#checkReplicas()).unref();
   }
 
   /** The client's lane; null while it is being opened, and where no replica serves the client: nobody waits for it. */
@@ -94,7 +94,7 @@ export class ReplicaLanes implements LaneEvents {
     return items?.length === 5 && text(items[0]) === 'slave' && text(items[3]) === 'connected';
   }
 
-  async #look(): Promise<void> {
+  async #checkReplicas(): Promise<void> {
     if (this.#looking || this.#lanes.size === 0) return;
     this.#looking = true;
     const serves = await this.#serves().catch(() => false);

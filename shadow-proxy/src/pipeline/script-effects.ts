@@ -80,8 +80,8 @@ export class ScriptEffects {
     const open = this.order.mirrorOf(operation).gate();
     const { side } = lane!.server;
     this.order.changes[side].end(span, (keys) => {
-      const order = this.order.lanes[side].order(db);
-      for (const waiter of keys === null ? order.blocked() : order.wokenBy(keys)) waiter.unordered = true;
+      const locks = this.order.lanes[side].locks(db);
+      for (const blockedClient of keys === null ? locks.blocked() : locks.wokenBy(keys)) blockedClient.unordered = true;
       if (keys === null) otherwise();
       else for (const key of keys) this.order.suspects.key(db, Buffer.from(key, 'latin1'), reason, title);
       open();

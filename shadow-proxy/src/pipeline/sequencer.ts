@@ -175,20 +175,20 @@ export class Sequencer implements LaneEvents {
    * wake.
    */
   hold(operation: Operation, lane: Carrier, keys: readonly string[], writes = operation.follow === WRITE): void {
-    const order = this.lanes[lane.server.side].order(operation.db);
-    if (!order.active) return;
-    if (order.tracking) {
+    const locks = this.lanes[lane.server.side].locks(operation.db);
+    if (!locks.active) return;
+    if (locks.tracking) {
       operation.held = keys;
       operation.holdsToWrite = writes;
-      order.hold(lane, keys, writes);
+      locks.hold(lane, keys, writes);
     }
     if (!writes || operation.spec?.takesOnly === true) return;
-    const woken = order.wokenBy(keys);
-    if (woken.size > 0) operation.waking = new Wakeup(order, lane.server, keys, woken, elementsOf(operation));
+    const woken = locks.wokenBy(keys);
+    if (woken.size > 0) operation.wakeup = new Wakeup(locks, lane.server, keys, woken, elementsOf(operation));
   }
 
   #release(operation: Operation): void {
-    this.lanes[operation.lane!.server.side].order(operation.db).release(operation.held!, operation.holdsToWrite);
+    this.lanes[operation.lane!.server.side].locks(operation.db).release(operation.held!, operation.holdsToWrite);
     operation.held = null;
   }
 
@@ -201,7 +201,7 @@ export class Sequencer implements LaneEvents {
       if (operation.follow === READ) this.effects.read(operation, buffer, start, end);
       else if (operation.follow === WRITE) this.effects.write(operation, buffer, start, end);
       operation.sink?.answered(operation, buffer, start, end);
-      operation.waking?.answered(buffer, start);
+      operation.wakeup?.answered(buffer, start);
     } catch (thrown) {
       this.#lost(operation, this.failures.at(operation, thrown), PROXY_FAILED);
     }
@@ -212,7 +212,7 @@ export class Sequencer implements LaneEvents {
     lanes.forget(lane);
     // The server may still run what lies in its receive buffer: until it is seen to be closed, its keys cannot be
     // repaired.
-    if (operations.length > 0) this.verdicts.bury(lane);
+    if (operations.length > 0) this.verdicts.awaitClosed(lane);
     for (const operation of operations) this.#lost(operation, reason, REPLY_LOST);
   }
 
@@ -226,7 +226,7 @@ export class Sequencer implements LaneEvents {
       }
     };
     if (operation.held !== null) step(() => this.#release(operation));
-    step(() => operation.waking?.lost());
+    step(() => operation.wakeup?.lost());
     step(() => this.scriptEffects.dropSpan(operation));
     if (operation.follow === WRITE) step(() => this.suspects.operation(operation, why));
     step(() => operation.sink?.lost(operation, reason));
@@ -254,8 +254,8 @@ export class Sequencer implements LaneEvents {
   }
 
   /** Whether no lost connection can still change anything. */
-  get buried(): boolean {
-    return this.verdicts.buried();
+  get allClosed(): boolean {
+    return this.verdicts.allClosed();
   }
 
   close(): void {

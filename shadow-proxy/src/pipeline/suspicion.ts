@@ -61,9 +61,9 @@ export interface Verdicts {
   /** The mirror confirmed a write so late that a time to live in it may be off. */
   late(operation: Operation, now: number): void;
   /** The server may still run the commands of a lost connection. */
-  bury(lost: LostConnection): void;
+  awaitClosed(lost: LostConnection): void;
   /** Whether no lost connection, of the server if one is given, can still change anything. */
-  buried(server?: Server): boolean;
+  allClosed(server?: Server): boolean;
 }
 
 /** Keys that expire between the two servers. */

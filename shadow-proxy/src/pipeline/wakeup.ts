@@ -41,17 +41,17 @@ export class Wakeup implements PendingWakeup, Wakes {
    * @param pushed elements that the write gives to its one key, a list; 0 for any other write
    */
   constructor(
-    private readonly order: KeyLocks,
+    private readonly locks: KeyLocks,
     private readonly server: Server,
     keys: Iterable<string>,
     woken: ReadonlySet<BlockedClient>,
     private readonly pushed = 0,
   ) {
     // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it forever.
-    this.#open = new Set([...woken].filter(({ waking }) => waking === null));
-    this.#reservation = order.reserve([...keys, ...[...this.#open].flatMap((waiter) => waiter.keys)]);
+    this.#open = new Set([...woken].filter(({ wakeup }) => wakeup === null));
+    this.#reservation = locks.reserve([...keys, ...[...this.#open].flatMap((blockedClient) => blockedClient.keys)]);
     this.#onOneKey = [...woken].every(({ keys, destination }) => keys.length === 1 && destination === null);
-    for (const waiter of this.#open) waiter.waking = this;
+    for (const blockedClient of this.#open) blockedClient.wakeup = this;
   }
 
   /**
@@ -84,17 +84,17 @@ export class Wakeup implements PendingWakeup, Wakes {
 
   /** The clients that have not answered are not waited for. */
   #letGo(): void {
-    for (const waiter of this.#open) waiter.waking = null;
+    for (const blockedClient of this.#open) blockedClient.wakeup = null;
     this.#open.clear();
   }
 
   /** A client has answered; `taken` is null where it took nothing. */
-  settled(waiter: BlockedClient, taken: Taken | null): void {
-    waiter.waking = null;
-    this.#open.delete(waiter);
+  settled(blockedClient: BlockedClient, taken: Taken | null): void {
+    blockedClient.wakeup = null;
+    this.#open.delete(blockedClient);
     if (taken !== null) {
       this.#taken.push(taken);
-      this.order.withheld++;
+      this.locks.withheld++;
       this.#mayTake--;
     }
     this.#settle();
@@ -111,14 +111,14 @@ export class Wakeup implements PendingWakeup, Wakes {
     if (this.#mayTake <= 0) this.#letGo();
     if (this.#open.size > 0) return;
     this.#ended = true;
-    this.order.withheld -= this.#taken.length;
+    this.locks.withheld -= this.#taken.length;
     for (const taken of this.#taken)
       taken.tell(
         this.#taken.every(
           (other) => other === taken || (other.domain !== '*' && taken.domain !== '*' && other.domain !== taken.domain),
         ),
       );
-    this.order.giveUp(this.#reservation);
+    this.locks.releaseReservation(this.#reservation);
     for (const then of this.#then) then();
   }
 
@@ -128,13 +128,15 @@ export class Wakeup implements PendingWakeup, Wakes {
     for (let i = 0; !this.#ended; i++) {
       if (i > 0) await sleep(ASK_MS[Math.min(i, ASK_MS.length) - 1]);
       if (this.#ended) return;
-      const waiters = [...this.#open];
-      const blocked = await this.server.connections.blocked(waiters.map(({ lane }) => lane.clientId)).catch(() => null);
+      const blockedClients = [...this.#open];
+      const blocked = await this.server.connections
+        .blocked(blockedClients.map(({ lane }) => lane.clientId))
+        .catch(() => null);
       // A server that is disconnected: their lanes report it.
       if (blocked === null) continue;
-      for (const waiter of waiters) {
-        if (!blocked.has(waiter.lane.clientId) || !this.#open.delete(waiter)) continue;
-        waiter.waking = null;
+      for (const blockedClient of blockedClients) {
+        if (!blocked.has(blockedClient.lane.clientId) || !this.#open.delete(blockedClient)) continue;
+        blockedClient.wakeup = null;
       }
       this.#settle();
     }

@@ -46,12 +46,12 @@ export class ClientLanes {
   #lanes: Record<Side, Lane | null> = { source: null, target: null };
   /** Its last command in flight, and bytes of replies of the proxy's own that wait for that. */
   #last: Operation | null = null;
-  #tailBytes = 0;
+  #followingBytes = 0;
   /** No reply has come yet that shows what its replies take; and how many reads it has in flight meanwhile. */
   #untried = true;
   #untriedReads = 0;
   /** The place of the command at hand in the order of keys, if it has had to wait. */
-  #turn: LockRequest | null = null;
+  #lockRequest: LockRequest | null = null;
 
   constructor(private readonly of: LaneUser) {}
 
@@ -59,8 +59,8 @@ export class ClientLanes {
     return this.#window.inFlight;
   }
 
-  get tailBytes(): number {
-    return this.#tailBytes;
+  get followingBytes(): number {
+    return this.#followingBytes;
   }
 
   /** Bytes of the largest reply of late. */
@@ -128,7 +128,7 @@ export class ClientLanes {
    */
   retryOn(opening: Promise<unknown>, replaces = false): void {
     const { flow } = this.of;
-    flow.holdAgain();
+    flow.holdForRetry();
     opening.then(
       () => flow.resume(),
       (problem: Error) => (replaces && isAboutLogin(problem) ? this.of.destroy() : this.failed(problem)),
@@ -149,35 +149,35 @@ export class ClientLanes {
 
   /** Whether the keys are free of what other lanes have in flight; if not, the command at hand waits. */
   admits(lane: Lane, keys: readonly string[], writes: boolean): boolean {
-    const order = this.of.clients.sequencer.lanes[lane.server.side].order(lane.identity.db);
-    if (!order.active) return true;
+    const locks = this.of.clients.sequencer.lanes[lane.server.side].locks(lane.identity.db);
+    if (!locks.active) return true;
     // What it wakes, it has the keys of, too.
-    return this.#inTurn(order, lane, writes ? order.withWoken(keys) : keys, writes);
+    return this.#admitsOrWaits(locks, lane, writes ? locks.withWoken(keys) : keys, writes);
   }
 
   /** Whether none of the keys is taken; if one is, the command at hand waits. */
-  admitsAlone(order: KeyLocks, keys: readonly string[]): boolean {
-    return this.#inTurn(order, null, keys, true);
+  admitsAlone(locks: KeyLocks, keys: readonly string[]): boolean {
+    return this.#admitsOrWaits(locks, null, keys, true);
   }
 
-  #inTurn(order: KeyLocks, lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
+  #admitsOrWaits(locks: KeyLocks, lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
     const { flow } = this.of;
-    if (this.#turn !== null && this.#turn.order !== order) this.leaveQueue();
-    const turn = this.#turn;
-    if (order.admits(lane, keys, writes, turn)) {
-      if (turn !== null) this.leaveQueue();
+    if (this.#lockRequest !== null && this.#lockRequest.locks !== locks) this.leaveQueue();
+    const lockRequest = this.#lockRequest;
+    if (locks.admits(lane, keys, writes, lockRequest)) {
+      if (lockRequest !== null) this.leaveQueue();
       return true;
     }
-    flow.holdAgain();
-    this.#turn = order.wait({ lane, keys, writes, go: () => flow.resume() }, turn);
+    flow.holdForRetry();
+    this.#lockRequest = locks.wait({ lane, keys, writes, go: () => flow.resume() }, lockRequest);
     return false;
   }
 
   /** The command at hand waits for no keys any more. */
   leaveQueue(): void {
-    const turn = this.#turn;
-    this.#turn = null;
-    turn?.order.leave(turn);
+    const lockRequest = this.#lockRequest;
+    this.#lockRequest = null;
+    lockRequest?.locks.leave(lockRequest);
   }
 
   // ── in flight ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -217,7 +217,7 @@ export class ClientLanes {
     const left = this.#window.settled();
     if (left === 0) {
       this.#last = null;
-      this.#tailBytes = 0;
+      this.#followingBytes = 0;
     }
     return left;
   }
@@ -225,8 +225,8 @@ export class ClientLanes {
   /** Has the reply follow those that are in flight; false where there are none. */
   behindLast(reply: Buffer): boolean {
     if (this.#last === null) return false;
-    (this.#last.tail ??= []).push(reply);
-    this.#tailBytes += reply.length;
+    (this.#last.followingReplies ??= []).push(reply);
+    this.#followingBytes += reply.length;
     return true;
   }
 

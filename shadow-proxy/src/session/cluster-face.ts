@@ -13,18 +13,18 @@ import { SLOTS } from '../route/slot.js';
 export const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
 
 /** Where clients of a shard connect, as a node. */
-export interface FaceDoor {
+export interface FaceListener {
   /** 40 hex digits, the same in every process and after every restart. */
   readonly id: string;
   readonly address: Address;
 }
 
 /** One shard's proxy, as a master. */
-export interface FaceNode extends FaceDoor {
+export interface FaceNode extends FaceListener {
   readonly name: string;
   readonly slots: readonly SlotRange[];
   /** The same proxy as the master's replica; null where clients may not read from replicas. */
-  readonly replica: FaceDoor | null;
+  readonly replica: FaceListener | null;
 }
 
 export class ClusterFace {

@@ -78,7 +78,7 @@ export class CounterWatch {
       this.#left[kind] = looks;
     }
     this.#readers.fill(0);
-    this.#prefixes.turn(monotonicMs());
+    this.#prefixes.rotate(monotonicMs());
   }
 
   #note(session: Counting, spec: CommandSpec, kind: CountingKind, name: string): void {

@@ -23,7 +23,7 @@ export interface Flowing {
   readonly unread: number;
   readonly turnBudget: TurnBudget;
   /** The most that `unread` may be, in bytes. */
-  readonly mayOwe: number;
+  readonly maxUnreadBytes: number;
   /** Whether more of what it sends may be kept for later. */
   readonly hasRoom: boolean;
   /** Calls back when a stage change has ended or an exclusive command is over. */
@@ -41,7 +41,7 @@ export class Flow {
   /** Its socket is not read. */
   #paused = false;
   /** The held command is to be looked at again, as it was. */
-  #again = false;
+  #isRetry = false;
   #running = false;
   /** While too much is in flight: how much may be left when reading goes on; otherwise -1. */
   #resumeAt = -1;
@@ -88,8 +88,8 @@ export class Flow {
   /** A command is about to be dispatched. @returns whether it was looked at before, and had to wait */
   next(): boolean {
     this.#turnLeft -= COMMAND_COST;
-    const again = this.#again;
-    this.#again = false;
+    const again = this.#isRetry;
+    this.#isRetry = false;
     return again;
   }
 
@@ -102,7 +102,7 @@ export class Flow {
 
   /** Likewise, as it stands: where the command at hand is to be looked at again, it stays so. */
   pause(): void {
-    this.#hold(this.#again);
+    this.#hold(this.#isRetry);
   }
 
   /** Likewise, until no more than so many of its commands are in flight. */
@@ -151,7 +151,7 @@ export class Flow {
 
   /** Goes on behind the command at hand, which has failed. */
   skip(): void {
-    this.#again = false;
+    this.#isRetry = false;
     this.resume();
   }
 
@@ -162,7 +162,7 @@ export class Flow {
 
   /** Likewise, and the client goes on; the command at hand is as it was. */
   resumeWhenIdle(): void {
-    this.#whenIdle(() => this.resume(), this.#again);
+    this.#whenIdle(() => this.resume(), this.#isRetry);
   }
 
   /**
@@ -204,7 +204,7 @@ export class Flow {
   }
 
   /** The command at hand waits for something that resumes it by itself. */
-  holdAgain(): void {
+  holdForRetry(): void {
     this.#hold(true);
   }
 
@@ -212,7 +212,7 @@ export class Flow {
   #hold(again: boolean): void {
     this.#held = true;
     this.#resumeAt = -1;
-    this.#again = again;
+    this.#isRetry = again;
     this.readNoFurther();
   }
 
@@ -243,8 +243,8 @@ export class Flow {
     };
     const drained = (): void => goOn(MAX_UNREAD);
     const stuck = (): void => {
-      if (this.of.unread > this.of.mayOwe) this.of.closeForOutput();
-      else goOn(Math.min(2 * this.#mayLeave, this.of.mayOwe));
+      if (this.of.unread > this.of.maxUnreadBytes) this.of.closeForOutput();
+      else goOn(Math.min(2 * this.#mayLeave, this.of.maxUnreadBytes));
     };
     // A socket that passes on part of what it has to write has not timed out.
     socket.setTimeout(STUCK_MS).on('drain', drained).on('timeout', stuck);

@@ -96,7 +96,7 @@ export class Session implements CommandContext, ConnectedClient {
       get hasRoom() {
         return hasRoom();
       },
-      get mayOwe() {
+      get maxUnreadBytes() {
         return clients.limits.bounds.clientOutputBytes;
       },
       onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
@@ -117,7 +117,7 @@ export class Session implements CommandContext, ConnectedClient {
   /** Bytes of memory that it takes: what it does not read, what it has sent and is not run yet, what it has named. */
   get bytes(): number {
     const { client, lanes, parser } = this;
-    return this.#outbox.weigh() + lanes.tailBytes + this.#backlogBytes + parser.held + client.bytes;
+    return this.#outbox.weigh() + lanes.followingBytes + this.#backlogBytes + parser.held + client.bytes;
   }
 
   /** Whether it waits for nothing: no command, no message. */
@@ -184,7 +184,7 @@ export class Session implements CommandContext, ConnectedClient {
     try {
       while (!flow.held && !this.#closing) {
         if (flow.waitsForTurn()) break;
-        if (lanes.tailBytes > MAX_UNREAD) {
+        if (lanes.followingBytes > MAX_UNREAD) {
           flow.resumeWhenIdle();
           break;
         }
@@ -263,9 +263,10 @@ export class Session implements CommandContext, ConnectedClient {
         if (own !== null) [buffer, start, end] = [own, 0, own.length];
       }
       // As many small ones as can be in flight are no danger.
-      if (bytes > LARGE_REPLY && !this.#mayOwe(bytes)) this.clients.limits.close(this, 'output');
+      if (bytes > LARGE_REPLY && !this.#mayBuffer(bytes)) this.clients.limits.close(this, 'output');
       else if (!operation.silent) this.#outbox.add(buffer, start, end);
-      if (operation.tail !== null) for (const reply of operation.tail) this.#outbox.addWhole(reply);
+      if (operation.followingReplies !== null)
+        for (const reply of operation.followingReplies) this.#outbox.addWhole(reply);
     }
     this.settled();
   }
@@ -300,14 +301,14 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   /** Whether so many bytes more may wait for the client to read them. */
-  #mayOwe(bytes: number): boolean {
+  #mayBuffer(bytes: number): boolean {
     const { limits } = this.clients;
     limits.grew(bytes);
     return this.#outbox.bytes <= limits.bounds.clientOutputBytes;
   }
 
   pass(buffer: Buffer, start: number, end: number): void {
-    if (this.#mayOwe(end - start)) this.#outbox.add(buffer, start, end);
+    if (this.#mayBuffer(end - start)) this.#outbox.add(buffer, start, end);
     else this.clients.limits.close(this, 'output');
   }
 

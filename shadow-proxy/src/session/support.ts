@@ -21,7 +21,7 @@ interface Located {
 }
 
 /** Commands that only one of the servers has, of those that a script calls. */
-interface OneSided {
+interface Unsupported {
   readonly source: ReadonlySet<string>;
   readonly target: ReadonlySet<string>;
   readonly names: readonly string[];
@@ -31,7 +31,7 @@ export class Support {
   readonly #keys = new KeyList();
   /** Workloads of the command at hand that were counted already. */
   readonly #counted = new Set<Workload>();
-  readonly #oneSided = new WeakMap<Routine, OneSided>();
+  readonly #unsupported = new WeakMap<Routine, Unsupported>();
 
   constructor(private readonly sequencer: Sequencer) {}
 
@@ -65,11 +65,11 @@ export class Support {
   /** The commands that the script in `frame` calls, as far as its text shows. */
   offerScript(spec: CommandSpec, frame: Buffer, routine: Routine): void {
     const { source, target } = this.sequencer.servers;
-    let known = this.#oneSided.get(routine);
+    let known = this.#unsupported.get(routine);
     if (known?.source !== source.commands || known.target !== target.commands) {
       const names = routine.called.filter((name) => this.#has('source', name) !== this.#has('target', name));
       known = { source: source.commands, target: target.commands, names };
-      this.#oneSided.set(routine, known);
+      this.#unsupported.set(routine, known);
     }
     for (const name of known.names)
       this.inScript(spec, frame, `${spec.name} ${name}`, this.#has('source', name) ? 'target' : 'source');

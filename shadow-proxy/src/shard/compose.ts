@@ -51,12 +51,12 @@ import { Dialer } from '../upstream/dialer.js';
 import { Liveness, type Watched } from '../upstream/liveness.js';
 import { Server } from '../upstream/server.js';
 import { changeStage } from './control.js';
-import { giveUp, hindrance, startMirrors, twinRefusal } from './connections.js';
+import { abandon, hindrance, startMirrors, twinRefusal } from './connections.js';
 import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
 import { factsOf } from './facts.js';
 import { Listener } from './listener.js';
-import type { Ground, Health, Order, Parts, Staging, Users } from './parts.js';
+import type { Core, Health, Order, Parts, Staging, ClientParts } from './parts.js';
 import { replicaOf } from './replica.js';
 import { Settings } from './settings.js';
 import { sharingOf } from './sharing.js';
@@ -68,17 +68,17 @@ const MIRROR_BATCH_MS = 2;
 
 /** Connects to nothing yet. @throws {Error} where the state's directory cannot be written */
 export function compose(options: ShardOptions): Parts {
-  const ground = composeGround(options);
-  const order = composeOrder(options, ground);
-  const users = composeUsers(options, { ...ground, ...order });
-  const health = composeHealth({ ...ground, ...order, ...users });
-  const staging = composeStaging({ ...ground, ...order, ...users, ...health });
-  const parts: Parts = { ...ground, ...order, ...users, ...health, ...staging };
+  const core = composeCore(options);
+  const order = composeOrder(options, core);
+  const clientParts = composeClientParts(options, { ...core, ...order });
+  const health = composeHealth({ ...core, ...order, ...clientParts });
+  const staging = composeStaging({ ...core, ...order, ...clientParts, ...health });
+  const parts: Parts = { ...core, ...order, ...clientParts, ...health, ...staging };
   connect(parts);
   return parts;
 }
 
-function composeGround({ plan, shard, state, ownership, hashKey, logger }: ShardOptions): Ground {
+function composeCore({ plan, shard, state, ownership, hashKey, logger }: ShardOptions): Core {
   const settings = new Settings(shard.name, plan);
   const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
   const others = neighbours.map(({ owns }) => owns);
@@ -102,9 +102,9 @@ function composeGround({ plan, shard, state, ownership, hashKey, logger }: Shard
   };
 }
 
-function composeOrder(options: ShardOptions, ground: Ground): Order {
+function composeOrder(options: ShardOptions, core: Core): Order {
   const { plan, state, ownership } = options;
-  const { events, directory, author } = ground;
+  const { events, directory, author } = core;
   const journal: Journal = new Journal({
     directory,
     id: author.process,
@@ -112,7 +112,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     settle: () => drained(sequencer),
     carry: () => void events.emit('carry'),
     failed: ({ message }) =>
-      ground.logger.error(
+      core.logger.error(
         { problem: message },
         'the journal cannot be written: if the process crashes now, every key is a suspect at the next start',
       ),
@@ -126,16 +126,16 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
       serverEvents(events, ({ side: asked }, runId) => twinRefusal(servers, asked, runId)),
     );
   const servers: Order['servers'] = { source: server('source'), target: server('target') };
-  const router = routerOf(options, ground);
+  const router = routerOf(options, core);
   const suspects = new Suspects(
     (suspect) => void events.emit('suspect', suspect),
     (suspect) => deferred.cleared(suspect),
   );
   const deferred = new DeferredPairs(suspects);
   const suspectWorkloads = new SuspectWorkloads(router, journal);
-  const authorities = new Authorities(router, () => void events.emit('thawed'));
+  const authorities = new Authorities(router, () => void events.emit('unfrozen'));
   const mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
-  const { adjudicator, sequencer, fieldTtls } = sequencerOf(options, ground, {
+  const { adjudicator, sequencer, fieldTtls } = sequencerOf(options, core, {
     servers,
     router,
     journal,
@@ -144,7 +144,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     suspects,
     deferred,
   });
-  const keeper = new StateKeeper({ ...ground, journal, sequencer, suspects, suspectWorkloads, authorities });
+  const keeper = new StateKeeper({ ...core, journal, sequencer, suspects, suspectWorkloads, authorities });
   return {
     turn,
     servers,
@@ -163,7 +163,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
 }
 
 /** In the stages of the durable state; what is new begins in the plan's. */
-function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Router {
+function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Router {
   const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
   return new Router(
     plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
@@ -177,7 +177,7 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
 /** The adjudicator asks the order, and the order asks the adjudicator: they are made together. */
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
-  { events, logger }: Ground,
+  { events, logger }: Core,
   by: Omit<
     SequencerOptions,
     'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer' | 'failures'
@@ -201,7 +201,7 @@ function sequencerOf(
     ),
     suspicion: (order) => {
       fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(order, journal) : null;
-      adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'), deferred, observer);
+      adjudicator = new Adjudicator(order, found, () => void events.emit('connectionClosed'), deferred, observer);
       return {
         verdicts: adjudicator,
         suspects: new SuspectTracker({ sequencer: order, suspects, adjudicator, journal }),
@@ -216,7 +216,7 @@ function sequencerOf(
   return { adjudicator, sequencer, fieldTtls };
 }
 
-function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: Ground & Order): Users {
+function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, parts: Core & Order): ClientParts {
   const { name, settings, owners, router, servers, sequencer, adjudicator, keeper } = parts;
   const regional = router.rewrites
     ? new Regional({ server: servers.target, region: shard.region!, shard: name })
@@ -259,7 +259,7 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
     repairer: new Repairer({
       ...parts,
       recheck: new Recheck({ ...parts, large: settings.large }),
-      buried: () => adjudicator.buried(),
+      allClosed: () => adjudicator.allClosed(),
       large: settings.large,
       isContested: owners && ((db, key) => isContested(sharing, db, key)),
     }),
@@ -274,7 +274,7 @@ function composeUsers({ plan, shard, shards, shardCount }: ShardOptions, parts: 
   };
 }
 
-function composeHealth(parts: Ground & Order & Users): Health {
+function composeHealth(parts: Core & Order & ClientParts): Health {
   const { settings, events, logger, servers, sequencer, suspects, keeper, listener, replica } = parts;
   const silenced = { source: 0, target: 0 };
   const silence = {
@@ -317,7 +317,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
   };
 }
 
-function composeStaging(parts: Ground & Order & Users & Health): Staging {
+function composeStaging(parts: Core & Order & ClientParts & Health): Staging {
   const { settings, events, directory, author, clients, keeper, admitted, monitor } = parts;
   const { shard } = settings;
   const jobs = jobsOf(parts);
@@ -329,7 +329,7 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
       persist: (...change) => keeper.moved(change, admitted),
       moved: () => void events.emit('moved'),
       isDown: (side) => monitor.isDown(side),
-      giveUp: (side) => giveUp(parts, side),
+      abandon: (side) => abandon(parts, side),
       counters: () => parts.regional!.counters(),
     },
     () => settings.plan.limits.flipMs,
@@ -347,7 +347,7 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
   return { jobs, flipper, series: new Series(), collector, failover, snapshot };
 }
 
-function jobsOf(parts: Ground & Order & Users & Health): Jobs {
+function jobsOf(parts: Core & Order & ClientParts & Health): Jobs {
   const { settings, authorities, keeper, trust, admitted, directory, redact, logger } = parts;
   const path = join(directory, 'differences.jsonl');
   const report = new Report(
@@ -373,17 +373,21 @@ function jobsOf(parts: Ground & Order & Users & Health): Jobs {
           );
         });
       },
-      cleared: () => parts.journal.turn(),
+      cleared: () => parts.journal.rotate(),
       begun: () => report.begin(),
       report: (key, difference) => report.add(key, difference),
-      reportKey: (key) => report.tell(key),
+      reportKey: (key) => report.list(key),
       save: (record) => keeper.saveJob(record),
     },
     authorities,
   );
 }
 
-function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: () => ShardSnapshot): EvidenceContext {
+function evidenceContext(
+  parts: Core & Order & ClientParts,
+  jobs: Jobs,
+  snapshot: () => ShardSnapshot,
+): EvidenceContext {
   const { settings, events, suspects, adjudicator, servers, clients, admitted } = parts;
   return {
     ...parts,
@@ -427,8 +431,8 @@ function connect(parts: Parts): void {
   events.on('carry', () => keeper.carry());
   events.on('carry', () => parts.fieldTtls?.carry());
   events.on('carry', () => clients.blocked.forEach((blocked) => blocked.note()));
-  events.on('reaped', () => repairer.wake());
-  events.on('thawed', () => repairer.wake());
+  events.on('connectionClosed', () => repairer.wake());
+  events.on('unfrozen', () => repairer.wake());
   events.on('mirror', (_side, up) => up && repairer.wake());
   events.on('database', (_side, _db, why) => why === null && repairer.wake());
   // Clients are refused what the server would refuse the mirror now.

@@ -35,7 +35,7 @@ export interface ConnectionsContext {
 }
 
 /** Ends every connection to the server: what it has not answered is lost. */
-export function giveUp({ sequencer, clients, sharing }: ConnectionsContext, side: Side): void {
+export function abandon({ sequencer, clients, sharing }: ConnectionsContext, side: Side): void {
   const lanes = sequencer.lanes[side];
   void sequencer.servers[side].close();
   sharing.readers[side].close();
@@ -46,7 +46,7 @@ export function giveUp({ sequencer, clients, sharing }: ConnectionsContext, side
 
 export interface HindranceContext {
   readonly sequencer: Sequencer;
-  readonly adjudicator: Pick<Adjudicator, 'buried'>;
+  readonly adjudicator: Pick<Adjudicator, 'allClosed'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
   readonly admitted: Pick<Admitted, 'isRecognising'>;
 }
@@ -59,7 +59,7 @@ export function hindrance(
   if (copies && authorities.frozen !== null) return authorities.frozen;
   if (sequencer.blocked) return 'a command that needs the shard to itself is running';
   if (sequencer.swaps.underWay) return 'the mirror has not confirmed SWAPDB yet';
-  if (!adjudicator.buried()) return 'a lost connection may still run commands on the server';
+  if (!adjudicator.allClosed()) return 'a lost connection may still run commands on the server';
   if (copies && admitted.isRecognising)
     return 'checking whether the target still holds the keys that were written to it';
   for (const { keylessRule, whole, moving } of sequencer.router.workloads) {
@@ -83,14 +83,14 @@ export class FailoverWatch {
   constructor(private readonly context: ConnectionsContext & { readonly logger: Logger }) {}
 
   watch(): void {
-    this.#timer = every(POLL_MS, () => void this.#look());
+    this.#timer = every(POLL_MS, () => void this.#followAddresses());
   }
 
   stop(): void {
     clearTimer(this.#timer);
   }
 
-  async #look(): Promise<void> {
+  async #followAddresses(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
     for (const side of SIDES) {
@@ -107,7 +107,7 @@ export class FailoverWatch {
     if (now === null || (now.host === connections.address?.host && now.port === connections.address.port)) return;
     this.context.logger.warn({ server: side, from: connections.address, to: now }, 'following a failover');
     connections.follow(now);
-    giveUp(this.context, side);
+    abandon(this.context, side);
   }
 
   /** A replica whose name leads to itself, or to another replica, has not been failed over from. */
@@ -119,6 +119,6 @@ export class FailoverWatch {
       'following a failover: the name leads to another server',
     );
     server.leave();
-    giveUp(this.context, side);
+    abandon(this.context, side);
   }
 }

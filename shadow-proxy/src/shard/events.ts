@@ -11,13 +11,13 @@ export interface ShardEvents {
   /** The journal's files take turns: what is suspect now is to be noted again. */
   carry: [];
   /** A lost connection is seen to be closed at its server. */
-  reaped: [];
+  connectionClosed: [];
   /** The mirror of that side is connected, or disconnected. */
   mirror: [side: Side, up: boolean];
   /** The mirror of that side does not let effects into a database (`why`), or does again (null). */
   database: [side: Side, db: number, why: string | null];
   /** Repairs are allowed again. */
-  thawed: [];
+  unfrozen: [];
   /** A workload is in another stage. */
   moved: [];
   /** An authority is not trusted from now on. No command has been sent to it yet. */

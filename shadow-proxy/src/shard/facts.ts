@@ -62,7 +62,7 @@ export function factsOf(parts: Observed): ShardFacts {
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
       clockAheadMs: sequencer.mirrors.target.clockAheadMs,
       reservations: reservationsOf(
-        SIDES.flatMap((side) => [...sequencer.lanes[side].orders()]),
+        SIDES.flatMap((side) => [...sequencer.lanes[side].allLocks()]),
         now,
       ),
       flips: parts.flipper.flips,
@@ -120,7 +120,7 @@ function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isN
     queuedBytes: mirror.queuedBytes,
     queuedEffects: mirror.queued,
     gates: mirror.gates,
-    isEmpty: mirror.isEmpty && [...lanes[otherSide(side)].orders()].every(({ withheld }) => withheld === 0),
+    isEmpty: mirror.isEmpty && [...lanes[otherSide(side)].allLocks()].every(({ withheld }) => withheld === 0),
     connected: mirror.connected,
     isNeeded,
   };

@@ -1,7 +1,7 @@
 /**
  * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
  */
-import { newDoor, type Door } from '../front/door.js';
+import { newFrontListener, type FrontListener } from '../front/door.js';
 import type { Native } from '../front/native.js';
 import type { Connect } from '../io/client-socket.js';
 import { monotonicMs } from '../io/clock.js';
@@ -27,7 +27,7 @@ export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Er
 }
 
 export class Listener {
-  #door: Door | undefined;
+  #front: FrontListener | undefined;
 
   constructor(
     private readonly listen: ShardPlan['listen'],
@@ -44,11 +44,11 @@ export class Listener {
 
   /** Whether it was opened: clients may have come. */
   get wasOpened(): boolean {
-    return this.#door !== undefined;
+    return this.#front !== undefined;
   }
 
   get port(): number {
-    return this.#door!.port;
+    return this.#front!.port;
   }
 
   /** @throws {Error} when the address is taken, and still is at `deadline` (ms of the monotonic clock) */
@@ -56,15 +56,15 @@ export class Listener {
     const { tls } = this.listen;
     const { closed } = this.clients.limits;
     const options = { tls, maxConnections: this.#maxConnections, handshakeMs: this.limits().loginMs };
-    const door = newDoor(this.threads, this.native, this.clients.intake, options, {
+    const front = newFrontListener(this.threads, this.native, this.clients.intake, options, {
       connected: (connect) => this.#accept(connect),
       dropped: () => closed.connections++,
       late: () => closed.login++,
     });
-    this.#door = door;
+    this.#front = front;
     for (;;) {
       try {
-        return await door.listen(this.listen);
+        return await front.listen(this.listen);
       } catch (problem) {
         if ((problem as NodeJS.ErrnoException).code !== 'EADDRINUSE' || monotonicMs() > deadline) throw problem;
         await sleep(RETRY_MS);
@@ -74,12 +74,12 @@ export class Listener {
 
   /** Takes over the limits and the certificate of a reloaded plan. */
   reload({ tls }: ShardPlan['listen']): void {
-    this.#door?.renew({ tls, maxConnections: this.#maxConnections });
+    this.#front?.renew({ tls, maxConnections: this.#maxConnections });
   }
 
   /** Takes no new clients; resolves when the last one has left. */
   close(): Promise<void> {
-    return this.#door?.close() ?? Promise.resolve();
+    return this.#front?.close() ?? Promise.resolve();
   }
 
   #accept(connect: Connect): void {

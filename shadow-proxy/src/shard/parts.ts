@@ -40,7 +40,7 @@ import type { Settings } from './settings.js';
 import type { StateKeeper } from './state-keeper.js';
 
 /** What all parts stand on. */
-export interface Ground {
+export interface Core {
   readonly name: string;
   /** When the shard was built, in ms of the monotonic clock. */
   readonly since: number;
@@ -79,7 +79,7 @@ export interface Order {
 }
 
 /** What uses the order. */
-export interface Users {
+export interface ClientParts {
   /** Null where no workload's layout is `per-region`. */
   readonly regional: Regional | null;
   readonly clients: Clients;
@@ -114,4 +114,4 @@ export interface Staging {
   readonly snapshot: () => ShardSnapshot;
 }
 
-export type Parts = Ground & Order & Users & Health & Staging;
+export type Parts = Core & Order & ClientParts & Health & Staging;

@@ -153,7 +153,7 @@ export class StateKeeper implements Persistence {
         { problem: everything },
         'the journal does not name all keys that the last process was writing: every key of each mirrored workload is a suspect',
       );
-    journal.turn();
+    journal.rotate();
     return everything === null;
   }
 

@@ -49,12 +49,12 @@ export interface FlipContext {
   /** Called once the new stage holds. */
   moved(): void;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
-  readonly adjudicator: Pick<Adjudicator, 'asksOf' | 'buried'>;
+  readonly adjudicator: Pick<Adjudicator, 'asksOf' | 'allClosed'>;
   readonly authorities: Pick<Authorities, 'frozen' | 'distrusts'>;
   /** Whether an authority has not answered for so long that it is down. */
   isDown(side: Side): boolean;
   /** Ends every connection to it: what it has not answered, it never will. */
-  giveUp(side: Side): void;
+  abandon(side: Side): void;
   /** A key as it may be shown. */
   redact(key: Buffer): string;
   /** This region's counters, where a workload's layout is `per-region`. */
@@ -106,7 +106,7 @@ export class Flipper {
 
   /** An authority may be down: then a change that leaves it does not wait for its answers. */
   down(side: Side): void {
-    if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.giveUp(side);
+    if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.abandon(side);
   }
 
   /** Refuses what `change` would refuse whatever the servers say. @throws {StageError} */
@@ -337,7 +337,7 @@ export class Flipper {
       workload.move(to.stage, to.percent);
       carry = null;
       // Those who came meanwhile wait for a connection to it.
-      for (const side of dead) this.context.giveUp(side);
+      for (const side of dead) this.context.abandon(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
       for (const side of dead)
@@ -392,17 +392,17 @@ export class Flipper {
    * Waits for the end of lost connections; not where the server is down with what it held, or is seen to when it is met
    * again.
    */
-  async #buried(server: Server): Promise<void> {
+  async #untilAllClosed(server: Server): Promise<void> {
     if (this.context.isDown(server.side)) return;
-    if (!this.context.adjudicator.buried(server)) await server.identify().catch(() => undefined);
-    while (server.up && !this.context.adjudicator.buried(server)) await sleep(5);
+    if (!this.context.adjudicator.allClosed(server)) await server.identify().catch(() => undefined);
+    while (server.up && !this.context.adjudicator.allClosed(server)) await sleep(5);
   }
 
   /** All that was on its way is confirmed, and the server that will be an authority answers. */
   async #settled(from: StagePoint, to: StagePoint): Promise<void> {
     const { sequencer } = this.context;
     await this.#drained();
-    for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#buried(server);
+    for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#untilAllClosed(server);
     for (const side of left(to, from)) {
       await sequencer.servers[side].identify().catch((problem: Error) => {
         throw new StageError(

@@ -71,7 +71,7 @@ export class Journal {
   /** The other file still lists what is not confirmed: the turn that it is put aside in. */
   #turning: symbol | null = null;
   /** From so many bytes on the files take turns. */
-  #turnAt = SEGMENT_BYTES;
+  #rotateAt = SEGMENT_BYTES;
   #buffer = Buffer.allocUnsafe(64 * 1024);
   #used = FRAME;
   #closed = false;
@@ -147,7 +147,7 @@ export class Journal {
     this.#forgetting ??= after(HIDDEN_MS, () => {
       this.#forgetting = undefined;
       if (!this.#hidden) return;
-      if (this.#turning === null) this.turn();
+      if (this.#turning === null) this.rotate();
       else this.#forgetHiddenSoon();
     }).unref();
   }
@@ -159,7 +159,7 @@ export class Journal {
   flush(): boolean {
     if (this.#used === FRAME || this.#closed) return true;
     try {
-      if (this.#current.bytes + this.#other.bytes > MAX_BYTES) this.#giveUp();
+      if (this.#current.bytes + this.#other.bytes > MAX_BYTES) this.#suspectEverything();
       this.#write();
       this.#used = FRAME;
     } catch (problem) {
@@ -171,17 +171,17 @@ export class Journal {
       this.#by.failed(problem as Error);
       return false;
     }
-    if ((this.#current.bytes > this.#turnAt || this.#gap) && this.#turning === null) {
+    if ((this.#current.bytes > this.#rotateAt || this.#gap) && this.#turning === null) {
       this.#gap = false;
-      this.#turn();
+      this.#swapFiles();
     }
     return true;
   }
 
   /** Forgets, as soon as what is on its way is confirmed, what is suspect no more. */
-  turn(): void {
+  rotate(): void {
     this.flush();
-    if (this.#turning === null && !this.#closed) this.#turn();
+    if (this.#turning === null && !this.#closed) this.#swapFiles();
   }
 
   /**
@@ -221,7 +221,7 @@ export class Journal {
     if (everything !== null) this.noteEverything(everything);
     if (this.#used > FRAME) this.#write();
     this.#used = FRAME;
-    this.#turnAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
+    this.#rotateAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
   }
 
   /** All of it or nothing: behind a part of a batch, nothing can be read. */
@@ -267,7 +267,7 @@ export class Journal {
   }
 
   /** The files take turns; the one put aside is emptied when what it lists is confirmed. */
-  #turn(): void {
+  #swapFiles(): void {
     const aside = this.#current;
     this.#current = this.#other;
     this.#other = aside;
@@ -288,11 +288,11 @@ export class Journal {
   #carry(): boolean {
     this.#by.carry();
     const isWritten = this.flush();
-    this.#turnAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
+    this.#rotateAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
     return isWritten;
   }
 
-  #giveUp(): void {
+  #suspectEverything(): void {
     this.#empty(this.#current);
     this.#used = FRAME;
     this.noteEverything(`more writes in flight, or suspects, than the journal holds (${MAX_BYTES >> 20} MiB)`);

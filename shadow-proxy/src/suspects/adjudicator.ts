@@ -54,7 +54,7 @@ const MINUS = '-'.charCodeAt(0);
 const MAX_QUESTIONS = 256;
 
 /** A pair that is compared again, and whether a difference is one of the data. */
-interface Again {
+interface Recomparison {
   readonly pair: DeferredPair;
   readonly decides: boolean;
 }
@@ -102,7 +102,7 @@ export class Adjudicator implements Verdicts {
     private readonly sequencer: Sequencer,
     private readonly found: (finding: Finding) => void,
     /** Called when a lost connection is seen to be closed at its server. */
-    private readonly reaped: () => void,
+    private readonly connectionClosed: () => void,
     private readonly deferred: DeferredPairs,
     private readonly observer: Pick<Observer, 'concluded'> | null = null,
   ) {}
@@ -129,12 +129,12 @@ export class Adjudicator implements Verdicts {
   }
 
   /** Whether no lost connection can still change anything (at that server). */
-  buried(server?: Server): boolean {
+  allClosed(server?: Server): boolean {
     return server === undefined ? this.#burying.size === 0 : !this.#burying.has(server);
   }
 
   /** Ends a lost connection at the server; keeps trying while the server cannot be reached. */
-  bury({ server, clientId, runId }: LostConnection): void {
+  awaitClosed({ server, clientId, runId }: LostConnection): void {
     this.#countBurying(server, 1);
     const attempt = (): void => {
       server
@@ -143,7 +143,7 @@ export class Adjudicator implements Verdicts {
         .then(
           () => {
             this.#countBurying(server, -1);
-            this.reaped();
+            this.connectionClosed();
           },
           () => server.connections.ended || after(100, attempt).unref(),
         );
@@ -188,27 +188,28 @@ export class Adjudicator implements Verdicts {
     this.#differs(operation, Buffer.from(buffer.subarray(start, end)), now, null);
   }
 
-  #differs(operation: Operation, mirror: Buffer, now: number, again: Again | null): void {
+  #differs(operation: Operation, mirror: Buffer, now: number, recomparison: Recomparison | null): void {
     const authority = operation.reply.subarray(operation.replyStart, operation.replyEnd);
     const limits = {
       ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs,
       clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs,
       sameRelease: this.#sameRelease,
     };
-    for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs, again);
+    for (const pair of pairsOf(operation, authority, mirror, limits))
+      this.#judge(pair, now, limits.ttlMs, recomparison);
   }
 
-  #judge(pair: Pair, now: number, toleranceMs: number, again: Again | null): void {
+  #judge(pair: Pair, now: number, toleranceMs: number, recomparison: Recomparison | null): void {
     const { verdict, command, authority, mirror } = pair;
     if (verdict.kind !== 'match' && this.#isInChunks(pair)) {
-      this.#defer(pair, again);
-    } else if (verdict.kind === 'mismatch' && again?.decides !== true && this.#suspectOperation(pair)) {
+      this.#defer(pair, recomparison);
+    } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#suspectOperation(pair)) {
       // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
       if (pair.writes) this.#suspectKeys(pair, 'derived');
-      this.#defer(pair, again);
-    } else if (verdict.kind === 'mismatch' && again?.decides !== true && this.#showsUnnamed(pair)) {
+      this.#defer(pair, recomparison);
+    } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#showsUnnamed(pair)) {
       this.#suspectKeys(pair, 'inconclusive');
-      this.#defer(pair, again);
+      this.#defer(pair, recomparison);
     } else if (
       verdict.kind === 'mismatch' &&
       authority.length > 0 &&
@@ -221,11 +222,11 @@ export class Adjudicator implements Verdicts {
   }
 
   /** The pair says nothing until its keys are copied: then it is compared another way. */
-  #defer(pair: Pair, again: Again | null): void {
+  #defer(pair: Pair, recomparison: Recomparison | null): void {
     const { operation, writes } = pair;
     const { db, workload } = operation;
     this.observer?.concluded(operation, { kind: 'inconclusive', reason: 'suspect' });
-    const { pairs, tries } = again === null ? { pairs: 1, tries: 0 } : again.pair;
+    const { pairs, tries } = recomparison === null ? { pairs: 1, tries: 0 } : recomparison.pair;
     const keys: Buffer[] = [];
     const all = this.sequencer.keys.each(pair.frame, pair.start, (key) => keys.push(Buffer.from(key)));
     const command = new Command(pair.frame, pair.start);
@@ -262,7 +263,7 @@ export class Adjudicator implements Verdicts {
    * @param echo carries the authority's reply
    * @param decides whether a difference there is one of the data
    */
-  comparedAgain(echo: Operation, mirror: Buffer, pair: DeferredPair, decides: boolean): void {
+  recompared(echo: Operation, mirror: Buffer, pair: DeferredPair, decides: boolean): void {
     const { counters } = echo.workload;
     if (mirror.equals(echo.reply.subarray(echo.replyStart, echo.replyEnd))) {
       counters.compared++;

@@ -51,7 +51,7 @@ export class Prefixes {
   }
 
   /** To be called now and then: rates are over the last one to two minutes. */
-  turn(now: number): void {
+  rotate(now: number): void {
     if (now - this.#windowAt < WINDOW_MS) return;
     this.#beforeMs = now - this.#windowAt;
     this.#windowAt = now;

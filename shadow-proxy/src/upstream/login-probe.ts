@@ -13,7 +13,7 @@ export interface LoginProbeContext {
   /** A connection of the kit's own user. */
   connect(): Promise<Connection>;
   /** Whether a new connection without a login is refused. */
-  knock(): Promise<boolean>;
+  probeAuth(): Promise<boolean>;
   readonly name: string;
   credentials(): Credentials | undefined;
 }
@@ -47,7 +47,7 @@ export class LoginProbe {
   }
 
   async #ask(): Promise<boolean> {
-    if (this.#lacksReset) return this.context.knock();
+    if (this.#lacksReset) return this.context.probeAuth();
     const connection = await this.#connected();
     const { name } = this.context;
     const credentials = this.context.credentials();
@@ -58,7 +58,7 @@ export class LoginProbe {
     if (!isError(reset)) return false;
     this.#lacksReset = true;
     this.#disconnect();
-    return this.context.knock();
+    return this.context.probeAuth();
   }
 
   #connected(): Promise<Connection> {

@@ -133,7 +133,7 @@ export class Server {
     this.#probe = new LoginProbe({
       connect: () =>
         this.connections.connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials, asksRunId: true }),
-      knock: () => this.#knock(),
+      probeAuth: () => this.#probeAuth(),
       name: this.name,
       credentials: () => this.endpoint.credentials,
     });
@@ -164,7 +164,7 @@ export class Server {
   }
 
   /** Likewise, by a connection that is made for it. */
-  async #knock(): Promise<boolean> {
+  async #probeAuth(): Promise<boolean> {
     (await this.connections.connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
     return this.#needsPassword;
   }
@@ -419,7 +419,7 @@ export class Server {
       this.ask('COMMAND'),
       this.ask('INFO', 'cpu'),
       this.ask('CONFIG', 'GET', 'lua-time-limit'),
-      this.#knock(),
+      this.#probeAuth(),
       this.findDatabaseLimit(),
     ]);
     if (isError(reply)) throw new HandshakeRefused(text(reply));

@@ -227,7 +227,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
         return own.unread;
       },
       hasRoom: true,
-      mayOwe: BOUNDS.clientOutputBytes,
+      maxUnreadBytes: BOUNDS.clientOutputBytes,
       onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
       run: () => this.#run(),
       closeForOutput: () => this.destroy(),
@@ -306,7 +306,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     this.lanes.answered(operation, end - start);
     if (!operation.silent) this.#addReply(buffer.subarray(start, end));
-    for (const reply of operation.tail ?? []) this.#addReply(reply);
+    for (const reply of operation.followingReplies ?? []) this.#addReply(reply);
     this.settled();
   }
   lost: Sink['lost'] = () => {
@@ -428,7 +428,12 @@ export class FakeProxy {
         isIn: () => false,
         spread: () => undefined,
       },
-      verdicts: { differs: () => undefined, late: () => undefined, bury: () => undefined, buried: () => true },
+      verdicts: {
+        differs: () => undefined,
+        late: () => undefined,
+        awaitClosed: () => undefined,
+        allClosed: () => true,
+      },
       fieldTtls: null,
       expiry: {
         sending: () => undefined,

@@ -51,7 +51,7 @@ test('A journal file that lists a suspect is kept while the other one cannot be 
     note(journal, 'suspect');
     journal.flush();
     breakDisk(true);
-    journal.turn();
+    journal.rotate();
     await Promise.resolve();
     assert.deepEqual(namesOf(left()), ['suspect']);
   }));
@@ -69,7 +69,7 @@ test('A journal on a disk that takes no write at all leaves everything suspect, 
     assert.deepEqual(namesOf(left()), ['written']);
     assert.match(left().everything!, /the disk was full/);
 
-    journal.turn();
+    journal.rotate();
     await Promise.resolve();
     assert.deepEqual(left(), { keys: [], workloads: new Map(), everything: null });
   }));

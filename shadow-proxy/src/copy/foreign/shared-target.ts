@@ -34,7 +34,7 @@ export interface SharedTargetContext {
 export type ForeignKind = 'contested' | 'undeclared' | 'unowned';
 /** What each holder of a key has; null where that was not looked at. */
 export type Holders = Readonly<Record<string, Held | null>>;
-type Tell = (kind: ForeignKind, db: number, key: Buffer, holders: Holders) => void;
+type Report = (kind: ForeignKind, db: number, key: Buffer, holders: Holders) => void;
 
 /** Values that are read at once. */
 const READ = 16;
@@ -52,7 +52,7 @@ export async function claim(
   { owners, readers, neighbours }: SharedTargetContext,
   db: number,
   keys: readonly ScannedKey[],
-  tell: Tell,
+  report: Report,
 ): Promise<ScannedKey[]> {
   const absent = await Promise.all(neighbours.map(async (neighbour) => new Set(await neighbour.absent(db, keys))));
   const isHeld = (scanned: ScannedKey): boolean => absent.some((from) => !from.has(scanned));
@@ -69,33 +69,33 @@ export async function claim(
       // It may be deleted by now.
       if (values[0][i].payload === null) continue;
       if (Object.keys(holders).length === 1) mine.push(scanned);
-      else tell('contested', db, scanned.key, holders);
+      else report('contested', db, scanned.key, holders);
     }
   }
   if (owners!.mine === null) return mine;
-  for (const { key } of mine) tell('undeclared', db, key, { [readers.source.name]: null });
+  for (const { key } of mine) report('undeclared', db, key, { [readers.source.name]: null });
   return [];
 }
 
 /** Reports those of the keys, of the target and nobody's by the plan, that no source has. */
-export async function tellUnheld(
+export async function reportUnowned(
   { readers, neighbours, settled, knowsAll }: SharedTargetContext,
   db: number,
   keys: readonly ScannedKey[],
-  tell: Tell,
+  report: Report,
 ): Promise<void> {
-  const againMs = knowsAll() ? PAUSE_MS : OTHER_PROCESS_PAUSE_MS;
+  const pauseMs = knowsAll() ? PAUSE_MS : OTHER_PROCESS_PAUSE_MS;
   let left = keys;
-  for (let look = 1; left.length > 0; look++) {
+  for (let attempt = 1; left.length > 0; attempt++) {
     for (const source of [readers.source, ...neighbours]) left = await source.absent(db, left);
     // What deleted it there is on the target from then on.
     if (left.length > 0) left = await settled(db, left);
     const deleted = new Set(await readers.target.absent(db, left));
     left = left.filter((scanned) => !deleted.has(scanned));
-    if (look === LOOKS) break;
-    if (left.length > 0) await sleep(againMs * 2 ** (look - 1));
+    if (attempt === LOOKS) break;
+    if (left.length > 0) await sleep(pauseMs * 2 ** (attempt - 1));
   }
-  for (const { key } of left) tell('unowned', db, key, { [readers.target.name]: null });
+  for (const { key } of left) report('unowned', db, key, { [readers.target.name]: null });
 }
 
 /** Whether it is unknown whose a key of this shard is: two sources hold it. */

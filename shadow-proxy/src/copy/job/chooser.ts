@@ -12,7 +12,7 @@ import { isTemporary } from '../large/temporary.js';
 import type { ScannedKey } from './scanner.js';
 import {
   claim,
-  tellUnheld,
+  reportUnowned,
   type Holders,
   type ForeignKind,
   type SharedTargetContext,
@@ -66,7 +66,7 @@ export class Chooser {
     private readonly written: (db: number, key: Buffer) => boolean,
     /** With which slot a sample begins. */
     private readonly firstSlot: number,
-    private readonly tell: (key: ReportedKey) => void,
+    private readonly report: (key: ReportedKey) => void,
   ) {
     const { router } = context.sequencer;
     this.#reportsDefault =
@@ -114,24 +114,24 @@ export class Chooser {
   }
 
   async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
-    const tell = (kind: ForeignKind, _db: number, key: Buffer, holders: Holders): void =>
-      this.#tell(kind, db, key, holders);
-    if (side === 'source') return claim(this.context, db, keys, tell);
-    await tellUnheld(this.context, db, keys, tell);
+    const report = (kind: ForeignKind, _db: number, key: Buffer, holders: Holders): void =>
+      this.#reportKey(kind, db, key, holders);
+    if (side === 'source') return claim(this.context, db, keys, report);
+    await reportUnowned(this.context, db, keys, report);
     return [];
   }
 
   #tellOfDefault(db: number, key: Buffer): void {
-    if (this.#reportsDefault) this.#tell('no-workload', db, key);
+    if (this.#reportsDefault) this.#reportKey('no-workload', db, key);
   }
 
   #tellOfOther(side: Side, db: number, key: Buffer): void {
     // On the target it is where it belongs.
-    if (side === 'source') this.#tell('other-shard', db, key);
+    if (side === 'source') this.#reportKey('other-shard', db, key);
   }
 
-  #tell(kind: ReportedKind, db: number, key: Buffer, holders: Holders = {}): void {
-    this.tell({ kind, workload: this.context.sequencer.router.byPattern(key), db, key, holders });
+  #reportKey(kind: ReportedKind, db: number, key: Buffer, holders: Holders = {}): void {
+    this.report({ kind, workload: this.context.sequencer.router.byPattern(key), db, key, holders });
   }
 
   /** By hash slot, other ones each time. */

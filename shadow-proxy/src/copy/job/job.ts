@@ -59,7 +59,7 @@ export interface JobContext
 export const CONTESTED = 'keys that several sources hold are not copied: set `owns` so that each key has one shard';
 
 /** What was scanned already is suspect again. */
-class Again extends Error {}
+class RestartScan extends Error {}
 
 /** So often it begins again. */
 const MAX_SCANS = 10;
@@ -246,11 +246,11 @@ export class Job {
         if (isFinal(error) || this.#suspended) throw error;
         this.#flow = this.#newFlow();
         this.#pages = [];
-        if (error instanceof Again) {
+        if (error instanceof RestartScan) {
           if (++scans > MAX_SCANS)
             throw new Halt(`it started again ${MAX_SCANS - 1} times, because ${error.message}; ${HOW_TO_END}`);
           this.#reason = `it started again: ${error.message}`;
-          this.#startAgain();
+          this.#restartScan();
         } else {
           this.#reason = (error as Error).message;
           await sleep(RETRY_MS);
@@ -281,7 +281,7 @@ export class Job {
     );
   }
 
-  #startAgain(): void {
+  #restartScan(): void {
     this.#at = null;
     this.#counts = noCounts();
     // What was confirmed was confirmed for all of its scans; a dry run only counts.
@@ -309,7 +309,7 @@ export class Job {
     }
     await this.#flow.ended();
     if (this.#flow.halted !== null) throw this.#flow.halted;
-    this.#look();
+    this.#assertCurrent();
   }
 
   async #scanServer(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
@@ -326,7 +326,7 @@ export class Job {
         // The next one is asked for while this one is under way.
         coming = pages.next();
         coming.catch(() => undefined);
-        this.#look();
+        this.#assertCurrent();
         const { id } = value;
         const { mine, extra, again, overwritten } = await this.#choose(side, value);
         for (const { key, large } of mine) if (large) this.#largeOnes.add(keyId(id, key));
@@ -340,9 +340,9 @@ export class Job {
           after: value.next === null ? then : { side, checkpoint: value.next },
         };
         this.#pages.push(page);
-        this.#pass();
+        this.#advanceCheckpoint();
         await this.#flow.take(id, keys, () => {
-          if (--page.left === 0) this.#pass();
+          if (--page.left === 0) this.#advanceCheckpoint();
         });
       }
     } finally {
@@ -434,15 +434,15 @@ export class Job {
     for (const workload of this.#workloads) this.#timesSuspect.set(workload, workload.timesSuspect);
   }
 
-  /** @throws {Again} where a workload became suspect since it began */
-  #look(): void {
+  /** @throws {RestartScan} where a workload became suspect since it began */
+  #assertCurrent(): void {
     const suspect = this.#workloads.find((workload) => workload.timesSuspect !== this.#timesSuspect.get(workload));
     if (suspect !== undefined)
-      throw new Again(`every key of "${suspect.name}" became a suspect meanwhile: ${suspect.suspectedLast}`);
+      throw new RestartScan(`every key of "${suspect.name}" became a suspect meanwhile: ${suspect.suspectedLast}`);
   }
 
   /** Notes how far the scan has come: behind the last page before which all are done. */
-  #pass(): void {
+  #advanceCheckpoint(): void {
     while (this.#pages.length > 0 && this.#pages[0].left === 0) {
       const { keys, after } = this.#pages.shift()!;
       this.#counts.scanned += keys;

@@ -56,11 +56,11 @@ export class MemoryGuard {
   watch(): void {
     this.#timer = every(LOOK_MS, () => {
       for (const side of this.authorities)
-        void this.#look(this.sequencer.servers[otherSide(side)]).catch(() => undefined);
+        void this.#readMemory(this.sequencer.servers[otherSide(side)]).catch(() => undefined);
     }).unref();
   }
 
-  async #look(mirror: Server): Promise<void> {
+  async #readMemory(mirror: Server): Promise<void> {
     const { used, max, evicted } = await memoryOf(mirror);
     const before = this.#evicted.get(mirror.side);
     this.#evicted.set(mirror.side, evicted);

@@ -46,7 +46,7 @@ export class Report {
    * A key that is left alone, who holds it, and the digest of what: equal ones are equal values, as long as the process
    * lives.
    */
-  tell({ kind, workload, db, key, holders }: ReportedKey): void {
+  list({ kind, workload, db, key, holders }: ReportedKey): void {
     const held = Object.entries(holders).map(([name, each]) => [name, each && this.#digested(each)]);
     this.#write({
       kind,

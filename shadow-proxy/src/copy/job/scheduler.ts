@@ -51,11 +51,11 @@ const MAX_BYTES = 32 << 20;
 const QUEUED_BYTES = 8 << 20;
 const HINDERED_MS = 20;
 /** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be repaired already. */
-const AGAIN_MS = 200;
+const RETRY_MS = 200;
 const LOOKS = 3;
 /** How often a verification waits for the repair of a suspect, each time twice as long: 6.2 s. */
 const WAITS = 5;
-const PATIENCE_MS = AGAIN_MS * (2 ** WAITS - 1);
+const PATIENCE_MS = RETRY_MS * (2 ** WAITS - 1);
 /** So often a large key begins again because its database has another number. */
 const MOST_SWAPS = 10;
 /** Where no repair came in that time, the job waits for none until so long after it, in ms. */
@@ -235,32 +235,32 @@ export class CopyScheduler {
     const { db } = tasks[0];
     const last = this.#lane;
     if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db)
-      return this.#inTurn(tasks, last, copies);
+      return this.#sendWhenFree(tasks, last, copies);
     const lanes = this.context.sequencer.lanes[authority];
     lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).then(
-      (lane) => this.#inTurn(tasks, (this.#lane = lane), copies),
+      (lane) => this.#sendWhenFree(tasks, (this.#lane = lane), copies),
       (problem: Error) => {
-        if (!(problem instanceof DatabaseRefused)) return this.#again(tasks, copies);
+        if (!(problem instanceof DatabaseRefused)) return this.#retry(tasks, copies);
         for (const task of tasks) this.#problem(task, new CopyError('authority', problem.message), copies);
       },
     );
   }
 
-  #inTurn(tasks: readonly Task[], lane: Lane, copies: boolean): void {
-    const order = this.context.sequencer.lanes[lane.server.side].order(lane.identity.db);
-    if (!order.active) return this.#send(tasks, lane, copies);
+  #sendWhenFree(tasks: readonly Task[], lane: Lane, copies: boolean): void {
+    const locks = this.context.sequencer.lanes[lane.server.side].locks(lane.identity.db);
+    if (!locks.active) return this.#send(tasks, lane, copies);
     const keys = tasks.map(({ key }) => key.toString('latin1'));
-    void order.withLock(lane, keys, false, async () => this.#send(tasks, lane, copies));
+    void locks.withLock(lane, keys, false, async () => this.#send(tasks, lane, copies));
   }
 
   #send(tasks: readonly Task[], lane: Lane, copies: boolean): void {
     const { sequencer } = this.context;
     const { side } = lane.server;
     if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null)
-      return this.#again(tasks, copies);
+      return this.#retry(tasks, copies);
     const stays = ({ db, key, workload }: Task): boolean =>
       db === lane.identity.db && workload.rule(key, 0, key.length).authority === side;
-    if (!tasks.every(stays)) return this.#again(tasks, copies);
+    if (!tasks.every(stays)) return this.#retry(tasks, copies);
     const refused = refusalOfMirror(sequencer, side, lane.identity.db);
     if (refused !== null) {
       for (const task of tasks) this.#problem(task, refused, copies);
@@ -309,11 +309,11 @@ export class CopyScheduler {
       this.halt(new Halt('the writes since the authority returned are no longer known'));
       return this.#end(task);
     }
-    if (this.context.hindrance() !== null) return this.#again([task], false);
+    if (this.context.hindrance() !== null) return this.#retry([task], false);
     this.pace.spent(monotonicMs(), 1, 0);
     restoreKey(this.context.sequencer, since, task).then(
       (outcome) => {
-        if (outcome === 'busy' && ++task.looks < LOOKS) return this.#again([task], false);
+        if (outcome === 'busy' && ++task.looks < LOOKS) return this.#retry([task], false);
         const counts = this.counts();
         this.#looked(task);
         if (outcome === 'restored') counts.repaired++;
@@ -328,7 +328,7 @@ export class CopyScheduler {
   #inChunks(task: Task, copies: boolean): void {
     this.#largeOnes = this.#largeOnes.then(async () => {
       if (this.#halted !== null) return this.#end(task);
-      if (this.context.hindrance() !== null) return this.#again([task], copies);
+      if (this.context.hindrance() !== null) return this.#retry([task], copies);
       this.pace.spent(monotonicMs(), 1, 0);
       const { db, key, workload } = task;
       try {
@@ -372,7 +372,7 @@ export class CopyScheduler {
     if (ms > 0) await sleep(ms);
   }
 
-  #again(tasks: readonly Task[], copies: boolean, ms = AGAIN_MS): void {
+  #retry(tasks: readonly Task[], copies: boolean, ms = RETRY_MS): void {
     void sleep(ms).then(() => {
       if (this.#halted === null) this.#start(tasks, copies);
       else for (const task of tasks) this.#end(task);
@@ -416,9 +416,9 @@ export class CopyScheduler {
     const isSuspect = this.context.repairs() && this.context.suspects.has(task.db, task.key);
     if (isSuspect && this.#waits(task)) {
       task.looks = 0;
-      return this.#again([task], false, AGAIN_MS * 2 ** (task.waits - 1));
+      return this.#retry([task], false, RETRY_MS * 2 ** (task.waits - 1));
     }
-    if (++task.looks < LOOKS && !isSuspect) return this.#again([task], false);
+    if (++task.looks < LOOKS && !isSuspect) return this.#retry([task], false);
     this.#looked(task);
     if (!difference.sure) return this.request.repair ? this.#repair(task) : this.#end(task);
     // The proxy knows of it: it is being copied again and again, or cannot be.
@@ -445,14 +445,14 @@ export class CopyScheduler {
     const { authority } = task.workload.rule(task.key, 0, task.key.length);
     this.context.sequencer.servers[authority].look().then(
       () => this.#start([task], true),
-      () => this.#again([task], true),
+      () => this.#retry([task], true),
     );
   }
 
   #problem(task: Task, error: CopyError, copies: boolean): void {
-    if (error.code === 'lost' || error.code === 'declined') return this.#again([task], copies);
+    if (error.code === 'lost' || error.code === 'declined') return this.#retry([task], copies);
     if (error.code === 'swapped') {
-      if (++task.swaps < MOST_SWAPS) return this.#again([task], copies, 0);
+      if (++task.swaps < MOST_SWAPS) return this.#retry([task], copies, 0);
       const work = copies ? 'copy' : 'comparison';
       const why = `SWAPDB gave its database another number ${MOST_SWAPS} times during its chunked ${work}: send none for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`;
       this.#refused(task, new CopyError('swapped', why));

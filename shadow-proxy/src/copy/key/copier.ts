@@ -206,7 +206,7 @@ export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[]
   const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
   operation.bundle = questions(QUESTIONS * keys.length);
   sequencer.submit(operation, lane);
-  const { active } = sequencer.lanes[lane.server.side].order(db);
+  const { active } = sequencer.lanes[lane.server.side].locks(db);
   if (active)
     sequencer.hold(
       operation,

@@ -270,7 +270,7 @@ class Large {
 
   async #whole(): Promise<'small'> {
     const { sequencer, suspects, workload, db, key } = this.options;
-    await this.#parts.inTurn(() => {
+    await this.#parts.withLock(() => {
       const { generation } = this.#suspect;
       return copyKey(sequencer, this.lane, this.options, {
         ordered: (bytes) => {

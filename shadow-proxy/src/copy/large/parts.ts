@@ -113,7 +113,7 @@ export class Parts {
     confirmed: Confirmed = () => undefined,
   ): Promise<readonly Reply[]> {
     await this.pace();
-    return this.inTurn(() => this.#send([...reads, ['PTTL', this.key]], effects, confirmed));
+    return this.withLock(() => this.#send([...reads, ['PTTL', this.key]], effects, confirmed));
   }
 
   /** The rate limiter takes time here. */
@@ -126,16 +126,16 @@ export class Parts {
    * Does the work, which submits to the lane before it first awaits anything, when the key has its turn, and nothing is
    * moved or comes late.
    */
-  async inTurn<T>(work: () => Promise<T>): Promise<T> {
+  async withLock<T>(work: () => Promise<T>): Promise<T> {
     const { sequencer, db } = this.options;
-    const order = sequencer.lanes[this.lane.server.side].order(db);
+    const locks = sequencer.lanes[this.lane.server.side].locks(db);
     for (;;) {
       while (this.#mustWait) {
         this.#assertWanted();
         this.#assertServers();
         await sleep(WAIT_MS);
       }
-      const done = await order.withLock(this.lane, [this.key.toString('latin1')], false, async () => {
+      const done = await locks.withLock(this.lane, [this.key.toString('latin1')], false, async () => {
         if (this.#mustWait) return null;
         this.#assertWanted();
         this.#assertServers();
@@ -151,7 +151,7 @@ export class Parts {
    */
   async both(reads: readonly Command[]): Promise<Both> {
     await this.pace();
-    return this.inTurn(() => this.#askBoth(reads));
+    return this.withLock(() => this.#askBoth(reads));
   }
 
   /**
@@ -234,7 +234,7 @@ export class Parts {
 
   get #mustWait(): boolean {
     const { sequencer, workload } = this.options;
-    return sequencer.blocked || workload.moving || !sequencer.buried;
+    return sequencer.blocked || workload.moving || !sequencer.allClosed;
   }
 
   #assertWanted(): void {

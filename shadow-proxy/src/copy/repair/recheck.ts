@@ -118,7 +118,7 @@ export class Recheck {
           echo.check = ACCEPT;
           echo.confirmed = (answer) => {
             deferred.asked--;
-            if (answer !== null) adjudicator.comparedAgain(echo, answer, pair, decides());
+            if (answer !== null) adjudicator.recompared(echo, answer, pair, decides());
           };
           sequencer.mirrorOf(echo).append(echo);
         },
@@ -195,7 +195,7 @@ export class Recheck {
           pairs = pairs.filter(({ read }) => read !== null);
         }
       }
-      await lanes.order(db).withLock(lane, keysOf(pairs), false, () => {
+      await lanes.locks(db).withLock(lane, keysOf(pairs), false, () => {
         const isStill = workload.rule(key, 0, key.length).authority === authority && mirrorsWrites;
         if (lane.closed || sequencer.blocked || workload.moving || !isStill) throw new Error('not now');
         this.ask(lane, pairs, null);

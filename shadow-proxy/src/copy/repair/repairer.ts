@@ -66,7 +66,7 @@ export interface RepairerContext {
   readonly recheck: Recheck;
   readonly authorities: Pick<Authorities, 'frozen'>;
   /** Whether connections that were lost with commands unanswered are seen to be closed. */
-  buried(): boolean;
+  allClosed(): boolean;
   /** From which size on a key is copied in chunks. */
   readonly large: Thresholds;
   readonly logger: Logger;
@@ -142,7 +142,7 @@ export class Repairer {
   #work(): void {
     while (this.#repairing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.by.authorities.frozen !== null) return;
-      if (this.by.sequencer.blocked || !this.by.buried() || monotonicMs() < this.#fullUntil) return this.#later();
+      if (this.by.sequencer.blocked || !this.by.allClosed() || monotonicMs() < this.#fullUntil) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
@@ -258,9 +258,9 @@ export class Repairer {
         if (isLarge(size, this.by.large) && (await this.#repairInChunks(suspect, size))) return null;
       }
       // No other lane may have a write on the key in flight.
-      const order = lanes.order(db);
+      const locks = lanes.locks(db);
       deferred = this.by.recheck.takeFor(suspect, used);
-      await order.withLock(lane, keysOf(deferred, key), false, async () => {
+      await locks.withLock(lane, keysOf(deferred, key), false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
           this.by.sequencer.blocked ||

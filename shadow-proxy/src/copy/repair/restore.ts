@@ -37,12 +37,12 @@ export async function restoreKey(
 ): Promise<Restored> {
   const { db, key, workload } = restored;
   const lanes = sequencer.lanes[workload.rule(key, 0, key.length).authority];
-  const order = lanes.order(db);
+  const locks = lanes.locks(db);
   const name = key.toString('latin1');
   const untouched = (): boolean => since.isUntouched(db, key, workload);
   if (!untouched()) return 'written';
-  if (order.wokenBy([name]).size > 0 || !order.admits(null, [name], true)) return 'busy';
-  const reservation = order.reserve([name]);
+  if (locks.wokenBy([name]).size > 0 || !locks.admits(null, [name], true)) return 'busy';
+  const reservation = locks.reserve([name]);
   try {
     const lane = await lanes
       .open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials })
@@ -56,7 +56,7 @@ export async function restoreKey(
     await give(sequencer, lane, restored, difference.mirror);
     return untouched() ? 'restored' : 'written';
   } finally {
-    order.giveUp(reservation);
+    locks.releaseReservation(reservation);
   }
 }
 

@@ -88,7 +88,7 @@ export class Blocked implements BlockedCommand {
   /** The lane that carries it now. */
   #lane: Lane | null = null;
   /** Its place among those that wait for the keys, and the lane that it has by then. */
-  #turn: { readonly ticket: LockRequest; readonly lane: Lane; readonly way: Way } | null = null;
+  #queued: { readonly lockRequest: LockRequest; readonly lane: Lane; readonly way: Way } | null = null;
   /** What the server answers when the time is over. */
   #nothing: Buffer | null = null;
   /** The server is being asked to end it. */
@@ -181,7 +181,7 @@ export class Blocked implements BlockedCommand {
       answered: (_operation, buffer, start, end) => {
         if (this.#abandoned) return;
         const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
-        if (answer === null) this.#again((retry) => retry());
+        if (answer === null) this.#retryWhen((retry) => retry());
         else {
           context.clients.counts.sent(this.spec, workload);
           this.#end();
@@ -252,44 +252,44 @@ export class Blocked implements BlockedCommand {
   /** Takes the keys in its turn. */
   #enter(lane: Lane, way: Way): void {
     const { spec } = this;
-    const turn = this.#turn?.ticket ?? null;
-    this.#turn = null;
+    const lockRequest = this.#queued?.lockRequest ?? null;
+    this.#queued = null;
     if (this.context.clients.sequencer.blocked || !this.#ready(lane, way)) return this.#later(lane, way);
     // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not
     // compared.
     if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
     const lanes = this.context.clients.sequencer.lanes[lane.server.side];
-    const order = lanes.order(this.#db);
+    const locks = lanes.locks(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
-    const waiter: BlockedClient = {
+    const blockedClient: BlockedClient = {
       lane,
       keys: this.#keys,
       waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1),
       destination,
-      waking: null,
+      wakeup: null,
       unordered: false,
     };
-    const wakes = destination === null ? [] : order.wokenBy([destination]);
+    const wakes = destination === null ? [] : locks.wokenBy([destination]);
     const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
-    if (!order.admits(null, keys, true, turn)) {
-      this.#turn = {
+    if (!locks.admits(null, keys, true, lockRequest)) {
+      this.#queued = {
         lane,
         way,
-        ticket: order.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, turn),
+        lockRequest: locks.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, lockRequest),
       };
       return;
     }
-    order.block(waiter);
-    const waking = new Wakeup(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
+    locks.block(blockedClient);
+    const wakeup = new Wakeup(locks, lanes.server, this.#keys, new Set([blockedClient, ...wakes]));
     // What runs alone from now on waits for the keys to be free.
     const leave = (): void => {
-      order.unblock(waiter);
-      waking.lost();
+      locks.unblock(blockedClient);
+      wakeup.lost();
     };
     lanes
       .emptied(this.#db)
       .then(() => {
-        if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
+        if (this.#ready(lane, way)) return this.#submit(lane, way, blockedClient, wakeup);
         // Before the keys are free: the next that has them must not wait for what was never sent.
         leave();
         this.#later(lane, way);
@@ -301,11 +301,16 @@ export class Blocked implements BlockedCommand {
       });
   }
 
-  #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: BlockedClient | null, waking: Wakeup | null): void {
+  #submit(
+    lane: Lane,
+    { workload, follow, mixed }: Way,
+    blockedClient: BlockedClient | null,
+    wakeup: Wakeup | null,
+  ): void {
     const { context, spec } = this;
     const { sequencer } = context.clients;
     const db = this.#db;
-    const order = sequencer.lanes[lane.server.side].order(db);
+    const locks = sequencer.lanes[lane.server.side].locks(db);
     const operation = new Operation(
       this.#time.frameNow(this.#nothing !== null),
       0,
@@ -337,17 +342,17 @@ export class Blocked implements BlockedCommand {
     if (follow === WRITE && this.#createsUnseen(lane.server)) sequencer.suspects.operation(followUp, 'copy');
     const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
-      if (waiter !== null) leave(waiter, taken);
-      this.#release(order);
+      if (blockedClient !== null) leave(blockedClient, taken);
+      this.#release(locks);
     };
-    const leave = (waiter: BlockedClient, taken: Parameters<Wakeup['settled']>[1]): void => {
-      const { waking, unordered } = waiter;
-      order.unblock(waiter);
+    const leave = (blockedClient: BlockedClient, taken: Parameters<Wakeup['settled']>[1]): void => {
+      const { wakeup, unordered } = blockedClient;
+      locks.unblock(blockedClient);
       // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
       // the keys shows.
-      const place = waking !== null && !unordered;
+      const place = wakeup !== null && !unordered;
       if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
-      waking?.settled(waiter, place ? taken : null);
+      wakeup?.settled(blockedClient, place ? taken : null);
     };
     operation.sink = {
       answered: (each, buffer, start, end) => {
@@ -378,7 +383,7 @@ export class Blocked implements BlockedCommand {
       );
     if (follow === WRITE) sequencer.expiry.sending(lane, followUp, spec, this.#frame, 0);
     sequencer.submit(operation, lane);
-    waking?.answered();
+    wakeup?.answered();
   }
 
   /** What it took follows on the mirror, perhaps while another client's write is answered, which must not fail. */
@@ -409,7 +414,7 @@ export class Blocked implements BlockedCommand {
     const { context } = this;
     if (this.#interrupted.length > 0 && isNothing(reply) && !this.#abandoned) {
       this.#nothing = reply;
-      this.#again((retry) => context.clients.waitingRoom.onceOpen(retry, this.place));
+      this.#retryWhen((retry) => context.clients.waitingRoom.onceOpen(retry, this.place));
       return;
     }
     this.#end();
@@ -454,11 +459,11 @@ export class Blocked implements BlockedCommand {
   #retry(lane: Lane, wait: (retry: () => void) => void): void {
     this.context.clients.sequencer.lanes[lane.server.side].giveBack(lane);
     if (this.#abandoned) this.#end();
-    else this.#again(wait);
+    else this.#retryWhen(wait);
   }
 
   /** Has the command looked at again when `wait` calls back. */
-  #again(wait: (retry: () => void) => void): void {
+  #retryWhen(wait: (retry: () => void) => void): void {
     this.context.flow.holdOpen(true);
     this.#tellInterrupted();
     wait(() => this.context.flow.resume());
@@ -496,21 +501,21 @@ export class Blocked implements BlockedCommand {
   /** Nobody waits for its answer any more: the client has disconnected, or the command has failed. */
   abandon(): void {
     this.#abandoned = true;
-    if (this.#turn !== null) {
-      const { ticket, lane, way } = this.#turn;
-      this.#turn = null;
-      ticket.order.leave(ticket);
+    if (this.#queued !== null) {
+      const { lockRequest, lane, way } = this.#queued;
+      this.#queued = null;
+      lockRequest.locks.leave(lockRequest);
       this.#later(lane, way);
     } else if (this.#lane === null) this.#end();
     else {
-      const order = this.context.clients.sequencer.lanes[this.#lane.server.side].order(this.#db);
-      if (this.spec.write) this.#reservation = order.reserve(this.#keys);
+      const locks = this.context.clients.sequencer.lanes[this.#lane.server.side].locks(this.#db);
+      if (this.spec.write) this.#reservation = locks.reserve(this.#keys);
       this.#unblock().catch((problem: unknown) => this.context.failed(problem));
     }
   }
 
-  #release(order: KeyLocks): void {
-    if (this.#reservation !== null) order.giveUp(this.#reservation);
+  #release(locks: KeyLocks): void {
+    if (this.#reservation !== null) locks.releaseReservation(this.#reservation);
     this.#reservation = null;
   }
 

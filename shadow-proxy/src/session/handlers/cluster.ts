@@ -12,7 +12,7 @@ import { wordOf } from '../../resp/decode.js';
 import { array, bulk, error, integer, map, OK } from '../../resp/encode.js';
 import { countUnsupported } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
-import { CROSSSLOT, type ClusterFace, type FaceDoor, type FaceNode } from '../cluster-face.js';
+import { CROSSSLOT, type ClusterFace, type FaceListener, type FaceNode } from '../cluster-face.js';
 import type { ClientState } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { crossesDatabases, type CommandBytes } from '../routing.js';
@@ -115,7 +115,7 @@ const slots: Answer = ({ nodes }) =>
       ),
   );
 
-const doorsOf = (node: FaceNode): FaceDoor[] => (node.replica === null ? [node] : [node, node.replica]);
+const doorsOf = (node: FaceNode): FaceListener[] => (node.replica === null ? [node] : [node, node.replica]);
 
 const shards: Answer = ({ nodes, tls }, { client: { protocol } }) =>
   array(
@@ -144,24 +144,24 @@ const shards: Answer = ({ nodes, tls }, { client: { protocol } }) =>
   );
 
 /** The door that the client came by. */
-const doorOf = ({ own }: ClusterFace, { client }: CommandContext): FaceDoor =>
+const listenerOf = ({ own }: ClusterFace, { client }: CommandContext): FaceListener =>
   client.viaReplica ? (own.replica ?? own) : own;
 
-const lineOf = ({ id, address: { host, port } }: FaceDoor, myself: FaceDoor, rest: string): string =>
+const lineOf = ({ id, address: { host, port } }: FaceListener, myself: FaceListener, rest: string): string =>
   `${id} ${host}:${port}@${port}${isIP(host) === 0 ? `,${host}` : ''} ${id === myself.id ? 'myself,' : ''}${rest}`;
 
-const linesOf = (face: ClusterFace, myself: FaceDoor): string[] =>
+const linesOf = (face: ClusterFace, myself: FaceListener): string[] =>
   face.nodes.flatMap((node, i) => {
     const ranges = node.slots.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(' ');
     return [lineOf(node, myself, `master - 0 0 ${i + 1} connected ${ranges}`), ...replicaLines(node, myself, i)];
   });
 
-const replicaLines = ({ id, replica }: FaceNode, myself: FaceDoor, i: number): string[] =>
+const replicaLines = ({ id, replica }: FaceNode, myself: FaceListener, i: number): string[] =>
   replica === null ? [] : [lineOf(replica, myself, `slave ${id} 0 0 ${i + 1} connected`)];
 
 const nodes: Answer = (face, context) =>
   bulk(
-    linesOf(face, doorOf(face, context))
+    linesOf(face, listenerOf(face, context))
       .map((line) => `${line}\n`)
       .join(''),
   );
@@ -170,7 +170,7 @@ const nodes: Answer = (face, context) =>
 const replicas: Answer = (face, context) => {
   const asked = wordOf(context.argument(2));
   const i = face.nodes.findIndex(({ id }) => id === asked);
-  if (i !== -1) return array(replicaLines(face.nodes[i], doorOf(face, context), i).map((line) => bulk(line)));
+  if (i !== -1) return array(replicaLines(face.nodes[i], listenerOf(face, context), i).map((line) => bulk(line)));
   const isReplica = face.nodes.some(({ replica }) => replica?.id === asked);
   return error(isReplica ? 'ERR The specified node is not a master' : `ERR Unknown node ${asked}`);
 };
@@ -208,7 +208,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'cluster|shards': shards,
   'cluster|nodes': nodes,
   'cluster|info': info,
-  'cluster|myid': (face, context) => bulk(doorOf(face, context).id),
+  'cluster|myid': (face, context) => bulk(listenerOf(face, context).id),
   'cluster|keyslot': keyslot,
   'cluster|links': none,
   'cluster|replicas': replicas,

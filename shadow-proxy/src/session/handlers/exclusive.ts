@@ -123,15 +123,15 @@ async function pass(context: CommandContext, side: Side, work: Work): Promise<vo
 
 /** Waits for all clients that what ran alone has woken. */
 async function woken(lanes: Lanes): Promise<void> {
-  await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
+  await withDeadline(Promise.all([...lanes.allLocks()].map((locks) => wakeAll(locks, lanes.server))));
 }
 
-async function wakeAll(order: KeyLocks, server: Server): Promise<void> {
-  const blocked = order.blocked();
+async function wakeAll(locks: KeyLocks, server: Server): Promise<void> {
+  const blocked = locks.blocked();
   // Some of them belong to the waking of the command that ran alone.
-  const wakings = new Set([...blocked].flatMap(({ waking }) => waking ?? []));
-  const rest = new Wakeup(order, server, [], blocked);
-  const over = [...wakings, rest].map((waking) => new Promise<void>((resolve) => waking.after(resolve)));
+  const wakeups = new Set([...blocked].flatMap(({ wakeup }) => wakeup ?? []));
+  const rest = new Wakeup(locks, server, [], blocked);
+  const over = [...wakeups, rest].map((wakeup) => new Promise<void>((resolve) => wakeup.after(resolve)));
   rest.answered();
   await Promise.all(over);
 }

@@ -117,9 +117,9 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
 
 /** A PUBLISH goes where the transaction goes, and from there to its channel's authority, too. */
 function followOfMessage(clients: Clients, { spec, workload }: QueuedCommand, authority: Side): Follow {
-  const away = workload.keylessRule.authority !== authority;
-  if (away) clients.sequencer.mirrors[otherSide(authority)].start();
-  return followOfPublish(clients, spec, authority, away || mirrorsMessages(clients, workload.keylessRule));
+  const isOtherAuthority = workload.keylessRule.authority !== authority;
+  if (isOtherAuthority) clients.sequencer.mirrors[otherSide(authority)].start();
+  return followOfPublish(clients, spec, authority, isOtherAuthority || mirrorsMessages(clients, workload.keylessRule));
 }
 
 function spansSlots(keys: ReadonlySet<string>): boolean {

@@ -67,11 +67,11 @@ function send(
   const operation = new Operation(frame, start, end, context, spec, workload, db, client.protocol, follow);
   operation.mustCopy = mixed;
   const probe = follow === WRITE ? sequencer.effects.probeFor(operation) : null;
-  const order = sequencer.lanes[rule.authority].order(db);
-  if (order.active) {
+  const locks = sequencer.lanes[rule.authority].locks(db);
+  if (locks.active) {
     // Most keys have nobody who waits for them.
     const concerned =
-      key === 0 || order.tracking || order.concerns(frame.toString('latin1', argStart[key], argEnd[key]));
+      key === 0 || locks.tracking || locks.concerns(frame.toString('latin1', argStart[key], argEnd[key]));
     if (concerned && !ordered(context, operation, lane, probe !== null)) return;
   }
   if (follow === WRITE) {

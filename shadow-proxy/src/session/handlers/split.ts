@@ -37,9 +37,9 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
   const { sequencer } = context.clients;
   const { identity } = context.client;
   const failed = (problem: Error): void => context.lanes.failed(problem);
-  const turns = new Map<KeyLocks, LockRequest>();
+  const lockRequests = new Map<KeyLocks, LockRequest>();
   const leave = (): void => {
-    for (const turn of turns.values()) turn.order.leave(turn);
+    for (const lockRequest of lockRequests.values()) lockRequest.locks.leave(lockRequest);
   };
   const send = async (parts: readonly Part[], lanes: Record<Side, Lane>): Promise<void> => {
     context.clients.counts.answeredSplit();
@@ -62,12 +62,12 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
     }
     for (const part of parts) {
       const lane = lanes[part.authority];
-      const order = sequencer.lanes[part.authority].order(context.client.db);
-      if (!order.active) continue;
-      const keys = spec.write ? order.withWoken(idsOf(part)) : idsOf(part);
-      const turn = turns.get(order) ?? null;
-      if (order.admits(lane, keys, spec.write, turn)) continue;
-      turns.set(order, order.wait({ lane, keys, writes: spec.write, go: () => begin(lanes) }, turn));
+      const locks = sequencer.lanes[part.authority].locks(context.client.db);
+      if (!locks.active) continue;
+      const keys = spec.write ? locks.withWoken(idsOf(part)) : idsOf(part);
+      const lockRequest = lockRequests.get(locks) ?? null;
+      if (locks.admits(lane, keys, spec.write, lockRequest)) continue;
+      lockRequests.set(locks, locks.wait({ lane, keys, writes: spec.write, go: () => begin(lanes) }, lockRequest));
       return;
     }
     send(parts, lanes).catch(failed);

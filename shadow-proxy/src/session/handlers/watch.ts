@@ -81,10 +81,10 @@ export class Watch implements Watching {
     const { context, lane } = this;
     const { sequencer } = context.clients;
     const lanes = sequencer.lanes[lane.server.side];
-    const order = lanes.order(db);
-    const all = order.withWoken(transaction.keys);
-    if (!context.lanes.admitsAlone(order, all)) return false;
-    const reservation = order.reserve(all);
+    const locks = lanes.locks(db);
+    const all = locks.withWoken(transaction.keys);
+    if (!context.lanes.admitsAlone(locks, all)) return false;
+    const reservation = locks.reserve(all);
     context.client.watches(null);
     context.flow.hold();
     const ready = async (): Promise<void> => {
@@ -93,7 +93,7 @@ export class Watch implements Watching {
     };
     const run = (): void => {
       const over = (reply?: Buffer): void => {
-        order.giveUp(reservation);
+        locks.releaseReservation(reservation);
         this.giveBack(reply);
       };
       if (lane.closed) {
@@ -122,7 +122,7 @@ export class Watch implements Watching {
     ready()
       .then(run)
       .catch((problem: Error) => {
-        order.giveUp(reservation);
+        locks.releaseReservation(reservation);
         this.end();
         context.lanes.failed(problem);
       });

@@ -204,14 +204,14 @@ test('while a lost connection may still write, no part is copied', async () => {
   await withScene('shadow', async (scene) => {
     const { copy, before, sequencer } = scene;
     await fill(before, 'hash');
-    let buried = true;
-    Object.defineProperty(sequencer, 'buried', { get: () => buried });
+    let allClosed = true;
+    Object.defineProperty(sequencer, 'allClosed', { get: () => allClosed });
     const reads = async (): Promise<number> =>
       Number(/cmdstat_hmget:calls=(\d+)/.exec(await before.info('commandstats'))?.[1] ?? 0);
     let done: ReturnType<typeof copy> | undefined;
     await new Promise<void>((resolve) => {
       const stop = async (): Promise<void> => {
-        buried = false;
+        allClosed = false;
         resolve();
       };
       done = copy({ pace: after(6, stop) });
@@ -222,7 +222,7 @@ test('while a lost connection may still write, no part is copied', async () => {
     sequencer.suspects.key(0, Buffer.from(KEY), 'reply-lost');
     await sleep(100);
     assert.equal(await reads(), read);
-    buried = true;
+    allClosed = true;
     const copied = await done!;
     assert.deepEqual([copied.outcome, copied.restarts], ['copied', 1], copied.why ?? '');
     await assertCopied(scene);

@@ -21,7 +21,7 @@ const RESTARTS: Pick<Rehearsal, 'reconnects' | 'errorCodes'> = {
 const FORGOTTEN = /: expected \d+$/;
 
 /** The freeze holds, and says what for; then the operator gives the authority up. */
-async function giveUp(scene: Scene): Promise<void> {
+async function abandonAuthority(scene: Scene): Promise<void> {
   const { t, authority, mirror, witness } = scene;
   await until(async () => (await scene.status()).mirror.queuedEffects === 0, 20_000);
   const { frozen, suspects } = await scene.status();
@@ -41,21 +41,21 @@ async function killed({ authority }: Scene): Promise<void> {
 }
 
 test('the authority is killed and restarts with its AOF', (t) =>
-  rehearse(t, { ...RESTARTS, source: DURABLE, fault: killed, decide: giveUp }));
+  rehearse(t, { ...RESTARTS, source: DURABLE, fault: killed, decide: abandonAuthority }));
 
 test('the authority is killed and restarts with its AOF (live)', (t) =>
-  rehearse(t, { ...RESTARTS, stage: 'live', target: DURABLE, fault: killed, decide: giveUp }));
+  rehearse(t, { ...RESTARTS, stage: 'live', target: DURABLE, fault: killed, decide: abandonAuthority }));
 
 test('the authority restarts, saving what it has', (t) =>
   rehearse(t, {
     ...RESTARTS,
     source: { save: '3600 1000000' },
     fault: ({ authority }) => authority.restart(),
-    decide: giveUp,
+    decide: abandonAuthority,
   }));
 
 test('the authority is killed and restarts empty', (t) =>
-  rehearse(t, { ...RESTARTS, allowed: FORGOTTEN, fault: killed, decide: giveUp }));
+  rehearse(t, { ...RESTARTS, allowed: FORGOTTEN, fault: killed, decide: abandonAuthority }));
 
 test('the authority restarts with an old RDB', (t) =>
   rehearse(t, {
@@ -68,7 +68,7 @@ test('the authority restarts with an old RDB', (t) =>
       await sleep(1_500);
       await killed(scene);
     },
-    decide: giveUp,
+    decide: abandonAuthority,
   }));
 
 for (const fromMirror of [false, true]) {
@@ -127,7 +127,7 @@ test('Sentinel fails the authority over', async (t) => {
       await until(async () => (await scene.status()).frozen !== null, 20_000);
       scene.authority = replica;
     },
-    decide: giveUp,
+    decide: abandonAuthority,
   });
 });
 

@@ -21,7 +21,7 @@ interface Stand {
   readonly lane3: Tap;
   readonly mirror: Tap;
   /** The order of keys in database 0. */
-  readonly order: KeyLocks;
+  readonly locks: KeyLocks;
   /** The proxy has had every chance to send what it may: whatever it was about to do is done. */
   chance(): Promise<void>;
 }
@@ -45,7 +45,7 @@ async function withStand(body: (stand: Stand) => Promise<void>, options: SceneOp
     const server = scene.client({ of: scene.source });
     await body({
       ...{ scene, two, three, lane2, lane3, mirror },
-      order: partsOf(scene.shard.shard).sequencer.lanes.source.order(0),
+      locks: partsOf(scene.shard.shard).sequencer.lanes.source.locks(0),
       async chance() {
         for (let i = 0; i < 5; i++) await server.ping();
       },
@@ -135,7 +135,7 @@ test('a flip waits for copies that begin while its commands are held', () =>
   ));
 
 test('a write waits for a write of another lane on the same key, and for no other', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, locks, chance }) => {
     const other = await scene.wire();
     await other.ask('HELLO', 3);
     const several = await scene.wire();
@@ -144,7 +144,7 @@ test('a write waits for a write of another lane on the same key, and for no othe
     two.send('APPEND', 'k', '1');
     await lane2.saw('APPEND k 1');
     three.send('APPEND', 'k', '2');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     // One with several keys, for any of them; and a read of what is being written.
     several.send('MSET', 'free', 1, 'k', 3);
     await chance();
@@ -164,14 +164,14 @@ test('a write waits for a write of another lane on the same key, and for no othe
   }));
 
 test('reads of one key on two lanes do not wait for each other; a write waits for both', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, locks, chance }) => {
     await two.ask('SET', 'k', 1);
     lane2.link.hold('down');
     two.send('GET', 'k');
     await lane2.saw('GET k');
     assert.equal(await three.ask('GET', 'k'), '$1\r\n1');
     three.send('SET', 'k', 2);
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.equal(lane3.has('SET k 2'), false);
     lane2.link.release();
@@ -180,7 +180,7 @@ test('reads of one key on two lanes do not wait for each other; a write waits fo
   }));
 
 test('a key is held until the second read of a command is answered, too', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, locks, chance }) => {
     await two.pipeline(Array.from({ length: 300 }, (_, i) => ['XADD', 'x', `${i + 1}-0`, 'i', i]));
     await scene.shard.settled();
     // The reply of XADD passes, that of XLEN behind it does not.
@@ -191,7 +191,7 @@ test('a key is held until the second read of a command is answered, too', () =>
     assert.equal(await two.frame(), '$6\r\n1000-0');
     assert.ok(lane2.has('XLEN x'));
     three.send('XADD', 'x', '1001-0', 'f', 'v');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.equal(lane3.has('XADD x 1001-0 f v'), false);
     assert.equal(
@@ -286,14 +286,14 @@ test('a client’s command for another server waits until those it has in flight
   ));
 
 test('what a lost lane had in flight is suspect, and its keys are free', () =>
-  withStand(async ({ scene, two, three, lane3, order }) => {
+  withStand(async ({ scene, two, three, lane3, locks }) => {
     lane3.link.hold('down');
     three.send('SET', 'k', 'unanswered');
     three.send('SET', 'j', 'unanswered');
     const server = scene.client({ of: scene.source });
     await until(async () => (await server.get('j')) === 'unanswered');
     two.send('APPEND', 'k', '!');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     lane3.link.cut();
     await three.closed;
     assert.equal(await two.frame(), ':11');
@@ -313,19 +313,19 @@ async function blocked(
   const link = tap(scene.toSource).find((each) => !before.has(each.link) && !each.link.client.destroyed);
   assert.ok(link !== undefined, 'it has a link of its own');
   const { sequencer } = partsOf(scene.shard.shard);
-  await until(() => sequencer.lanes.source.order(0).reservedSince().length === 0);
+  await until(() => sequencer.lanes.source.locks(0).reservedSince().length === 0);
   return { client, link };
 }
 
 test('the mirror gets what a woken client took behind the push, and before what comes next on the key', () =>
-  withStand(async ({ scene, two, lane2, mirror, order, chance }) => {
+  withStand(async ({ scene, two, lane2, mirror, locks, chance }) => {
     const { client, link } = await blocked(scene);
     const later = await scene.wire();
     await later.ask('GET', 'k');
     link.link.hold('down');
     assert.equal(await two.ask('RPUSH', 'q', 'a', 'b'), ':2');
     later.send('RPUSH', 'q', 'c');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     assert.equal(await two.ask('RPUSH', 'other', 'c'), ':1');
     await chance();
     assert.equal(lane2.has('RPUSH q c'), false);
@@ -341,12 +341,12 @@ test('the mirror gets what a woken client took behind the push, and before what 
   }));
 
 test('the key that a woken client writes is held until its reply is in', () =>
-  withStand(async ({ scene, two, three, lane3, order, chance }) => {
+  withStand(async ({ scene, two, three, lane3, locks, chance }) => {
     const { client, link } = await blocked(scene, ['BLMOVE', 'q', 'r', 'LEFT', 'RIGHT', 0]);
     link.link.hold('down');
     assert.equal(await two.ask('RPUSH', 'q', 'a'), ':1');
     three.send('LLEN', 'r');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.equal(lane3.has('LLEN r'), false);
     link.link.release();
@@ -355,13 +355,13 @@ test('the key that a woken client writes is held until its reply is in', () =>
   }));
 
 test('a push whose connection is lost leaves no key held', () =>
-  withStand(async ({ scene, two, three, lane2, order }) => {
+  withStand(async ({ scene, two, three, lane2, locks }) => {
     const { client } = await blocked(scene);
     lane2.link.hold('down');
     two.send('RPUSH', 'q', 'a', 'b');
     assert.equal(await client.frame(), '*2\r\n$1\r\nq\r\n$1\r\na');
     three.send('RPUSH', 'q', 'c');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     lane2.link.cut();
     assert.equal(await three.frame(), ':2');
     await scene.assertEqual();
@@ -412,7 +412,7 @@ test('the effects of a transaction are one block on the mirror, whatever other l
   }));
 
 test('a suspect is not copied while another lane has a write to its key in flight', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, locks, chance }) => {
     const { sequencer, suspects } = partsOf(scene.shard.shard);
     await two.ask('SET', 'k', 1);
     await scene.shard.settled();
@@ -421,7 +421,7 @@ test('a suspect is not copied while another lane has a write to its key in fligh
     await lane3.saw('SET k 2');
     // Repairs are asked for on the lane of RESP2.
     sequencer.suspects.key(0, Buffer.from('k'), 'copy');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.deepEqual([lane2.has('DUMP k'), suspects.size], [false, 1]);
     lane3.link.release();
@@ -431,7 +431,7 @@ test('a suspect is not copied while another lane has a write to its key in fligh
   }));
 
 test('nor is a difference judged by what the servers say of the key meanwhile', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, mirror, chance, order }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, chance, locks }) => {
     await two.ask('SET', 'k', 1);
     await scene.shard.settled();
     await scene.client({ of: scene.target }).del('k');
@@ -441,7 +441,7 @@ test('nor is a difference judged by what the servers say of the key meanwhile', 
     three.send('SET', 'k', 2, 'PX', 60_000);
     await lane3.saw('SET k 2 PX 60000');
     mirror.link.release();
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.deepEqual([lane2.has('PTTL k'), scene.shard.snapshot().undecided], [false, 1]);
     lane3.link.release();
@@ -515,14 +515,14 @@ test('a command that runs alone waits for what a woken client has taken', () =>
   }));
 
 test('a transaction holds its keys until EXEC is answered', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, locks, chance }) => {
     // The first MULTI of a lane is confirmed before the rest is sent.
     await two.pipeline([['MULTI'], ['GET', 'j'], ['EXEC']]);
     lane2.link.hold('down');
     const replies = two.pipeline([['MULTI'], ['APPEND', 'k', 1], ['GET', 'j'], ['EXEC']]);
     await lane2.saw('APPEND k 1');
     three.send('APPEND', 'k', 2);
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.equal(lane3.has('APPEND k 2'), false);
     lane2.link.release();
@@ -531,7 +531,7 @@ test('a transaction holds its keys until EXEC is answered', () =>
   }));
 
 test('a command that blocks is sent when the shared lanes are empty, and has its keys to itself until it blocks', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, locks, chance }) => {
     const client = await scene.wire();
     await client.ask('GET', 'k');
     lane3.link.hold('down');
@@ -539,11 +539,11 @@ test('a command that blocks is sent when the shared lanes are empty, and has its
     await lane3.saw('SET k 1');
     const before = new Set(scene.toSource.links);
     client.send('BLPOP', 'q', 0);
-    await until(() => order.reservedSince().length > 0);
+    await until(() => locks.reservedSince().length > 0);
     await until(() => scene.toSource.links.some((link) => !before.has(link)));
     const taps = tap(scene.toSource).filter(({ link }) => !before.has(link));
     two.send('RPUSH', 'q', 'a');
-    await until(() => order.waitsSince() !== null);
+    await until(() => locks.waitsSince() !== null);
     await chance();
     assert.deepEqual([lane2.has('RPUSH q a'), taps.some((each) => each.has('BLPOP q 0'))], [false, false]);
     lane3.link.release();
@@ -553,7 +553,7 @@ test('a command that blocks is sent when the shared lanes are empty, and has its
   }));
 
 test('a key is held while it is read for a copy, and while both servers are asked about it', () =>
-  withStand(async ({ scene, two, three, lane2, lane3, mirror, order, chance }) => {
+  withStand(async ({ scene, two, three, lane2, lane3, mirror, locks, chance }) => {
     const { sequencer } = partsOf(scene.shard.shard);
     await two.ask('SET', 'k', 1);
     await scene.shard.settled();
@@ -569,7 +569,7 @@ test('a key is held while it is read for a copy, and while both servers are aske
         return false;
       });
       three.send('SET', 'k', value);
-      await until(() => order.waitsSince() !== null);
+      await until(() => locks.waitsSince() !== null);
       await chance();
       assert.equal(lane3.has(`SET k ${value}`), false);
       lane2.link.release();

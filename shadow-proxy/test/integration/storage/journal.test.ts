@@ -73,7 +73,7 @@ test('a file that was put aside and emptied is written from its beginning when i
   });
   for (const name of ['first', 'second', 'third', 'fourth']) {
     journal.noteKey(0, Buffer.from(name), 0, name.length);
-    journal.turn();
+    journal.rotate();
     await new Promise((resolve) => setImmediate(resolve));
   }
   journal.noteKey(3, Buffer.from('last'), 0, 4);
@@ -86,7 +86,7 @@ test('a file that was put aside is read until the writes that were on their way 
   let settle: () => void = () => undefined;
   const journal = open(directory, { settle: () => new Promise((resolve) => (settle = resolve)) });
   note(journal, 'put aside');
-  journal.turn();
+  journal.rotate();
   note(journal, 'written');
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(left(directory), [['0:put aside', '0:written'], [], null]);
@@ -99,7 +99,7 @@ test('when all writes are confirmed, only the workloads that are suspect as a wh
   const directory = join(scratch(t), 'journal');
   const journal: Journal = open(directory, { carry: () => journal.noteWorkload('w', 'in doubt') });
   note(journal, 'put aside');
-  journal.turn();
+  journal.rotate();
   note(journal, 'written');
   journal.noteKey(0, Buffer.from('not even written'), 0, 4);
   journal.settled();
@@ -131,7 +131,7 @@ test('a journal carries more suspects than fit in a file to the next process, al
     carry: () => noteAll(journal),
   });
   assert.deepEqual([...journal.left.workloads], [['w', 'in doubt: 2']]);
-  journal.turn();
+  journal.rotate();
   await settled();
   await settled();
   journal.noteKey(1, Buffer.from('afterwards'), 0, 10);
@@ -147,7 +147,7 @@ describe('a part of a journal that cannot be read makes all keys suspect:', () =
     const directory = join(scratch(t), 'journal');
     const journal = open(directory);
     for (let i = 0; i < 50; i++) note(journal, `key:${i}`, `other:${i}`);
-    journal.turn();
+    journal.rotate();
     note(journal, 'in the other file');
     journal.close();
     assert.equal(readJournal(directory, ENDED).keys.length, 101);

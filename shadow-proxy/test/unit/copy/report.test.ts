@@ -27,11 +27,11 @@ test('a disk that takes no line ends the list, and not the job', (t) => {
     ({ message }) => problems.push(message),
   );
   report.begin();
-  report.tell(reported('listed'));
+  report.list(reported('listed'));
   assert.equal(JSON.parse(readFileSync(path, 'utf8')).key, 'listed');
   rmSync(directory, { recursive: true });
-  report.tell(reported('not listed'));
-  report.tell(reported('nor this'));
+  report.list(reported('not listed'));
+  report.list(reported('nor this'));
   assert.equal(problems.length, 1, 'said once');
   assert.match(problems[0], /ENOENT/);
 });

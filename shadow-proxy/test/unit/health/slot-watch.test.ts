@@ -37,14 +37,14 @@ test('nodes are taken apart: flags, ranges, slots that leave', () => {
 
 test('a slot is where it belongs, leaving, or with another master', () => {
   const slots = parseSlots('0-5460');
-  assert.deepEqual(movedSlots(nodes('0-5460', '5461-16383'), slots), { leaving: [], away: [] });
-  assert.deepEqual(movedSlots(nodes(`0-5460 [7->-${B}]`, '5461-16383'), slots), { leaving: [7], away: [] });
-  assert.deepEqual(movedSlots(nodes('0-6 8-5460', '7 5461-16383'), slots), { leaving: [], away: [[7, 7]] });
+  assert.deepEqual(movedSlots(nodes('0-5460', '5461-16383'), slots), { leaving: [], moved: [] });
+  assert.deepEqual(movedSlots(nodes(`0-5460 [7->-${B}]`, '5461-16383'), slots), { leaving: [7], moved: [] });
+  assert.deepEqual(movedSlots(nodes('0-6 8-5460', '7 5461-16383'), slots), { leaving: [], moved: [[7, 7]] });
 });
 
 test('slots of other shards say nothing, and after a failover the new master is in its place', () => {
   const slots = parseSlots('0-99');
-  assert.deepEqual(movedSlots(nodes(`0-5460 [700->-${B}]`, '5461-16383'), slots), { leaving: [], away: [] });
-  assert.deepEqual(movedSlots(nodes('', '0-16383'), slots), { leaving: [], away: [] });
+  assert.deepEqual(movedSlots(nodes(`0-5460 [700->-${B}]`, '5461-16383'), slots), { leaving: [], moved: [] });
+  assert.deepEqual(movedSlots(nodes('', '0-16383'), slots), { leaving: [], moved: [] });
   assert.equal(movedSlots(nodes('', '100-16383'), slots), null, 'nobody has them');
 });

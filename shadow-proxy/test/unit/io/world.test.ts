@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, test } from 'node:test';
-import { newDoor } from '../../../src/front/door.js';
+import { newFrontListener } from '../../../src/front/door.js';
 import { isoTime, listenedMs, monotonicMs, unixMs, unixMsAtZero } from '../../../src/io/clock.js';
 import { disk, replaceFile } from '../../../src/io/files.js';
 import { Intake } from '../../../src/io/intake.js';
@@ -108,7 +108,7 @@ test('a connection that is not made in time fails by the clock of the world', as
 test('clients come in through a listener of the world', async () => {
   const heard: string[] = [];
   const options = { tls: null, maxConnections: 10, handshakeMs: 1_000 };
-  const door = newDoor(0, null, new Intake(), options, {
+  const door = newFrontListener(0, null, new Intake(), options, {
     connected: (connect) => {
       const client = connect((buffer, start, end) => {
         heard.push(buffer.toString('latin1', start, end));

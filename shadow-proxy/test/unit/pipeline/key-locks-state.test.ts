@@ -7,15 +7,15 @@ import type { Lane } from '../../../src/pipeline/lane.js';
 const [A, B] = [{ name: 'A' }, { name: 'B' }] as unknown as [Lane, Lane];
 const nothing = (): void => undefined;
 
-const waits = (order: KeyLocks, keys: readonly string[], go = nothing, writes = true): LockRequest =>
-  order.wait({ lane: A, keys, writes, go });
+const waits = (locks: KeyLocks, keys: readonly string[], go = nothing, writes = true): LockRequest =>
+  locks.wait({ lane: A, keys, writes, go });
 
-const waiter: BlockedClient = {
+const blockedClient: BlockedClient = {
   lane: A,
   keys: ['k'],
   waitsOn: ['k'],
   destination: null,
-  waking: null,
+  wakeup: null,
   unordered: false,
 };
 
@@ -38,23 +38,23 @@ test('a key that is held lets its own lane go, and others where all only read', 
     [[[A, false], [A, false]], [A, true], true], // prettier-ignore
   ];
   for (const [at, [held, [lane, writes], admitted]] of cases.entries()) {
-    const order = new KeyLocks();
-    for (const [holder, wrote] of held) order.hold(holder!, ['k'], wrote);
-    assert.deepEqual([at, order.admits(lane, ['i', 'k'], writes)], [at, admitted]);
-    for (const [, wrote] of held) order.release(['k'], wrote);
-    assert.deepEqual([at, order.admits(null, ['k'], true)], [at, true], 'after all are released');
+    const locks = new KeyLocks();
+    for (const [holder, wrote] of held) locks.hold(holder!, ['k'], wrote);
+    assert.deepEqual([at, locks.admits(lane, ['i', 'k'], writes)], [at, admitted]);
+    for (const [, wrote] of held) locks.release(['k'], wrote);
+    assert.deepEqual([at, locks.admits(null, ['k'], true)], [at, true], 'after all are released');
   }
 });
 
 test('a key is held until each of those who hold it has released it', () => {
-  const order = new KeyLocks();
-  order.hold(A, ['k'], true);
-  order.hold(A, ['k'], false);
-  order.hold(A, ['k'], true);
-  const free = (): readonly boolean[] => [order.admits(B, ['k'], false), order.admits(B, ['k'], true)];
+  const locks = new KeyLocks();
+  locks.hold(A, ['k'], true);
+  locks.hold(A, ['k'], false);
+  locks.hold(A, ['k'], true);
+  const free = (): readonly boolean[] => [locks.admits(B, ['k'], false), locks.admits(B, ['k'], true)];
   const seen = [free()];
   for (const writes of [true, true, false]) {
-    order.release(['k'], writes);
+    locks.release(['k'], writes);
     seen.push(free());
   }
   assert.deepEqual(seen, [
@@ -66,20 +66,20 @@ test('a key is held until each of those who hold it has released it', () => {
 });
 
 test('a release of a key that no request holds changes nothing', () => {
-  const order = new KeyLocks();
-  order.release(['k'], true);
-  order.hold(A, ['j'], true);
-  order.release(['k', 'j'], true);
-  assert.equal(order.admits(B, ['k', 'j'], true), true);
+  const locks = new KeyLocks();
+  locks.release(['k'], true);
+  locks.hold(A, ['j'], true);
+  locks.release(['k', 'j'], true);
+  assert.equal(locks.admits(B, ['k', 'j'], true), true);
 });
 
 test('a reservation keeps all requests from its keys until it ends, and ending it twice does nothing', () => {
-  const order = new KeyLocks();
-  const [first, second] = [order.reserve(['k', 'j']), order.reserve(['k'])];
-  const free = (): readonly boolean[] => ['k', 'j', 'i'].map((key) => order.admits(A, [key], false));
+  const locks = new KeyLocks();
+  const [first, second] = [locks.reserve(['k', 'j']), locks.reserve(['k'])];
+  const free = (): readonly boolean[] => ['k', 'j', 'i'].map((key) => locks.admits(A, [key], false));
   const seen = [free()];
   for (const each of [first, first, second]) {
-    order.giveUp(each);
+    locks.releaseReservation(each);
     seen.push(free());
   }
   assert.deepEqual(seen, [
@@ -88,110 +88,110 @@ test('a reservation keeps all requests from its keys until it ends, and ending i
     [false, true, true],
     [true, true, true],
   ]);
-  assert.equal(order.active, false);
+  assert.equal(locks.active, false);
 });
 
 test('an order is active while there are two lanes, a reservation, a client that blocks, or one that waits', () => {
-  const cases: readonly (readonly [what: string, begin: (order: KeyLocks) => () => void])[] = [
-    ['two lanes', (order) => ((order.tracking = true), () => void (order.tracking = false))],
+  const cases: readonly (readonly [what: string, begin: (locks: KeyLocks) => () => void])[] = [
+    ['two lanes', (locks) => ((locks.tracking = true), () => void (locks.tracking = false))],
     [
       'a reservation',
-      (order) =>
+      (locks) =>
         (
           (each) => () =>
-            order.giveUp(each)
-        )(order.reserve(['k'])),
+            locks.releaseReservation(each)
+        )(locks.reserve(['k'])),
     ],
-    ['a client that blocks', (order) => (order.block(waiter), () => order.unblock(waiter))],
+    ['a client that blocks', (locks) => (locks.block(blockedClient), () => locks.unblock(blockedClient))],
     [
       'one that waits',
-      (order) =>
+      (locks) =>
         (
           (each) => () =>
-            order.leave(each)
-        )(waits(order, ['k'])),
+            locks.leave(each)
+        )(waits(locks, ['k'])),
     ],
   ];
   for (const [what, begin] of cases) {
-    const order = new KeyLocks();
-    const seen = [order.active, order.tracking];
-    const end = begin(order);
-    seen.push(order.active, order.tracking, order.concerns('k'), order.concerns('j'));
+    const locks = new KeyLocks();
+    const seen = [locks.active, locks.tracking];
+    const end = begin(locks);
+    seen.push(locks.active, locks.tracking, locks.concerns('k'), locks.concerns('j'));
     end();
-    seen.push(order.active, order.tracking, order.concerns('k'));
+    seen.push(locks.active, locks.tracking, locks.concerns('k'));
     const lanes = what === 'two lanes';
     assert.deepEqual([what, ...seen], [what, false, false, true, lanes, !lanes, false, false, false, false]);
   }
 });
 
 test('work that fails after its turn has come fails for its caller', async () => {
-  const order = new KeyLocks();
-  const reservation = order.reserve(['k']);
-  const failed = order.withLock(A, ['k'], true, () => Promise.reject(new Error('the server is gone')));
-  order.giveUp(reservation);
+  const locks = new KeyLocks();
+  const reservation = locks.reserve(['k']);
+  const failed = locks.withLock(A, ['k'], true, () => Promise.reject(new Error('the server is gone')));
+  locks.releaseReservation(reservation);
   await assert.rejects(failed, new Error('the server is gone'));
 });
 
 test('the work that follows a reservation runs before requests that wait for its keys', () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const went: string[] = [];
-  const reservation = order.reserve(['k']);
-  waits(order, ['k'], () => went.push('waited'));
+  const reservation = locks.reserve(['k']);
+  waits(locks, ['k'], () => went.push('waited'));
   reservation.then.push(() => went.push('followed'));
-  order.giveUp(reservation);
+  locks.releaseReservation(reservation);
   assert.deepEqual(went, ['followed', 'waited']);
 });
 
 test('a command that names a key twice waits once for it', () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const went: string[] = [];
-  const reservation = order.reserve(['k']);
-  const left = waits(order, ['k', 'k'], () => went.push('left'));
-  waits(order, ['k', 'k'], () => went.push('stays'));
-  waits(order, ['k'], () => went.push('last'));
-  order.leave(left);
-  order.giveUp(reservation);
-  assert.deepEqual([went, order.concerns('k'), order.active], [['stays', 'last'], false, false]);
+  const reservation = locks.reserve(['k']);
+  const left = waits(locks, ['k', 'k'], () => went.push('left'));
+  waits(locks, ['k', 'k'], () => went.push('stays'));
+  waits(locks, ['k'], () => went.push('last'));
+  locks.leave(left);
+  locks.releaseReservation(reservation);
+  assert.deepEqual([went, locks.concerns('k'), locks.active], [['stays', 'last'], false, false]);
 });
 
 test('who waits again with its old place goes before those that came after it', () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const went: string[] = [];
-  const reservation = order.reserve(['k', 'j']);
-  const first = waits(order, ['j'], () => went.push('first'));
-  for (const name of ['second', 'third']) waits(order, ['k'], () => went.push(name));
-  order.wait({ ...first.request, keys: ['k'] }, first);
-  assert.equal(order.concerns('j'), true);
-  order.giveUp(reservation);
+  const reservation = locks.reserve(['k', 'j']);
+  const first = waits(locks, ['j'], () => went.push('first'));
+  for (const name of ['second', 'third']) waits(locks, ['k'], () => went.push(name));
+  locks.wait({ ...first.request, keys: ['k'] }, first);
+  assert.equal(locks.concerns('j'), true);
+  locks.releaseReservation(reservation);
   assert.deepEqual(went, ['first', 'second', 'third']);
 });
 
 test('readers that wait for one key all go when it is free, up to the first writer that may not', () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const went: string[] = [];
-  order.hold(A, ['j'], true);
-  const reservation = order.reserve(['k']);
+  locks.hold(A, ['j'], true);
+  const reservation = locks.reserve(['k']);
   const queue = (name: string, keys: readonly string[], writes: boolean): LockRequest =>
-    order.wait({ lane: B, keys, writes, go: () => went.push(name) });
+    locks.wait({ lane: B, keys, writes, go: () => went.push(name) });
   queue('reads both', ['k', 'j'], false);
   queue('reads', ['k'], false);
   queue('writes both', ['k', 'j'], true);
   queue('reads late', ['k'], false);
-  order.giveUp(reservation);
+  locks.releaseReservation(reservation);
   assert.deepEqual(went, ['reads']);
-  order.release(['j'], true);
+  locks.release(['j'], true);
   assert.deepEqual(went, ['reads', 'reads both', 'writes both', 'reads late']);
 });
 
 test('a command whose work throws does not keep the next from going', () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const went: string[] = [];
-  const [one, two] = [order.reserve(['k']), order.reserve(['j'])];
-  waits(order, ['k'], () => {
+  const [one, two] = [locks.reserve(['k']), locks.reserve(['j'])];
+  waits(locks, ['k'], () => {
     throw new Error('no');
   });
-  waits(order, ['j'], () => went.push('next'));
-  assert.throws(() => order.giveUp(one), new Error('no'));
-  order.giveUp(two);
+  waits(locks, ['j'], () => went.push('next'));
+  assert.throws(() => locks.releaseReservation(one), new Error('no'));
+  locks.releaseReservation(two);
   assert.deepEqual(went, ['next']);
 });

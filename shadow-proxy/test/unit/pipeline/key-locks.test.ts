@@ -8,34 +8,34 @@ const [A, B] = [{ name: 'A' }, { name: 'B' }] as unknown as [Lane, Lane];
 
 /** An order that notes each request that goes; it holds its keys (or, without a lane, reserves them) until `end`. */
 function scene(): {
-  order: KeyLocks;
+  locks: KeyLocks;
   went: string[];
   arrive(name: string, lane: Lane | null, keys: readonly string[], writes?: boolean): LockRequest | null;
   end(name: string): void;
 } {
-  const order = new KeyLocks();
-  order.tracking = true;
+  const locks = new KeyLocks();
+  locks.tracking = true;
   const went: string[] = [];
   const ends = new Map<string, () => void>();
   const take = (name: string, lane: Lane | null, keys: readonly string[], writes: boolean): void => {
     went.push(name);
     if (lane === null) {
-      const reservation = order.reserve(keys);
-      ends.set(name, () => order.giveUp(reservation));
+      const reservation = locks.reserve(keys);
+      ends.set(name, () => locks.releaseReservation(reservation));
     } else {
-      order.hold(lane, keys, writes);
-      ends.set(name, () => order.release(keys, writes));
+      locks.hold(lane, keys, writes);
+      ends.set(name, () => locks.release(keys, writes));
     }
   };
   return {
-    order,
+    locks,
     went,
     arrive(name, lane, keys, writes = true) {
-      if (order.admits(lane, keys, writes)) {
+      if (locks.admits(lane, keys, writes)) {
         take(name, lane, keys, writes);
         return null;
       }
-      return order.wait({ lane, keys, writes, go: () => take(name, lane, keys, writes) });
+      return locks.wait({ lane, keys, writes, go: () => take(name, lane, keys, writes) });
     },
     end(name) {
       ends.get(name)!();
@@ -87,30 +87,30 @@ test('a command that needs several keys is not passed by a stream of commands th
 });
 
 test('who leaves the queue lets those go that stood behind it', () => {
-  const { order, went, arrive, end } = scene();
+  const { locks, went, arrive, end } = scene();
   arrive('a', A, ['k']);
-  const ticket = arrive('exclusive', null, ['k', 'j'])!;
+  const lockRequest = arrive('exclusive', null, ['k', 'j'])!;
   arrive('b', B, ['j']);
   assert.deepEqual(went, ['a']);
-  order.leave(ticket);
-  order.leave(ticket);
+  locks.leave(lockRequest);
+  locks.leave(lockRequest);
   assert.deepEqual(went, ['a', 'b']);
   end('a');
   assert.deepEqual(went, ['a', 'b']);
 });
 
 test('who goes and finds that it needs more keys keeps its place', () => {
-  const { order, went, arrive, end } = scene();
+  const { locks, went, arrive, end } = scene();
   arrive('a', A, ['k']);
   arrive('b', A, ['j']);
-  const more = order.wait({
+  const more = locks.wait({
     lane: B,
     keys: ['k'],
     writes: true,
     go: () => {
       const keys = ['k', 'j'];
-      assert.equal(order.admits(B, keys, true, more), false);
-      order.wait({ lane: B, keys, writes: true, go: () => went.push('more') }, more);
+      assert.equal(locks.admits(B, keys, true, more), false);
+      locks.wait({ lane: B, keys, writes: true, go: () => went.push('more') }, more);
     },
   });
   arrive('k late', A, ['k']);
@@ -120,15 +120,15 @@ test('who goes and finds that it needs more keys keeps its place', () => {
 });
 
 test('who goes may set keys free, and does nothing twice', () => {
-  const { order, went, arrive, end } = scene();
+  const { locks, went, arrive, end } = scene();
   arrive('a', null, ['k', 'j']);
-  order.wait({
+  locks.wait({
     lane: null,
     keys: ['k'],
     writes: true,
     go: () => {
       went.push('short');
-      order.giveUp(order.reserve(['k']));
+      locks.releaseReservation(locks.reserve(['k']));
     },
   });
   arrive('k', A, ['k']);
@@ -138,29 +138,29 @@ test('who goes may set keys free, and does nothing twice', () => {
 });
 
 test('a lookup costs nothing while no request waits, and little for keys that no request waits for', () => {
-  const order = new KeyLocks();
-  assert.equal(order.active, false);
-  const reservation = order.reserve(['k']);
-  const ticket = order.wait({ lane: A, keys: ['k', 'j'], writes: true, go: () => undefined });
+  const locks = new KeyLocks();
+  assert.equal(locks.active, false);
+  const reservation = locks.reserve(['k']);
+  const lockRequest = locks.wait({ lane: A, keys: ['k', 'j'], writes: true, go: () => undefined });
   assert.deepEqual(
-    [order.active, order.concerns('k'), order.concerns('j'), order.concerns('i')],
+    [locks.active, locks.concerns('k'), locks.concerns('j'), locks.concerns('i')],
     [true, true, true, false],
   );
-  order.giveUp(reservation);
-  assert.deepEqual([order.active, order.concerns('k'), order.concerns('j')], [false, false, false]);
-  order.leave(ticket);
-  const waiter = { lane: A, keys: ['q', 'd'], waitsOn: ['q'], destination: 'd', waking: null, unordered: false };
-  order.block(waiter);
-  assert.deepEqual([order.active, order.concerns('q'), order.concerns('d')], [true, true, false]);
-  assert.deepEqual(order.withWoken(['q']), ['q', 'q', 'd']);
-  order.unblock(waiter);
-  assert.equal(order.active, false);
+  locks.releaseReservation(reservation);
+  assert.deepEqual([locks.active, locks.concerns('k'), locks.concerns('j')], [false, false, false]);
+  locks.leave(lockRequest);
+  const blockedClient = { lane: A, keys: ['q', 'd'], waitsOn: ['q'], destination: 'd', wakeup: null, unordered: false };
+  locks.block(blockedClient);
+  assert.deepEqual([locks.active, locks.concerns('q'), locks.concerns('d')], [true, true, false]);
+  assert.deepEqual(locks.withWoken(['q']), ['q', 'q', 'd']);
+  locks.unblock(blockedClient);
+  assert.equal(locks.active, false);
 });
 
 test('in any order of requests, none waits forever, and no two that exclude each other have a turn at once', () => {
   for (let round = 0; round < 200; round++) {
-    const order = new KeyLocks();
-    order.tracking = true;
+    const locks = new KeyLocks();
+    locks.tracking = true;
     const random = (n: number): number => Math.floor(Math.random() * n);
     const having = new Map<number, { lane: Lane | null; keys: readonly string[]; writes: boolean; end(): void }>();
     const queue: LockRequest[] = [];
@@ -174,11 +174,11 @@ test('in any order of requests, none waits forever, and no two that exclude each
         );
       }
       if (lane === null) {
-        const reservation = order.reserve(keys);
-        having.set(name, { lane, keys, writes, end: () => order.giveUp(reservation) });
+        const reservation = locks.reserve(keys);
+        having.set(name, { lane, keys, writes, end: () => locks.releaseReservation(reservation) });
       } else {
-        order.hold(lane, keys, writes);
-        having.set(name, { lane, keys, writes, end: () => order.release(keys, writes) });
+        locks.hold(lane, keys, writes);
+        having.set(name, { lane, keys, writes, end: () => locks.release(keys, writes) });
       }
     };
     const finish = (): void => {
@@ -194,22 +194,22 @@ test('in any order of requests, none waits forever, and no two that exclude each
         const lane = [A, B, null][random(3)];
         const keys = Array.from({ length: 1 + random(3) }, () => 'abcd'[random(4)]);
         const writes = lane === null || random(2) === 0;
-        if (order.admits(lane, keys, writes)) take(name, lane, keys, writes);
-        else queue.push(order.wait({ lane, keys, writes, go: () => take(name, lane, keys, writes) }));
+        if (locks.admits(lane, keys, writes)) take(name, lane, keys, writes);
+        else queue.push(locks.wait({ lane, keys, writes, go: () => take(name, lane, keys, writes) }));
       } else if (random(10) === 0 && queue.length > 0) {
-        order.leave(queue.splice(random(queue.length), 1)[0]);
+        locks.leave(queue.splice(random(queue.length), 1)[0]);
       } else if (having.size > 0) finish();
     }
     while (having.size > 0) finish();
-    order.tracking = false;
-    assert.equal(order.active, false, 'somebody waits for ever');
+    locks.tracking = false;
+    assert.equal(locks.active, false, 'somebody waits for ever');
   }
 });
 
 test('work that throws when its turn comes fails alone: who set the keys free, and who waits behind it, go on', async () => {
-  const { order, went, arrive, end } = scene();
+  const { locks, went, arrive, end } = scene();
   arrive('first', A, ['k']);
-  const thrown = order.withLock(B, ['k'], true, () => {
+  const thrown = locks.withLock(B, ['k'], true, () => {
     throw new Error('not now');
   });
   arrive('behind it', B, ['k']);

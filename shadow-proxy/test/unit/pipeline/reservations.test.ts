@@ -22,16 +22,16 @@ const client = (waitsOn: readonly string[], destination: string | null = null): 
   keys: destination === null ? waitsOn : [...waitsOn, destination],
   waitsOn,
   destination,
-  waking: null,
+  wakeup: null,
   unordered: false,
 });
 
-const waits = (order: KeyLocks, keys: readonly string[]) =>
-  order.wait({ lane: A, keys, writes: true, go: () => undefined });
+const waits = (locks: KeyLocks, keys: readonly string[]) =>
+  locks.wait({ lane: A, keys, writes: true, go: () => undefined });
 
 test('reservations are counted by age: under 1 s, under 10 s, older', () => {
   const [first, second] = [new KeyLocks(), new KeyLocks()];
-  for (const [order, since] of [
+  for (const [locks, since] of [
     [first, 20_000],
     [first, 19_001],
     [second, 19_000],
@@ -39,7 +39,7 @@ test('reservations are counted by age: under 1 s, under 10 s, older', () => {
     [second, 10_000],
     [second, 1_000],
   ] as const)
-    at(since, () => order.reserve(['k']));
+    at(since, () => locks.reserve(['k']));
   assert.deepEqual(reservationsOf([first, second], 20_000), {
     byAge: { 'under-1s': 2, 'under-10s': 2, older: 2 },
     oldestMs: 19_000,
@@ -72,136 +72,136 @@ test('the longest wait is that of the first command that still waits', () => {
 });
 
 test('a command that waits again keeps its place and its age', () => {
-  const order = new KeyLocks();
-  at(0, () => order.reserve(['k']));
-  const before = at(100, () => waits(order, ['k']));
-  const again = at(500, () => order.wait({ lane: A, keys: ['j'], writes: true, go: () => undefined }, before));
-  assert.deepEqual([again.number, again.since, order.waitsSince()], [before.number, 100, 100]);
+  const locks = new KeyLocks();
+  at(0, () => locks.reserve(['k']));
+  const before = at(100, () => waits(locks, ['k']));
+  const again = at(500, () => locks.wait({ lane: A, keys: ['j'], writes: true, go: () => undefined }, before));
+  assert.deepEqual([again.number, again.since, locks.waitsSince()], [before.number, 100, 100]);
   // The first request no longer waits.
-  order.leave(again);
-  assert.equal(order.waitsSince(), null);
+  locks.leave(again);
+  assert.equal(locks.waitsSince(), null);
 });
 
 test('reservedSince lists the reservations that are not released', () => {
-  const order = new KeyLocks();
-  const first = at(10, () => order.reserve(['a']));
-  at(20, () => order.reserve(['a', 'b']));
-  assert.deepEqual(order.reservedSince(), [10, 20]);
-  order.giveUp(first);
-  order.giveUp(first);
-  assert.deepEqual(order.reservedSince(), [20]);
+  const locks = new KeyLocks();
+  const first = at(10, () => locks.reserve(['a']));
+  at(20, () => locks.reserve(['a', 'b']));
+  assert.deepEqual(locks.reservedSince(), [10, 20]);
+  locks.releaseReservation(first);
+  locks.releaseReservation(first);
+  assert.deepEqual(locks.reservedSince(), [20]);
   // The second one still has the key.
-  assert.deepEqual([order.concerns('a'), order.concerns('b'), order.active], [true, true, true]);
-  assert.equal(order.admits(A, ['a'], false), false);
+  assert.deepEqual([locks.concerns('a'), locks.concerns('b'), locks.active], [true, true, true]);
+  assert.equal(locks.admits(A, ['a'], false), false);
 });
 
 test('a reservation excludes every lane, readers too, and its release admits them', () => {
-  const order = new KeyLocks();
-  const reservation = order.reserve(['k']);
+  const locks = new KeyLocks();
+  const reservation = locks.reserve(['k']);
   assert.deepEqual(
-    [order.admits(A, ['k'], false), order.admits(A, ['j'], true), order.admits(null, ['k'], true)],
+    [locks.admits(A, ['k'], false), locks.admits(A, ['j'], true), locks.admits(null, ['k'], true)],
     [false, true, false],
   );
-  order.giveUp(reservation);
-  assert.deepEqual([order.admits(A, ['k'], true), order.active], [true, false]);
+  locks.releaseReservation(reservation);
+  assert.deepEqual([locks.admits(A, ['k'], true), locks.active], [true, false]);
 });
 
 test('afterReservations waits for those of its time, and not for later ones', async () => {
-  const order = new KeyLocks();
-  await order.afterReservations();
-  const [first, second] = [order.reserve(['a']), order.reserve(['b'])];
+  const locks = new KeyLocks();
+  await locks.afterReservations();
+  const [first, second] = [locks.reserve(['a']), locks.reserve(['b'])];
   let over = false;
-  const done = order.afterReservations().then(() => (over = true));
-  order.reserve(['c']);
-  order.giveUp(first);
+  const done = locks.afterReservations().then(() => (over = true));
+  locks.reserve(['c']);
+  locks.releaseReservation(first);
   await new Promise(setImmediate);
   assert.equal(over, false);
-  order.giveUp(second);
+  locks.releaseReservation(second);
   await done;
-  assert.equal(order.reservedSince().length, 1);
+  assert.equal(locks.reservedSince().length, 1);
 });
 
 test('withLock works at once where nothing is in the way, and takes its turn where something is', async () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const did: string[] = [];
   const work = (name: string) => () => {
     did.push(name);
     return Promise.resolve(name);
   };
-  const idle = order.withLock(null, ['k'], true, work('idle'));
+  const idle = locks.withLock(null, ['k'], true, work('idle'));
   assert.deepEqual(did, ['idle']);
   assert.equal(await idle, 'idle');
-  order.tracking = true;
-  order.hold(A, ['k'], true);
-  const other = order.withLock(B, ['j'], true, work('other key'));
-  const same = order.withLock(A, ['k'], true, work('same lane'));
-  const late = order.withLock(B, ['k'], false, work('other lane'));
+  locks.tracking = true;
+  locks.hold(A, ['k'], true);
+  const other = locks.withLock(B, ['j'], true, work('other key'));
+  const same = locks.withLock(A, ['k'], true, work('same lane'));
+  const late = locks.withLock(B, ['k'], false, work('other lane'));
   assert.deepEqual(did, ['idle', 'other key', 'same lane']);
   assert.deepEqual(await Promise.all([other, same]), ['other key', 'same lane']);
-  order.release(['k'], true);
+  locks.release(['k'], true);
   assert.deepEqual(did, ['idle', 'other key', 'same lane', 'other lane']);
   assert.equal(await late, 'other lane');
-  order.hold(A, ['k'], false);
+  locks.hold(A, ['k'], false);
   let wrote = false;
-  const writer = order.withLock(B, ['k'], true, async () => (wrote = true));
+  const writer = locks.withLock(B, ['k'], true, async () => (wrote = true));
   assert.equal(wrote, false);
-  order.release(['k'], false);
+  locks.release(['k'], false);
   assert.equal(await writer, true);
 });
 
 test('keys that several lanes read are held by none of them', () => {
-  const order = new KeyLocks();
-  order.tracking = true;
-  order.hold(A, ['k'], false);
-  assert.equal(order.admits(A, ['k'], true), true);
-  order.hold(B, ['k'], false);
+  const locks = new KeyLocks();
+  locks.tracking = true;
+  locks.hold(A, ['k'], false);
+  assert.equal(locks.admits(A, ['k'], true), true);
+  locks.hold(B, ['k'], false);
   assert.deepEqual(
-    [order.admits(A, ['k'], true), order.admits(B, ['k'], true), order.admits(A, ['k'], false)],
+    [locks.admits(A, ['k'], true), locks.admits(B, ['k'], true), locks.admits(A, ['k'], false)],
     [false, false, true],
   );
-  order.release(['k'], false);
-  assert.equal(order.admits(A, ['k'], true), false);
-  order.release(['k'], false);
-  order.release(['k'], false);
-  assert.equal(order.admits(A, ['k'], true), true);
+  locks.release(['k'], false);
+  assert.equal(locks.admits(A, ['k'], true), false);
+  locks.release(['k'], false);
+  locks.release(['k'], false);
+  assert.equal(locks.admits(A, ['k'], true), true);
   // A reader is admitted beside readers of any lane, and never beside a writer of another.
-  order.hold(A, ['k'], true);
-  order.hold(A, ['k'], false);
-  assert.deepEqual([order.admits(A, ['k'], false), order.admits(B, ['k'], false)], [true, false]);
-  order.release(['k'], true);
-  assert.equal(order.admits(B, ['k'], false), true);
+  locks.hold(A, ['k'], true);
+  locks.hold(A, ['k'], false);
+  assert.deepEqual([locks.admits(A, ['k'], false), locks.admits(B, ['k'], false)], [true, false]);
+  locks.release(['k'], true);
+  assert.equal(locks.admits(B, ['k'], false), true);
 });
 
 test('wokenBy follows what woken clients write in turn, and nothing else', () => {
-  const order = new KeyLocks();
-  assert.deepEqual([...order.wokenBy(['a'])], []);
+  const locks = new KeyLocks();
+  assert.deepEqual([...locks.wokenBy(['a'])], []);
   const first = client(['a', 'b'], 'c');
   const second = client(['c']);
   const third = client(['d'], 'a');
-  for (const each of [first, second, third]) order.block(each);
-  assert.deepEqual([...order.wokenBy(['a'])], [first, second]);
-  assert.deepEqual([...order.wokenBy(['b', 'a'])], [first, second]);
-  assert.deepEqual([...order.wokenBy(['c'])], [second]);
-  assert.deepEqual([...order.wokenBy(['d'])], [third, first, second]);
-  assert.deepEqual([...order.wokenBy(['e'])], []);
-  assert.deepEqual(order.withWoken(['e']), ['e']);
-  assert.deepEqual(order.withWoken(['c']), ['c', 'c']);
-  assert.deepEqual(order.withWoken(['b']), ['b', 'a', 'b', 'c', 'c']);
+  for (const each of [first, second, third]) locks.block(each);
+  assert.deepEqual([...locks.wokenBy(['a'])], [first, second]);
+  assert.deepEqual([...locks.wokenBy(['b', 'a'])], [first, second]);
+  assert.deepEqual([...locks.wokenBy(['c'])], [second]);
+  assert.deepEqual([...locks.wokenBy(['d'])], [third, first, second]);
+  assert.deepEqual([...locks.wokenBy(['e'])], []);
+  assert.deepEqual(locks.withWoken(['e']), ['e']);
+  assert.deepEqual(locks.withWoken(['c']), ['c', 'c']);
+  assert.deepEqual(locks.withWoken(['b']), ['b', 'a', 'b', 'c', 'c']);
 });
 
 test('blocked lists each client once, until it is unblocked', () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const [first, second] = [client(['a', 'b']), client(['b'])];
-  assert.deepEqual([order.active, [...order.blocked()]], [false, []]);
-  order.block(first);
-  order.block(second);
-  assert.deepEqual([...order.blocked()], [first, second]);
-  order.unblock(first);
-  order.unblock(first);
+  assert.deepEqual([locks.active, [...locks.blocked()]], [false, []]);
+  locks.block(first);
+  locks.block(second);
+  assert.deepEqual([...locks.blocked()], [first, second]);
+  locks.unblock(first);
+  locks.unblock(first);
   assert.deepEqual(
-    [[...order.blocked()], order.concerns('a'), order.concerns('b'), order.active],
+    [[...locks.blocked()], locks.concerns('a'), locks.concerns('b'), locks.active],
     [[second], false, true, true],
   );
-  order.unblock(second);
-  assert.deepEqual([order.blocked().size, order.concerns('b'), order.active], [0, false, false]);
+  locks.unblock(second);
+  assert.deepEqual([locks.blocked().size, locks.concerns('b'), locks.active], [0, false, false]);
 });

@@ -28,7 +28,7 @@ const client = (...waitsOn: string[]): BlockedClient => ({
   keys: waitsOn,
   waitsOn,
   destination: null,
-  waking: null,
+  wakeup: null,
   unordered: false,
 });
 
@@ -42,13 +42,13 @@ const turns = async (): Promise<void> => {
 };
 
 test('a second wakeup leaves the client to the first one, which ends when the client has answered', async () => {
-  const order = new KeyLocks();
-  const waiter = client('q', 'other');
-  order.block(waiter);
+  const locks = new KeyLocks();
+  const blockedClient = client('q', 'other');
+  locks.block(blockedClient);
   const { server } = serverWith(() => []);
-  const first = new Wakeup(order, server, ['q'], order.wokenBy(['q']));
-  const second = new Wakeup(order, server, ['other'], order.wokenBy(['other']));
-  assert.equal(waiter.waking, first);
+  const first = new Wakeup(locks, server, ['q'], locks.wokenBy(['q']));
+  const second = new Wakeup(locks, server, ['other'], locks.wokenBy(['other']));
+  assert.equal(blockedClient.wakeup, first);
   const over: string[] = [];
   first.after(() => over.push('first'));
   second.after(() => over.push('second'));
@@ -58,33 +58,33 @@ test('a second wakeup leaves the client to the first one, which ends when the cl
   await turns();
   assert.deepEqual(over, ['second'], 'its client has not answered');
   const log: string[] = [];
-  first.settled(waiter, took('q', log));
-  assert.deepEqual([over, log, waiter.waking], [['second', 'first'], ['q in order'], null]);
-  assert.deepEqual(order.reservedSince(), []);
+  first.settled(blockedClient, took('q', log));
+  assert.deepEqual([over, log, blockedClient.wakeup], [['second', 'first'], ['q in order'], null]);
+  assert.deepEqual(locks.reservedSince(), []);
 });
 
 test('it holds its own keys and all keys of its clients, until it is over', async () => {
-  const order = new KeyLocks();
-  const waiter = client('q', 'other');
-  order.block(waiter);
+  const locks = new KeyLocks();
+  const blockedClient = client('q', 'other');
+  locks.block(blockedClient);
   const { server } = serverWith(() => []);
-  const wakeup = new Wakeup(order, server, ['q', 'mine'], order.wokenBy(['q']));
-  const held = (): boolean[] => ['q', 'other', 'mine', 'free'].map((key) => !order.admits(null, [key], true));
+  const wakeup = new Wakeup(locks, server, ['q', 'mine'], locks.wokenBy(['q']));
+  const held = (): boolean[] => ['q', 'other', 'mine', 'free'].map((key) => !locks.admits(null, [key], true));
   assert.deepEqual(held(), [true, true, true, false]);
   wakeup.answered();
   await turns();
   assert.deepEqual(held(), [true, true, true, false]);
-  wakeup.settled(waiter, null);
+  wakeup.settled(blockedClient, null);
   assert.deepEqual(held(), [false, false, false, false]);
 });
 
 test('a client that still blocks is not waited for; the server is asked after the write was answered', async () => {
-  const order = new KeyLocks();
+  const locks = new KeyLocks();
   const [still, woken] = [client('q'), client('q')];
-  order.block(still);
-  order.block(woken);
+  locks.block(still);
+  locks.block(woken);
   const { server, state } = serverWith(() => [(still.lane as Lane).clientId]);
-  const wakeup = new Wakeup(order, server, ['q'], order.wokenBy(['q']));
+  const wakeup = new Wakeup(locks, server, ['q'], locks.wokenBy(['q']));
   let over = false;
   wakeup.after(() => (over = true));
   await turns();
@@ -92,7 +92,7 @@ test('a client that still blocks is not waited for; the server is asked after th
   wakeup.answered();
   await turns();
   assert.deepEqual(state.asked[0], [(still.lane as Lane).clientId, (woken.lane as Lane).clientId]);
-  assert.deepEqual([over, still.waking, woken.waking], [false, null, wakeup]);
+  assert.deepEqual([over, still.wakeup, woken.wakeup], [false, null, wakeup]);
   wakeup.settled(woken, null);
   assert.equal(over, true);
 });
@@ -113,11 +113,11 @@ test('what was taken of one domain by several has no known order; of different d
     ],
     [['*'], ['* in order']],
   ] as const) {
-    const order = new KeyLocks();
+    const locks = new KeyLocks();
     const clients = domains.map(() => client('k'));
-    clients.forEach((each) => order.block(each));
+    clients.forEach((each) => locks.block(each));
     const { server } = serverWith(() => []);
-    const wakeup = new Wakeup(order, server, ['k'], order.wokenBy(['k']));
+    const wakeup = new Wakeup(locks, server, ['k'], locks.wokenBy(['k']));
     const log: string[] = [];
     clients.forEach((each, i) => wakeup.settled(each, took(domains[i], log)));
     assert.deepEqual(log, [], 'the effect of the write comes first');
@@ -127,27 +127,27 @@ test('what was taken of one domain by several has no known order; of different d
 });
 
 test('a server that cannot be asked is asked again; the wakeup goes on waiting', async () => {
-  const order = new KeyLocks();
-  const waiter = client('q');
-  order.block(waiter);
+  const locks = new KeyLocks();
+  const blockedClient = client('q');
+  locks.block(blockedClient);
   let answers = 0;
-  const { server, state } = serverWith(() => (++answers < 3 ? null : [(waiter.lane as Lane).clientId]));
-  const wakeup = new Wakeup(order, server, ['q'], order.wokenBy(['q']));
+  const { server, state } = serverWith(() => (++answers < 3 ? null : [(blockedClient.lane as Lane).clientId]));
+  const wakeup = new Wakeup(locks, server, ['q'], locks.wokenBy(['q']));
   const over = new Promise<void>((resolve) => wakeup.after(resolve));
   wakeup.answered();
   await over;
-  assert.deepEqual([state.asked.length, waiter.waking], [3, null]);
+  assert.deepEqual([state.asked.length, blockedClient.wakeup], [3, null]);
 });
 
 test('when the write’s connection is lost, its clients are free, and its keys, too', () => {
-  const order = new KeyLocks();
-  const waiter = client('q');
-  order.block(waiter);
-  const wakeup = new Wakeup(order, serverWith(() => []).server, ['q'], order.wokenBy(['q']));
+  const locks = new KeyLocks();
+  const blockedClient = client('q');
+  locks.block(blockedClient);
+  const wakeup = new Wakeup(locks, serverWith(() => []).server, ['q'], locks.wokenBy(['q']));
   let over = 0;
   wakeup.after(() => over++);
   wakeup.lost();
-  assert.deepEqual([over, waiter.waking, order.reservedSince()], [1, null, []]);
+  assert.deepEqual([over, blockedClient.wakeup, locks.reservedSince()], [1, null, []]);
   wakeup.answered();
   wakeup.after(() => over++);
   assert.equal(over, 2, 'once, and at once for who comes later');
@@ -157,24 +157,24 @@ const replyOf = (length: number): Buffer => Buffer.from(`:${length}\r\n`);
 
 /** A push of so many elements, to a list on which the clients block; the server is asked for `state`. */
 function push(elements: number, clients: readonly BlockedClient[]) {
-  const order = new KeyLocks();
-  clients.forEach((each) => order.block(each));
+  const locks = new KeyLocks();
+  clients.forEach((each) => locks.block(each));
   const { server, state } = serverWith(() => []);
-  const wakeup = new Wakeup(order, server, ['q'], order.wokenBy(['q']), elements);
-  return { wakeup, state, order };
+  const wakeup = new Wakeup(locks, server, ['q'], locks.wokenBy(['q']), elements);
+  return { wakeup, state, locks };
 }
 
 test('once a push’s elements are taken, the other clients are let go, and the server is not asked', async () => {
   for (const repliesFirst of [false, true]) {
     const clients = [client('q'), client('q'), client('q')];
-    const { wakeup, state, order } = push(2, clients);
+    const { wakeup, state, locks } = push(2, clients);
     const log: string[] = [];
     const take = (): void => clients.slice(0, 2).forEach((each) => wakeup.settled(each, took('q', log)));
     if (repliesFirst) take();
     wakeup.answered(replyOf(2));
-    assert.equal(clients[2].waking, repliesFirst ? null : wakeup);
+    assert.equal(clients[2].wakeup, repliesFirst ? null : wakeup);
     if (!repliesFirst) take();
-    assert.deepEqual([clients[2].waking, order.reservedSince(), log.length, state.asked], [null, [], 2, []]);
+    assert.deepEqual([clients[2].wakeup, locks.reservedSince(), log.length, state.asked], [null, [], 2, []]);
   }
 });
 
@@ -183,7 +183,7 @@ test('what a client took nothing of is still to be taken', () => {
   const { wakeup } = push(1, clients);
   wakeup.answered(replyOf(1));
   wakeup.settled(clients[0], null);
-  assert.equal(clients[1].waking, wakeup);
+  assert.equal(clients[1].wakeup, wakeup);
   wakeup.settled(clients[1], null);
 });
 
@@ -202,7 +202,7 @@ test('the server is asked where the list was not empty, a client has other keys,
       [first, ...others].map(({ lane }) => (lane as Lane).clientId),
     );
     wakeup.settled(first, took('q', []));
-    assert.equal(others[0].waking, wakeup);
+    assert.equal(others[0].wakeup, wakeup);
     wakeup.settled(others[0], null);
   }
 });

@@ -27,7 +27,7 @@ function scene(share = 1_000) {
     unread: 0,
     hasRoom: true,
     turnBudget: { share: () => share, usedUp: () => void seen.usedUp++ } as unknown as Flowing['turnBudget'],
-    mayOwe: 5 * MAX_UNREAD,
+    maxUnreadBytes: 5 * MAX_UNREAD,
     onceOpen: (retry: () => void, place?: number) => void open.push({ retry, place }),
     run: () => void seen.runs++,
     closeForOutput: () => void seen.closed++,
@@ -174,13 +174,13 @@ test('a pause keeps a command that is to be looked at again; a hold is done with
     [false, (flow: Flow) => flow.hold()],
   ] as const) {
     const { flow } = scene();
-    flow.holdAgain();
+    flow.holdForRetry();
     stop(flow);
     flow.resume();
     assert.equal(flow.next(), again);
   }
   const { flow, seen } = scene();
-  flow.holdAgain();
+  flow.holdForRetry();
   flow.skip();
   assert.deepEqual([flow.held, seen.runs, flow.next()], [false, 1, false]);
 });
@@ -201,7 +201,7 @@ test('whenIdle and atEnd run their work when nothing is in flight, at once where
   of.inFlight = 0;
   flow.atEnd(() => did.push('at once'));
   assert.deepEqual(did.slice(2), ['at once']);
-  flow.holdAgain();
+  flow.holdForRetry();
   flow.resumeWhenIdle();
   assert.deepEqual([flow.held, flow.next()], [false, true]);
 });

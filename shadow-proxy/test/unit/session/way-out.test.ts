@@ -169,12 +169,12 @@ const isBlocked = (command: string): Step => steps(send(command), findsNothing);
 const freeing = new WeakMap<FakeProxy, () => void>();
 /** Another client has the key, until `freed`. */
 const keyTaken: Step = async ({ proxy }) => {
-  const order = proxy.sequencer.lanes.source.order(0);
-  const reservation = order.reserve(['k']);
-  freeing.set(proxy, () => order.giveUp(reservation));
+  const locks = proxy.sequencer.lanes.source.locks(0);
+  const reservation = locks.reserve(['k']);
+  freeing.set(proxy, () => locks.releaseReservation(reservation));
 };
 const nobodyWaits: Step = ({ proxy }) =>
-  assert.equal(proxy.sequencer.lanes.source.order(0).waitsSince(), null, 'others wait behind a client that has left');
+  assert.equal(proxy.sequencer.lanes.source.locks(0).waitsSince(), null, 'others wait behind a client that has left');
 const freed: Step = ({ proxy }) => {
   freeing.get(proxy)!();
   return proxy.answerAll(usual());
@@ -448,11 +448,11 @@ function leftOf({ client, proxy, borrowed }: Scene) {
   const { blocked, transaction, watch, replies, isSubscriber, db, protocol, name, closed } = client.client;
   const { clients, sequencer } = proxy;
   const { source, target } = sequencer.lanes;
-  const { byAge, longestWaitMs } = reservationsOf([...source.orders(), ...target.orders()], Infinity);
+  const { byAge, longestWaitMs } = reservationsOf([...source.allLocks(), ...target.allLocks()], Infinity);
   return {
     own: client.destroyed || closed ? null : { held: client.flow.held, replies, isSubscriber, db, protocol, name },
     begun: { blocked, transaction, watch },
-    inFlight: [client.lanes.inFlight, client.lanes.tailBytes],
+    inFlight: [client.lanes.inFlight, client.lanes.followingBytes],
     blockedClients: clients.blocked.size,
     onTheWayToBlock: clients.blockQueue.has(0, ['k', 'j', 'w:k']),
     subscriptionChanges: clients.subscribers.changing,

@@ -60,7 +60,7 @@ function setting() {
     persist: () => Promise.resolve(void state.did.push('written')),
     moved: () => void state.did.push('moved'),
     suspectWorkloads: { mark: () => undefined },
-    adjudicator: { asksOf: () => state.asks, buried: () => true },
+    adjudicator: { asksOf: () => state.asks, allClosed: () => true },
     authorities: {
       get frozen() {
         return state.frozen;
@@ -68,7 +68,7 @@ function setting() {
       distrusts: () => false,
     },
     isDown: () => state.isDown,
-    giveUp: (side: Side) => void state.timedOut.push(side),
+    abandon: (side: Side) => void state.timedOut.push(side),
     redact: (key: Buffer) => key.toString(),
   } as unknown as FlipContext;
   const flipper = new Flipper(context, () => 5_000);

@@ -37,9 +37,9 @@ test('rates are those of the last minutes', () => {
   const prefixes = new Prefixes(0);
   const of = { workload: 'default', kind: 'lock', prefix: 'lock:*' } as const;
   for (let i = 0; i < 600; i++) prefixes.add(of, 'setnx', 2);
-  prefixes.turn(60_000);
+  prefixes.rotate(60_000);
   assert.equal(prefixes.snapshot(60_000)[0].perSecond, 20);
-  prefixes.turn(120_000);
+  prefixes.rotate(120_000);
   assert.equal(prefixes.snapshot(120_000)[0].perSecond, 0);
   assert.deepEqual(prefixes.snapshot(120_000)[0].commands, { setnx: 1200 });
 });
@@ -91,9 +91,9 @@ test('the most frequent comes first, by all of its commands', () => {
 test('a window is a minute, and the rate is that of the window before and of this one', () => {
   const prefixes = new Prefixes(1_000);
   prefixes.add(of('a'), 'incr', 600);
-  prefixes.turn(60_999);
+  prefixes.rotate(60_999);
   assert.equal(prefixes.snapshot(60_999)[0].perSecond, 600 / 59.999, 'the first window goes on');
-  prefixes.turn(61_000);
+  prefixes.rotate(61_000);
   prefixes.add(of('a'), 'incr', 300);
   assert.equal(prefixes.snapshot(91_000)[0].perSecond, 10, '900 in 90 s');
   assert.equal(new Prefixes(0).snapshot(0).length, 0);

@@ -17,7 +17,7 @@ function hanging(): { readonly probe: LoginProbe; opened(): number } {
       destroy: () => fail(new Error('destroyed')),
     } as unknown as Connection);
   };
-  const context = { connect, knock: () => Promise.resolve(false), name: 'kit', credentials: () => undefined };
+  const context = { connect, probeAuth: () => Promise.resolve(false), name: 'kit', credentials: () => undefined };
   return { probe: new LoginProbe(context), opened: () => opened };
 }
 

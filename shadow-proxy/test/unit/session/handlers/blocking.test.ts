@@ -228,7 +228,7 @@ test('an error, or nothing, is neither noted nor copied', async (t) => {
 
 test('XREAD takes nothing: no client waits for its keys, and nothing is noted', async (t) => {
   const { client, proxy } = await blocked(t, 'XREAD', 'BLOCK', '0', 'STREAMS', 's', '0');
-  assert.deepEqual([proxy.noted, proxy.sequencer.lanes.source.order(0).active], [[], false]);
+  assert.deepEqual([proxy.noted, proxy.sequencer.lanes.source.locks(0).active], [[], false]);
   proxy.lose('source');
   assert.deepEqual([client.destroyed, proxy.suspects], [true, []]);
 });
@@ -238,7 +238,7 @@ test('keys in flight on another lane: it is sent when they are free', async () =
   proxy.clients.blockQueue.add(0, ['k']);
   const { identity } = client.client;
   const { lanes } = proxy.sequencer;
-  lanes.source.order(0).hold(await lanes.source.borrow(identity), ['k'], true);
+  lanes.source.locks(0).hold(await lanes.source.borrow(identity), ['k'], true);
   client.send('BLPOP', 'k', '0');
   await settled();
   assert.deepEqual([proxy.took().filter((each) => each.includes('POP')), client.client.blocked!.isSent], [[], false]);
@@ -290,8 +290,8 @@ test('the server is asked to end it until it has found it blocked, and not once 
 
 test('nothing is pushed to a client that has left until its command has ended', async (t) => {
   const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
-  const order = proxy.sequencer.lanes.source.order(0);
-  const mayPush = (): boolean => order.admits(null, ['k'], true);
+  const locks = proxy.sequencer.lanes.source.locks(0);
+  const mayPush = (): boolean => locks.admits(null, ['k'], true);
   const { unblocked, findsBlocked } = proxy.servers.source;
   findsBlocked.push(false);
   client.leave();
@@ -310,7 +310,7 @@ for (const [what, refused] of [
     const { client, proxy } = await blocked(t, 'BLPOP', 'k', '0');
     const { source } = proxy.servers;
     const [lane] = proxy.sequencer.lanes.source.private();
-    const mayPush = (): boolean => proxy.sequencer.lanes.source.order(0).admits(null, ['k'], true);
+    const mayPush = (): boolean => proxy.sequencer.lanes.source.locks(0).admits(null, ['k'], true);
     source.findsBlocked.push(null);
     let killed = (): void => undefined;
     source.killing = new Promise((resolve, reject) => {
