@@ -57,6 +57,8 @@ export class Load {
   readonly #retired = new Set<KeyName>();
   readonly #transactions = new Transactions();
   readonly #ownEntries = new OwnEntries();
+  /** By client: the number of the connection that it has sent on. */
+  readonly #connections = new Map<string, number>();
   /** By client: what it sends next, on the same connection. */
   readonly #rests = new Map<string, { readonly connection: number; readonly commands: readonly Command[] }>();
 
@@ -178,6 +180,9 @@ export class Load {
 
   #sends(client: Client, commands: readonly Command[]): void {
     const { scene } = this;
+    // It may have left between two pipelines.
+    if (this.#connections.get(client.name) !== client.connections) this.#transactions.forget(client.name);
+    this.#connections.set(client.name, client.connections);
     this.#lastAnswer.delete(client.name);
     if (commands.at(-1)?.finishes === true) this.#finished.add(client.name);
     else this.#finished.delete(client.name);
@@ -288,8 +293,14 @@ export class Load {
       if (problem !== null) return problem;
     }
     // CLIENT UNBLOCK is sent with a share of sessions only.
-    // Behind another command, it began to wait at a moment that the client does not know.
-    return wrongAnswer(args, reply, sessionShare > 0 || last !== undefined ? Infinity : waitedMs);
+    return wrongAnswer(args, reply, sessionShare > 0 ? Infinity : waitedMs + (last === undefined ? 0 : this.#lateMs));
+  }
+
+  /** Behind another command, it began to wait when the reply to that was sent: so much before it arrived, at most. */
+  get #lateMs(): number {
+    const { faults, network } = this.scene.profile;
+    if (faults.slowReader !== undefined || faults.silence !== undefined) return Infinity;
+    return 2 * network.delayMs[1] + network.lateMs;
   }
 
   /** Where nothing strikes, the proxy ends no connection, but for its client with the most memory. */

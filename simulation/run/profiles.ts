@@ -280,7 +280,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
     ),
     profile('certain', {}, { mix: CERTAIN, keys: 2, network: LATE, databases: [0], certain: true }),
-    profile('lost', { laneCut: 15 }, { mix: { ...NAMED.mix, waits: 8 }, keys: 12, thinkMs: [0, 10], oneLane: true }),
+    profile(
+      'lost',
+      { laneCut: 15, answerLost: 15 },
+      { mix: { ...NAMED.mix, waits: 8 }, keys: 12, thinkMs: [0, 10], oneLane: true },
+    ),
     profile('waits', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, databases: [0] }),
     profile('one-lane', LEAVING, { mix: WAITING, keys: 2, network: LATE, endsAtLeave: true, oneLane: true }),
     profile(
@@ -292,7 +296,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'apart',
       { leave: 200 },
       {
-        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3, databases: 0.5 },
+        mix: { ...UNFOLLOWED, blocking: 8, scripts: 0, pairs: 15, fresh: 3, databases: 0.5 },
         ...{ plan: OVERLAPPING, stage: 'rampdown', journaled: true },
         isApart: (key) => APART.test(key),
         scans: true,
@@ -367,7 +371,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',
-      { stageChange: 60, leave: 300, answerLost: 200 },
+      { stageChange: 40, leave: 300, answerLost: 200 },
       {
         mix: { sleepers: 12, counters: 2, fresh: 1, hidden: 0.1 },
         keys: 2,

@@ -63,7 +63,7 @@ export class Scene {
   /** No faults strike, and clients send no new commands. */
   isQuiet = false;
   /** Kinds of mismatches that exist: commands that only one server has, and what faults have made. */
-  readonly trueMismatches = new Set(['unsupported']);
+  readonly trueMismatches: Set<string>;
   readonly recorder = new Recorder();
   /** What has happened to the proxy's disk, or to its machine, since the last process began; null where nothing has. */
   damage: string | null = null;
@@ -78,6 +78,7 @@ export class Scene {
     readonly network: NetworkOptions,
     logLevel?: string,
   ) {
+    this.trueMismatches = new Set(profile.mix.ofRedisOnly === undefined ? [] : ['unsupported']);
     this.world = new SimulatedWorld(seed, network);
     this.random = this.world.random.fork();
     // Clients whose users may not use every key are not moved by themselves.

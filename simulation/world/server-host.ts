@@ -14,6 +14,8 @@ export class ServerHost {
   readonly model: ModelServer;
   /** Called with each command that the server runs. */
   onCommand: (address: string, args: readonly string[]) => void = () => undefined;
+  /** Called with each client that blocks, before it is given what it waits for. */
+  onServe: (address: string) => void = () => undefined;
   /** Called with each change that a client makes. */
   onChange: (address: string) => void = () => undefined;
   /** Keys that were changed since the checkers looked last. */
@@ -85,7 +87,10 @@ export class ServerHost {
       this.#actor = null;
     };
     const serve = this.model.serve.bind(this.model);
-    this.model.serve = (client, blocked, key) => this.unanswered.as(client, () => serve(client, blocked, key));
+    this.model.serve = (client, blocked, key) => {
+      this.onServe(client.address);
+      return this.unanswered.as(client, () => serve(client, blocked, key));
+    };
     this.#listen();
   }
 

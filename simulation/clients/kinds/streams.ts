@@ -64,12 +64,17 @@ export const FOLLOWED_STREAM: readonly Form[] = [
 ];
 
 /** Reads that wait for an entry, on the keys `x…`. */
-export function blockingRead(draw: Draw): Command {
+export function blockingRead(draw: Draw): Command | readonly Command[] {
   const [key, other] = [draw.key('x'), draw.key('x')];
   const ms = String(1 + draw.random.below(200));
-  switch (draw.random.below(3)) {
+  switch (draw.random.below(4)) {
     case 0:
       return draw.of(['XREAD', 'BLOCK', ms, 'STREAMS', key, '$'], key);
+    case 3:
+      return [
+        draw.of(['XADD', key, '*', 'f', draw.value()], key),
+        draw.of(['XREAD', 'BLOCK', ms, 'STREAMS', key, '$'], key),
+      ];
     case 1:
       return draw.of(['XREAD', 'BLOCK', ms, 'STREAMS', key, other, '$', '$'], key, other);
     default:

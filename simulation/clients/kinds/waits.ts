@@ -68,7 +68,7 @@ export function sleepers(draw: Draw): Command {
     case 5:
       return draw.of(['XREAD', 'BLOCK', draw.pick('1000', '2000'), 'STREAMS', stream, '$'], stream);
     case 6:
-      return draw.of(['BRPOP', empty, draw.pick('0.05', '0.4', '1')], empty);
+      return draw.of(['BRPOP', empty, draw.pick('0.05', '0.4', '2', '2')], empty);
     case 7:
       return draw.of(['ZADD', sorted, draw.below(9), value], sorted);
     case 8:

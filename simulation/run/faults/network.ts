@@ -10,6 +10,8 @@ const AS_OF = 30;
 const LATE_END_MS = 60;
 /** Commands whose second word says what they do. */
 const CONTAINERS = new Set(['CLIENT', 'CONFIG', 'SCRIPT', 'XGROUP', 'OBJECT']);
+/** A client that blocks is given what it waits for. */
+const SERVED = 'a command that blocked';
 
 export function networkFaults(
   scene: Scene,
@@ -22,9 +24,7 @@ export function networkFaults(
   if (profile.faults.answerLost !== undefined)
     for (const server of [scene.source, scene.target]) {
       const { onCommand } = server;
-      server.onCommand = (address, args) => {
-        onCommand(address, args);
-        const kind = CONTAINERS.has(args[0]) ? `${args[0]} ${args[1]}` : args[0];
+      const runs = (address: string, kind: string): void => {
         kinds.add(kind);
         if (kind !== awaited) return;
         awaited = null;
@@ -32,6 +32,11 @@ export function networkFaults(
           if (`${connection.from.host}:${connection.from.port}` === address) connection.cut();
         scene.say(`the ${server.engine} runs ${kind} of ${address}, and the reply is lost`);
       };
+      server.onCommand = (address, args) => {
+        onCommand(address, args);
+        runs(address, CONTAINERS.has(args[0]) ? `${args[0]} ${args[1]}` : args[0]);
+      };
+      server.onServe = (address) => runs(address, SERVED);
     }
 
   /** Each connection is struck as often, however few there are: else nothing could ever be connected again. */
@@ -63,7 +68,7 @@ export function networkFaults(
     },
     answerLost() {
       if (kinds.size === 0) return null;
-      awaited = random.pick([...kinds]);
+      awaited = kinds.has(SERVED) && random.chance(0.2) ? SERVED : random.pick([...kinds]);
       return `the next reply to ${awaited} will be lost`;
     },
     silence() {
