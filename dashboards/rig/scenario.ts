@@ -111,6 +111,6 @@ const settled = (admin: AdminClient): Promise<void> =>
 
 async function until(admin: AdminClient, what: string, holds: (shard: ShardSnapshot) => boolean): Promise<void> {
   for (const deadline = performance.now() + LIMIT_MS; performance.now() < deadline; await sleep(200))
-    if ((await admin.status()).every(holds)) return;
+    if ((await admin.status()).shards.every(holds)) return;
   throw new Error(`${what}: not within ${LIMIT_MS / 1000} s: ${JSON.stringify(await admin.status())}`);
 }

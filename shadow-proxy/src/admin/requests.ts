@@ -43,6 +43,13 @@ export const rollbackRequest = z.strictObject({
   dryRun: z.boolean().optional(),
 });
 
+export const takeBackRequest = z.strictObject({
+  shard: z.string(),
+  workload: z.string(),
+  from: z.strictObject({ stage: z.enum(STAGES), percent: z.number().gt(0).max(100) }),
+  why: z.string().min(1).max(1000).transform(redactSecrets),
+});
+
 const word = z.string().min(1).max(200).transform(redactSecrets);
 export const noteRequest = z.strictObject({
   runbook: word,

@@ -4,7 +4,7 @@
  * Errors are { error: { code, message, … } }. Every answer of a shard names it.
  */
 import type { z } from 'zod';
-import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest } from './requests.js';
+import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest, takeBackRequest } from './requests.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { SERIES_STEP_MS } from '../telemetry/series.js';
 import type { JobSnapshot, NotStarted } from '../telemetry/snapshot.js';
@@ -12,7 +12,7 @@ import type { Side } from '../route/stage.js';
 import type { ShardState } from '../storage/state.js';
 import { AdminError } from './errors.js';
 import type { ShardControl } from './shard-control.js';
-import { promoteAll, rollbackAll } from './stages.js';
+import { promoteAll, rollbackAll, takeBack } from './stages.js';
 
 /** What the handlers may ask. */
 export interface AdminContext {
@@ -121,6 +121,15 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   '/api/rollback': changes(
     takes(rollbackRequest, async (context, { shard, ...wanted }) => ({
       rollbacks: await rollbackAll(shardsNamed(context, shard), wanted),
+    })),
+  ),
+  /**
+   * { shard, workload, from: { stage, percent }, why } → { takenBack: [{ shard }] }: puts the workload back where it was
+   * minutes ago, for another process of the plan has refused the same change.
+   */
+  '/api/take-back': changes(
+    takes(takeBackRequest, async (context, { shard, ...wanted }) => ({
+      takenBack: await takeBack(shardsNamed(context, shard), wanted),
     })),
   ),
   /** { history: [{ shard, events }] }: changes, oldest first. */

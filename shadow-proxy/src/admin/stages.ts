@@ -1,12 +1,13 @@
 /** What the admin HTTP does with the stages of several shards. */
 import type { z } from 'zod';
 import type { StagePoint } from '../plan/plan.js';
-import { STAGES, stageRule } from '../route/stage.js';
+import { unixMs } from '../io/clock.js';
+import { formatPoint, STAGES, stageRule } from '../route/stage.js';
 import { closedGates } from '../stages/gates.js';
 import type { Promotion, Rollback } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { AdminError, asAdminError } from './errors.js';
-import type { promoteRequest, rollbackRequest } from './requests.js';
+import type { promoteRequest, rollbackRequest, takeBackRequest } from './requests.js';
 import type { ShardControl } from './shard-control.js';
 
 type Of<T> = { shard: string } & T;
@@ -58,19 +59,28 @@ export async function promoteAll(
       done.push({ shard: shard.name, ...(await shard.promote(wanted)) });
     } catch (error) {
       const { status, code, message, details } = asAdminError(error);
-      const back = await undo(shards, done, `${shard.name} refused`);
+      const back = await undone(shards, done, `${shard.name} refused`);
       throw new AdminError(code, `${shard.name}: ${message}${back}`, status, details);
     }
   }
   return done;
 }
 
-/** Stage by stage. @returns what to tell of it */
-async function undo(
-  shards: readonly ShardControl[],
-  done: readonly { shard: string; workload: string; from: StagePoint }[],
-  why: string,
-): Promise<string> {
+interface Done {
+  readonly shard: string;
+  readonly workload: string;
+  readonly from: StagePoint;
+}
+
+/** @returns what to tell of it */
+async function undone(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<string> {
+  const stuck = await undo(shards, done, why);
+  if (stuck.length > 0) return `; ${stuck.join('; ')}`;
+  return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
+}
+
+/** Stage by stage. @returns which shards were not moved back, and why */
+async function undo(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<readonly string[]> {
   const stuck: string[] = [];
   for (const { shard, workload, from } of [...done].reverse()) {
     const control = shards.find((each) => each.name === shard)!;
@@ -90,8 +100,7 @@ async function undo(
       stuck.push(`${shard} was not moved back: ${(error as Error).message}`);
     }
   }
-  if (stuck.length > 0) return `; ${stuck.join('; ')}`;
-  return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
+  return stuck;
 }
 
 /**
@@ -115,7 +124,7 @@ export async function rollbackAll(
         if (workload !== undefined)
           throw new AdminError(
             code,
-            `${shard.name}: ${message}${wanted.dryRun ? '' : await undo(shards, pointsBefore(done), `${shard.name} refused`)}`,
+            `${shard.name}: ${message}${wanted.dryRun ? '' : await undone(shards, pointsBefore(done), `${shard.name} refused`)}`,
             status,
             details,
           );
@@ -137,10 +146,46 @@ export async function rollbackAll(
   );
 }
 
+/** So long after a change another process of the plan may still refuse what this one has done, in ms. */
+const TAKE_BACK_MS = 5 * 60_000;
+
+/**
+ * Puts a workload back where it was, without gates, because another process of the plan refused the same change. Only
+ * what was done minutes ago is taken back.
+ * @throws {StageError} where the workload was not there then
+ */
+export async function takeBack(
+  shards: readonly ShardControl[],
+  { workload, from, why }: Omit<z.infer<typeof takeBackRequest>, 'shard'>,
+): Promise<{ shard: string }[]> {
+  const since = unixMs() - TAKE_BACK_MS;
+  for (const shard of shards) {
+    const was = (await shard.history()).some(
+      ({ event, time, workload: name, from: before }) =>
+        event === 'stage' && name === workload && isPoint(before, from) && Date.parse(String(time)) >= since,
+    );
+    if (!was)
+      throw new StageError(
+        'refused',
+        `${shard.name}: "${workload}" was not in ${formatPoint(from)} during the last 5 minutes: only a change made since then can be taken back. Use \`rollback\` or \`promote\``,
+      );
+  }
+  const stuck = await undo(
+    shards,
+    shards.map(({ name }) => ({ shard: name, workload, from })),
+    why,
+  );
+  if (stuck.length > 0) throw new StageError('refused', stuck.join('; '));
+  return shards.map(({ name }) => ({ shard: name }));
+}
+
+const isPoint = (value: unknown, { stage, percent }: StagePoint): boolean => {
+  const point = value as Partial<StagePoint> | undefined;
+  return point?.stage === stage && point.percent === percent;
+};
+
 /** Where they were before. */
-const pointsBefore = (
-  done: readonly ({ shard: string } & Rollback)[],
-): { shard: string; workload: string; from: StagePoint }[] =>
+const pointsBefore = (done: readonly Of<Rollback>[]): Done[] =>
   done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 
 /**

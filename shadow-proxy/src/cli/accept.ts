@@ -5,9 +5,10 @@
 import type { Command } from 'commander';
 import { fingerprint } from '../upstream/identity.js';
 import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
-import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
+import { addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { confirmKeys, confirmYes, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
+import { Fleet } from './fleet.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 import { print } from './output.js';
@@ -45,8 +46,8 @@ export function addAccept(program: Command): void {
 }
 
 async function accept(options: AcceptOptions): Promise<number> {
-  const client = new AdminClient(options);
-  const shards = await client.status();
+  const client = await Fleet.open(options);
+  const { shards } = await client.status();
   if (shards.length === 0) throw new CliError('no-shard', NO_SHARD, exitCode.inconclusive);
   if (options.shard !== undefined && !shards.some(({ name }) => name === options.shard))
     throw new CliError(
@@ -101,11 +102,7 @@ async function accept(options: AcceptOptions): Promise<number> {
 }
 
 /** @throws {CliError} where not every key could be restored: then nothing is accepted */
-async function restoreLost(
-  client: AdminClient,
-  frozen: readonly ShardSnapshot[],
-  options: AcceptOptions,
-): Promise<void> {
+async function restoreLost(client: Fleet, frozen: readonly ShardSnapshot[], options: AcceptOptions): Promise<void> {
   const begun: string[] = [];
   for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'restore', shard: name })));
   const ended = await follow(client, begun, 'restore', options);
@@ -121,7 +118,7 @@ async function restoreLost(
 
 /** Scans both servers; changes nothing. */
 async function list(
-  client: AdminClient,
+  client: Fleet,
   frozen: readonly ShardSnapshot[],
   options: AcceptOptions,
 ): Promise<readonly EndedJob[]> {

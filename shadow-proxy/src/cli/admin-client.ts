@@ -4,10 +4,10 @@ import type { Note } from '../admin/shard-control.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
+import type { AdminAddress } from '../plan/admins.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { readWhole } from '../plan/file.js';
-import { loadPlan } from '../plan/load.js';
-import type { AdminPlan, Plan } from '../plan/plan.js';
+import type { StagePoint } from '../plan/plan.js';
 import type { JobRequest } from '../storage/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/state.js';
@@ -24,6 +24,17 @@ export interface AdminClientOptions {
   readonly admin?: string;
   readonly plan?: string;
   readonly tokenFile?: string;
+  /** Through which host, as `ssh` takes it. */
+  readonly via?: string;
+}
+
+/** What a proxy says of itself. */
+export interface ProxyStatus {
+  /** The plan's name. */
+  readonly migration: string;
+  readonly shards: readonly ShardSnapshot[];
+  /** Shards that are not started yet, and why. */
+  readonly starting: readonly NotStarted[];
 }
 
 export interface AcceptedShard {
@@ -48,8 +59,16 @@ export interface ShardJob {
 export type JobOrder = Pick<JobRequest, 'kind'> &
   Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
 
+/** Where a workload of a shard goes back to, and why. */
+export interface TakeBackRequest {
+  readonly shard: string;
+  readonly workload: string;
+  readonly from: StagePoint;
+  readonly why: string;
+}
+
 /** What the admin HTTP takes beside the request of a shard. */
-interface ToShards {
+export interface ToShards {
   readonly shard?: string;
   readonly dryRun?: boolean;
   /** To `complete`: the migration's name. */
@@ -63,9 +82,13 @@ const AT_ONCE: ReadonlySet<string> = new Set(['/api/status', '/api/jobs']);
 
 export const addAdminOptions = (command: Command): Command =>
   command
-    .option('--admin <url>', 'admin address of the proxy (default: from --plan, else http://127.0.0.1:9400)')
-    .option('--plan <file>', 'read the admin address and token from this plan')
-    .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)');
+    .option('--admin <url>', 'admin address of one proxy (default: from --plan, else http://127.0.0.1:9400)')
+    .option('--plan <file>', 'read the admin addresses and the token from this plan: all its proxies are asked')
+    .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)')
+    .option(
+      '--via <host>',
+      'reach the proxies through this host by ssh, such as admin@bastion; keys alone, no password',
+    );
 
 /**
  * A command to type, with the options that reach the same proxy.
@@ -73,17 +96,12 @@ export const addAdminOptions = (command: Command): Command =>
  */
 export function commandLine(
   text: string,
-  { admin, plan, tokenFile, shard }: AdminClientOptions & { readonly shard?: string },
+  { admin, plan, tokenFile, via, shard }: AdminClientOptions & { readonly shard?: string },
 ): string {
-  const options = { '--shard': shard, '--admin': admin, '--plan': plan, '--token-file': tokenFile };
+  const options = { '--shard': shard, '--admin': admin, '--plan': plan, '--token-file': tokenFile, '--via': via };
   const given = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name, quoted(value)]));
   return typed(['shadow-compare', text, ...given].join(' '));
 }
-
-/** The admin addresses of a plan's processes, each once. */
-export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [
-  ...new Map(shards.map((shard) => shard.admin ?? admin).map((each) => [`${each.host} ${each.port}`, each])).values(),
-];
 
 /** Where the token comes from, for a message about it. */
 interface Token {
@@ -96,7 +114,7 @@ interface Token {
 const ENVIRONMENT = 'SHADOW_PROXY_TOKEN';
 
 /** `--token-file`, else the environment, else the plan. */
-function tokenOf({ tokenFile }: AdminClientOptions, admin: AdminPlan | null): Token | null {
+function tokenOf({ tokenFile }: AdminClientOptions, admin: AdminAddress | null): Token | null {
   const planned = admin?.token ?? null;
   if (tokenFile !== undefined)
     return checked({ value: readToken(tokenFile), from: `--token-file ${tokenFile}`, hint: '' });
@@ -123,37 +141,33 @@ function checked(token: Token): Token {
 export class AdminClient {
   readonly #url: string;
   readonly #token: Token | null;
+  /** Why the plan's token cannot be read here. */
+  readonly #tokenProblem: string | null;
 
   /** @param admin address and token of the plan, where `options` name no other */
   constructor(
     private readonly options: AdminClientOptions,
-    admin: AdminPlan | null = options.plan === undefined ? null : loadPlan(options.plan).admin,
+    admin: AdminAddress | null = null,
     private readonly timeoutMs = TIMEOUT_MS,
   ) {
     const fromPlan = admin && `http://${formatAddress(admin)}`.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
     this.#url = normalise(options.admin ?? fromPlan ?? 'http://127.0.0.1:9400');
     this.#token = tokenOf(options, admin);
+    this.#tokenProblem = admin?.tokenProblem ?? null;
   }
 
-  /** For a line about a wait. */
-  get awaited(): string {
-    return `Waiting for the proxy at ${this.#url}`;
+  /** Its admin address. */
+  get url(): string {
+    return this.#url;
   }
 
-  async status(): Promise<readonly ShardSnapshot[]> {
-    return this.#list('shards', 'name', 'GET', '/api/status');
-  }
-
-  /** The plan's name. */
-  async migration(): Promise<string> {
-    const { migration } = await this.#call<{ migration?: unknown }>('GET', '/api/status');
-    if (typeof migration === 'string') return migration;
-    throw this.#noProxy('/api/status', 'answers, but without the name of a migration');
-  }
-
-  /** Shards that are not started yet, and why. */
-  async starting(): Promise<readonly NotStarted[]> {
-    return (await this.#call<{ starting?: NotStarted[] }>('GET', '/api/status')).starting ?? [];
+  async status(): Promise<ProxyStatus> {
+    const path = '/api/status';
+    const answer = await this.#call<Partial<ProxyStatus>>('GET', path);
+    const shards = this.#listIn<ShardSnapshot>(answer, 'shards', 'name', path);
+    if (typeof answer.migration === 'string')
+      return { migration: answer.migration, shards, starting: answer.starting ?? [] };
+    throw this.#noProxy(path, 'answers, but without the name of a migration');
   }
 
   accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {
@@ -166,6 +180,11 @@ export class AdminClient {
 
   rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
     return this.#list('rollbacks', 'shard', 'POST', '/api/rollback', request);
+  }
+
+  /** Puts a workload back where it was minutes ago, because another process refused what this one has done. */
+  takeBack(request: TakeBackRequest): Promise<readonly { readonly shard: string }[]> {
+    return this.#list('takenBack', 'shard', 'POST', '/api/take-back', request);
   }
 
   history(): Promise<readonly ShardHistory[]> {
@@ -195,8 +214,11 @@ export class AdminClient {
 
   /** Part of an answer: a list, each entry of which names its shard. */
   async #list<T>(part: string, naming: string, method: string, path: string, body?: object): Promise<readonly T[]> {
-    const answer = await this.#call<Readonly<Record<string, unknown>>>(method, path, body);
-    const list = answer[part];
+    return this.#listIn(await this.#call(method, path, body), part, naming, path);
+  }
+
+  #listIn<T>(answer: object, part: string, naming: string, path: string): readonly T[] {
+    const list = (answer as Readonly<Record<string, unknown>>)[part];
     const names = (each: unknown): boolean =>
       typeof each === 'object' &&
       each !== null &&
@@ -211,15 +233,17 @@ export class AdminClient {
       ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token.value}` }),
     };
     const timeoutMs = method === 'GET' && AT_ONCE.has(path) ? Math.min(AT_ONCE_MS, this.timeoutMs) : this.timeoutMs;
-    const request = { method, headers, body: body && JSON.stringify(body), timeoutMs };
+    const request = { method, headers, body: body && JSON.stringify(body), timeoutMs, via: this.options.via ?? null };
     const answering = exchange(`${this.#url}${path}`, request);
-    const { status, type, text } = await waitingFor(this.awaited, answering).catch((error: Error) => {
-      throw new CliError(
-        'unreachable',
-        `no proxy answers at ${this.#url}${path} (${error.message}). Start the proxy, or give its admin address with --admin or --plan`,
-        exitCode.inconclusive,
-      );
-    });
+    const { status, type, text } = await waitingFor(`Waiting for the proxy at ${this.#url}`, answering).catch(
+      (error: Error) => {
+        throw new CliError(
+          'unreachable',
+          `no proxy answers at ${this.#url}${path} (${error.message}). Start the proxy, or give its admin address with --admin or --plan`,
+          exitCode.inconclusive,
+        );
+      },
+    );
     const answer = parsed(text);
     if (answer === null)
       throw this.#noProxy(path, `answers HTTP ${status} ${printable(type ?? 'without a type')}, not as a proxy does`);
@@ -244,7 +268,7 @@ export class AdminClient {
 
   #unauthorized(): string {
     if (this.#token === null)
-      return `the proxy at ${this.#url} requires its admin token: set ${ENVIRONMENT}, or use --token-file, or --plan with the plan that has it`;
+      return `the proxy at ${this.#url} requires its admin token${this.#tokenProblem === null ? '' : ` (${this.#tokenProblem})`}: set ${ENVIRONMENT}, or use --token-file, or --plan with the plan that has it`;
     return `the proxy at ${this.#url} refuses the token from ${this.#token.from}: give the token of the plan that the proxy runs with${this.#token.hint}`;
   }
 }

@@ -40,7 +40,7 @@ async function workloads(words: readonly string[]): Promise<readonly string[]> {
     const names = inFolder();
     if (names !== null) return names;
   }
-  const shards = await new AdminClient({ admin, tokenFile }, null, PATIENCE_MS).status();
+  const { shards } = await new AdminClient({ admin, tokenFile }, null, PATIENCE_MS).status();
   return [...new Set(shards.flatMap((shard) => shard.workloads.map(({ name }) => name)))];
 }
 

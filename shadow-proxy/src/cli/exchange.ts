@@ -1,6 +1,9 @@
 /** One HTTP request and its whole answer, on a connection of its own, within a time and a size. */
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { Duplex, type Readable, type Writable } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
 
 export interface Exchange {
   readonly method: string;
@@ -8,6 +11,8 @@ export interface Exchange {
   readonly body?: string;
   /** From the first byte sent to the last byte received. */
   readonly timeoutMs: number;
+  /** The host through which the address is reached, as `ssh` takes it; null: directly. */
+  readonly via: string | null;
 }
 
 export interface HttpAnswer {
@@ -24,14 +29,20 @@ const MAX_BYTES = 256 << 20;
  * Redirects are answers, and not followed: the token is for this address alone.
  * @throws {Error} where there is no whole answer in time
  */
-export function exchange(url: string, { method, headers, body, timeoutMs }: Exchange): Promise<HttpAnswer> {
+export function exchange(url: string, { method, headers, body, timeoutMs, via }: Exchange): Promise<HttpAnswer> {
   const start = url.startsWith('https:') ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
-    const request = start(url, { method, headers, agent: false });
+    const ssh = via === null ? null : new Tunnel(via, new URL(url));
+    const request = start(url, {
+      ...{ method, headers },
+      // An agent would open a connection of its own.
+      ...(ssh === null ? { agent: false } : { createConnection: () => ssh.connection }),
+    });
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
     const failed = (error: Error): void => {
       clearTimeout(timer);
-      reject(error);
+      if (ssh === null) return reject(error);
+      void ssh.end().then((said) => reject(said === '' ? error : new Error(`ssh ${via}: ${said}`)));
     };
     request.once('response', (response) => {
       const chunks: Buffer[] = [];
@@ -44,6 +55,7 @@ export function exchange(url: string, { method, headers, body, timeoutMs }: Exch
       response.on('error', failed);
       response.on('end', () => {
         clearTimeout(timer);
+        void ssh?.end();
         const text = Buffer.concat(chunks).toString('utf8');
         resolve({ status: response.statusCode ?? 0, type: response.headers['content-type'], text });
       });
@@ -51,4 +63,33 @@ export function exchange(url: string, { method, headers, body, timeoutMs }: Exch
     request.on('error', failed);
     request.end(body);
   });
+}
+
+/** A connection to an address that another host reaches: what `ssh -W` reads and writes, without asking a person. */
+class Tunnel {
+  readonly connection: Duplex;
+  readonly #ssh: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #closed: Promise<unknown>;
+  #said = '';
+
+  constructor(via: string, { protocol, hostname, port }: URL) {
+    const isTls = protocol === 'https:';
+    const target = `${hostname}:${port === '' ? (isTls ? 443 : 80) : port}`;
+    this.#ssh = spawn('ssh', ['-o', 'BatchMode=yes', '-W', target, '--', via], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#ssh.stderr.on('data', (chunk: Buffer) => (this.#said = `${this.#said}${chunk.toString()}`.slice(-500)));
+    this.#closed = new Promise((resolve) => this.#ssh.once('close', resolve).once('error', resolve));
+    const stream = Duplex.from({ readable: this.#ssh.stdout, writable: this.#ssh.stdin });
+    this.#ssh.on('error', (error) => stream.destroy(error));
+    // Ended before both directions were, it says so: nobody waits for it then.
+    stream.on('error', () => undefined);
+    this.connection = isTls ? connectTls({ socket: stream, servername: hostname }) : stream;
+  }
+
+  /** @returns what ssh complained of, in one line */
+  async end(): Promise<string> {
+    this.connection.destroy();
+    this.#ssh.kill();
+    await this.#closed;
+    return this.#said.trim().replaceAll(/\s*\n\s*/g, '; ');
+  }
 }

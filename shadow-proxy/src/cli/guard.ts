@@ -14,8 +14,9 @@ import { readClusters, targetsOf } from '../guard/read.js';
 import { openPlan } from '../upstream/cluster.js';
 import type { Plan } from '../plan/plan.js';
 import { number } from '../text/figures.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, duration, exitCode, repeat } from './exit.js';
+import { Fleet } from './fleet.js';
 import { withManual } from './manual.js';
 import { stdout } from './output.js';
 
@@ -99,21 +100,26 @@ async function look(plan: Plan, options: GuardOptions): Promise<Guard> {
 async function askProxy(options: GuardOptions): Promise<Pick<Guard, 'sightings' | 'proxyProblem' | 'operations'>> {
   if (!options.proxy) return { sightings: null, proxyProblem: null, operations: 0 };
   try {
-    const shards = await new AdminClient({ ...options, plan: planFile(options) }).status();
+    const fleet = await Fleet.open({ ...options, plan: planFile(options) });
+    const { shards } = await fleet.status();
+    const [silent] = fleet.silent;
     return {
       sightings: sightingsOf(shards),
-      proxyProblem: null,
+      proxyProblem: silent === undefined ? null : withoutProxies(silent.error),
       operations: shards.reduce((all, shard) => all + shard.operations, 0),
     };
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
     return {
       sightings: null,
-      proxyProblem: `${error.message}; or use --no-proxy: then only counters that the plan names are judged`,
+      proxyProblem: withoutProxies(error),
       operations: 0,
     };
   }
 }
+
+const withoutProxies = ({ message }: CliError): string =>
+  `${message}; or use --no-proxy: then only counters that the plan names are judged`;
 
 /** Whether nothing was judged, though counters could be written on two nodes. */
 export const sawNothing = ({

@@ -5,8 +5,9 @@ import type { JobRequest } from '../storage/job-file.js';
 import { sum } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
+import { addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
 import { CliError, exitCode, positive } from './exit.js';
+import { Fleet } from './fleet.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 import { stderr, stdout } from './output.js';
 
@@ -42,7 +43,7 @@ export async function runJob(
   options: JobOptions,
   deletes: ReadonlyMap<string, number> | null = null,
 ): Promise<readonly EndedJob[]> {
-  const client = new AdminClient(options);
+  const client = await Fleet.open(options);
   const { workload: workloads, shard, keysPerSecond, bytesPerSecond, maxP99Ms } = options;
   let shards: readonly string[] = [];
   if (options.stop === true) {
@@ -83,7 +84,7 @@ export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> 
 export async function evictionNotes(ended: readonly EndedJob[], options: JobOptions): Promise<string> {
   const differing = ended.filter(({ job }) => sum(job.differences) > 0).map(({ shard }) => shard);
   if (differing.length === 0) return '';
-  const status = await new AdminClient(options).status();
+  const { shards: status } = await (await Fleet.open(options)).status();
   const notes = status
     .filter(({ name }) => differing.includes(name))
     .flatMap((shard) => SIDES.map((side) => ({ name: shard.name, note: evictionNote(side, shard[side], Date.now()) })));
@@ -93,7 +94,7 @@ export async function evictionNotes(ended: readonly EndedJob[], options: JobOpti
     .join('');
 }
 
-async function begin(client: AdminClient, order: JobOrder): Promise<readonly string[]> {
+async function begin(client: Fleet, order: JobOrder): Promise<readonly string[]> {
   try {
     return shardsOf(await client.startJob(order));
   } catch (error) {

@@ -5,7 +5,8 @@ import { bytes, count, duration, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { JobRequest } from '../storage/job-file.js';
 import { onStop } from '../io/signals.js';
-import { commandLine, type AdminClient, type AdminClientOptions, type ShardJob } from './admin-client.js';
+import { commandLine, type AdminClientOptions, type ShardJob } from './admin-client.js';
+import type { Fleet } from './fleet.js';
 import { exitCode, type CliError } from './exit.js';
 import { occasionally, Silence } from './silence.js';
 import { stderr } from './output.js';
@@ -19,24 +20,26 @@ const DISCONNECTED_MS = 60_000;
 export type EndedJob = { readonly shard: string; readonly job: JobSnapshot };
 
 /** How the operator asked for it. */
-export type FollowOptions = Pick<AdminClientOptions, 'admin' | 'plan' | 'tokenFile'> & { readonly json?: boolean };
+export type FollowOptions = Pick<AdminClientOptions, 'admin' | 'plan' | 'tokenFile' | 'via'> & {
+  readonly json?: boolean;
+};
 
 /**
  * Resolves when none of the jobs runs any more. Ctrl-C ends the program, and not the jobs: it says so.
  * @throws {CliError} where the proxy stays unreachable
  */
 export async function follow(
-  client: AdminClient,
+  client: Pick<Fleet, 'jobs' | 'awaited'>,
   shards: readonly string[],
   kind: JobRequest['kind'],
-  { json = false, admin, plan, tokenFile }: FollowOptions,
+  { json = false, admin, plan, tokenFile, via }: FollowOptions,
 ): Promise<readonly EndedJob[]> {
   const show = process.stderr.isTTY && !json ? progressBars(shards) : lines(json);
   const silence = new Silence(client.awaited, { show: (text) => show.note(text), end: () => undefined });
   let disconnectedSince: number | null = null;
   const leave = (): never => {
     show.end();
-    stderr.write(`${renderLeft(kind, { admin, plan, tokenFile, json })}\n`);
+    stderr.write(`${renderLeft(kind, { admin, plan, tokenFile, via, json })}\n`);
     process.exit(exitCode.interrupted);
   };
   const forget = onStop(leave, leave);

@@ -8,15 +8,10 @@ import type { PromoteRequest } from '../stages/promotion.js';
 import { formatPoint } from '../storage/state.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { count } from '../text/figures.js';
-import {
-  AdminClient,
-  addAdminOptions,
-  commandLine,
-  type AdminClientOptions,
-  type ShardPromotion,
-} from './admin-client.js';
+import { addAdminOptions, commandLine, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
 import { confirmEnd, confirmKeys, endOf, keysConfirmed, POINT_OF_NO_RETURN, YES } from './confirm.js';
 import { exitCode, percentage } from './exit.js';
+import { Fleet } from './fleet.js';
 import { nextOf, renderGates } from './gates.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
@@ -43,7 +38,7 @@ export function addPromote(program: Command): void {
     .command('promote')
     .description('Move a workload to its next stage, if its gates are open')
     .argument('<workload>', 'name of the workload, or default')
-    .option('--shard <name>', 'only on this shard (default: all shards of the proxy, or none)')
+    .option('--shard <name>', 'only on this shard (default: all shards of the plan, or none)')
     .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
     .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
     .option('--dry-run', 'judge the gates and all else that could refuse the change; change nothing')
@@ -84,7 +79,7 @@ export function addPromote(program: Command): void {
 
 async function promote(workload: string, options: PromoteOptions): Promise<number> {
   const { shard, to, percent, dryRun, force, forceSuspects, forceUsers, acceptVersion, reason } = options;
-  const client = new AdminClient(options);
+  const client = await Fleet.open(options);
   const by = userInfo().username;
   const asked = { shard, workload, to, percent, force, forceSuspects, forceUsers, acceptVersion, reason, by };
   const closedOf = (promotions: readonly ShardPromotion[]): Gate[] =>
@@ -106,7 +101,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   }
   let pointOfNoReturn: string | undefined;
   if (judged.some((each) => each.to.stage === 'complete')) {
-    pointOfNoReturn = await client.migration();
+    pointOfNoReturn = (await client.status()).migration;
     await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
   }
   const done = await client.promote({ ...asked, consent, pointOfNoReturn });
@@ -140,7 +135,7 @@ function whenOf(closed: readonly Gate[]): string {
  * The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed.
  */
 async function judge(
-  client: AdminClient,
+  client: Fleet,
   request: PromoteRequest & { readonly shard?: string },
   options: PromoteOptions,
 ): Promise<[readonly ShardPromotion[], Consent | undefined]> {

@@ -13,8 +13,9 @@ import { toMarkdown } from '../report/markdown.js';
 import { recommend } from '../report/recommendation.js';
 import { factsFromState } from '../report/state.js';
 import { notCovered } from '../report/uncovered.js';
-import { AdminClient, addAdminOptions, adminsOf, commandLine, type AdminClientOptions } from './admin-client.js';
+import { addAdminOptions, commandLine, type AdminClient, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
+import { Fleet } from './fleet.js';
 import { withManual } from './manual.js';
 import { stderr, stdout } from './output.js';
 
@@ -80,10 +81,8 @@ function write(out: string, text: string): void {
 
 async function gather(options: ReportOptions): Promise<Report> {
   const plan = options.plan === undefined ? null : await openPlan(options.plan);
-  const facts =
-    plan === null || options.admin !== undefined
-      ? await withStates(plan, await ask(new AdminClient(options)))
-      : await ofPlan(plan, options);
+  const { proxies } = await Fleet.open(options);
+  const facts = await withStates(plan, await askAll(proxies));
   return {
     version: 1,
     at: new Date().toISOString(),
@@ -98,8 +97,8 @@ type Answered = { readonly facts: readonly ShardFacts[]; readonly problem: strin
 
 async function ask(client: AdminClient): Promise<Answered> {
   try {
-    const [snapshots, evidence, history] = await Promise.all([client.status(), client.evidence(), client.history()]);
-    const facts = snapshots.map((snapshot): ShardFacts => ({
+    const [{ shards }, evidence, history] = await Promise.all([client.status(), client.evidence(), client.history()]);
+    const facts = shards.map((snapshot): ShardFacts => ({
       shard: snapshot.name,
       from: 'proxy',
       problem: null,
@@ -115,15 +114,13 @@ async function ask(client: AdminClient): Promise<Answered> {
   }
 }
 
-/** Each shard's proxy is asked at its own address. */
-async function ofPlan(plan: Plan, { tokenFile }: ReportOptions): Promise<readonly ShardFacts[]> {
-  const answers = await Promise.all(adminsOf(plan).map((admin) => ask(new AdminClient({ tokenFile }, admin))));
-  return withStates(plan, {
+async function askAll(proxies: readonly AdminClient[]): Promise<Answered> {
+  const answers = await Promise.all(proxies.map(ask));
+  const problems = answers.filter(({ facts }) => facts.length === 0).map(({ problem }) => problem);
+  return {
     facts: answers.flatMap(({ facts }) => facts),
-    problem:
-      [...new Set(answers.filter(({ facts }) => facts.length === 0).map(({ problem }) => problem))].join('; ') ||
-      answers[0].problem,
-  });
+    problem: [...new Set(problems)].join('; ') || answers[0].problem,
+  };
 }
 
 /** Those of the plan that did not answer, as they left their state. */

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
 import { formatPoint } from '../storage/state.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollback.js';
 import { redactSecrets } from '../plan/endpoint.js';
 import { openPlan } from '../upstream/cluster.js';
@@ -12,6 +12,7 @@ import type { Gate } from '../stages/gates.js';
 import { noReturn, type RollbackRequest } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
+import { Fleet } from './fleet.js';
 import { withManual } from './manual.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
 import { stderr, stdout } from './output.js';
@@ -33,7 +34,7 @@ export function addRollback(program: Command): void {
     .description('Roll a workload back: from live and rampdown to shadow, from other stages to the stage before')
     .argument('[workload]', 'name of the workload, or default')
     .option('--all', 'emergency rollback: every workload that the target answers')
-    .option('--shard <name>', 'only on this shard (default: all shards of the proxy)')
+    .option('--shard <name>', 'only on this shard (default: all shards of the plan)')
     .addOption(new Option('--to <stage>', 'roll back to this stage').choices(STAGES))
     .option('--drill', 'rehearse a rollback from shadow: move 1 % of the keys to the target and back, and record it')
     .option(
@@ -61,7 +62,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
   if (options.offline && dryRun)
     throw new CliError('option', '--dry-run asks the proxy, and --offline does without it: give one', exitCode.usage);
   if (options.offline) return rollBackWithoutProxy(workload ?? null, options);
-  const client = new AdminClient(options);
+  const client = await Fleet.open(options);
   const asked = { shard, workload, to, drill, force, reason, by: userInfo().username };
   // A drill has gates, and some open by waiting. A rollback has none.
   if (drill && !dryRun)
@@ -84,7 +85,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
 }
 
 /** The gates that refuse a drill now. @throws {CliError} where something else does */
-async function drillGates(client: AdminClient, asked: Partial<RollbackRequest>): Promise<readonly Gate[]> {
+async function drillGates(client: Fleet, asked: Partial<RollbackRequest>): Promise<readonly Gate[]> {
   try {
     await client.rollback({ ...asked, dryRun: true });
     return [];

@@ -29,7 +29,8 @@ import { count } from '../text/figures.js';
 import { retyped } from '../text/invocation.js';
 import { didYouMean } from '../text/near.js';
 import { quoted } from '../text/shell.js';
-import { AdminClient, adminsOf, commandLine } from './admin-client.js';
+import { commandLine } from './admin-client.js';
+import { Fleet } from './fleet.js';
 import { confirmEnd, confirmYes } from './confirm.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
@@ -467,9 +468,9 @@ class Place {
 
   /** Each process of the plan has its history; one that does not answer is reported, and the run continues. */
   async #tell({ runbook, stop, kind, by, command, exit, failed }: LogEntry): Promise<void> {
-    for (const admin of adminsOf(this.plan)) {
-      const client = new AdminClient({ tokenFile: this.options.tokenFile }, admin);
-      await client
+    const { proxies } = await Fleet.open({ plan: this.planFile, tokenFile: this.options.tokenFile });
+    for (const proxy of proxies) {
+      await proxy
         .note({
           runbook,
           step: stop!,

@@ -22,15 +22,19 @@ import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
 import { backfillOf, isDown, rollbackOf, type NextCommand, type Standing } from '../telemetry/advice.js';
-import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
+import { addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD, repeat } from './exit.js';
+import { Fleet, reportSilent, type FleetStatus } from './fleet.js';
+import { MANY_SHARDS, renderFleet } from './fleet-status.js';
 import { renderJob } from './job-progress.js';
-import { NO_PROXY, withManual } from './manual.js';
+import { withManual } from './manual.js';
 import { PLAIN, short } from './table.js';
 import { unfreeze } from './view.js';
 import { redraw, stdout } from './output.js';
 
 interface StatusOptions extends AdminClientOptions {
+  readonly shard?: readonly string[];
+  readonly each?: boolean;
   readonly watch?: boolean;
   readonly json?: boolean;
 }
@@ -39,40 +43,70 @@ const WATCH_MS = 1_000;
 
 export function addStatus(program: Command): void {
   const command = program.command('status').description('Show the shards and workloads of a running proxy');
-  withManual(command, 'shadow-compare status --watch', { 0: 'shown', 3: `${NO_PROXY}, or it serves no shard` });
+  withManual(command, 'shadow-compare status --watch', {
+    0: 'shown',
+    3: 'no proxy answers, or not for every shard: the others are shown',
+  });
   addAdminOptions(command)
+    .option('--shard <names...>', 'these shards in full')
+    .option('--each', `every shard in full; without it, ${MANY_SHARDS} shards or more are summed up`)
     .option('--watch', 'repeat every second until Ctrl-C')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON: every shard, or those of --shard')
     .action(async (options: StatusOptions) => {
-      const client = new AdminClient(options);
-      if (options.watch) return watch(client, options);
-      stdout.write(`${(await look(client, options)) || NO_SHARD}
-`);
-      // Nothing was shown of any shard: it starts, or the proxy stands by.
-      if ((await client.status()).length === 0) process.exitCode = exitCode.inconclusive;
+      const fleet = await Fleet.open(options);
+      if (options.watch) return watch(fleet, options);
+      const [text, status] = await look(fleet, options);
+      stdout.write(`${text || NO_SHARD}\n`);
+      process.exitCode = reportSilent(status);
+      // A shard of which nothing was shown: it starts, its proxy stands by, or none answers.
+      if (status.shards.length === 0 || status.unserved.length > 0) process.exitCode = exitCode.inconclusive;
     });
 }
 
-/** Drawn in place on a terminal, else one after the other. Waits while the proxy is unreachable. */
-const watch = (client: AdminClient, options: StatusOptions): Promise<void> =>
+/** Drawn in place on a terminal, else one after the other. Waits while no proxy can be reached. */
+const watch = (fleet: Fleet, options: StatusOptions): Promise<void> =>
   repeat(WATCH_MS, async () => {
     process.exitCode = exitCode.holds;
-    const drawn = await look(client, options).catch((error: unknown) => {
-      if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
-      process.exitCode = error.exit;
-      return error.message;
-    });
+    const drawn = await look(fleet, options).then(
+      ([text, { silent }]) => [text, ...silent.map(({ error }) => error.message)].join('\n'),
+      (error: unknown) => {
+        if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
+        process.exitCode = error.exit;
+        return error.message;
+      },
+    );
     if (process.stdout.isTTY && !options.json) redraw(drawn);
     else stdout.write(`${drawn}\n`);
   });
 
-async function look(client: AdminClient, options: StatusOptions): Promise<string> {
-  const [shards, starting] = await Promise.all([client.status(), client.starting()]);
-  if (options.json) return JSON.stringify(shards, null, 2);
-  return [
+async function look(fleet: Fleet, options: StatusOptions): Promise<[text: string, status: FleetStatus]> {
+  const status = await fleet.status();
+  const { shard: names, each, json } = options;
+  const isAsked = (name: string): boolean => names?.includes(name) !== false;
+  const shards = status.shards.filter(({ name }) => isAsked(name));
+  const known = [
+    ...status.shards.map(({ name }) => name),
+    ...status.starting.map(({ shard }) => shard),
+    ...status.unserved,
+  ];
+  const wrong = names?.find((name) => !known.includes(name));
+  if (wrong !== undefined)
+    throw new CliError(
+      'unknown-shard',
+      `--shard ${wrong}: there is no such shard: ${known.join(', ')}`,
+      exitCode.usage,
+    );
+  if (json) return [JSON.stringify(shards, null, 2), status];
+  if (names === undefined && !each && known.length >= MANY_SHARDS)
+    return [renderFleet(status, options), { ...status, silent: [] }];
+  const text = [
     ...shards.map((shard) => renderShard(shard, options)),
-    ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, next try in 1 s: ${problem}`),
+    ...status.starting
+      .filter(({ shard }) => isAsked(shard))
+      .map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, next try in 1 s: ${problem}`),
+    ...status.unserved.filter(isAsked).map((shard) => `shard ${shard}\nNOT SERVED: no proxy answers for it`),
   ].join('\n\n');
+  return [text, status];
 }
 
 const NAME_COLUMNS = 13;

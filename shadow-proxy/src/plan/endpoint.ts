@@ -167,6 +167,16 @@ export function interpolate(text: string, env: NodeJS.ProcessEnv): string {
   });
 }
 
+/** Stands for the name of a shard in an address that is announced. */
+export const SHARD = '{shard}';
+
+/**
+ * The admin address of the shard as operators reach it.
+ * @throws {UrlError}
+ */
+export const announcedAdmin = (announce: string, shard: string, env: NodeJS.ProcessEnv): Address =>
+  parseAddress(interpolate(announce, env).replaceAll(SHARD, shard));
+
 /** The URL for people: its password is `***`. */
 export function formatUrl({ scheme, username, password, addresses, master, db }: ParsedUrl): string {
   const login = `${encodeURIComponent(username ?? '')}${password === null ? '' : ':***'}`;

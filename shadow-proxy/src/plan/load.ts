@@ -5,6 +5,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { isMap, isPair, isSeq, type Document, type LineCounter, type Node, type Pair } from 'yaml';
+import { adminsIn, type PlannedAdmins } from './admins.js';
 import { checkPlan } from './check.js';
 import { PlanError, type PlanPath, type PlanProblem } from './errors.js';
 import { readWhole, type FileError } from './file.js';
@@ -12,20 +13,39 @@ import { normalise, type Surroundings } from './normalise.js';
 import type { Plan } from './plan.js';
 import { planSchema } from './schema.js';
 import { shapeProblems } from './shape.js';
-import { readYaml } from './yaml.js';
+import { readYaml, type Yaml } from './yaml.js';
 
 /**
  * Reads, checks and completes a plan.
  * @throws {PlanError} with every problem that was found, each with its line and column
  */
 export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Plan {
-  const { document, lines, value } = readYaml(file, textOf(file));
-  const { plan, problems } = toPlan(value, { directory: dirname(resolve(file)), env });
+  const yaml = readYaml(file, textOf(file));
+  const { plan, problems } = toPlan(yaml.value, { directory: dirname(resolve(file)), env });
   if (plan) return plan;
-  const placed = problems.map((problem) => ({ ...problem, ...position(document, lines, problem) }));
-  throw new PlanError(
+  throw placed(file, yaml, problems);
+}
+
+/**
+ * How the proxies of a plan are reached, and nothing else of it: no password, key or certificate is read, so that it
+ * works where these files are not.
+ * @throws {PlanError} where the shape of the plan is wrong, or an admin address
+ */
+export function loadAdmins(file: string, env: NodeJS.ProcessEnv = process.env): PlannedAdmins {
+  const yaml = readYaml(file, textOf(file));
+  const parsed = planSchema.safeParse(yaml.value);
+  if (!parsed.success) throw placed(file, yaml, shapeProblems(parsed.error.issues, yaml.value));
+  const { planned, problems } = adminsIn(parsed.data, { directory: dirname(resolve(file)), env });
+  if (problems.length > 0) throw placed(file, yaml, problems);
+  return planned;
+}
+
+/** The problems, each with its line and column. */
+function placed(file: string, { document, lines }: Yaml, problems: readonly PlanProblem[]): PlanError {
+  const found = problems.map((problem) => ({ ...problem, ...position(document, lines, problem) }));
+  return new PlanError(
     file,
-    placed.sort((a, b) => a.line - b.line || a.column - b.column),
+    found.sort((a, b) => a.line - b.line || a.column - b.column),
   );
 }
 

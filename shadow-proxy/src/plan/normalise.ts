@@ -1,7 +1,7 @@
 /** From the shape of a file to the plan: addresses taken apart, secrets and certificates read, defaults handed down. */
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
+import { announcedAdmin, formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
 import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { readWhole } from './file.js';
@@ -248,6 +248,8 @@ class Reader {
         ? this.#try([...path, 'token'], () => interpolate(file.token!, this.surroundings.env))
         : this.#secret(file.tokenFile, [...path, 'tokenFile']);
       if (token === '') this.#problem([...path, file.token ? 'token' : 'tokenFile'], 'contains an empty token');
+      for (const [i, announce] of (file.announce ?? []).entries())
+        this.#try([...path, 'announce', i], () => announcedAdmin(announce, 'a', this.surroundings.env));
       return { host, port, token };
     });
   }

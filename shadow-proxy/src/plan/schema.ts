@@ -99,6 +99,13 @@ const admin = z.strictObject({
     .string()
     .default('127.0.0.1:9400')
     .describe('host:port; on another address than loopback a token is required'),
+  announce: z
+    .array(z.string().min(1))
+    .min(1)
+    .describe(
+      'host:port at which `shadow-compare` reaches it from another machine, with {shard} for the name of the shard; two where the shard has a standby. Default: listen',
+    )
+    .optional(),
   token: z.string().min(1).describe('Bearer token, or ${NAME} for an environment variable').optional(),
   tokenFile: path.describe('File with the bearer token').optional(),
 });

@@ -75,6 +75,7 @@ const PARTS = {
   zsh: program('zsh', 'apt-get install zsh'),
   fish: program('fish', 'apt-get install fish'),
   haproxy: program('haproxy', 'apt-get install haproxy'),
+  sshd: program('sshd', 'apt-get install openssh-server'),
   promtool: program('promtool', 'apt-get install prometheus'),
   amtool: program('amtool', 'apt-get install prometheus-alertmanager'),
   'prometheus-redis-exporter': program('prometheus-redis-exporter', 'apt-get install prometheus-redis-exporter'),

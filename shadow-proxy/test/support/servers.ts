@@ -74,3 +74,13 @@ export async function commandsOfSource(): Promise<ReadonlySet<string>> {
   const known = COMMANDS.filter(([, sourceArity]) => listsAsKeydb || sourceArity !== 0);
   return new Set([...known, ...newer].map(([name]) => name));
 }
+
+/** Runs `body` with so many pairs of servers at once. */
+export async function withPairs(
+  count: number,
+  body: (pairs: readonly Pair[]) => Promise<void>,
+  pairs: readonly Pair[] = [],
+): Promise<void> {
+  if (pairs.length === count) return body(pairs);
+  await withServers((pair) => withPairs(count, body, [...pairs, pair]));
+}

@@ -5,17 +5,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
-import { withServers, type Pair } from '../../support/servers.js';
+import { withPairs, type Pair } from '../../support/servers.js';
 import { moveRequest } from '../../support/move.js';
 import { until } from '../../support/shard.js';
 import { lostOn, startWriters, type Writers } from '../faults/outage.js';
 import { runProgram } from './process.js';
 import { planFor, start, status, type Running } from './running.js';
-
-async function withPairs(count: number, body: (pairs: Pair[]) => Promise<void>, pairs: Pair[] = []): Promise<void> {
-  if (pairs.length === count) return body(pairs);
-  await withServers((pair) => withPairs(count, body, [...pairs, pair]));
-}
 
 async function startAll(t: TestContext, pairs: readonly Pair[], stage: string): Promise<Running> {
   const plans = [];

@@ -1,0 +1,325 @@
+/**
+ * The proxies of a plan as one: all shards in one process, or a process for each. What is read is asked of all of them
+ * at once, and a proxy that does not answer hides no other. A change of one workload is made on every shard or on none:
+ * it is judged everywhere first, and taken back where a later shard refuses.
+ */
+import { loadAdmins } from '../plan/load.js';
+import { eachOnce, type AdminAddress } from '../plan/admins.js';
+import type { StagePoint } from '../plan/plan.js';
+import { closedGates } from '../stages/gates.js';
+import type { PromoteRequest, RollbackRequest } from '../stages/promotion.js';
+import { adminOf } from '../plan/plan.js';
+import { openPlan } from '../upstream/cluster.js';
+import {
+  AdminClient,
+  type AcceptedShard,
+  type AdminClientOptions,
+  type JobOrder,
+  type ProxyStatus,
+  type ShardJob,
+  type ShardHistory,
+  type ShardPromotion,
+  type ShardRollback,
+  type ToShards,
+} from './admin-client.js';
+import type { Note } from '../admin/shard-control.js';
+import type { ShardEvidence } from '../stages/next-stage.js';
+import { CliError, exitCode } from './exit.js';
+import { stderr } from './output.js';
+
+/** A proxy that did not answer as it should. */
+export interface Silent {
+  /** Its admin address. */
+  readonly url: string;
+  /** What to do is in the message. */
+  readonly error: CliError;
+}
+
+export interface FleetStatus extends ProxyStatus {
+  readonly silent: readonly Silent[];
+  /** Shards of the plan that no proxy serves. */
+  readonly unserved: readonly string[];
+}
+
+/** A shard, and the proxy that serves it. */
+interface Served {
+  readonly shard: string;
+  readonly proxy: AdminClient;
+}
+
+export class Fleet {
+  /** Proxies that did not answer the last question. */
+  silent: readonly Silent[] = [];
+
+  /** @param planned names of the plan's shards; null where only the proxies know them */
+  constructor(
+    readonly proxies: readonly AdminClient[],
+    private readonly planned: readonly string[] | null,
+  ) {}
+
+  /**
+   * Those of the plan; with `--admin`, or without a plan, the one at that address.
+   * @throws {PlanError}
+   * @throws {CliError} where a token or an address cannot be used
+   */
+  static async open(options: AdminClientOptions, timeoutMs?: number): Promise<Fleet> {
+    const { admin, plan } = options;
+    if (plan === undefined) return new Fleet([new AdminClient(options, null, timeoutMs)], null);
+    const { admins, shards, perShard } = loadAdmins(plan);
+    if (admin !== undefined) return new Fleet([new AdminClient(options, admins[0], timeoutMs)], null);
+    const known = perShard ? await ofCluster(plan) : { admins, shards };
+    return new Fleet(
+      known.admins.map((each) => new AdminClient(options, each, timeoutMs)),
+      known.shards,
+    );
+  }
+
+  /** For a line about a wait. */
+  get awaited(): string {
+    const [first, ...others] = this.proxies;
+    return `Waiting for the ${others.length === 0 ? `proxy at ${first.url}` : `${this.proxies.length} proxies of the plan`}`;
+  }
+
+  /** @throws {CliError} where no proxy answers */
+  async status(): Promise<FleetStatus> {
+    const answers = await this.#ask((proxy) => proxy.status());
+    const all = answers.map(({ answer }) => answer);
+    const shards = all.flatMap((each) => each.shards);
+    const starting = all.flatMap((each) => each.starting);
+    const seen = new Set([...shards.map(({ name }) => name), ...starting.map(({ shard }) => shard)]);
+    const unserved = (this.planned ?? []).filter((name) => !seen.has(name));
+    return { migration: all[0].migration, shards, starting, silent: this.silent, unserved };
+  }
+
+  async evidence(): Promise<readonly ShardEvidence[]> {
+    return this.#each((proxy) => proxy.evidence());
+  }
+
+  async history(): Promise<readonly ShardHistory[]> {
+    return this.#each((proxy) => proxy.history());
+  }
+
+  async jobs(): Promise<readonly ShardJob[]> {
+    return this.#each((proxy) => proxy.jobs());
+  }
+
+  /** Into the history of every shard. */
+  async note(note: Note): Promise<void> {
+    await this.#ask((proxy) => proxy.note(note));
+  }
+
+  /** Of every shard, or of the one that is named. */
+  async startJob(order: JobOrder): Promise<readonly ShardJob[]> {
+    if (order.shard !== undefined) return (await this.#serving(order.shard)).startJob(order);
+    if (this.proxies.length === 1) return this.proxies[0].startJob(order);
+    const [served, missing] = await this.#served();
+    const { silent } = this;
+    const jobs = await this.#each((proxy) => proxy.startJob(order), [...new Set(served.map(({ proxy }) => proxy))]);
+    const refused = this.silent;
+    if (refused.length > 0) throw refused[0].error;
+    this.silent = silent;
+    if (missing.length > 0) stderr.write(`Not begun on ${missing.join(', ')}: no proxy answers${this.#problems()}\n`);
+    return jobs;
+  }
+
+  /** Of every shard. */
+  async stopJobs(): Promise<readonly ShardJob[]> {
+    return this.#each((proxy) => proxy.stopJobs());
+  }
+
+  async accept(request: {
+    readonly shard: string;
+    readonly runIds: readonly string[];
+  }): Promise<readonly AcceptedShard[]> {
+    return (await this.#serving(request.shard)).accept(request);
+  }
+
+  /** @throws {CliError} with nothing changed, or with what could not be taken back */
+  async promote(request: PromoteRequest & ToShards): Promise<readonly ShardPromotion[]> {
+    if (this.proxies.length === 1) return this.proxies[0].promote(request);
+    if (request.shard !== undefined) return (await this.#serving(request.shard)).promote(request);
+    const served = await this.#everyShard(request.workload);
+    const judged = await Promise.all(
+      served.map(({ shard, proxy }) => proxy.promote({ ...request, shard, dryRun: true })),
+    );
+    if (request.dryRun) return judged.flat();
+    const closed = judged.flat().filter(({ gates }) => closedGates(gates, request).length > 0);
+    if (closed.length > 0)
+      throw new CliError(
+        'gates-closed',
+        `"${request.workload}" keeps its stage; closed gates: ${closed
+          .map(
+            ({ shard, gates }) =>
+              `${shard} (${closedGates(gates, request)
+                .map(({ name }) => name)
+                .join(', ')})`,
+          )
+          .join('; ')}`,
+        exitCode.fails,
+      );
+    return this.#allOrNone(served, request.workload, (proxy, shard) => proxy.promote({ ...request, shard }));
+  }
+
+  /** Without a workload: every one that the target answers, on each shard whose proxy answers. */
+  async rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
+    if (this.proxies.length === 1) return this.proxies[0].rollback(request);
+    if (request.shard !== undefined) return (await this.#serving(request.shard)).rollback(request);
+    const { workload } = request;
+    if (workload === undefined) return this.#rollBackAll(request);
+    const served = await this.#everyShard(workload);
+    const judged = await Promise.all(
+      served.map(({ shard, proxy }) => proxy.rollback({ ...request, shard, dryRun: true })),
+    );
+    if (request.dryRun) return judged.flat();
+    return this.#allOrNone(served, workload, (proxy, shard) => proxy.rollback({ ...request, shard }));
+  }
+
+  /** Goes on where one refuses. @throws {CliError} with what was rolled back, and what was not */
+  async #rollBackAll(request: Partial<RollbackRequest>): Promise<readonly ShardRollback[]> {
+    const [served, missing] = await this.#served();
+    const done: ShardRollback[] = [];
+    const problems = missing.length === 0 ? [] : [`no proxy answers for ${missing.join(', ')}${this.#problems()}`];
+    const changed: string[] = [];
+    await Promise.all(
+      [...new Set(served.map(({ proxy }) => proxy))].map(async (proxy) => {
+        try {
+          const all = await proxy.rollback(request);
+          done.push(...all);
+          changed.push(...all.map(({ shard, workload }) => `${shard}: ${workload} was rolled back`));
+        } catch (error) {
+          if (!(error instanceof CliError)) throw error;
+          // It says itself what it has rolled back.
+          problems.push(error.message);
+        }
+      }),
+    );
+    if (problems.length === 0) return done;
+    throw new CliError('refused', [...problems, ...(request.dryRun ? [] : changed)].join('\n'), exitCode.fails, {
+      rollbacks: done,
+    });
+  }
+
+  /** One shard after the other; what is done is taken back where a later one refuses. */
+  async #allOrNone<T extends ShardPromotion | ShardRollback>(
+    served: readonly Served[],
+    workload: string,
+    change: (proxy: AdminClient, shard: string) => Promise<readonly T[]>,
+  ): Promise<readonly T[]> {
+    const done: T[] = [];
+    for (const { shard, proxy } of served) {
+      try {
+        done.push(...(await change(proxy, shard)));
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error;
+        const back = await this.#takeBack(served, done, workload, `${shard} refused`);
+        const unknown =
+          error.code === 'unreachable' ? `; whether ${shard} was changed is unknown: see shadow-compare status` : '';
+        throw new CliError(error.code, `${error.message}${unknown}${back}`, error.exit, error.details);
+      }
+    }
+    return done;
+  }
+
+  /** @returns what to tell of it */
+  async #takeBack(
+    served: readonly Served[],
+    done: readonly (ShardPromotion | ShardRollback)[],
+    workload: string,
+    why: string,
+  ): Promise<string> {
+    const stuck: string[] = [];
+    for (const each of [...done].reverse()) {
+      const { shard } = each;
+      const { proxy } = served.find((one) => one.shard === shard)!;
+      await proxy.takeBack({ shard, workload, from: fromOf(each), why }).catch((error: unknown) => {
+        if (!(error instanceof CliError)) throw error;
+        stuck.push(`${shard} was not moved back: ${error.message}`);
+      });
+    }
+    if (stuck.length > 0) return `; ${stuck.join('; ')}`;
+    return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
+  }
+
+  /** @throws {CliError} where a shard of the plan is not served: then nothing was changed */
+  async #everyShard(workload: string): Promise<readonly Served[]> {
+    const [served, missing] = await this.#served();
+    if (missing.length === 0) return served;
+    throw new CliError(
+      'unreachable',
+      `"${workload}" keeps its stage on every shard: no proxy answers for ${missing.join(', ')}${this.#problems()}. Name a shard with --shard to change it alone`,
+      exitCode.inconclusive,
+    );
+  }
+
+  /** Each shard that a proxy serves, and the shards that none does: by name, or by the address that is silent. */
+  async #served(): Promise<[served: readonly Served[], missing: readonly string[]]> {
+    const answers = await this.#ask((proxy) => proxy.status());
+    const served = answers.flatMap(({ proxy, answer }) => answer.shards.map(({ name }) => ({ shard: name, proxy })));
+    const missing =
+      this.planned?.filter((name) => !served.some(({ shard }) => shard === name)) ?? this.silent.map(({ url }) => url);
+    return [served, missing];
+  }
+
+  /** The proxy that serves the shard. @throws {CliError} */
+  async #serving(shard: string): Promise<AdminClient> {
+    if (this.proxies.length === 1) return this.proxies[0];
+    const answers = await this.#ask((proxy) => proxy.status());
+    const found = answers.find(({ answer }) => answer.shards.some(({ name }) => name === shard));
+    if (found !== undefined) return found.proxy;
+    const names = this.planned ?? answers.flatMap(({ answer }) => answer.shards.map(({ name }) => name));
+    if (names.includes(shard))
+      throw new CliError('unreachable', `no proxy serves ${shard}${this.#problems()}`, exitCode.inconclusive);
+    throw new CliError('unknown-shard', `there is no shard ${shard}: ${names.join(', ')}`, exitCode.usage);
+  }
+
+  async #each<T>(
+    ask: (proxy: AdminClient) => Promise<readonly T[]>,
+    proxies: readonly AdminClient[] = this.proxies,
+  ): Promise<readonly T[]> {
+    return (await this.#ask(ask, proxies)).flatMap(({ answer }) => answer);
+  }
+
+  /** All at once. @throws {CliError} where none answers: the first problem */
+  async #ask<T>(
+    ask: (proxy: AdminClient) => Promise<T>,
+    proxies: readonly AdminClient[] = this.proxies,
+  ): Promise<readonly { readonly proxy: AdminClient; readonly answer: T }[]> {
+    const silent: Silent[] = [];
+    const answers = await Promise.all(
+      proxies.map(async (proxy) => {
+        try {
+          return [{ proxy, answer: await ask(proxy) }];
+        } catch (error) {
+          if (!(error instanceof CliError)) throw error;
+          silent.push({ url: proxy.url, error });
+          return [];
+        }
+      }),
+    );
+    this.silent = silent;
+    const found = answers.flat();
+    if (found.length === 0 && silent.length > 0) throw silent[0].error;
+    return found;
+  }
+
+  #problems(): string {
+    return this.silent.length === 0 ? '' : ` (${this.silent.map(({ error }) => error.message).join('; ')})`;
+  }
+}
+
+/** Where it was before. */
+const fromOf = (done: ShardPromotion | ShardRollback): StagePoint =>
+  'changes' in done ? done.changes[0].from : done.from;
+
+/** The proxies of a cluster's shards, which its servers name. */
+async function ofCluster(file: string): Promise<{ admins: readonly AdminAddress[]; shards: readonly string[] }> {
+  const plan = await openPlan(file);
+  const shards = plan.shards.map(({ name }) => name);
+  return { admins: eachOnce(shards.map((name) => ({ ...adminOf(plan, name), tokenProblem: null }))), shards };
+}
+
+/** Names the proxies that did not answer; 3 where there were any, else 0. */
+export function reportSilent({ silent }: Pick<Fleet, 'silent'>): number {
+  for (const { error } of silent) stderr.write(`${error.message}\n`);
+  return silent.length === 0 ? exitCode.holds : exitCode.inconclusive;
+}
