@@ -30,8 +30,8 @@ export interface AdminClientOptions {
 
 /** What a proxy says of itself. */
 export interface ProxyStatus {
-  /** The plan's name. */
-  readonly migration: string;
+  /** The plan's name; null from a release that does not say it. */
+  readonly migration: string | null;
   readonly shards: readonly ShardSnapshot[];
   /** Shards that are not started yet, and why. */
   readonly starting: readonly NotStarted[];
@@ -165,9 +165,8 @@ export class AdminClient {
     const path = '/api/status';
     const answer = await this.#call<Partial<ProxyStatus>>('GET', path);
     const shards = this.#listIn<ShardSnapshot>(answer, 'shards', 'name', path);
-    if (typeof answer.migration === 'string')
-      return { migration: answer.migration, shards, starting: answer.starting ?? [] };
-    throw this.#noProxy(path, 'answers, but without the name of a migration');
+    const { migration, starting = [] } = answer;
+    return { migration: typeof migration === 'string' ? migration : null, shards, starting };
   }
 
   accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {

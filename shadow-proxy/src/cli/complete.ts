@@ -22,7 +22,7 @@ export function addComplete(program: Command): void {
     .addArgument(new Argument('<kind>', 'what is typed').choices(COMPLETED))
     .argument('[words...]', 'the words of the command line')
     .action(async (kind: Completed, words: readonly string[]) => {
-      const found = await (kind === 'pages' ? pages() : workloads(words)).catch(() => []);
+      const found = await (kind === 'pages' ? pages() : workloadsFor(words)).catch(() => []);
       stdout.write(found.map((each) => `${each}\n`).join(''));
     });
 }
@@ -32,15 +32,18 @@ function pages(): Promise<readonly string[]> {
   return Promise.resolve([...weeks, ...others, ...alerts]);
 }
 
-/** Those of the plan on the command line or in this folder, else those of the proxy, if it answers at once. */
-async function workloads(words: readonly string[]): Promise<readonly string[]> {
+/**
+ * Those of the plan on the command line or in this folder, else those of the proxy, if it answers within so many ms.
+ * @throws {Error} where neither has any
+ */
+export async function workloadsFor(words: readonly string[], waitMs = PATIENCE_MS): Promise<readonly string[]> {
   const [plan, admin, tokenFile] = ['--plan', '--admin', '--token-file'].map((option) => valueOf(words, option));
   if (plan !== undefined) return inPlan(plan);
   if (admin === undefined) {
     const names = inFolder();
     if (names !== null) return names;
   }
-  const { shards } = await new AdminClient({ admin, tokenFile }, null, PATIENCE_MS).status();
+  const { shards } = await new AdminClient({ admin, tokenFile }, null, waitMs).status();
   return [...new Set(shards.flatMap((shard) => shard.workloads.map(({ name }) => name)))];
 }
 

@@ -24,7 +24,7 @@ export function renderFleet(status: FleetStatus, options: AdminClientOptions): s
   const names = new Set([...shards.map(({ name }) => name), ...starting.map(({ shard }) => shard), ...unserved]);
   const workloads = byWorkload(shards);
   const clients = shards.reduce((all, shard) => all + shard.clients, 0);
-  const head = `${migration}: ${shards.length} of ${count(names.size, 'shard')} served, ${count(workloads.size, 'workload')}, ${count(clients, 'client')}`;
+  const head = `${migration ?? 'migration'}: ${shards.length} of ${count(names.size, 'shard')} served, ${count(workloads.size, 'workload')}, ${count(clients, 'client')}`;
   const problems = [
     ...silent.map(({ error }): Named => ({ level: 'act', shard: null, text: error.message })),
     ...unserved.map((shard): Named => ({ level: 'act', shard, text: 'No proxy serves it.' })),

@@ -10,7 +10,7 @@ import { STAGES, type Stage } from '../route/stage.js';
 import { count } from '../text/figures.js';
 import { addAdminOptions, commandLine, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
 import { confirmEnd, confirmKeys, endOf, keysConfirmed, POINT_OF_NO_RETURN, YES } from './confirm.js';
-import { exitCode, percentage } from './exit.js';
+import { CliError, exitCode, percentage } from './exit.js';
 import { Fleet } from './fleet.js';
 import { nextOf, renderGates } from './gates.js';
 import { NO_PROXY, withManual } from './manual.js';
@@ -101,7 +101,14 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   }
   let pointOfNoReturn: string | undefined;
   if (judged.some((each) => each.to.stage === 'complete')) {
-    pointOfNoReturn = (await client.status()).migration;
+    const { migration } = await client.status();
+    if (migration === null)
+      throw new CliError(
+        'unreachable',
+        'the proxy does not say the name of its migration, which confirms the move to complete. Upgrade the proxy',
+        exitCode.inconclusive,
+      );
+    pointOfNoReturn = migration;
     await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
   }
   const done = await client.promote({ ...asked, consent, pointOfNoReturn });

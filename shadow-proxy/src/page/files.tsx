@@ -4,7 +4,7 @@
  * for that.
  *
  * Room: page: the status page.
- * Called by: admin, shard, report.
+ * Called by: admin, shard, report, cli.
  * Calls: text, route, plan, telemetry, storage, stages, html.
  */
 import { readFileSync } from 'node:fs';

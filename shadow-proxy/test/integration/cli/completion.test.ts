@@ -7,9 +7,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
+import { workloadsFor } from '../../../src/cli/complete.js';
 import { runbookNames } from '../../../src/runbook/shelf.js';
 import { STAGES } from '../../../src/route/stage.js';
 import { scratch } from '../../support/plans.js';
+import { patienceMs } from '../../support/patience.js';
 import { PROGRAMS } from '../../support/programs.js';
 import { runCommand, runProgram } from './process.js';
 import { needs } from '../../support/needs.js';
@@ -101,7 +103,8 @@ test('the workloads of a proxy complete where it answers at once, else nothing d
   const admin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const complete = (at: string): Promise<{ code: number | null; stdout: string; stderr: string }> =>
     runCommand('complete', 'workloads', '--', 'promote', '--admin', at, '');
-  assert.deepEqual(await complete(admin), { code: 0, stdout: 'sessions\ndefault\n', stderr: '' });
+  // What is at once for a person depends on the machine.
+  assert.deepEqual(await workloadsFor(['promote', '--admin', admin, ''], patienceMs(5_000)), ['sessions', 'default']);
   delayMs = 2_000;
   assert.deepEqual(await complete(admin), { code: 0, stdout: '', stderr: '' });
   assert.deepEqual(await complete('http://127.0.0.1:1'), { code: 0, stdout: '', stderr: '' });

@@ -105,15 +105,15 @@ test('each command reaches every shard, and a named shard alone', async (t) => {
       (JSON.parse(report.stdout) as { shards: { from: string }[] }).shards.map(({ from }) => from),
       ['proxy', 'proxy', 'proxy'],
     );
-    // On a machine without the secrets of the plan the token comes from elsewhere.
-    renameSync(join(file, '../secrets'), join(file, '../elsewhere'));
+    // On a machine without the secrets of the plan the token comes from an option.
+    renameSync(join(file, '../secrets'), join(file, '../moved'));
     const refused = await tool('status');
     assert.equal(refused.code, 2);
     assert.match(
       refused.stderr,
       /requires its admin token \(admin\.tokenFile is .*\/secrets\/token, which cannot be read here \(ENOENT\)\): set SHADOW_PROXY_TOKEN/,
     );
-    assert.equal((await tool('status', '--token-file', join(file, '../elsewhere/token'))).code, 0);
+    assert.equal((await tool('status', '--token-file', join(file, '../moved/token'))).code, 0);
   });
 });
 

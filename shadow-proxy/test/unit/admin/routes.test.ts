@@ -103,6 +103,7 @@ describe('a path of the table', () => {
     assert.deepEqual(reading, [
       'POST /api/promote',
       'POST /api/rollback',
+      'POST /api/take-back',
       'POST /api/note',
       'POST /api/accept',
       'POST /api/jobs',
