@@ -40,6 +40,7 @@ export const STEPS: readonly Step[] = [
     tests: [
       [`${INTEGRATION}/copy/field-expiry.test.ts`, null],
       [`${INTEGRATION}/rules/newer-servers.test.ts`, null],
+      [`${INTEGRATION}/rules/since-redis-8.test.ts`, null],
     ],
   },
   {

@@ -141,8 +141,9 @@ function hasPartialId(frame: Buffer, argStart: readonly number[], argEnd: readon
   let at = 2;
   const is = (word: string): boolean => at < argc && isWord(frame, argStart[at], argEnd[at], word);
   for (;;) {
-    if (is('nomkstream')) at++;
-    else if (is('limit')) at += 2;
+    if (is('nomkstream') || is('keepref') || is('delref') || is('acked')) at++;
+    else if (is('limit') || is('idmpauto')) at += 2;
+    else if (is('idmp')) at += 3;
     else if (is('maxlen') || is('minid')) {
       at++;
       if (is('=') || is('~')) at++;

@@ -54,7 +54,8 @@ export const streamKeys =
     const is = (at: number, word: string): boolean => isWord(frame, argStart[at], argEnd[at], word);
     let group = false;
     for (let i = 1; i < argc; i++) {
-      if (is(i, 'block') || is(i, 'count')) i++;
+      if (is(i, 'block') || is(i, 'count') || is(i, 'maxcount') || is(i, 'maxsize')) i++;
+      else if (ofGroup && is(i, 'claim')) i++;
       else if (is(i, 'group')) {
         group = true;
         i += 2;
@@ -93,7 +94,10 @@ export const setKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
       isWord(frame, start, end, 'nx') ||
       isWord(frame, start, end, 'xx') ||
       isWord(frame, start, end, 'keepttl') ||
-      isWord(frame, start, end, 'ifeq')
+      isWord(frame, start, end, 'ifeq') ||
+      isWord(frame, start, end, 'ifne') ||
+      isWord(frame, start, end, 'ifdeq') ||
+      isWord(frame, start, end, 'ifdne')
     ) {
       return out.put(0, 1, READS | WRITES);
     }

@@ -39,7 +39,7 @@ const RULES: readonly Rule[] = [
   [
     'authority',
     'about the server',
-    'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* commandlog|* memory|* module|list',
+    'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* commandlog|* hotkeys|* cluster|slot-stats memory|* module|list',
   ],
   [
     'authority',
@@ -144,6 +144,13 @@ const RULES: readonly Rule[] = [
     'only KeyDB has it: Redis could not follow',
     'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset',
   ],
+  [
+    'refused',
+    'it removes the keys of slots where the proxy does not see it: connect directly to the node',
+    'trimslots',
+  ],
+  ['refused', "its field sets belong to one connection, and the proxy's are shared by clients: use HSET", 'himport|*'],
+  ['refused', 'it may block, and no server was there to try it: use BLMOVE, or LMOVEM without blocking', 'blmovem'],
   [
     'refused',
     "it would mark a connection of the proxy's, which clients share: connect directly to the server",
@@ -251,12 +258,15 @@ function refusedDebug(subcommand: string): string | null {
   return `ERR shadow-proxy: DEBUG ${shown} is not supported: it may stop a server, or change data without the proxy's knowledge: connect directly to the server that you mean`;
 }
 
+/** Options of XREAD and XREADGROUP with a value: CLAIM since Redis 8.4, the limits of a reply since 8.10. */
+const VALUED = /^(COUNT|CLAIM|MAXCOUNT|MAXSIZE)$/;
+
 /** Where BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS; -1 where it is not. */
 export function blockOption(args: readonly Buffer[]): number {
   for (let i = 1; i < args.length; i++) {
     const option = wordOf(args[i]).toUpperCase();
     if (option === 'BLOCK') return i;
-    if (option === 'COUNT') i++;
+    if (VALUED.test(option)) i++;
     else if (option === 'GROUP') i += 2;
     else if (option !== 'NOACK') return -1;
   }

@@ -1,16 +1,29 @@
 /**
- * Releases after Redis 7.0, each as its own server says (generate-release.ts): the next one is one file more. They are
+ * Releases after Redis 7.0, each as its own server says (generate-release.ts), 8.10 as its documentation does: the next
+ * one is one file more. They are
  * one table together: which commands a server has, it lists itself when it is connected to.
  */
 import type { Release } from './release.js';
 import { RELEASE as REDIS_7_2 } from './releases/redis-7.2.generated.js';
 import { RELEASE as REDIS_7_4 } from './releases/redis-7.4.generated.js';
 import { RELEASE as REDIS_8_0 } from './releases/redis-8.0.generated.js';
+import { RELEASE as REDIS_8_2 } from './releases/redis-8.2.generated.js';
+import { RELEASE as REDIS_8_6 } from './releases/redis-8.6.generated.js';
+import { RELEASE as REDIS_8_10 } from './releases/redis-8.10.js';
 import { RELEASE as VALKEY_8_1 } from './releases/valkey-8.1.generated.js';
 import { RELEASE as VALKEY_9_1 } from './releases/valkey-9.1.generated.js';
 import type { GeneratedCommand } from './table.generated.js';
 
-export const RELEASES: readonly Release[] = [REDIS_7_2, REDIS_7_4, REDIS_8_0, VALKEY_8_1, VALKEY_9_1];
+export const RELEASES: readonly Release[] = [
+  REDIS_7_2,
+  REDIS_7_4,
+  REDIS_8_0,
+  REDIS_8_2,
+  REDIS_8_6,
+  REDIS_8_10,
+  VALKEY_8_1,
+  VALKEY_9_1,
+];
 
 /** The commands that they add. */
 export function newerCommands(): GeneratedCommand[] {

@@ -1,6 +1,6 @@
 /**
  * Replies that describe a stream field by field (XINFO): which fields may differ, and why. The names are those of
- * Redis 7.0.15 and KeyDB 6.3.4, and of Redis 7.2 where it added some.
+ * Redis 7.0.15 and KeyDB 6.3.4, and of Redis 7.2, 8.6 and 8.8 where they added some.
  */
 import type { Reply } from '../resp/decode.js';
 import { isNull, text } from '../resp/decode.js';
@@ -28,9 +28,11 @@ interface Tuple {
 }
 
 const CONSUMER: Fields = { newer: ['inactive'], time: ['idle', 'inactive'] };
-const GROUP: Fields = { newer: ['entries-read', 'lag'], estimates: ['entries-read', 'lag'] };
+/** What a stream says of idempotent producers. */
+const OF_PRODUCERS = ['idmp-duration', 'idmp-maxsize', 'pids-tracked', 'iids-tracked', 'iids-added', 'iids-duplicates'];
+const GROUP: Fields = { newer: ['entries-read', 'lag', 'nacked-count'], estimates: ['entries-read', 'lag'] };
 const STREAM: Fields = {
-  newer: ['max-deleted-entry-id', 'entries-added', 'recorded-first-entry-id'],
+  newer: ['max-deleted-entry-id', 'entries-added', 'recorded-first-entry-id', ...OF_PRODUCERS],
   layout: ['radix-tree-keys', 'radix-tree-nodes'],
   lists: {
     // Only with FULL; otherwise their number.

@@ -44,6 +44,10 @@ const PARTS = {
     isThere: async () => continues(await findRedis(), { name: 'redis', version: '7.0' }),
     get: 'redis-server 7.0 or newer as the source, by REDIS_SERVER',
   },
+  'redis>=8.6': {
+    isThere: async () => continues(await findRedis(), { name: 'redis', version: '8.6' }),
+    get: 'redis-server 8.6 or newer as the source, by REDIS_SERVER',
+  },
   'redis=7.0': {
     isThere: async () => {
       const { name, version } = await findRedis();

@@ -41,6 +41,8 @@ const lmpop: EffectOf = (args, reply) => {
 };
 
 export const LISTS: Rows = {
+  // Refused by name: policy.ts.
+  blmovem: { blocking: { timeout: 5, unit: 1000 } },
   blmove: {
     blocking: { timeout: 'last', unit: 1000 },
     effect: moved,

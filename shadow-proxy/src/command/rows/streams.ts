@@ -22,6 +22,7 @@ const createConsumer = (key: Buffer, group: Buffer, consumer: Buffer): EffectCom
  * in KeyDB, only where it is given something.
  */
 const xreadgroup: EffectOf = (args, reply, _protocol, _probe, between) => {
+  if (args.slice(groupAt(args) + 3, streamsIn(args).first).some((arg) => NEWER_READ.test(word(arg)))) return 'copy';
   const sent = blockOption(args) === -1 ? args : withoutBlock(ofWhatWoke(args, reply));
   const alike = between === undefined || between.authority.createsConsumers === between.mirror.createsConsumers;
   if (alike) return sent === args ? 'verbatim' : one(sent, 'same');
@@ -39,6 +40,12 @@ const xreadgroup: EffectOf = (args, reply, _protocol, _probe, between) => {
   const at = (from: number): Buffer[] => given.map((i) => sent[from + i]);
   return one([...sent.slice(0, first), ...at(first), ...at(first + keys.length)], 'same');
 };
+
+/**
+ * With CLAIM (Redis 8.4) XREADGROUP takes over entries of other consumers, and with limits of the reply (8.10) it reads
+ * fewer: what it did, only the stream shows.
+ */
+const NEWER_READ = /^(CLAIM|MAXCOUNT|MAXSIZE)$/;
 
 /** Where GROUP stands, which a group or a consumer may be called, too: the first one. */
 const groupAt = (args: readonly Buffer[]): number => args.findIndex((arg) => word(arg) === 'GROUP');
@@ -81,12 +88,25 @@ function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
   return at === -1 ? args : [...args.slice(0, first), keys[at], args[first + at + keys.length]];
 }
 
+/** What becomes of the groups' references to entries that are removed, since Redis 8.2; KEEPREF is what others do. */
+const [KEEPS_REFERENCES, OTHER_REFERENCES] = ['KEEPREF', /^(DELREF|ACKED)$/];
+/** Options by which a producer may send an entry again, since Redis 8.6, with how many values each has. */
+const PRODUCER = new Map([
+  ['IDMP', 2],
+  ['IDMPAUTO', 1],
+]);
+
 /** Where XADD's ID stands, after its options. */
 function xaddId(args: readonly Buffer[]): number {
   let at = 2;
   for (; at < args.length; at++) {
     const option = word(args[at]);
-    if (option === 'NOMKSTREAM') continue;
+    if (option === 'NOMKSTREAM' || option === KEEPS_REFERENCES || OTHER_REFERENCES.test(option)) continue;
+    const values = PRODUCER.get(option);
+    if (values !== undefined) {
+      at += values;
+      continue;
+    }
     if (option !== 'MAXLEN' && option !== 'MINID' && option !== 'LIMIT') return at;
     if (word(args[at + 1]) === '=' || word(args[at + 1]) === '~') at++;
     at++;
@@ -101,9 +121,18 @@ const approximate = (args: readonly Buffer[], upTo: number): boolean =>
 const lengthAfterTrim = (args: readonly Buffer[], upTo: number): Buffer | null =>
   approximate(args, upTo) ? encodeCommand(['XLEN', args[1]]) : null;
 
-/** Carries the assigned ID; what an approximate trim left over is shown by the stream's length (the probe). */
-const xadd: EffectOf = (args, reply, _protocol, probe) => {
+const keepOut = (args: readonly Buffer[], option: string, upTo: number): readonly Buffer[] =>
+  args.filter((arg, i) => i < 2 || i >= upTo || word(arg) !== option);
+
+/**
+ * Carries the assigned ID; what an approximate trim left over is shown by the stream's length (the probe). The reply
+ * does not tell whether a producer has sent the entry before, nor a trim which references it removed.
+ */
+const xadd: EffectOf = (asked, reply, _protocol, probe) => {
   if (isNull(reply)) return null;
+  const options = asked.slice(2, xaddId(asked)).map(word);
+  if (options.some((option) => PRODUCER.has(option) || OTHER_REFERENCES.test(option))) return 'copy';
+  const args = keepOut(asked, KEEPS_REFERENCES, xaddId(asked));
   const at = xaddId(args);
   const entry = [reply.data!, ...args.slice(at + 1)];
   if (!approximate(args, at)) return one([...args.slice(0, at), ...entry], 'same');
@@ -111,8 +140,10 @@ const xadd: EffectOf = (args, reply, _protocol, probe) => {
   return [command(['XADD', args[1], ...entry], 'same'), command(['XTRIM', args[1], 'MAXLEN', text(probe)], null)];
 };
 
-const xtrim: EffectOf = (args, reply, _protocol, probe) => {
-  if (!approximate(args, args.length)) return 'verbatim';
+const xtrim: EffectOf = (asked, reply, _protocol, probe) => {
+  if (asked.slice(4).some((arg) => OTHER_REFERENCES.test(word(arg)))) return text(reply) === '0' ? null : 'copy';
+  const args = keepOut(asked, KEEPS_REFERENCES, asked.length);
+  if (!approximate(args, args.length)) return args.length === asked.length ? 'verbatim' : one(args, 'same');
   if (text(reply) === '0') return null;
   return probe ? one(['XTRIM', args[1], 'MAXLEN', text(probe)], 'same') : 'copy';
 };
@@ -175,12 +206,61 @@ const without =
 const UNKNOWN = ', where the mirror is KeyDB, or Redis before 7.0';
 const withoutEntriesRead = effect(without('ENTRIESREAD'), `without \`ENTRIESREAD\`${UNKNOWN}`, { least: 6 });
 
+/** The IDs behind IDS and their number, each with what the reply says of it. @param first where options may stand */
+function removed(
+  args: readonly Buffer[],
+  reply: Reply,
+  first: number,
+): { readonly id: Buffer; readonly what: string }[] {
+  const at = args.findIndex((arg, i) => i >= first && word(arg) === 'IDS') + 2;
+  return (reply.items ?? []).map((item, i) => ({ id: args[at + i], what: text(item) }));
+}
+const DELETED_ENTRY = '1';
+const NO_ENTRY = '-1';
+const deletesReferences = (args: readonly Buffer[], first: number): boolean =>
+  args.slice(first).some((arg) => word(arg) === 'DELREF');
+
+/** XDELEX (Redis 8.2): the entries that were deleted; with DELREF groups have lost their references to them, too. */
+const xdelex: EffectOf = (args, reply) => {
+  const deleted = removed(args, reply, 2).filter(({ what }) => what === DELETED_ENTRY);
+  if (deleted.length === 0) return null;
+  return deletesReferences(args, 2) ? 'copy' : one(['XDEL', args[1], ...deleted.map(({ id }) => id)], null);
+};
+
+/** XACKDEL (Redis 8.2): the entries that were acknowledged, and those of them that were deleted. */
+const xackdel: EffectOf = (args, reply) => {
+  const found = removed(args, reply, 3).filter(({ what }) => what !== NO_ENTRY);
+  if (found.length === 0) return null;
+  const deleted = found.filter(({ what }) => what === DELETED_ENTRY);
+  if (deleted.length > 0 && deletesReferences(args, 3)) return 'copy';
+  const ids = (entries: typeof found): Buffer[] => entries.map(({ id }) => id);
+  return [
+    command(['XACK', args[1], args[2], ...ids(found)], null),
+    ...(deleted.length === 0 ? [] : [command(['XDEL', args[1], ...ids(deleted)], null)]),
+  ];
+};
+
+/** What a stream remembers of its producers, no mirror has. */
+const nothing: EffectOf = () => null;
+const OF_PRODUCERS = 'nothing: the mirror does not remember the IDs of producers';
+
 export const STREAMS: Rows = {
   xack: { takesOnly: true, counts: 'stream' },
+  xackdel: {
+    effect: effect(
+      xackdel,
+      '`XACK` of what was acknowledged, `XDEL` of what was deleted; with `DELREF` the key is copied',
+    ),
+    takesOnly: true,
+    counts: 'stream',
+  },
+  xcfgset: { effect: effect(nothing, OF_PRODUCERS) },
+  xdelex: { effect: effect(xdelex, '`XDEL` of what was deleted; with `DELREF` the key is copied'), takesOnly: true },
+  xidmprecord: { effect: effect(nothing, OF_PRODUCERS) },
   xadd: {
     effect: effect(
       xadd,
-      'the ID that was assigned; an approximate trim as the exact length that it left, read right after it',
+      'the ID that was assigned; an approximate trim as the exact length that it left, read right after it. With `IDMP`, `IDMPAUTO`, `DELREF` or `ACKED` the key is copied',
       { probe: (args) => lengthAfterTrim(args, xaddId(args)) },
     ),
     counts: 'stream',
@@ -208,7 +288,7 @@ export const STREAMS: Rows = {
     blocking: { timeout: 'option', unit: 1 },
     effect: effect(
       xreadgroup,
-      'without `BLOCK`; from Redis 7.2 on, `XGROUP CREATECONSUMER` where the consumer was created and found nothing',
+      'with `CLAIM`, `MAXCOUNT` or `MAXSIZE` the key is copied; otherwise without `BLOCK`; from Redis 7.2 on, `XGROUP CREATECONSUMER` where the consumer was created and found nothing',
       { least: 7 },
     ),
     namedByReply: true,
@@ -223,7 +303,7 @@ export const STREAMS: Rows = {
   xtrim: {
     effect: effect(
       xtrim,
-      'an approximate trim as the exact length that it left, read right after it; otherwise as sent',
+      'an approximate trim as the exact length that it left, read right after it; otherwise as sent. With `DELREF` or `ACKED` the key is copied, or nothing where nothing was removed',
       { probe: (args) => lengthAfterTrim(args, args.length) },
     ),
   },

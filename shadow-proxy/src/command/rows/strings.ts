@@ -11,10 +11,13 @@ const TTL = { ex: 1, px: 1, nx: 0, xx: 0 };
 
 const optionsOf = (args: readonly Buffer[]): string[] => args.slice(3).map(word);
 
-/** SET … IFEQ value (Valkey 8.1): without the condition where it was met; with GET the reply does not show that. */
-const setIfEqual: EffectOf = (args, reply) => {
+/** SET's conditions on the value that was there: IFEQ since Valkey 8.1, all since Redis 8.4. */
+const CONDITION = /^IF(EQ|NE|DEQ|DNE)$/;
+
+/** SET … IFEQ value: without the condition where it was met; with GET the reply does not show that. */
+const setIf: EffectOf = (args, reply) => {
   let at = 3;
-  while (at < args.length && word(args[at]) !== 'IFEQ') at += VALUED.test(word(args[at])) ? 2 : 1;
+  while (at < args.length && !CONDITION.test(word(args[at]))) at += VALUED.test(word(args[at])) ? 2 : 1;
   const rest = [...args.slice(0, at), ...args.slice(at + 2)];
   if (at === args.length || optionsOf(rest).includes('GET')) return 'copy';
   return isNull(reply) ? null : one(rest, 'same');
@@ -23,10 +26,10 @@ const setIfEqual: EffectOf = (args, reply) => {
 /** Options of SET that have a value. */
 const VALUED = /^(EX|PX|EXAT|PXAT)$/;
 
-/** DELIFEQ (Valkey 9): the key is deleted where the reply is 1. */
-const delifeq: EffectOf = (args, reply) => (text(reply) === '1' ? one(['DEL', args[1]], 'same') : null);
+/** DELIFEQ (Valkey 9), DELEX (Redis 8.4): the key is deleted where the reply is 1. */
+const deletedIf: EffectOf = (args, reply) => (text(reply) === '1' ? one(['DEL', args[1]], 'same') : null);
 
-/** MSETEX (Valkey 9.1): all keys are set, or none. */
+/** MSETEX (Redis 8.4, Valkey 9.1): all keys are set, or none. */
 const msetex: EffectOf = (_args, reply) => (text(reply) === '1' ? 'copy' : null);
 
 /**
@@ -35,7 +38,7 @@ const msetex: EffectOf = (_args, reply) => (text(reply) === '1' ? 'copy' : null)
  */
 const set: EffectOf = (args, reply, protocol) => {
   const options = optionsOf(args);
-  if (options.includes('IFEQ')) return setIfEqual(args, reply, protocol);
+  if (options.some((option) => CONDITION.test(option))) return setIf(args, reply, protocol);
   if (options.includes('NX') && options.includes('GET')) {
     if (!isNull(reply)) return null;
     return one([...args.slice(0, 3), ...args.slice(3).filter((arg) => word(arg) !== 'NX' && word(arg) !== 'GET')], OK);
@@ -60,7 +63,8 @@ export const STRINGS: Rows = {
   decr: { counts: 'increment', repeatable: inScript('k', 'number') },
   decrby: { counts: 'increment', repeatable: inScript('kn', 'number') },
   get: { repeatable: inScript('k', 'text') },
-  delifeq: { effect: effect(delifeq, '`DEL`, or nothing where the value was another one') },
+  delifeq: { effect: effect(deletedIf, '`DEL`, or nothing where the value was another one') },
+  delex: { effect: effect(deletedIf, '`DEL`, or nothing where the condition was not met') },
   getbit: { repeatable: inScript('kn', 'number') },
   getdel: { replaces: true, repeatable: inScript('k', 'text') },
   getex: { relativeTtl: ttlOption(2, 'EX', 'PX', 'GETEX'), absoluteTtl: ttlOption(2, 'EXAT', 'PXAT', 'GETEX') },
@@ -82,7 +86,7 @@ export const STRINGS: Rows = {
     readKeys: setKeys,
     effect: effect(
       set,
-      'with `IFEQ`: without it, or nothing where it was not met; with `GET`, too, the key is copied. With `NX` and `GET` together: the `SET` without both, or nothing if the key existed. With `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired). Otherwise as sent',
+      'with `IFEQ`, `IFNE`, `IFDEQ` or `IFDNE`: without it, or nothing where it was not met; with `GET`, too, the key is copied. With `NX` and `GET` together: the `SET` without both, or nothing if the key existed. With `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired). Otherwise as sent',
       { least: 4 },
     ),
     relativeTtl: ttlOption(3, 'EX', 'PX', 'SET'),

@@ -26,7 +26,10 @@ test('columns that a command has or has not', () => {
   assert.equal(has('splittable'), 'del exists mget touch unlink');
   assert.equal(has('asksForAllKeys'), 'dbsize keys randomkey scan');
   assert.equal(has('namedByReply'), 'blmpop blpop brpop bzmpop bzpopmax bzpopmin lmpop xreadgroup zmpop');
-  assert.equal(has('takesOnly'), 'lmpop lpop lrem ltrim rpop xack xreadgroup zmpop zpopmax zpopmin zrem');
+  assert.equal(
+    has('takesOnly'),
+    'lmpop lpop lrem ltrim rpop xack xackdel xdelex xreadgroup zmpop zpopmax zpopmin zrem',
+  );
   assert.equal(has('changesAllKeys'), 'flushall flushdb swapdb');
 });
 
@@ -35,7 +38,7 @@ test('columns that a function fills', () => {
   assert.equal(has('readKeys'), 'bitfield georadius georadiusbymember migrate set sort sort_ro xread xreadgroup');
   assert.equal(
     has('effect'),
-    'blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin config|set delifeq expire expireat georadius georadiusbymember geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop msetex pexpire pexpireat publish restore set sort spop spublish xadd xautoclaim xclaim xgroup|create xgroup|setid xreadgroup xsetid xtrim zmpop',
+    'blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin config|set delex delifeq expire expireat georadius georadiusbymember geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop msetex pexpire pexpireat publish restore set sort spop spublish xackdel xadd xautoclaim xcfgset xclaim xdelex xgroup|create xgroup|setid xidmprecord xreadgroup xsetid xtrim zmpop',
   );
   assert.equal(has('relativeTtl'), 'expire getex pexpire psetex restore set setex');
   assert.equal(has('absoluteTtl'), 'expireat getex pexpireat set');
@@ -49,6 +52,7 @@ test('how each command blocks', () => {
     {
       'last 1000': 'blmove blpop brpop brpoplpush bzpopmax bzpopmin',
       '1 1000': 'blmpop bzmpop',
+      '5 1000': 'blmovem',
       'last 1': 'wait waitaof',
       'option 1': 'xread xreadgroup',
     },
@@ -77,7 +81,7 @@ test('what commands count by', () => {
       script: 'eval evalsha fcall',
       float: 'hincrbyfloat incrbyfloat',
       lock: 'hsetnx msetnx setnx',
-      stream: 'xack xadd xautoclaim xclaim xgroup|create xreadgroup',
+      stream: 'xack xackdel xadd xautoclaim xclaim xgroup|create xreadgroup',
       window: 'zremrangebyrank zremrangebyscore',
     },
   );
@@ -127,7 +131,7 @@ test('from how many arguments on, with what question, an effect is asked for', (
     column(({ effect: it }) => it && `${it.least} ${it.probe !== null} ${it.ofWoken !== null}`),
     {
       '0 false false':
-        'blmove blmpop brpoplpush bzmpop config|set delifeq geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop msetex publish restore spop spublish xautoclaim xclaim zmpop',
+        'blmove blmpop brpoplpush bzmpop config|set delex delifeq geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmpop msetex publish restore spop spublish xackdel xautoclaim xcfgset xclaim xdelex xidmprecord zmpop',
       '0 false true': 'blpop brpop bzpopmax bzpopmin',
       '4 false false': 'expire expireat pexpire pexpireat set xsetid',
       '8 false false': 'georadius',

@@ -69,6 +69,7 @@ function check(
   assertSent(effect, sent, `${asked} → ${JSON.stringify(reply)}`);
 }
 
+const ofEach = (...numbers: readonly number[]): string => array(...numbers.map(integer));
 const POPPED = array(bulk('b'), bulks('1', '2'));
 const POPPED_SCORES = array(bulk('z'), array(bulks('m', '1'), bulks('n', '2')));
 const ENTRY = array(bulk('1-1'), bulks('f', 'v'));
@@ -138,6 +139,51 @@ const CASES: readonly Case[] = [
   { asked: 'DELIFEQ k v', reply: integer(0), sent: null },
   { asked: 'MSETEX 2 a 1 b 2 EX 10', reply: integer(1), sent: 'copy' },
   { asked: 'MSETEX 1 a 1 NX', reply: integer(0), sent: null },
+
+  ...['IFNE old', 'ifdeq 00ff', 'IFDNE 00ff'].flatMap((condition): Case[] => [
+    { asked: `SET k v ${condition} PX 10`, reply: OK, sent: [['SET k v PX 10', 'same']] },
+    { asked: `SET k v ${condition}`, reply: NIL, sent: null },
+    { asked: `SET k v ${condition} GET`, reply: bulk('old'), sent: 'copy' },
+  ]),
+  { asked: 'DELEX k', reply: integer(1), sent: [['DEL k', 'same']] },
+  { asked: 'DELEX k IFNE v', reply: integer(0), sent: null },
+  { asked: 'INCREX k', reply: integer(1), sent: 'copy' },
+  { asked: 'LMOVEM a b LEFT RIGHT COUNT 2', reply: bulks('x', 'y'), sent: 'copy' },
+  { asked: 'XNACK s g FAIL IDS 1 1-1', reply: integer(1), sent: 'copy' },
+  { asked: 'XCFGSET s IDMP-DURATION 60', reply: OK, sent: null },
+  { asked: 'XIDMPRECORD s p i 1-1', reply: OK, sent: null },
+  { asked: 'XDELEX s IDS 3 1-1 2-1 3-1', reply: ofEach(1, -1, 1), sent: [['XDEL s 1-1 3-1', null]] },
+  { asked: 'XDELEX s ACKED IDS 2 1-1 2-1', reply: ofEach(2, 1), sent: [['XDEL s 2-1', null]] },
+  { asked: 'XDELEX s ACKED IDS 1 1-1', reply: ofEach(2), sent: null },
+  { asked: 'XDELEX s delref IDS 2 1-1 2-1', reply: ofEach(1, -1), sent: 'copy' },
+  { asked: 'XDELEX s DELREF IDS 1 1-1', reply: ofEach(-1), sent: null },
+  {
+    asked: 'XACKDEL s ids KEEPREF IDS 3 1-1 2-1 3-1',
+    reply: ofEach(1, -1, 2),
+    sent: [
+      ['XACK s ids 1-1 3-1', null],
+      ['XDEL s 1-1', null],
+    ],
+  },
+  { asked: 'XACKDEL s g ACKED IDS 1 1-1', reply: ofEach(2), sent: [['XACK s g 1-1', null]] },
+  { asked: 'XACKDEL s g IDS 1 1-1', reply: ofEach(-1), sent: null },
+  { asked: 'XACKDEL s g DELREF IDS 1 1-1', reply: ofEach(1), sent: 'copy' },
+  ...['IDMP p i', 'IDMPAUTO p', 'idmp IDMP KEEPREF', 'DELREF', 'MAXLEN 2 ACKED'].map((options): Case => ({
+    asked: `XADD s NOMKSTREAM ${options} * f v`,
+    reply: bulk('5-0'),
+    sent: 'copy',
+  })),
+  {
+    asked: 'XADD s KEEPREF MAXLEN 2 * f KEEPREF',
+    reply: bulk('5-0'),
+    sent: [['XADD s MAXLEN 2 5-0 f KEEPREF', 'same']],
+  },
+  { asked: 'XADD s * acked delref', reply: bulk('5-0'), sent: [['XADD s 5-0 acked delref', 'same']] },
+  { asked: 'XTRIM s MAXLEN 2 KEEPREF', reply: integer(1), sent: [['XTRIM s MAXLEN 2', 'same']] },
+  { asked: 'XTRIM s MAXLEN = 2 DELREF', reply: integer(1), sent: 'copy' },
+  { asked: 'XTRIM s MAXLEN 2 ACKED', reply: integer(0), sent: null },
+  { asked: 'XREADGROUP GROUP g c CLAIM 0 STREAMS s >', reply: array(array(bulk('s'), array(ENTRY))), sent: 'copy' },
+  { asked: 'XREADGROUP GROUP g c MAXCOUNT 2 STREAMS s >', reply: array(array(bulk('s'), array(ENTRY))), sent: 'copy' },
 
   { asked: 'SET k v NX', reply: OK, sent: 'verbatim' },
   { asked: 'SET k v GET', reply: bulk('old'), sent: 'verbatim' },

@@ -41,6 +41,12 @@ test('what is refused whole says why', () => {
     refused('CLUSTER MEET a 1')!,
     /^ERR shadow-proxy: CLUSTER MEET is not supported yet: it changes the cluster/,
   );
+  for (const each of ['HIMPORT PREPARE fs a b', 'HIMPORT SET k fs 1 2', 'HIMPORT DISCARDALL'])
+    assert.match(refused(each)!, /is not supported yet: its field sets belong to one connection.*: use HSET$/);
+  assert.match(refused('TRIMSLOTS RANGES 1 0 5')!, /it removes the keys of slots where the proxy does not see it/);
+  assert.match(refused('BLMOVEM a b LEFT LEFT 0')!, /^ERR shadow-proxy: BLMOVEM is not supported yet: it may block/);
+  for (const each of ['HOTKEYS START METRICS 1 CPU', 'HOTKEYS GET', 'CLUSTER SLOT-STATS SLOTSRANGE 0 5'])
+    assert.equal(refused(each), null, each);
   assert.equal(refused('GET a'), null);
   assert.deepEqual(
     [mayRefuse('x', 'refused'), mayRefuse('debug', 'authority'), mayRefuse('config|set', 'broadcast')],
@@ -58,10 +64,12 @@ test('BLOCK is found among the options before STREAMS', () => {
       'XREADGROUP GROUP g BLOCK NOACK BLOCK 0 STREAMS a >',
       'XREAD COUNT BLOCK STREAMS a $',
       'XREAD STREAMS BLOCK 0',
+      'XREADGROUP GROUP g c CLAIM 9 BLOCK 0 STREAMS a >',
+      'XREADGROUP GROUP g c MAXCOUNT BLOCK MAXSIZE 9 BLOCK 0 STREAMS a >',
       'XREAD NOACK',
       'XREAD NOSUCH BLOCK 5',
       'BLOCK',
     ].map(at),
-    [1, 3, 5, -1, -1, -1, -1, -1],
+    [1, 3, 5, -1, -1, 6, 8, -1, -1, -1],
   );
 });

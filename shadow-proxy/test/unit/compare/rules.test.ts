@@ -586,6 +586,11 @@ const full = (make: typeof flat, newer: boolean, groups: Buffer): Buffer =>
     groups,
   );
 
+/** Since Redis 8.6. */
+const OF_PRODUCERS: Words = [
+  ...['idmp-duration', 100, 'idmp-maxsize', 100, 'pids-tracked', 1],
+  ...['iids-tracked', 1, 'iids-added', 1, 'iids-duplicates', 0],
+];
 const NEW_GROUP: Words = [
   'name',
   'g',
@@ -685,6 +690,8 @@ rule(
       flat(...OLD_STREAM, 'max-deleted-entry-id', '0-0'),
       '!value',
     ],
+    ['XINFO STREAM x', flat(...NEW_STREAM, ...OF_PRODUCERS), flat(...OLD_STREAM), 'newer-fields'],
+    ['XINFO GROUPS x', array(flat(...NEW_GROUP, 'nacked-count', 1)), array(flat(...NEW_GROUP)), 'newer-fields'],
     // Fields of groups are none of streams.
     ['XINFO STREAM x', flat(...OLD_STREAM, 'lag', 3), flat(...OLD_STREAM), '!value'],
     [
