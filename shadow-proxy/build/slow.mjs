@@ -11,8 +11,9 @@ export const SLOW = new Set([
   ...below(`${PROXY}/rules`, 'rule-08-expiry', 'rule-08-edge', 'queue', 'lives-property', 'databases-property'),
   ...below(PROXY, 'rules/transaction-databases', 'copy/swapdb', 'copy/many-suspects', 'faults/busy', 'faults/silent'),
   ...below(PROXY, 'random/trial', 'random/driver', 'pipeline/held-links', 'stages/dry-run', 'storage/journal-contents'),
-  // Commands of operators with processes of the proxy. cli/daemon, cli/run and cli/waiting start both programs, too.
-  ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'hostile', 'jobs', 'plan-init', 'printing', 'promote'),
+  // Commands of operators with processes of the proxy. cli/daemon, cli/run and cli/waiting start both programs, too;
+  // unit/cli/fleet has several processes' worth of shards.
+  ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'fleet', 'hostile', 'jobs', 'plan-init', 'printing', 'promote'),
   ...below(`${PROXY}/cli`, 'restart-ttl', 'runbook', 'standby'),
   // Every command, and large values of many clients. protocol/wire and protocol/client have some of each.
   ...below(`${PROXY}/protocol`, 'everything', 'sockets', 'client-limits', 'fairness'),

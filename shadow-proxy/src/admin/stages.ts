@@ -72,16 +72,23 @@ interface Done {
   readonly from: StagePoint;
 }
 
-/** @returns what to tell of it */
+/** A shard that was not moved back, and why. */
+interface Stuck {
+  readonly shard: string;
+  readonly reason: string;
+}
+
+/** @returns what to add to a message */
 async function undone(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<string> {
   const stuck = await undo(shards, done, why);
-  if (stuck.length > 0) return `; ${stuck.join('; ')}`;
+  if (stuck.length > 0)
+    return `; ${stuck.map(({ shard, reason }) => `${shard} was not moved back: ${reason}`).join('; ')}`;
   return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
 }
 
 /** Stage by stage. @returns which shards were not moved back, and why */
-async function undo(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<readonly string[]> {
-  const stuck: string[] = [];
+async function undo(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<readonly Stuck[]> {
+  const stuck: Stuck[] = [];
   for (const { shard, workload, from } of [...done].reverse()) {
     const control = shards.find((each) => each.name === shard)!;
     const at = STAGES.indexOf(control.snapshot().workloads.find(({ name }) => name === workload)!.stage);
@@ -97,7 +104,7 @@ async function undo(shards: readonly ShardControl[], done: readonly Done[], why:
           note: { undone: why },
         });
     } catch (error) {
-      stuck.push(`${shard} was not moved back: ${(error as Error).message}`);
+      stuck.push({ shard, reason: (error as Error).message });
     }
   }
   return stuck;
@@ -175,7 +182,8 @@ export async function takeBack(
     shards.map(({ name }) => ({ shard: name, workload, from })),
     why,
   );
-  if (stuck.length > 0) throw new StageError('refused', stuck.join('; '));
+  if (stuck.length > 0)
+    throw new StageError('refused', stuck.map(({ shard, reason }) => `${shard}: ${reason}`).join('; '));
   return shards.map(({ name }) => ({ shard: name }));
 }
 

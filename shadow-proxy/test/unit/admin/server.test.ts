@@ -5,70 +5,11 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { Admin, type AdminOptions } from '../../../src/admin/server.js';
-import type { PromoteRequest } from '../../../src/stages/promotion.js';
 import { StageError } from '../../../src/stages/stage-change.js';
 import type { ShardControl } from '../../../src/admin/shard-control.js';
-import { JobError } from '../../../src/copy/job/jobs.js';
 import { pageFile } from '../../../src/page/files.js';
-import { Series } from '../../../src/telemetry/series.js';
-import { scrapedShard, shardSnapshot } from '../../support/snapshots.js';
-
-interface TestShard extends ShardControl {
-  isReady: boolean;
-  /** Promotions, without dry runs. */
-  readonly asked: PromoteRequest[];
-  /** Stages that it was put back to. */
-  readonly back: string[];
-}
-
-/** A shard that moves at once, and refuses what `refuse` throws. */
-function testShard(name: string, refuse: (request: PromoteRequest) => void = () => undefined): TestShard {
-  const [asked, back]: [PromoteRequest[], string[]] = [[], []];
-  const shard: TestShard = {
-    name,
-    isReady: true,
-    asked,
-    back,
-    snapshot: () => shardSnapshot({ name }),
-    scrape: () => scrapedShard({ name }),
-    ready: () => shard.isReady,
-    async promote({ dryRun, ...wanted }) {
-      await Promise.resolve();
-      if (!dryRun) {
-        asked.push(wanted);
-        refuse(wanted);
-      }
-      const { workload, to = 'shadow', percent = 100 } = wanted;
-      const points = { from: { stage: 'off', percent: 100 }, to: { stage: to, percent } } as const;
-      const change = dryRun ? null : { workload, ...points, heldMs: 1 };
-      return { workload, ...points, gates: [], targetKeys: null, change };
-    },
-    rollback: () => Promise.reject(new StageError('refused', 'not here')),
-    history: () => Promise.resolve([]),
-    note: () => Promise.resolve(),
-    evidence: () =>
-      Promise.resolve({
-        shard: name,
-        workloads: [],
-        latencies: [],
-        mismatches: { total: 0, notWritten: 0, latest: [] },
-      }),
-    series: (since) => new Series().since(since),
-    acceptAuthority: () => Promise.resolve(['source' as const]),
-    startJob: () => {
-      throw new JobError('busy', 'a backfill is under way');
-    },
-    stopJob: () => {
-      throw new JobError('none', 'nothing is under way');
-    },
-    changeStage({ workload, stage }) {
-      back.push(stage);
-      const point = { stage, percent: 100 };
-      return Promise.resolve({ workload, from: point, to: point, heldMs: 1 });
-    },
-  };
-  return shard;
-}
+import { shardSnapshot } from '../../support/snapshots.js';
+import { stillShard } from '../../support/still-shard.js';
 
 async function start(
   t: TestContext,
@@ -128,7 +69,7 @@ const move = (port: number, body: unknown, headers: Record<string, string> = {})
 
 describe('the admin HTTP', () => {
   test('answers on its four pages', async (t) => {
-    const port = await start(t, [testShard('a'), testShard('b')]);
+    const port = await start(t, [stillShard('a'), stillShard('b')]);
     assert.deepEqual((await ask(port, 'GET', '/healthz')).body, { ok: true });
     assert.deepEqual((await ask(port, 'GET', '/readyz')).body, { ready: true, notReady: [] });
     const status = await ask(port, 'GET', '/api/status?x=1');
@@ -147,7 +88,7 @@ describe('the admin HTTP', () => {
   });
 
   test('returns evidence and series of each shard, or of the shard that is named', async (t) => {
-    const port = await start(t, [testShard('a'), testShard('b')]);
+    const port = await start(t, [stillShard('a'), stillShard('b')]);
     assert.deepEqual(
       (await ask(port, 'GET', '/api/evidence')).body.shards.map(({ shard }: { shard: string }) => shard),
       ['a', 'b'],
@@ -159,7 +100,7 @@ describe('the admin HTTP', () => {
   });
 
   test('is not ready while a shard is not, or while there is none', async (t) => {
-    const [a, b] = [testShard('a'), testShard('b')];
+    const [a, b] = [stillShard('a'), stillShard('b')];
     b.isReady = false;
     const answer = await ask(await start(t, [a, b]), 'GET', '/readyz');
     assert.deepEqual([answer.status, answer.body], [503, { ready: false, notReady: ['b'] }]);
@@ -167,7 +108,7 @@ describe('the admin HTTP', () => {
   });
 
   test('says what is there when asked for something else', async (t) => {
-    const port = await start(t, [testShard('a')]);
+    const port = await start(t, [stillShard('a')]);
     const missing = await ask(port, 'GET', '/api/stages');
     assert.equal(missing.status, 404);
     assert.match(missing.body.error.message, /there is no \/api\/stages: .*\/api\/status/);
@@ -202,7 +143,7 @@ describe('the admin HTTP', () => {
 
 describe('who may ask:', () => {
   test('a load balancer may probe without a token, and learns the status code alone', async (t) => {
-    const [a, b] = [testShard('a'), testShard('b')];
+    const [a, b] = [stillShard('a'), stillShard('b')];
     b.isReady = false;
     const port = await start(t, [a, b], { token: () => 'right' });
     const probe = await ask(port, 'GET', '/readyz');
@@ -218,7 +159,7 @@ describe('who may ask:', () => {
   });
 
   test('with a token, only who has it, on every page', async (t) => {
-    const port = await start(t, [testShard('a')], { token: () => 'right' });
+    const port = await start(t, [stillShard('a')], { token: () => 'right' });
     for (const path of ['/metrics', '/api/state', '/api/status']) {
       for (const headers of [
         {},
@@ -241,14 +182,14 @@ describe('who may ask:', () => {
 
   test('a token that changed holds from the next request on', async (t) => {
     let token = 'old';
-    const port = await start(t, [testShard('a')], { token: () => token });
+    const port = await start(t, [stillShard('a')], { token: () => token });
     token = 'new';
     assert.equal((await ask(port, 'GET', '/healthz', { authorization: 'Bearer old' })).status, 401);
     assert.equal((await ask(port, 'GET', '/healthz', { authorization: 'Bearer new' })).status, 200);
   });
 
   test('without one, only who calls it by a name of loopback', async (t) => {
-    const shard = testShard('a');
+    const shard = stillShard('a');
     const port = await start(t, [shard]);
     for (const host of ['evil.test', `evil.test:${port}`, '127.0.0.1.evil.test', '10.0.0.1', 'localhost@evil.test']) {
       const answer = await ask(port, 'GET', '/api/status', { host });
@@ -263,7 +204,7 @@ describe('who may ask:', () => {
   });
 
   test('no other web page, for anything but reading, with the token and without', async (t) => {
-    const shard = testShard('a');
+    const shard = stillShard('a');
     for (const token of [null, 'right']) {
       const port = await start(t, [shard], { token: () => token });
       const own = { ...(token !== null && { authorization: `Bearer ${token}` }), host: `localhost:${port}` };
@@ -314,7 +255,10 @@ describe('who may ask:', () => {
   });
 
   test('everybody for the files of the page, which have nothing of the shards in them; nobody for what is behind it', async (t) => {
-    const port = await start(t, [testShard('name-of-the-shard')], { token: () => 'a-token-of-nobody', page: pageFile });
+    const port = await start(t, [stillShard('name-of-the-shard')], {
+      token: () => 'a-token-of-nobody',
+      page: pageFile,
+    });
     const index = await ask(port, 'GET', '/', { host: 'proxy.internal' });
     assert.equal(index.status, 200);
     assert.match(
@@ -347,7 +291,7 @@ describe('who may ask:', () => {
   });
 
   test('not a form of a web page', async (t) => {
-    const shard = testShard('a');
+    const shard = stillShard('a');
     const port = await start(t, [shard]);
     for (const type of [
       'text/plain',
@@ -363,7 +307,7 @@ describe('who may ask:', () => {
 
 describe('a change of stage', () => {
   test('reaches the shard that is named', async (t) => {
-    const [a, b] = [testShard('a'), testShard('b')];
+    const [a, b] = [stillShard('a'), stillShard('b')];
     const wanted = { workload: 'sessions', to: 'live', percent: 5, force: true, reason: 'now' };
     const answer = await move(await start(t, [a, b]), { shard: 'b', ...wanted });
     assert.equal(answer.status, 200);
@@ -375,7 +319,7 @@ describe('a change of stage', () => {
   });
 
   test('reaches every shard in turn where none is named', async (t) => {
-    const answer = await move(await start(t, [testShard('a'), testShard('b')]), { workload: 'w', to: 'shadow' });
+    const answer = await move(await start(t, [stillShard('a'), stillShard('b')]), { workload: 'w', to: 'shadow' });
     assert.deepEqual(
       answer.body.promotions.map(({ shard }: { shard: string }) => shard),
       ['a', 'b'],
@@ -383,10 +327,10 @@ describe('a change of stage', () => {
   });
 
   test('ends at the first shard that refuses, and those before it go back', async (t) => {
-    const refusing = testShard('b', () => {
+    const refusing = stillShard('b', () => {
       throw new StageError('not-clean', 'the mirror lacks 3 effects', { keys: 3 });
     });
-    const [first, last] = [testShard('a'), testShard('c')];
+    const [first, last] = [stillShard('a'), stillShard('c')];
     const answer = await move(await start(t, [first, refusing, last]), { workload: 'sessions', to: 'dualwrite' });
     assert.equal(answer.status, 409);
     assert.deepEqual(answer.body.error, {
@@ -406,7 +350,7 @@ describe('a change of stage', () => {
     ['deadline', 504],
   ] as const) {
     test(`that is refused as ${code} is answered with ${status}`, async (t) => {
-      const shard = testShard('a', () => {
+      const shard = stillShard('a', () => {
         throw new StageError(code, 'because');
       });
       const answer = await move(await start(t, [shard]), { workload: 'w', to: 'live' });
@@ -418,7 +362,7 @@ describe('a change of stage', () => {
   }
 
   test('that breaks is answered with 500, not with a hang', async (t) => {
-    const shard = testShard('a', () => {
+    const shard = stillShard('a', () => {
       throw new TypeError('oops');
     });
     const answer = await move(await start(t, [shard]), { workload: 'w', to: 'live' });
@@ -426,7 +370,7 @@ describe('a change of stage', () => {
   });
 
   test('is refused with the reason where the request is wrong', async (t) => {
-    const shard = testShard('a');
+    const shard = stillShard('a');
     const port = await start(t, [shard]);
     for (const [body, status, expected] of [
       ['{', 400, /no JSON/],
