@@ -133,6 +133,13 @@ export class Operator {
     return `the operator asks for ${what}`;
   }
 
+  /** Asks for a stage in which the authority is another one. */
+  #leave(): void {
+    const { stage } = this.scene;
+    if (stage === 'shadow') this.scene.say(this.#change('default', 'live', 100));
+    if (stage === 'live') this.scene.say(this.#change('default', 'shadow'));
+  }
+
   /** An authority that has started again has its data: it is accepted. A workload that stays
    * suspect is copied, and one that was taken back to off is written twice again. */
   #care(): void {
@@ -140,6 +147,7 @@ export class Operator {
     const { backfillAfterMs } = scene.profile;
     scene.later(scene.random.between(100, Math.min(2_000, 100 + backfillAfterMs)), () => {
       const snapshot = scene.proxy.snapshot();
+      if (snapshot?.frozen && scene.profile.faults.stageChange !== undefined) this.#leave();
       if (snapshot?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
       if (scene.stage === 'off') scene.say(this.#change('default', 'dualwrite'));
       if (scene.stage === 'dualwrite' && scene.profile.foreign === true) scene.say(this.#change('default', 'shadow'));

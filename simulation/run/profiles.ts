@@ -368,6 +368,18 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile('bounded', { backfill: 2_000 }, { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true }),
     profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
     profile('hangs', { hang: 1_000, hangMs: 12_000, blip: 3_000 }, FAILOVER),
+    profile(
+      'late-changes',
+      { stageChange: 100, pause: 600, pauseMs: 3_000, serverRestart: 2_000 },
+      {
+        mix: SWAPPED,
+        keys: 4,
+        databases: [0, 1, 2, 3],
+        thinkMs: [0, 400],
+        clients: 6,
+        plan: { limits: { flipMs: 200 } },
+      },
+    ),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',
