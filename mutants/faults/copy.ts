@@ -82,6 +82,7 @@ export const COPY: readonly Fault[] = [
     from: 'else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);',
     to: 'else if (this.#window < LEAST) this.#window = LEAST;',
     tests: ['unit/copy/rate-limiter'],
+    unseen: 'It pauses all the same; between two pauses more keys are under way, up to 2,048: more than a run has.',
   },
   {
     id: 'keys-a-second-are-not-limited',
@@ -96,6 +97,7 @@ export const COPY: readonly Fault[] = [
     from: 'bytes / (this.limits.bytesPerSecond ?? Infinity)',
     to: '0',
     tests: ['unit/copy/rate-limiter'],
+    unseen: '2,048 keys may be under way before the bytes of the first count: more keys than a run has.',
   },
   {
     id: 'a-target-without-room-is-filled',

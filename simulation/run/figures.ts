@@ -2,7 +2,7 @@
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Entry } from '../server/values.js';
-import { roomProblem } from '../check/room.js';
+import { JobPace } from '../check/job-pace.js';
 import { LONG } from '../clients/kinds/scripts.js';
 import { Unserved } from '../check/unserved.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
@@ -23,6 +23,7 @@ export class Figures {
   #waitedSince: number | null = null;
   readonly #unserved: Unserved | null;
   readonly #outages: Outages | null;
+  readonly #pace = new JobPace();
 
   constructor(
     private readonly scene: Scene,
@@ -57,8 +58,11 @@ export class Figures {
       this.#open(snapshot) ??
       this.#outage(snapshot);
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
-    const misfit = this.scene.profile.bounded !== true || snapshot.job === null ? null : roomProblem(snapshot.job);
-    if (misfit !== null) this.scene.fail(misfit);
+    const { job } = snapshot;
+    if (this.scene.profile.bounded !== true || job === null) return;
+    const { now, pace, isTight } = this.scene;
+    const wrong = this.#pace.problem(now, job, job.automatic ? {} : pace, isTight);
+    if (wrong !== null) this.scene.fail(wrong);
   }
 
   #outage(snapshot: ShardSnapshot): string | null {

@@ -4,12 +4,13 @@ import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
 import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
 import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
+import type { Pace } from '../check/job-pace.js';
 import { StageChanges, type Wanted } from './stage-changes.js';
 
 /** Keys that were deleted in stage off are deleted from the target, too. */
 const CONSENT = { overwrite: true, deleteForeign: true, confirm: 100_000 };
 /** A copy lasts for seconds. */
-const SLOW_KEYS = 15;
+const SLOW: Pace = { keysPerSecond: 15 };
 const LIMITS = [
   { queueBytes: '1mb', batchMs: 0 },
   { queueBytes: '64kb', batchMs: 5 },
@@ -82,16 +83,18 @@ export class Operator {
     const repair = kind === 'verify' && this.scene.random.chance(0.5);
     return this.#ask(`a ${kind}${repair ? ' with repair' : ''}`, ({ shard }) => {
       const deletes = (kind === 'verify' && !repair) || this.scene.profile.foreign === true ? 0 : CONSENT.confirm;
+      const pace = this.scene.profile.bounded === true ? SLOW : {};
       const rest = {
         workloads: this.#written,
         deletes,
         dryRun: false,
         again: true,
         sample: 100,
-        limits: this.scene.profile.bounded === true ? { keysPerSecond: SLOW_KEYS } : {},
+        limits: pace,
         automatic: false,
       };
       shard.startJob(jobRequest.parse({ kind, repair, ...rest }));
+      this.scene.pace = pace;
     });
   }
 

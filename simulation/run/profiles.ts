@@ -33,6 +33,8 @@ export interface Faults {
   readonly mute?: number;
   /** A server's address leads to the other server for a while, and some of its connections are cut. */
   readonly astray?: number;
+  /** The target has no room for all keys, for seconds. */
+  readonly tight?: number;
   /** Once the status is clean, a server does not answer for up to `hangMs`: it is stopped, or loads its data. */
   readonly hang?: number;
   readonly hangMs?: number;
@@ -365,7 +367,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { pause: 60, pauseMs: 40 },
       { mix: SWAPPED, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
     ),
-    profile('bounded', { backfill: 2_000 }, { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true }),
+    profile(
+      'bounded',
+      { backfill: 1_500, tight: 4_000 },
+      { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true },
+    ),
     profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
     profile('hangs', { hang: 1_000, hangMs: 12_000, blip: 3_000 }, FAILOVER),
     profile(

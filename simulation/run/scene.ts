@@ -2,6 +2,7 @@
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { LONG, SCRIPTS } from '../clients/kinds/scripts.js';
 import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
+import type { Pace } from '../check/job-pace.js';
 import { isForbidden } from '../check/forbidden.js';
 import { Timeline } from '../check/timeline.js';
 import { USED_BYTES } from '../server/info.js';
@@ -67,6 +68,10 @@ export class Scene {
   readonly recorder = new Recorder();
   /** What has happened to the proxy's disk, or to its machine, since the last process began; null where nothing has. */
   damage: string | null = null;
+  /** What the operator allows the last job that was started. */
+  pace: Pace = {};
+  /** Whether the target has no room for all keys. */
+  isTight = false;
   /** How often its disk has refused something, or was damaged. */
   damages = 0;
   /** The first. */
@@ -98,7 +103,7 @@ export class Scene {
       for (const server of [this.source, this.target])
         server.worksOn = (bytes) => (bytes.includes(LONG) ? this.random.between(500, 4_000) : 0);
     if (profile.bounded === true) {
-      this.target.model.config.set('maxmemory', String(USED_BYTES * 1.1));
+      this.setRoom(false);
       this.target.model.evicted = 3;
     }
     const plan = { default: { stage: profile.stage }, ...profile.plan };
@@ -170,6 +175,12 @@ export class Scene {
   /** All that have a clock of their own. */
   get machines(): readonly { clockAheadMs: number }[] {
     return [this.source, this.target, ...this.seats.map(({ host }) => host)];
+  }
+
+  /** The target has room for all keys, or not quite: what it uses is within its bound, but what a copy needs is not. */
+  setRoom(isTight: boolean): void {
+    this.isTight = isTight;
+    this.target.model.config.set('maxmemory', String(USED_BYTES * (isTight ? 1.01 : 1.1)));
   }
 
   /** A clock was set: TTLs end at other moments, and the proxy has yet to find that out. */

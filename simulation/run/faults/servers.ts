@@ -40,6 +40,7 @@ export function serverFaults(
   | 'sourceRestart'
   | 'mirrorLoss'
   | 'outage'
+  | 'tight'
   | 'hang'
   | 'blip'
   | 'trouble'
@@ -106,6 +107,13 @@ export function serverFaults(
   }
 
   return {
+    tight() {
+      if (scene.isTight) return null;
+      const ms = random.between(500, 4_000);
+      scene.setRoom(true);
+      scene.later(ms, () => scene.setRoom(false));
+      return `the target has no room for all keys for ${ms.toFixed(0)} ms`;
+    },
     hang() {
       const { mirror } = scene;
       const { workloads } = scene.proxy.snapshot() ?? {};

@@ -1,0 +1,48 @@
+/** A job is no faster than the operator allows, and copies nothing to a mirror that has no room for it. */
+import type { JobSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
+
+/** What an operator allows. */
+export interface Pace {
+  readonly keysPerSecond?: number;
+}
+
+/** A job may make up for so long a pause. */
+const CREDIT_MS = 300;
+/** What may be under way when the pace is looked at. */
+const KEYS_AT_ONCE = 5;
+
+export class JobPace {
+  #startedAt = '';
+  #since = 0;
+  #seen = 0;
+  /** Whether the mirror had no room when the job was met first, and has had none since. */
+  #isTight = false;
+  #wasTight = false;
+
+  /**
+   * To be called often.
+   * @param now in ms
+   * @param pace of the job
+   * @param isTight whether the mirror has no room for the keys
+   * @returns what is wrong; null where nothing is
+   */
+  problem(now: number, job: JobSnapshot, pace: Pace, isTight: boolean): string | null {
+    const { startedAt, verified, state, reason, copied, kind } = job;
+    const seen = copied + verified;
+    if (startedAt !== this.#startedAt) {
+      [this.#startedAt, this.#since, this.#seen] = [startedAt, now, seen];
+      this.#isTight = isTight;
+      this.#wasTight = isTight;
+    }
+    this.#isTight &&= isTight;
+    this.#wasTight ||= isTight;
+    const { keysPerSecond = Infinity } = pace;
+    const seconds = (now - this.#since + CREDIT_MS) / 1_000;
+    if (seen - this.#seen > KEYS_AT_ONCE + seconds * keysPerSecond)
+      return `a job of ${keysPerSecond} keys a second has had ${seen - this.#seen} keys in ${seconds} s`;
+    if (kind !== 'backfill') return null;
+    if (this.#isTight && copied > 0) return 'a job copies keys to a mirror that has no room for them';
+    const hasEnded = state === 'failed' || state === 'stopped';
+    return hasEnded && !this.#wasTight ? `a copy for which there is room has ended: ${reason}` : null;
+  }
+}
