@@ -5,8 +5,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { readGlossary, refusedBy } from './glossary.js';
+import { namesRefusedBy, readGlossary, refusedBy } from './glossary.js';
 import { type Finding } from './finding.js';
+import { lintFileName, lintIdentifiers } from './identifiers.js';
 import { lintMarkdown } from './markdown.js';
 import { lintComments, lintMessages, lintTitles } from './messages.js';
 import { lintNpx, programsOf } from './npx.js';
@@ -27,11 +28,14 @@ const NO_TEXT = /\.(png|rdb|gz|tgz|aof)$|^package-lock\.json$|^words\/(npx\.ts|t
 const COMMENTS =
   /^(shadow-proxy\/(src|test)|counters|loadtest|drills|conformance|matrix|rehearsal|dashboards|words|mutants|simulation)\/.*\.tsx?$/;
 const TITLES = /\.test\.tsx?$/;
+/** Names in all code. */
+const NAMES = /\.(?:[cm]?[jt]s|tsx|c|h)$/;
 const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashboards\/prometheus\/rules\/|\.tf$/;
 
-/** Checks every page and every message of the repository. */
+/** Checks every page, every message and every name of the repository. */
 export async function findAll(root: string): Promise<Finding[]> {
-  const refused = refusedBy(readGlossary(join(root, GLOSSARY)));
+  const glossary = readGlossary(join(root, GLOSSARY));
+  const [refused, refusedNames] = [refusedBy(glossary), namesRefusedBy(glossary)];
   const programs = programsOf(root);
   const findings: Finding[] = [];
   for (const file of filesOf(root)) {
@@ -40,6 +44,8 @@ export async function findAll(root: string): Promise<Finding[]> {
     if (EXEMPT.has(file)) continue;
     if (file.endsWith('.md')) findings.push(...(await lintMarkdown(file, text(), refused)));
     if (file.endsWith('.generated.ts')) continue;
+    findings.push(...lintFileName(file, refusedNames));
+    if (NAMES.test(file)) findings.push(...lintIdentifiers(file, text(), refusedNames));
     if (MESSAGES.test(file)) findings.push(...lintMessages(file, text(), refused));
     if (COMMENTS.test(file)) findings.push(...lintComments(file, text(), refused));
     if (TITLES.test(file)) findings.push(...lintTitles(file, text(), refused));

@@ -22,6 +22,7 @@ const glossarySchema = z.strictObject({
     }),
   ),
   phrases: z.array(refusedSchema.required({ use: true })),
+  names: z.array(refusedSchema.required({ use: true })).default([]),
 });
 
 export type Glossary = z.infer<typeof glossarySchema>;
@@ -39,11 +40,20 @@ export const parseGlossary = (yaml: string): Glossary => glossarySchema.parse(pa
 export const readGlossary = (path: string): Glossary => parseGlossary(readFileSync(path, 'utf8'));
 
 /** Compiles the glossary into a function that finds every refused word of a text, in the text's order. */
-export function refusedBy({ terms, phrases }: Glossary): (text: string) => Refused[] {
-  const entries = [
+export const refusedBy = ({ terms, phrases }: Glossary): ((text: string) => Refused[]) =>
+  finderOf([
     ...terms.flatMap(({ term, not }) => not.map(({ words, except, use = term }) => ({ words, except, use }))),
     ...phrases,
-  ].map(({ words, except, use }) => ({
+  ]);
+
+/** The same for the words of a name in code, of which more are refused. */
+export function namesRefusedBy(glossary: Glossary): (words: string) => Refused[] {
+  const [inTexts, inNames] = [refusedBy(glossary), finderOf(glossary.names)];
+  return (words) => [...inTexts(words), ...inNames(words)];
+}
+
+function finderOf(refused: readonly z.infer<typeof refusedSchema>[]): (text: string) => Refused[] {
+  const entries = refused.map(({ words, except, use = '' }) => ({
     pattern: patternOf(words),
     except: except.length === 0 ? null : patternOf(except),
     use,

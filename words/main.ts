@@ -1,7 +1,7 @@
 /**
  * The words of the project:
  *
- *   npm run lint:words               checks all pages and messages; what is not clean yet is listed in docs/words-todo.json
+ *   npm run lint:words               checks pages, messages and names; what is not clean is in docs/words-todo.json
  *   npm run lint:words -- --shrink   removes the files from the list that have become clean
  *   npm run lint:words -- --all      shows also what is left to do in the files of the list
  *   npm run docs:glossary            writes docs/glossary.md
@@ -16,7 +16,7 @@ import { readGlossary } from './glossary.js';
 import { renderGlossary } from './page.js';
 
 const ROOT = process.cwd();
-const program = new Command('words').description('Checks the words of pages and messages.');
+const program = new Command('words').description('Checks the words of pages, messages and names.');
 
 program
   .command('lint', { isDefault: true })

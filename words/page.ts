@@ -5,7 +5,7 @@ const ABOUT = `# Glossary
 
 One word for one thing, in the documentation, the commands, the status page, the metrics, the alerts and the log.
 Made by \`npm run docs:glossary\` from \`docs/glossary.yaml\`. \`npm run lint:words\` refuses the words of the last column
-in all pages, and a test refuses them in all messages.
+in all pages, in all messages, and in the names of all code.
 `;
 
 const PHRASES = `## Other words that are refused
@@ -13,7 +13,12 @@ const PHRASES = `## Other words that are refused
 | not | write instead |
 | --- | --- |`;
 
-export const renderGlossary = ({ terms, phrases }: Glossary): string =>
+const NAMES = `## Words that are refused in the names of code
+
+| not | write instead |
+| --- | --- |`;
+
+export const renderGlossary = ({ terms, phrases, names }: Glossary): string =>
   [
     ABOUT,
     '| term | meaning | not |',
@@ -22,6 +27,9 @@ export const renderGlossary = ({ terms, phrases }: Glossary): string =>
     '',
     PHRASES,
     ...phrases.map(({ words, use }) => row(words.join(', '), use)),
+    '',
+    NAMES,
+    ...names.map(({ words, use }) => row(words.join(', '), use)),
     '',
   ].join('\n');
 

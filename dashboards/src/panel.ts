@@ -125,7 +125,7 @@ type Any = stat.PanelBuilder | statetimeline.PanelBuilder | table.PanelBuilder |
 const NOTHING = 'No data: is it scraped?';
 
 /** What panels of every kind have. */
-function dressed<T extends Any>(
+function withDefaults<T extends Any>(
   panel: T,
   {
     title,
@@ -155,7 +155,7 @@ function dressed<T extends Any>(
 
 /** How it is now, as a tile in the colour of its threshold. */
 export function tile({ queries, ...asked }: Asked): Builder<Panel> {
-  return dressed(new stat.PanelBuilder(), { height: 4, ...asked })
+  return withDefaults(new stat.PanelBuilder(), { height: 4, ...asked })
     .targets(targets(queries, true))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .colorMode(asked.thresholds === undefined ? BigValueColorMode.Value : BigValueColorMode.Background)
@@ -175,7 +175,7 @@ export interface Lines extends Asked {
 
 /** How it has been: lines, with a dashed line where it begins to be bad. */
 export function lines({ queries, colors = {}, stacked = false, signed = false, max, ...asked }: Lines): Builder<Panel> {
-  const panel = dressed(new timeseries.PanelBuilder(), asked)
+  const panel = withDefaults(new timeseries.PanelBuilder(), asked)
     .targets(targets(queries, false))
     .lineWidth(1)
     .fillOpacity(stacked ? 30 : 8)
@@ -211,7 +211,7 @@ export const VERDICTS = { match: GREEN, allowed: 'blue', inconclusive: 'yellow',
 
 /** Which state something was in, as a band each. */
 export function states({ queries, ...asked }: Asked): Builder<Panel> {
-  return dressed(new statetimeline.PanelBuilder(), asked)
+  return withDefaults(new statetimeline.PanelBuilder(), asked)
     .targets(targets(queries, false))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .fillOpacity(80)
@@ -248,7 +248,7 @@ export interface Table extends Omit<Asked, 'queries' | 'unit' | 'thresholds' | '
 /** How everything is now: a row each. */
 export function rows({ rows: labels, columns, link, ...asked }: Table): Builder<Panel> {
   const value = (at: number): string => (columns.length === 1 ? 'Value' : `Value #${REF_IDS[at]}`);
-  const panel = dressed(new table.PanelBuilder(), asked).targets(
+  const panel = withDefaults(new table.PanelBuilder(), asked).targets(
     targets(Object.fromEntries(columns.map(({ name, query }) => [name, query])), true).map((query) =>
       query.format(PromQueryFormat.Table),
     ),

@@ -156,7 +156,7 @@ static napi_value js_open(napi_env env, napi_callback_info info) {
   napi_async_init(env, NULL, name, &binding->context);
   uv_loop_t *loop;
   napi_get_uv_event_loop(env, (struct uv_loop_s **)&loop);
-  uv_poll_init(loop, poll, threaded ? front_bell_fd(front) : front_poll_fd(front));
+  uv_poll_init(loop, poll, threaded ? front_event_fd(front) : front_poll_fd(front));
   uv_handle_set_data(poll, binding);
   uv_poll_start(poll, UV_READABLE, polled);
   napi_add_async_cleanup_hook(env, environment_ends, binding, &binding->cleanup);

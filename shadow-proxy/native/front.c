@@ -73,7 +73,7 @@ struct piece {
 struct front {
   struct ring in, out;
   void *memory_in, *memory_out;
-  int epoll, bell_in, bell_out, listener, spare;
+  int epoll, event_in, event_out, listener, spare;
   struct client **clients;
   uint32_t places, count, most, next_id;
   struct piece pieces[ORDERS];
@@ -101,12 +101,12 @@ struct front *front_new(uint32_t ring_bytes) {
   front->memory_in = ring_memory(ring_bytes);
   front->memory_out = ring_memory(ring_bytes);
   front->epoll = epoll_create1(EPOLL_CLOEXEC);
-  front->bell_in = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  front->bell_out = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  front->event_in = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  front->event_out = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   front->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = &BELL};
-  if (front->memory_in == NULL || front->memory_out == NULL || front->epoll < 0 || front->bell_in < 0 ||
-      front->bell_out < 0 || epoll_ctl(front->epoll, EPOLL_CTL_ADD, front->bell_in, &event) < 0) {
+  if (front->memory_in == NULL || front->memory_out == NULL || front->epoll < 0 || front->event_in < 0 ||
+      front->event_out < 0 || epoll_ctl(front->epoll, EPOLL_CTL_ADD, front->event_in, &event) < 0) {
     int problem = errno;
     front_stop(front);
     front_free(front);
@@ -123,28 +123,28 @@ struct front *front_new(uint32_t ring_bytes) {
 void *front_ring_out(struct front *front) { return front->memory_out; }
 void *front_ring_in(struct front *front) { return front->memory_in; }
 int front_poll_fd(const struct front *front) { return front->epoll; }
-int front_bell_fd(const struct front *front) { return front->bell_out; }
+int front_event_fd(const struct front *front) { return front->event_out; }
 
-static void ring_bell(int bell) {
+static void signal_eventfd(int fd) {
   uint64_t one = 1;
-  /* It fails only where the bell was rung 2^64 times and not heard. */
-  ssize_t written = write(bell, &one, sizeof one);
+  /* It fails only after 2^64 signals that nobody read. */
+  ssize_t written = write(fd, &one, sizeof one);
   (void)written;
 }
 
-static void hear_bell(int bell) {
+static void drain_eventfd(int fd) {
   uint64_t count;
-  ssize_t got = read(bell, &count, sizeof count);
+  ssize_t got = read(fd, &count, sizeof count);
   (void)got;
 }
 
-void front_ring(struct front *front) { ring_bell(front->bell_in); }
-void front_heard(struct front *front) { hear_bell(front->bell_out); }
+void front_ring(struct front *front) { signal_eventfd(front->event_in); }
+void front_heard(struct front *front) { drain_eventfd(front->event_out); }
 
 /* ── what the sequencing thread is told ──────────────────────────────────────────────────────────────────────────── */
 
 /* There is room: `front_turn` and `take_orders` made sure of RESERVE. */
-static void say(struct front *front, enum from_front kind, uint32_t id, const void *bytes, uint32_t length) {
+static void emit(struct front *front, enum from_front kind, uint32_t id, const void *bytes, uint32_t length) {
   uint32_t most;
   uint8_t *room = ring_room(&front->out, length, &most);
   if (room == NULL) return;
@@ -152,7 +152,7 @@ static void say(struct front *front, enum from_front kind, uint32_t id, const vo
   ring_put(&front->out, kind, id, length);
 }
 
-/* Whether there is room for all that a step may have to say; where not, the reader rings when there is. */
+/* Whether there is room for all that a step may have to emit; if not, the reader rings when there is. */
 static bool has_room(struct front *front) {
   ring_publish(&front->out);
   return ring_free(&front->out) >= 2 * RESERVE || !ring_waits(&front->out, 2 * RESERVE);
@@ -219,8 +219,8 @@ static struct client *new_client(struct front *front, int fd) {
   return client;
 }
 
-static void say_over(struct front *front) {
-  if (front->closing && front->count == 0) say(front, OVER, 0, NULL, 0);
+static void emit_over(struct front *front) {
+  if (front->closing && front->count == 0) emit(front, OVER, 0, NULL, 0);
 }
 
 /* Closes its connection at once. It may still be among the dirty ones: `send_all` frees it then. */
@@ -231,8 +231,8 @@ static void close_client(struct front *front, struct client *client) {
   client->fd = -1;
   *place_of(front, client->id) = NULL;
   front->count--;
-  say(front, CLOSED, client->id, NULL, 0);
-  say_over(front);
+  emit(front, CLOSED, client->id, NULL, 0);
+  emit_over(front);
 }
 
 static void free_client(struct client *client) {
@@ -245,7 +245,7 @@ static void report(struct front *front, struct client *client) {
   bool all = pending_is_empty(&client->pending);
   if (all && !client->slow) return;
   client->slow = !all;
-  say(front, all ? SENT_ALL : SENT, client->id, &client->sent, sizeof client->sent);
+  emit(front, all ? SENT_ALL : SENT, client->id, &client->sent, sizeof client->sent);
 }
 
 /* Whether the connection is still there after what was to be done behind the last byte. */
@@ -367,7 +367,7 @@ static void order(struct front *front, const struct record *record) {
   if (record->kind == CLOSE) {
     stop_listening(front);
     front->closing = true;
-    say_over(front);
+    emit_over(front);
     return;
   }
   struct client *client = find(front, record->id);
@@ -428,7 +428,7 @@ static void read_client(struct front *front, struct client *client) {
     ring_put(&front->out, DATA, client->id, (uint32_t)got);
   } else if (got == 0) {
     client->ended = true;
-    say(front, ENDED, client->id, NULL, 0);
+    emit(front, ENDED, client->id, NULL, 0);
     if (client->shut) close_client(front, client);
     else watch(front, client);
   } else if (errno != EAGAIN && errno != EINTR) {
@@ -480,7 +480,7 @@ static void opened(struct front *front, int fd, const struct sockaddr_storage *r
   address_text(remote_text, sizeof remote_text, "remote", remote);
   address_text(local_text, sizeof local_text, "local", &local);
   int length = snprintf(text, sizeof text, "{%s,%s}", remote_text, local_text);
-  say(front, OPENED, client->id, text, (uint32_t)length);
+  emit(front, OPENED, client->id, text, (uint32_t)length);
   watch(front, client);
   if (client->fd < 0) free_client(client);
 }
@@ -491,7 +491,7 @@ static void drop_one(struct front *front) {
   int fd = accept4(front->listener, NULL, NULL, SOCK_CLOEXEC);
   if (fd >= 0) close(fd);
   front->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  say(front, DROPPED, 0, NULL, 0);
+  emit(front, DROPPED, 0, NULL, 0);
 }
 
 static void accept_clients(struct front *front) {
@@ -504,7 +504,7 @@ static void accept_clients(struct front *front) {
       if (errno != ECONNABORTED && errno != EINTR) return;
     } else if (front->count >= front->most) {
       close(fd);
-      say(front, DROPPED, 0, NULL, 0);
+      emit(front, DROPPED, 0, NULL, 0);
     } else {
       opened(front, fd, &remote);
     }
@@ -517,7 +517,7 @@ static void read_sockets(struct front *front, int timeout) {
   int count = epoll_wait(front->epoll, events, EVENTS, timeout);
   for (int i = 0; i < count; i++) {
     void *what = events[i].data.ptr;
-    if (what == &BELL) hear_bell(front->bell_in);
+    if (what == &BELL) drain_eventfd(front->event_in);
     else if (what == &LISTENER) accept_clients(front);
     else on_client(front, what, events[i].events);
   }
@@ -551,9 +551,9 @@ bool front_turn(struct front *front) {
 
 /* Waits until the sequencing thread rings: it has made room. */
 static void await_room(struct front *front) {
-  struct pollfd bell = {.fd = front->bell_in, .events = POLLIN};
+  struct pollfd bell = {.fd = front->event_in, .events = POLLIN};
   poll(&bell, 1, -1);
-  hear_bell(front->bell_in);
+  drain_eventfd(front->event_in);
 }
 
 static void *run(void *data) {
@@ -561,7 +561,7 @@ static void *run(void *data) {
   while (!__atomic_load_n(&front->stop, __ATOMIC_SEQ_CST)) {
     bool has_space = take_orders(front) && has_room(front);
     bool freed = ring_lower(&front->in, RING_FULL);
-    if ((has_news(front) && ring_lower(&front->out, RING_ASLEEP)) || freed) ring_bell(front->bell_out);
+    if ((has_news(front) && ring_lower(&front->out, RING_ASLEEP)) || freed) signal_eventfd(front->event_out);
     if (!has_space) {
       await_room(front);
       continue;
@@ -656,8 +656,8 @@ void front_stop(struct front *front) {
   front->places = front->count = 0;
   close_fd(&front->listener);
   close_fd(&front->epoll);
-  close_fd(&front->bell_in);
-  close_fd(&front->bell_out);
+  close_fd(&front->event_in);
+  close_fd(&front->event_out);
   close_fd(&front->spare);
 }
 

@@ -29,7 +29,7 @@ int front_listen_at(struct front *front, const char *address, uint16_t port, uin
 /* Readable while there is something to do for `front_turn`. */
 int front_poll_fd(const struct front *front);
 /* Readable when the sequencing thread is to look into its ring; where the front runs in a thread. */
-int front_bell_fd(const struct front *front);
+int front_event_fd(const struct front *front);
 
 /* Sends what is to be sent, reads what is there. Whether the sequencing thread is to look into its ring. */
 bool front_turn(struct front *front);

@@ -28,7 +28,7 @@ export class Journaled {
     return this.#everything || this.#known.has(id);
   }
 
-  /** Reads it anew: what it named may be confirmed, and gone from it. */
+  /** Reads the journal again: a key that it named may be confirmed, and no longer be in it. */
   forget(): void {
     this.#process = null;
   }

@@ -1,4 +1,4 @@
-/** What clients are told between WATCH and EXEC: which commands are queued, and what EXEC may answer then. */
+/** What the replies to clients say between WATCH and EXEC: which commands are queued, and what EXEC may answer then. */
 import { isError, type Reply } from '../clients/replies.js';
 import { wrongType, wrongTypesOfExec } from './reply-types.js';
 
@@ -7,7 +7,7 @@ export class Transactions {
   readonly #queued = new Map<string, (readonly string[])[]>();
   /** Clients in whose transaction a command was refused. */
   readonly #refused = new Set<string>();
-  /** Clients that have been told that they watch keys. */
+  /** Clients whose WATCH was answered with OK. */
   readonly #watching = new Set<string>();
 
   /** What the client has queued; undefined outside a transaction. */

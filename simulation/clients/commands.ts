@@ -15,7 +15,7 @@ import { hidden, lock, longScript, script } from './kinds/scripts.js';
 import { databases, logins, session } from './kinds/sessions.js';
 import { severalSortedSets, SORTED_SET } from './kinds/sorted-sets.js';
 import { blockingRead, CERTAIN_STREAM, FOLLOWED_STREAM, STREAM } from './kinds/streams.js';
-import { secondWriter } from './kinds/strays.js';
+import { secondWriter } from './kinds/second-writer.js';
 import { absolute, COUNTER, EXPIRING, FLOAT, STRING } from './kinds/strings.js';
 import { certainTransaction, followedTransaction, hoarded, transaction } from './kinds/transactions.js';
 

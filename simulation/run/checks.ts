@@ -18,7 +18,7 @@ import type { Scene } from './scene.js';
 const LOOK_AT = 32;
 /** While effects wait, differing keys are looked at after so many. */
 const LOOK_AT_BUSY = 8;
-/** The journal is read anew after so many events. */
+/** The journal is read again after so many events. */
 const READ_AT = 1_024;
 /** The proxy looks at its clock once a turn. */
 const ROUNDED_MS = 1;

@@ -3,7 +3,7 @@ import { blocksMs, wrongAnswer } from '../check/answers.js';
 import { crossingProblem, namesOther } from '../check/crossing.js';
 import { Histories } from '../check/histories.js';
 import { MirroredMessages } from '../check/mirrored-messages.js';
-import { secondWriterProblem } from '../check/stray-writes.js';
+import { secondWriterProblem } from '../check/second-writer.js';
 import { Messages } from '../check/messages.js';
 import { OwnEntries } from '../check/own-entries.js';
 import { Transactions } from '../check/transactions.js';

@@ -15,7 +15,7 @@ import { Redis } from 'ioredis';
 import { commandOf, type Running } from '../../shadow-proxy/src/cli/local/folder.js';
 import { openRunbook } from '../../shadow-proxy/src/runbook/shelf.js';
 import { Program } from '../../shadow-proxy/test/integration/cli/process.js';
-import { toolOf, stopsOf } from '../../shadow-proxy/test/integration/runbook/walking.js';
+import { toolOf, stopsOf } from '../../shadow-proxy/test/integration/runbook/stops.js';
 import { TERRAFORM } from './files.js';
 import { findTerraform, run, type Result } from './program.js';
 import { Workspace } from './workspace.js';

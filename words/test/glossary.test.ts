@@ -6,22 +6,25 @@ import { test } from 'node:test';
 import { type Finding } from '../finding.js';
 import { errorsOf, GLOSSARY, shrunk } from '../findings.js';
 import { lintNpx, programsOf } from '../npx.js';
-import { parseGlossary, readGlossary, refusedBy } from '../glossary.js';
+import { namesRefusedBy, parseGlossary, readGlossary, refusedBy } from '../glossary.js';
+import { lintFileName, lintIdentifiers, wordsOf } from '../identifiers.js';
 import { LONGEST, lintMarkdown } from '../markdown.js';
 import { lintComments, lintMessages, lintTitles } from '../messages.js';
 import { renderGlossary } from '../page.js';
 
 const ROOT = process.cwd();
-const refused = refusedBy(
-  parseGlossary(`
+const glossary = parseGlossary(`
 terms:
   - term: repair
     meaning: To copy a suspect again.
     not: [{ words: [heal, heals], except: [heals by itself] }]
 phrases:
   - { words: ["ends with #", past the proxy], use: other words }
-`),
-);
+names:
+  - { words: [give up], use: release }
+`);
+const refused = refusedBy(glossary);
+const refusedNames = namesRefusedBy(glossary);
 const lines = (findings: readonly Finding[]): string[] => findings.map(({ check, line }) => `${check} ${line}`);
 
 test('docs/glossary.md is made from docs/glossary.yaml', () => {
@@ -103,6 +106,58 @@ test('TypeScript: titles of tests are checked, and no other text of them', () =>
     'terms 1',
     'terms 2',
   ]);
+});
+
+test('a name is read as words, at capitals, underscores, hyphens and the hash of a private field', () => {
+  assert.deepEqual(['#healMs', 'HEAL_MS', 'toHealURLFirst', 'heal-all', 'hear_bell', '_'].map(wordsOf), [
+    'heal ms',
+    'heal ms',
+    'to heal url first',
+    'heal all',
+    'hear bell',
+    '',
+  ]);
+});
+
+test('names that TypeScript declares are checked once, where they are declared; texts and health are not', () => {
+  const source = [
+    "import { heal, keep as heals } from './a.js';", // 1: the second name is given here
+    'export class Healer { #healMs = 1; heals(health: number) { return this.#healMs + health; } }', // 2: two
+    "const { healed, heal: kept } = heal('heal'); // heal", // 3: none
+    'interface A { readonly toHeal: number }', // 4
+    "const giveUp = (): A => ({ toHeal: 1, 'heal': 2 });", // 5: two
+    'type HEAL = typeof x.heal;', // 6
+  ].join('\n');
+  const found = lintIdentifiers('a.ts', source, refusedNames);
+  assert.deepEqual(
+    lines(found),
+    [1, 2, 2, 4, 5, 5, 6].map((line) => `terms ${line}`),
+  );
+  assert.equal(found[1].message, '"#healMs" has "heal", which is not a word of the glossary: write "repair"');
+});
+
+test('names in C are checked, each once, and neither comments nor strings', () => {
+  const source =
+    '#include <heal.h>\n/* heal */\nstatic void heal_all(void);\nint give_up = heal_all("heal"); // heal\n';
+  assert.deepEqual(lines(lintIdentifiers('a.c', source, refusedNames)), ['terms 3', 'terms 4']);
+});
+
+test('the names of files are checked, without their folders and extensions', () => {
+  assert.deepEqual(lines(lintFileName('src/what-heals.long.test.ts', refusedNames)), ['terms 1']);
+  assert.deepEqual(lines(lintFileName('heal/health.heal.ts', refusedNames)), []);
+});
+
+test('each word that the glossary refuses in a text is refused in a name of one or more words, too', () => {
+  const all = readGlossary(join(ROOT, GLOSSARY));
+  const names = namesRefusedBy(all);
+  const entries = [...all.terms.flatMap(({ not }) => not), ...all.phrases, ...all.names];
+  const words = entries.flatMap((entry) => entry.words).filter((word) => /^[a-z ]+$/.test(word));
+  assert.ok(words.length > 80, `${words.length} words`);
+  for (const word of words) {
+    const name = word.replaceAll(/ (.)/g, (_, letter: string) => letter.toUpperCase());
+    assert.notDeepEqual(lintIdentifiers('a.ts', `const ${name} = 1;`, names), [], name);
+    assert.notDeepEqual(lintIdentifiers('a.c', `int ${word.replaceAll(' ', '_')};`, names), [], word);
+  }
 });
 
 test('rules of Prometheus and Terraform: summaries and descriptions are messages', () => {

@@ -8,7 +8,7 @@ import { Option, type Command } from 'commander';
 import { byKind } from '../command/counting.js';
 import { judgeAll, sightingsOf } from '../stages/counters-gate.js';
 import { acceptsWrites, type Cluster, type NodeFacts } from '../guard/facts.js';
-import { hazardsOf, type Hazard } from '../guard/heals.js';
+import { hazardsOf, type Hazard } from '../guard/hazards.js';
 import type { Safety, Sightings, Verdict } from '../guard/judge.js';
 import { readClusters, targetsOf } from '../guard/read.js';
 import { openPlan } from '../upstream/cluster.js';

@@ -34,7 +34,7 @@ export async function follow(
   kind: JobRequest['kind'],
   { json = false, admin, plan, tokenFile, via }: FollowOptions,
 ): Promise<readonly EndedJob[]> {
-  const show = process.stderr.isTTY && !json ? progressBars(shards) : lines(json);
+  const show = process.stderr.isTTY && !json ? drawProgress(shards) : lines(json);
   const silence = new Silence(client.awaited, { show: (text) => show.note(text), end: () => undefined });
   let disconnectedSince: number | null = null;
   const leave = (): never => {
@@ -86,7 +86,7 @@ interface Display {
  * One line a shard, as wide as the terminal. What does not fit beside the counts, the rate and the time left is left
  * out.
  */
-function progressBars(shards: readonly string[]): Display {
+function drawProgress(shards: readonly string[]): Display {
   const all = new MultiBar({
     format: (_options, _params, { columns, shard, job }: BarPayload) => renderBar(columns(), shard, job),
     hideCursor: true,

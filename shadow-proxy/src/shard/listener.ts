@@ -1,7 +1,7 @@
 /**
  * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
  */
-import { newFrontListener, type FrontListener } from '../front/door.js';
+import { newFrontListener, type FrontListener } from '../front/front-listener.js';
 import type { Native } from '../front/native.js';
 import type { Connect } from '../io/client-socket.js';
 import { monotonicMs } from '../io/clock.js';

@@ -102,8 +102,8 @@ export class Parts {
 
   /**
    * Reads on the authority's lane, neighbours, and has `effects` of the replies carried out on the mirror at that
-   * place. `effects` is called at that place, with the key's life, which is not `absent`; `confirmed` when the mirror has
-   * answered.
+   * place. `effects` is called at that place, with the key's life, which is not `absent`; `confirmed` when the mirror
+   * has answered.
    * @returns the mirror's answers
    * @throws {Disturbed} where the key is not what it was, {CopyError} when a server refuses or a connection is lost
    */

@@ -6,7 +6,7 @@ import { startRedis } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
 import { withServers } from '../../support/servers.js';
 import { leaveFor, OTHER } from './leaving.js';
-import { toolOf } from './walking.js';
+import { toolOf } from './stops.js';
 import { needs } from '../../support/needs.js';
 
 test('from KeyDB to Redis', { timeout: 1_800_000 }, async (t) => {

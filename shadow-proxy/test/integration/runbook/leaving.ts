@@ -10,7 +10,7 @@ import { startKeydb, type LocalServer } from '../../../src/local/servers.js';
 import { planFor, start } from '../cli/running.js';
 import { compareKeyspaces, type Difference } from '../random/comparer.js';
 import { until } from '../../support/shard.js';
-import { MIGRATION, toolOf, stopsOf } from './walking.js';
+import { MIGRATION, toolOf, stopsOf } from './stops.js';
 
 export const OTHER = { name: 'other', keys: ['other:*'], class: 'general' };
 

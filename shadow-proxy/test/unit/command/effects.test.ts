@@ -371,7 +371,7 @@ const PROBES: readonly (readonly [asked: string, probe: string | null])[] = [
 ];
 
 /** The same with 400 ms less. */
-const SHORTENED: readonly (readonly [asked: string, told: string | null])[] = [
+const SHORTENED: readonly (readonly [asked: string, sent: string | null])[] = [
   ['EXPIRE k 10', 'PEXPIRE k 9600'],
   ['PEXPIRE k 300 NX', 'PEXPIRE k -100 NX'],
   ['SETEX k 10 v', 'PSETEX k 9600 v'],
@@ -388,7 +388,7 @@ const SHORTENED: readonly (readonly [asked: string, told: string | null])[] = [
 ];
 
 /** The same by a clock that is 400 ms ahead. */
-const SHIFTED: readonly (readonly [asked: string, told: string | null])[] = [
+const SHIFTED: readonly (readonly [asked: string, sent: string | null])[] = [
   ['EXPIREAT k 10', 'PEXPIREAT k 10400'],
   ['PEXPIREAT k 10 GT', 'PEXPIREAT k 410 GT'],
   ['SET k v EXAT 10', 'SET k v PXAT 10400'],

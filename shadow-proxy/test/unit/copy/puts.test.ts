@@ -44,7 +44,7 @@ const MIXED = {
   list: held(list, -1),
   a: held(string('1'), -1),
   timed: held(string('2'), 5_000),
-  gone: ABSENT,
+  absent: ABSENT,
   b: held(string('3'), -1),
   timedList: held(list, 70_000),
 };
@@ -56,7 +56,7 @@ test('strings without a TTL are one MSET, before what the other keys take in the
     ['MSET', 'a', '1', 'b', '3'],
     ['RESTORE', 'list'],
     ['SET', 'timed', '2', 'PX', timed],
-    ['UNLINK', 'gone'],
+    ['UNLINK', 'absent'],
     ['RESTORE', 'timedList'],
     ['PEXPIRE', 'timedList', timedList],
   ];
@@ -65,7 +65,7 @@ test('strings without a TTL are one MSET, before what the other keys take in the
   assert.equal(puts.replies, 6);
   assert.deepEqual(
     puts.keys.map(({ key }) => key.toString()),
-    ['a', 'b', 'list', 'timed', 'gone', 'timedList'],
+    ['a', 'b', 'list', 'timed', 'absent', 'timedList'],
   );
 });
 
@@ -73,10 +73,10 @@ test('keys of one kind, or none, take no more than their commands', () => {
   const strings = putsOf({ a: held(string('1'), -1) });
   assert.deepEqual(commandsIn(strings.finish().frame), [['MSET', 'a', '1']]);
   assert.deepEqual([strings.replies, strings.finish().shorten], [1, null]);
-  const others = putsOf({ list: held(list, -1), gone: ABSENT });
+  const others = putsOf({ list: held(list, -1), absent: ABSENT });
   assert.deepEqual(commandsIn(others.finish().frame), [
     ['RESTORE', 'list'],
-    ['UNLINK', 'gone'],
+    ['UNLINK', 'absent'],
   ]);
   assert.equal(putsOf({}).replies, 0);
 });
@@ -87,7 +87,7 @@ test('each key gets what the mirror said of it, and every string what it said of
     b: [null, null, -1],
     list: [null, null, -1],
     timed: [null, null, 5_000],
-    gone: [null, 'deleted', -2],
+    absent: [null, 'deleted', -2],
     timedList: [null, null, 70_000],
   });
   assert.deepEqual(outcomesOf(putsOf(MIXED), '-OOM a\r\n-ERR b\r\n+OK\r\n:0\r\n+OK\r\n-ERR c\r\n'), {
@@ -95,7 +95,7 @@ test('each key gets what the mirror said of it, and every string what it said of
     b: ['OOM a', null, -1],
     list: ['ERR b', null, -1],
     timed: [null, null, 5_000],
-    gone: [null, 'neither', -2],
+    absent: [null, 'neither', -2],
     timedList: ['ERR c', null, 70_000],
   });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, test } from 'node:test';
-import { newFrontListener } from '../../../src/front/door.js';
+import { newFrontListener } from '../../../src/front/front-listener.js';
 import { isoTime, listenedMs, monotonicMs, unixMs, unixMsAtZero } from '../../../src/io/clock.js';
 import { disk, replaceFile } from '../../../src/io/files.js';
 import { Intake } from '../../../src/io/intake.js';

@@ -2,7 +2,7 @@
  * Every step of every week, then the ways back, against the local environment under traffic: commands, expectations,
  * and what the pages show. Takes as long as its gates ask for: some 20 minutes.
  *
- * `RUNBOOKS_WRITE=1 npm test runbook/walk` writes what was printed into the pages: look at the difference before you
+ * `RUNBOOKS_WRITE=1 npm test runbook/pages` writes what was printed into the pages: look at the difference before you
  * commit it.
  */
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import type { Running } from '../../../src/cli/local/folder.js';
 import { openRunbook, SHELF } from '../../../src/runbook/shelf.js';
 import { Program } from '../cli/process.js';
 import { shows } from './sample.js';
-import { toolOf, stopsOf, type Tool } from './walking.js';
+import { toolOf, stopsOf, type Tool } from './stops.js';
 
 const WEEKS = [
   'week-0-decide-and-build',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from '../../../src/guard/facts.js';
-import { backlogFor, hazardsOf } from '../../../src/guard/heals.js';
+import { backlogFor, hazardsOf } from '../../../src/guard/hazards.js';
 import { cluster, node, pair } from '../../integration/guard/nodes.js';
 
 const abouts = (of: Cluster): string[] => hazardsOf(of, 60).map(({ about }) => about);
