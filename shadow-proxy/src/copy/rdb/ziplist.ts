@@ -109,6 +109,8 @@ export class Zipmap implements Elements {
     const first = from.u8();
     if (first === END) from.fail('zipmap that ends too early');
     const size = first < BIG ? first : from.bytes.readUInt32LE(from.skip(4));
+    // Servers before the fix of CVE-2026-25243 check such a length, and then read another one.
+    if (first === BIG && size < BIG) from.fail(`zipmap that writes the length ${size} in 5 bytes`);
     const isValue = this.#seen++ % 2 === 1;
     const unused = isValue ? from.u8() : 0;
     const element = from.take(size);

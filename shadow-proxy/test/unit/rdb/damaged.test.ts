@@ -236,6 +236,11 @@ const CASES: readonly (readonly [what: string, content: Bytes, message: string])
     'CORRUPT hash (zipmap): zipmap whose last field has no value, at byte 5',
   ],
   [
+    'a zipmap whose length takes 5 bytes where 1 is enough (CVE-2026-25243)',
+    [9, ...sized([1, 254, 1, 0, 0, 0, 97, 1, 0, 98, 255])],
+    'CORRUPT hash (zipmap): zipmap that writes the length 1 in 5 bytes, at byte 8',
+  ],
+  [
     'a zipmap that claims more fields',
     [9, ...sized([2, 1, 97, 1, 0, 98, 255])],
     'CORRUPT hash (zipmap): zipmap of 1 fields that claims 2, at byte 8',
