@@ -27,8 +27,8 @@ export const TRUTHS: readonly Truth[] = [
     means: 'bugs are no longer fixed: plan how to leave KeyDB, too; going back to Redis or Valkey is one copy',
   },
   {
-    what: 'security fixes of Redis are missing (CVE-2024-31449, CVE-2025-46817, CVE-2025-49844, CVE-2025-21605 and others)',
+    what: 'security fixes of Redis are missing, some against running code (CVE-2026-25243 and CVE-2026-66373 by RESTORE; CVE-2025-49844 and others by scripts; CVE-2025-32023; CVE-2025-21605 without a login)',
     means:
-      'give applications an ACL user with +@all -@admin -@dangerous -@scripting -keydb.nhget -keydb.nhset -keydb.cron, rename or deny what only KeyDB has, limit the output buffer of normal clients, set acl-pubsub-default resetchannels',
+      'with users or networks that you do not trust, choose Valkey 9 or Redis 8 as the target (docs/keydb.md has each hole); otherwise give applications an ACL user with +@all -@admin -@dangerous -@scripting -keydb.nhget -keydb.nhset -keydb.cron, rename or deny what only KeyDB has, limit the output buffer of normal clients, set acl-pubsub-default resetchannels',
   },
 ];
