@@ -37,7 +37,7 @@ export interface FailoverFacts extends StagePoint {
   readonly users: GateAnswer | null;
 }
 
-/** Where to; or why not, and what the operator can do about it. */
+/** The stage to move to; or the reason against it, and what the operator can do. */
 export type Decision =
   { readonly to: StagePoint } | ({ readonly why: string } & Pick<OutageWorkload, 'next' | 'instead'>);
 
@@ -175,7 +175,7 @@ export class Failover {
     }
     const outage = this.#outage;
     try {
-      // Where nothing fails over by itself, clients need not wait for what the operator is shown.
+      // If nothing fails over automatically, clients need not wait for the facts that the operator sees.
       const concerned = this.#concerned(side);
       const isManual = concerned.every((workload) => this.context.policy(workload) === 'manual');
       if (isManual && concerned.length > 0 && !this.context.servers[side].up) this.#refuse(side, how);

@@ -104,7 +104,7 @@ export class Trust {
 
   #distrust(side: Side, reason: string): void {
     if (this.#distrusted.size === 0) this.#since = this.context.watch(side);
-    // Of two authorities nobody keeps count.
+    // With two distrusted authorities nothing is counted.
     else if (!this.#distrusted.has(side)) this.#forget();
     this.#distrusted.add(side);
     this.context.authorities.freeze(reason);

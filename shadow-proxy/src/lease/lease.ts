@@ -57,7 +57,7 @@ export interface Claim {
   readonly process: string;
   readonly word: Word;
   readonly note: string;
-  /** Where it comes from. */
+  /** The address that it comes from. */
   readonly from: string;
   readonly ageS: number;
   readonly idleS: number;

@@ -20,7 +20,7 @@ export interface ConfirmationsOrder {
   mirrorOf(operation: Operation): MirrorLane;
 }
 
-/** Of one mirror. */
+/** The confirmations of one mirror. */
 export class Confirmations implements MirrorEvents {
   #droppedCount = 0;
 

@@ -35,7 +35,7 @@ export class Lane implements ConnectionOwner, Carrier {
   closed = false;
   /** Not to be given to another client. */
   retired = false;
-  /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
+  /** The lane for questions about its commands: a private lane may be blocked, or another client's by then. */
   home: Lane = this;
   /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
   mayProbe = true;
@@ -71,7 +71,7 @@ export class Lane implements ConnectionOwner, Carrier {
   get clientId(): number {
     return this.connection.clientId;
   }
-  /** Of the server at the other end. */
+  /** The run ID of the server at the other end. */
   get runId(): string {
     return this.connection.runId;
   }
@@ -91,7 +91,7 @@ export class Lane implements ConnectionOwner, Carrier {
   get scripts(): Scripts {
     return scriptsIn(this.#inFlight, ({ submittedAt }) => submittedAt);
   }
-  /** Likewise, but each command of a transaction by itself. */
+  /** Commands in flight; each command of a transaction counts. */
   get commandsInFlight(): number {
     let count = 0;
     for (let i = 0; i < this.#inFlight.length; i++) count += this.#inFlight.at(i)!.batch?.commands.length ?? 1;
@@ -201,7 +201,7 @@ export class Lane implements ConnectionOwner, Carrier {
       operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
-    // Of what has come in part, the beginning was there.
+    // If a reply has come only in part, the socket was not emptied.
     if (reader.fedBytes < FULL_CHUNK && reader.at === reader.limit) this.#emptiedAt = now;
     this.latency.answered(this.#answered - before, now);
     if (this.#marks.length > 0) this.#passMarks();
@@ -238,7 +238,7 @@ export function scriptsIn(operations: Ring<Operation>, sentAt: (operation: Opera
   return { count, since };
 }
 
-/** Of several connections: the server runs them one after the other. */
+/** The scripts of several connections: the server runs them one after the other. */
 export const allScripts = (each: readonly Scripts[]): Scripts => ({
   count: each.reduce((sum, { count }) => sum + count, 0),
   since: Math.min(...each.map(({ since }) => since)),

@@ -530,7 +530,7 @@ export class MirrorLane implements ChannelOwner {
     if (!this.#closed) this.start();
   }
 
-  /** Of several servers in turn, those of the last: what went to another one changes nothing there. */
+  /** Remembers connections of the last server only: what went to another server changes nothing there. */
   #mustEnd({ runId, clientId }: Connection): void {
     if (runId !== this.#lostRunId) this.#lostClientIds = [];
     this.#lostRunId = runId;

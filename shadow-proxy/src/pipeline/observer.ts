@@ -9,7 +9,7 @@ export interface Observer {
   submit(operation: Operation, lane: Carrier): void;
   /** What lanes are to call instead of `events`, which it calls. */
   ofLanes(events: LaneEvents): LaneEvents;
-  /** Likewise of a mirror. */
+  /** What a mirror is to call instead of `events`, which it calls. */
   ofMirror(events: MirrorEvents): MirrorEvents;
   /** Replies that were not equal byte by byte have a verdict. */
   concluded(operation: Operation, verdict: Verdict): void;

@@ -55,7 +55,7 @@ export interface Carrier {
   readonly closed: boolean;
   /** Whether its user may ask how long a key lives, as far as is known. */
   mayAskLife: boolean;
-  /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
+  /** The lane for questions about its commands: a private lane may be blocked, or another client's by then. */
   readonly home: Carrier;
   submit(operation: Operation): void;
 }
@@ -104,7 +104,7 @@ export interface Bundle {
   readonly shorten: ((ms: number) => Buffer) | null;
 }
 
-/** Of so many commands that only read. */
+/** A bundle of so many commands that only read. */
 export const questions = (replies: number): Bundle => ({ replies, keys: null, shorten: null });
 
 export class Operation {
@@ -136,7 +136,7 @@ export class Operation {
   replyStart = 0;
   replyEnd = 0;
   check: Check = COMPARE;
-  /** Of its effect. */
+  /** The reach of its effect. */
   reach: Reach = OWN;
   /** When it was given to the lane, in whole ms of the monotonic clock: it ran on the authority after that. */
   submittedAt = 0;

@@ -88,7 +88,7 @@ export class ScriptEffects {
     });
   }
 
-  /** Likewise for a script that ran by itself. */
+  /** The same for a script that ran by itself: if the server names no changed keys, the keys of its text are suspects. */
   followUnnamed(operation: Operation, reason: string): void {
     const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
     this.followChanges(operation, reason, asked, () => this.order.suspects.script(operation.db, asked, reason));
@@ -112,7 +112,7 @@ export class ScriptEffects {
     )
       return false;
     if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
-    // Of keys that it does not declare, beside others that it does, the order of several lanes is not known.
+    // If it declares only some of its keys, the order of several lanes on the others is unknown.
     const { reads, writes } = this.order.scripts.undeclared(args, this.order.table);
     if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0'))
       return false;

@@ -238,7 +238,7 @@ export class Sequencer implements LaneEvents {
     this.mirrors[side].selectAgain();
   }
 
-  /** Where the operation's effect goes: the server that is not its authority. */
+  /** The mirror of the operation: the server that is not its authority. */
   mirrorOf(operation: Operation): MirrorLane {
     return this.mirrors[otherSide(operation.lane!.server.side)];
   }

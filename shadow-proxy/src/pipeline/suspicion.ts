@@ -50,7 +50,7 @@ export interface SuspectKeys {
 export interface LostConnection {
   readonly server: Server;
   readonly clientId: number;
-  /** Of the server that it led to. */
+  /** The run ID of the server that it led to. */
   readonly runId: string;
 }
 

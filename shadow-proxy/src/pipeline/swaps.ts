@@ -28,7 +28,7 @@ export class DatabaseIds {
   readonly #ids = new Map<number, number>();
   readonly #numbers = new Map<number, number>();
 
-  /** Of the database that has the number now. */
+  /** The id of the database that has the number now. */
   idOf(db: number): number {
     return this.#ids.size === 0 ? db : (this.#ids.get(db) ?? db);
   }
@@ -59,7 +59,7 @@ export class Swaps {
   readonly ids = new DatabaseIds();
   /** How many were begun. */
   begun = 0;
-  /** Of how many the outcome is unknown. */
+  /** How many have an unknown outcome. */
   unknown = 0;
   #underWay = 0;
   #waiting: (() => void)[] = [];

@@ -77,7 +77,7 @@ interface Element {
   readonly command: QueuedCommand;
   readonly args: readonly Buffer[];
   readonly probed: boolean;
-  /** Where its reply stands among those of EXEC. */
+  /** The index of its reply among those of EXEC. */
   readonly at: number;
 }
 
@@ -282,7 +282,7 @@ function followTransaction(
     if (hasText && raw[0] !== MINUS) sequencer.scripts.accepted(args);
     if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
-      // Of its form, not of the data: the mirror may refuse it as it is queued, and with it the whole transaction.
+      // An error of its form, not of the data: the mirror may refuse to queue it, and then the whole transaction.
       const isOfForm = isRefusal(raw.toString('latin1', 1));
       if (command.follow === READ && isAboutData(raw, 0) && !isOfForm)
         effects.push({ frame: command.frame, reply: 'same', command, db, raw });

@@ -21,7 +21,7 @@ const MAX_ORIGINS = 50;
 /** An error's code, and how the proxy's own errors begin. */
 const CODE = /^-([A-Z][A-Z0-9_]{0,31})(?:[ \r])/;
 const OWN = /^-[A-Z]+ shadow-proxy: |^-ERR Protocol error: /;
-/** Of a reply or an argument, as much as shows its kind, in bytes. */
+/** Bytes of a reply or an argument that are enough to show its kind. */
 const HEAD = 64;
 
 /** A subcommand that is a word: an argument that could be a secret is never shown. */

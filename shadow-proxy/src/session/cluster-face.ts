@@ -12,7 +12,7 @@ import { SLOTS } from '../route/slot.js';
 
 export const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
 
-/** Where clients of a shard connect, as a node. */
+/** The address at which clients of a shard connect, as a node of a cluster. */
 export interface FaceListener {
   /** 40 hex digits, the same in every process and after every restart. */
   readonly id: string;

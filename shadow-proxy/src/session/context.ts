@@ -18,7 +18,7 @@ export interface CommandContext extends Sink {
   readonly client: ClientState;
   /** What all clients of the shard share. */
   readonly clients: Clients;
-  /** Where the command at hand lies, and its arguments in it. */
+  /** The place of the command at hand in the read buffer, and of its arguments. */
   readonly parser: RequestParser;
   /** When the client is read on. */
   readonly flow: Flow;

@@ -24,7 +24,7 @@ export interface Counting {
 const LOOK_MS = 1_000;
 /** Commands of one kind that are looked at in a second. */
 const LOOKS = 100;
-/** Of GETs and SETs: enough that a client's two come into one look. */
+/** How many GETs and SETs are sampled together: enough that one client's pair is among them. */
 const PAIR_LOOKS = 500;
 /** GETs that are remembered until the end of the second. */
 const SLOTS = 1_024;

@@ -100,12 +100,12 @@ export class Flow {
     this.#hold(false);
   }
 
-  /** Likewise, as it stands: where the command at hand is to be looked at again, it stays so. */
+  /** Holds the client until `resume` is called. A command at hand that is to be tried again stays so. */
   pause(): void {
     this.#hold(this.#isRetry);
   }
 
-  /** Likewise, until no more than so many of its commands are in flight. */
+  /** Holds the client until at most `inFlight` of its commands are in flight. */
   pauseUntil(inFlight: number): void {
     this.pause();
     this.#resumeAt = inFlight;
@@ -145,7 +145,7 @@ export class Flow {
     if (!this.#held || this.of.client.closed) return;
     this.#held = false;
     this.#resumeAt = -1;
-    // Where the command at hand was done with at once, the loop that dispatched it goes on.
+    // If the command at hand was done at once, the loop that dispatched it goes on.
     if (!this.#running) this.of.run();
   }
 
@@ -160,7 +160,7 @@ export class Flow {
     this.#whenIdle(then, false);
   }
 
-  /** Likewise, and the client goes on; the command at hand is as it was. */
+  /** Resumes the client once nothing of it is in flight. The command at hand stays as it was. */
   resumeWhenIdle(): void {
     this.#whenIdle(() => this.resume(), this.#isRetry);
   }

@@ -1,4 +1,4 @@
-/** Where a command with several keys belongs. */
+/** The workload and the server of a command with several keys. */
 import { isWord, KeyList, keysOf, UNKNOWN_KEYS } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Router, Workload } from '../route/router.js';
@@ -17,7 +17,7 @@ export interface CommandBytes {
 }
 
 export interface Route {
-  /** Of the first key; `default` where there is none. */
+  /** The workload of the first key; `default` if there is no key. */
   readonly workload: Workload;
   readonly rule: StageRule;
   /** A workload whose authority is another one than the first key's. */

@@ -135,7 +135,7 @@ export class Session implements CommandContext, ConnectedClient {
   admit(): void {
     const { clients, client } = this;
     this.checkLimits();
-    // Where the server cannot be asked, the first command asks again.
+    // If the server cannot be asked, the first command asks again.
     clients.sequencer.lanes[clients.side].admit(client.login).then(
       () => this.checkLimits(),
       () => undefined,

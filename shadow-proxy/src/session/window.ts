@@ -12,14 +12,14 @@ const MAX_COMING = 1 << 20;
  * nothing.
  */
 const FIRST_REPLY = 32 << 10;
-/** Likewise of a write, whose reply is a status or a number most of the time. */
+/** The same for a write: its reply is a status or a number most of the time. */
 const FIRST_WRITE_REPLY = 1 << 10;
 /** The power of two of how many replies a large one is remembered for. */
 const REPLY_MEMORY = 4;
 
 export class Window {
   #inFlight = 0;
-  /** Of the commands in flight, those that are writes. */
+  /** How many of the commands in flight are writes. */
   #writes = 0;
   /** Bytes of a reply to a read, and to a write: those of the largest of late. */
   #replyBytes = FIRST_REPLY;

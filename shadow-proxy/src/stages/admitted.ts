@@ -62,7 +62,7 @@ export class Admitted {
     }
   }
 
-  /** Likewise, and nothing is counted. */
+  /** The same facts without a count of keys, and without waiting for one. */
   async glance(workload: Workload): Promise<TargetFacts> {
     const { target } = this.context.sequencer.servers;
     let ownSince: string | null = null;

@@ -9,10 +9,10 @@ export interface CallCounts {
   readonly runId: string;
   /** By command, subcommands together: as the server counts since it started. */
   readonly calls: ReadonlyMap<string, number>;
-  /** Likewise what the proxy had sent when it asked, and when it was answered. */
+  /** Calls that the proxy had sent when it asked (`sentBefore`), and when it was answered (`sentAfter`). */
   readonly sentBefore: ReadonlyMap<string, number>;
   readonly sentAfter: ReadonlyMap<string, number>;
-  /** Of the former, so many may not have been run yet. */
+  /** How many of `sentBefore` the server may not have run yet. */
   readonly inFlight: number;
   /** Scripts and functions that were sent up to then. */
   readonly scripts: number;

@@ -12,7 +12,7 @@ const LOOK_MS = 100;
 
 type CountingSnapshot = Pick<ShardSnapshot, 'counting' | 'workloads'>;
 
-/** Of the shard's workloads, those that are counters. */
+/** The verdict for each of the shard's workloads that has counters. */
 export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: CountingSnapshot): Promise<Verdict[]> {
   return judgeAll(plan, await readClusters([shard], LOOK_MS), sightingsOf([snapshot]));
 }
@@ -30,7 +30,7 @@ export function sightingsOf(shards: readonly CountingSnapshot[]): Sightings {
   for (const { name, secondWriterWrites, byCommand = {} } of shards.flatMap(({ workloads }) => workloads)) {
     secondWriter[name] = (secondWriter[name] ?? 0) + secondWriterWrites;
     for (const [kind, commands] of Object.entries(byKind(byCommand)) as [CountingKind, Record<string, number>][]) {
-      // Of a script its text shows more than that it ran.
+      // The text of a script shows more than the fact that it ran.
       if (kind === 'script' || counting.some((each) => each.workload === name && each.kind === kind)) continue;
       counting.push({ workload: name, kind, prefix: null, commands, perSecond: 0 });
     }

@@ -44,7 +44,7 @@ export interface EvidenceContext extends BypassContext {
   readonly slot: number | null;
   /** Names of the users that clients have logged in as. */
   readonly seenUsers: () => ReadonlySet<string>;
-  /** Of these, those whose login the source takes and the target refuses. */
+  /** Users whose login the source accepts and the target refuses. */
   readonly refusedLogins: () => Promise<readonly string[]>;
   readonly logger: Logger;
 }
@@ -65,7 +65,7 @@ type ServerAnswers = Pick<
   'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'
 > & {
   readonly counters: readonly Verdict[] | null;
-  /** Of the workloads that are off, by name. */
+  /** Facts about the target for workloads that are off, by name. */
   readonly targets: ReadonlyMap<string, TargetFacts | null>;
 };
 
@@ -76,7 +76,7 @@ export interface Glance {
   readonly bypassing: number | null;
   readonly passedWrites: number;
   readonly passedWritesKnown: boolean;
-  /** Of the last whole minute; before there is one, or where none is fresh, of the one that runs. */
+  /** Latencies of the last whole minute; of the current minute if there is no fresh one. */
   readonly latency: LatencyWindow;
 }
 

@@ -80,7 +80,7 @@ interface Change {
 
 /** How long suspects may take to be repaired before a flip that needs a clean mirror is refused. */
 const REPAIR_MS = 2_000;
-/** Likewise while its commands are held. */
+/** The same limit while the workload's commands are held. */
 const HELD_REPAIR_MS = 500;
 
 export class Flipper {

@@ -24,7 +24,7 @@ export interface NextStage {
 export interface ShardEvidence {
   readonly shard: string;
   readonly workloads: readonly NextStage[];
-  /** Of each minute in which both servers answered, the last four hours. */
+  /** Latencies of each minute in which both servers answered, for the last four hours. */
   readonly latencies: readonly LatencyWindow[];
   readonly mismatches: LedgerTail;
 }

@@ -15,7 +15,7 @@ export interface PromoteRequest {
   readonly workload: string;
   /** Default: the next one. */
   readonly to?: Stage;
-  /** Of the keys, with `live`; default: the next of 1, 10, 50, 100. */
+  /** Percent of the keys, with `live`; default: the next of 1, 10, 50, 100. */
   readonly percent?: number;
   /**
    * From off to dualwrite, where the target holds keys that the shard did not write: what may happen to them, and to
@@ -66,7 +66,7 @@ export interface Rollback {
   readonly changes: readonly StageChange[];
 }
 
-/** Where a workload is, and what forbids percent. */
+/** The stage of a workload, and the reason that forbids a percentage. */
 export interface Standing extends StagePoint {
   readonly spanning: number;
   /** Whether its layout on the target is another one, so that both cannot hold the same. */

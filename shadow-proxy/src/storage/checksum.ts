@@ -12,7 +12,7 @@ const native = (zlib as { crc32?: (bytes: Uint8Array, before: number) => number 
 const NATIVE_FROM = native === undefined ? Infinity : 128;
 
 /**
- * Of the bytes from `start` to `end`: an unsigned 32-bit number.
+ * The CRC-32 of the bytes from `start` to `end`: an unsigned 32-bit number.
  * @param before that of the bytes before them
  */
 export function crc32(bytes: Uint8Array, start: number, end: number, before = 0): number {

@@ -56,7 +56,7 @@ const workload = z.strictObject({
 const file = z.strictObject({
   version: z.literal(1),
   workloads: z.record(z.string(), workload),
-  /** Of each minute in which both servers answered, in µs. */
+  /** Latencies of each minute in which both servers answered, in µs. */
   latencies: z.array(z.strictObject({ at: z.string(), source: latency, target: latency })),
   /** The last writes that were seen to bypass the proxy, by command, and when (ISO 8601). */
   passed: z.strictObject({ at: z.string(), writes: counts }).nullable().default(null),
@@ -228,7 +228,7 @@ export class EvidenceBook {
   }
 }
 
-/** Of a workload that has just entered its stage. */
+/** The evidence of a workload that has just entered its stage. */
 export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadEvidence => ({
   stage,
   percent,

@@ -58,7 +58,7 @@ const jobRecord = z.object({
   reason: z.string().nullable(),
   startedAt: z.string(),
   endedAt: z.string().nullable(),
-  /** Where the scan continues; null at its beginning. */
+  /** The place at which the scan continues; null at its beginning. */
   at: z
     .object({
       side: z.enum(SIDES),

@@ -43,7 +43,7 @@ export function headerOf(id: string, before: string): Buffer {
   return header;
 }
 
-/** Of the running system; null where it does not tell. */
+/** The boot ID of the running system; null if the system does not show one. */
 export function bootId(): string | null {
   try {
     return disk.readFile('/proc/sys/kernel/random/boot_id').toString('latin1').trim().slice(0, BOOT_BYTES);

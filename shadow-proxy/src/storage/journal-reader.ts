@@ -44,7 +44,7 @@ export interface JournalRecords {
 
 /** What the durable state says of its journal. */
 export interface JournalMark {
-  /** Of which process it is; null in the state of a release that did not say. */
+  /** The ID of the process that wrote it; null in the state of an older release. */
   readonly journal: string | null;
   /** Everything was confirmed, and nothing was suspect, when that process ended. */
   readonly cleanShutdown: boolean;

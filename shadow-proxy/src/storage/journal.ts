@@ -38,9 +38,9 @@ const MAX_BYTES = 256 << 20;
 const HIDDEN_MS = 1_000;
 export interface JournalOptions {
   readonly directory: string;
-  /** Of the process that writes it: 16 hex digits. */
+  /** The ID of the process that writes the journal: 16 hex digits. */
   readonly id: string;
-  /** Of the state that was there when the process began; null where none was. */
+  /** The mark in the state that the process began with; null if there was no state. */
   readonly before: JournalMark | null;
   /** Resolves when all that is on its way now is confirmed or suspect. */
   settle(): Promise<void>;
@@ -55,7 +55,7 @@ interface Segment {
   /** Written; and the length of the file. */
   bytes: number;
   size: number;
-  /** Of all that was written. */
+  /** The CRC-32 of all bytes that were written. */
   crc: number;
   /** Its header says that something could not be written. */
   gap: boolean;
@@ -282,8 +282,8 @@ export class Journal {
   }
 
   /**
-   * Where much is suspect, all the file may list that: as much again has to come before it is worth another turn.
-   * @returns whether the file lists it: until then, the other one is needed
+   * With many suspects the file may list nothing else. It is rotated again only after it has doubled.
+   * @returns whether the file lists every suspect: until then, the other file is needed
    */
   #carry(): boolean {
     this.#by.carry();

@@ -26,7 +26,7 @@ import { seal, unseal } from './sealed.js';
 export { formatPoint };
 export type { HistoryEvent };
 
-/** Of the whole folder: raise it where an earlier release would misread any file of it. It refuses a newer one. */
+/** The version of the whole folder. Raise it if an earlier release would misread a file: a release refuses newer ones. */
 const VERSION = 2;
 const HISTORY = 'history.jsonl';
 
@@ -56,7 +56,7 @@ const shardState = z.strictObject({
   routing: z.array(z.tuple([z.string(), z.string()])),
   /** Which keys the shard has of those on its target, as the plan said it; null where it said nothing. */
   owns: z.string().nullable().default(null),
-  /** Of a shard of a cluster, every slot that it has served, such as `0-5460`; null for others. */
+  /** Every slot that a shard of a cluster has served, such as `0-5460`; null for other shards. */
   served: z.string().nullable().default(null),
   /** Workloads whose counters the target has with one part per region. */
   perRegion: z.array(z.string()).default([]),
@@ -199,7 +199,7 @@ export class StateStore {
     return done;
   }
 
-  /** Where the disk is full, the reserve is given for it. */
+  /** If the disk is full, the reserve is freed for the write. */
   async #write(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -264,7 +264,7 @@ export async function readHistory(directory: string, most: number): Promise<read
     );
 }
 
-/** Of any author: texts in it have no passwords. */
+/** The value without passwords in any of its texts. */
 function redacted<T>(value: T): T {
   if (typeof value === 'string') return redactSecrets(value) as T;
   if (Array.isArray(value)) return value.map((each: unknown) => redacted(each)) as T;
@@ -431,7 +431,7 @@ async function appendLine(directory: string, value: unknown): Promise<void> {
 export interface ResolvedStages {
   /** The effective stages: the state's where it knows the workload, else the plan's. */
   readonly stages: Stages;
-  /** Where plan and state differ, for the log. */
+  /** Differences between plan and state, for the log. */
   readonly notices: readonly string[];
   /** Why the plan cannot be used with this state; empty where it can. */
   readonly problems: readonly string[];

@@ -271,7 +271,7 @@ export class Adjudicator implements Verdicts {
     } else this.#differs(echo, Buffer.from(mirror), monotonicMs(), { pair, decides });
   }
 
-  /** Likewise, the values of a key. */
+  /** Both servers have answered with the values of a key, at one place in the order. */
   valuesCompared(pair: DeferredPair, authority: Side, difference: ValueDifference | null, decides: boolean): void {
     const { db, workload, keys, pairs, tries } = pair;
     const { counters } = workload;
@@ -369,7 +369,7 @@ export class Adjudicator implements Verdicts {
     const { chunked: chunked } = this.sequencer.suspects;
     if (chunked.size === 0) return false;
     let [keys, found] = [0, false];
-    // Of the keys that a client asked for, the mirror gets the one that something was taken from.
+    // A client may have named several keys. The mirror gets only the key that something was taken from.
     const [replicated, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
     const all = this.sequencer.keys.eachPlaced(operation.db, new Command(replicated, at), (db, key) => {
       keys++;
@@ -607,7 +607,7 @@ function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits
       writtenInside: (keys) =>
         batch.commands.some(({ frame }, i) => i > index && batch.writes[i] && keys.some((key) => frame.includes(key))),
     });
-    // Where the replies differ as a whole, nothing is known of any of the commands.
+    // If the replies differ as a whole, no single command has a verdict.
     return finding.index === null ? batch.commands.map((_, index) => of(index)) : [of(finding.index)];
   });
 }

@@ -140,7 +140,7 @@ export class Suspects {
   }
 
   /**
-   * Of each workload that has any, in one pass: how many keys are suspect, and of how many an effect may be missing.
+   * For each workload with suspects: how many there are, and how many of them may lack an effect.
    */
   byWorkload(): ReadonlyMap<Workload, { total: number; acknowledged: number }> {
     const counts = new Map<Workload, { total: number; acknowledged: number }>();

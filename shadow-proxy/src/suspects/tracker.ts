@@ -94,7 +94,7 @@ export class SuspectTracker implements SuspectKeys {
     this.command(operation.db, operation.original, reason);
   }
 
-  /** Likewise, for the command frame at `start`. */
+  /** The keys of the command frame at `start` become suspects. */
   frame(db: number, frame: Buffer, start: number, reason: string): void {
     this.command(db, new Command(frame, start), reason);
   }

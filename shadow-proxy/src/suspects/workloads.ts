@@ -15,7 +15,7 @@ export class SuspectWorkloads {
     this.journal.flush();
   }
 
-  /** Likewise of every workload that is written twice, and for which `which` holds. */
+  /** Every key of each workload that is written twice, and that `which` selects, is suspect. */
   markAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
     for (const workload of this.router.workloads)
       if (workload.keylessRule.mirrorsWrites && which(workload)) this.mark(workload, reason);

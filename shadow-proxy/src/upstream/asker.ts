@@ -80,7 +80,7 @@ export class Asker {
   constructor(
     private readonly connection: Connection,
     private readonly endpoint: Endpoint,
-    /** Where it was found. */
+    /** The address at which the server was found. */
     readonly address: Address,
     private readonly bytesRead: () => number,
   ) {}

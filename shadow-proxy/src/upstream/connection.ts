@@ -32,7 +32,7 @@ export class Connection {
   readonly outbox: Outbox;
   /** The server's number for this connection, 0 where the server would not tell. */
   clientId = 0;
-  /** Of the server at its other end; empty where that does not tell, or was not asked. */
+  /** The run ID of the server at the other end; empty if it is unknown. */
   runId = '';
   /** Whether its user was let in; false for one without a login where a password is needed. */
   admitted = true;
@@ -95,7 +95,7 @@ export class Connection {
     return this.askFrame(encodeCommand(args));
   }
 
-  /** Likewise several commands: one write. */
+  /** Sends several commands in one write and waits for their replies; only while nobody is attached. */
   askAll(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
     if (commands.length === 0) return Promise.resolve([]);
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));

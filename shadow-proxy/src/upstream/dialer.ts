@@ -1,4 +1,4 @@
-/** Where a server is: a fixed address, or a master that Sentinel, or its cluster, names. */
+/** The address of a server: a fixed one, or that of a master which Sentinel, or its cluster, names. */
 import type { TcpSocket, TlsSocket } from '../io/sockets.js';
 import { isNull, text, errorText } from '../resp/decode.js';
 import {
@@ -25,7 +25,7 @@ export class Dialer {
   /** Who is asked where the server is: Sentinels, or nodes of its cluster. */
   #guides: Address[];
   #credentials: Credentials | undefined;
-  /** Where the cluster's node was last. */
+  /** The last known address of the cluster's node. */
   #last: Address | null = null;
   /** When the certificate that the server showed last ends, in ms since 1970; null before, and in the clear. */
   certificateEndsAt: number | null = null;

@@ -9,9 +9,9 @@
 import { otherSide, type Side } from '../route/stage.js';
 
 export interface Identity {
-  /** Of the process; empty where the server does not tell. */
+  /** The run ID of the process; empty if the server does not show it. */
   readonly runId: string;
-  /** Of the history of its data; empty where the server does not tell. */
+  /** The replication ID of the history of its data; empty if the server does not show it. */
   readonly replId: string;
   /** The history that it continues since it was promoted; empty where it was not. */
   readonly replIdBefore: string;

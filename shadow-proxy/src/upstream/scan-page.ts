@@ -16,7 +16,7 @@ export class ScanError extends Error {
 }
 
 export interface KeyPage {
-  /** Of the next page; `FIRST_PAGE` after the last one. */
+  /** The cursor of the next page; `FIRST_PAGE` after the last one. */
   readonly cursor: string;
   /** Slices of the reply. */
   readonly keys: readonly Buffer[];

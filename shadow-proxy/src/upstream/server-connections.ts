@@ -47,7 +47,7 @@ export interface ConnectOptions {
   readonly db: number;
   readonly protocol: 2 | 3;
   readonly credentials: Credentials | undefined;
-  /** Where what comes is put, for connections that are many and carry little. */
+  /** A shared read buffer, for many connections that carry little. */
   readonly intake?: Intake;
   /** Ask which server is at the other end (`Connection.runId`). */
   readonly asksRunId?: boolean;

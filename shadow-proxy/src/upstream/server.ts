@@ -163,7 +163,7 @@ export class Server {
     return needed;
   }
 
-  /** Likewise, by a connection that is made for it. */
+  /** Asks the same with a new connection that is made for this. */
   async #probeAuth(): Promise<boolean> {
     (await this.connections.connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
     return this.#needsPassword;
@@ -188,12 +188,12 @@ export class Server {
     return this.lease.dialer;
   }
 
-  /** Of the process that was seen last; empty before the first. */
+  /** The run ID of the process that was seen last; empty before the first. */
   get runId(): string {
     return this.#known.runId;
   }
 
-  /** Of the history that its data belong to; empty where it does not tell. */
+  /** The replication ID of the history that its data belong to; empty if it is unknown. */
   get replId(): string {
     return this.#known.replId;
   }

@@ -23,7 +23,7 @@ export async function readSlots(
 }
 
 /**
- * Where the replicas are of the master that has the most of the slots; those that failed are left out.
+ * The addresses of the replicas of the master that has most of the slots; failed replicas are left out.
  * @throws {Error} as `readSlots`
  */
 export async function readReplicas(
@@ -69,7 +69,7 @@ function addressOf({ items }: Reply, asked: string): Address {
   return { host: named === '' || named === '?' ? asked : named, port: Number(text(port)) };
 }
 
-/** Of the master that has the most of the slots. @param asked likewise */
+/** The replicas of the master that has most of the slots. @param asked host of the node that answered */
 export function replicasOf(reply: Reply, asked: string, slots: readonly SlotRange[]): Address[] {
   const master = masterOf(mastersOf(reply, asked), slots);
   const range = reply.items!.find(({ items }) => text(items![2].items![2]) === master?.id);

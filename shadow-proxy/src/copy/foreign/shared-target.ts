@@ -44,7 +44,7 @@ const READ = 16;
  */
 const LOOKS = 5;
 const PAUSE_MS = 10;
-/** Where a shard of another process may be the one that deletes it. */
+/** A pause that is long enough for a shard in another process: only the owner deletes the key. */
 const OTHER_PROCESS_PAUSE_MS = 200;
 
 /** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */

@@ -40,9 +40,9 @@ export interface ReportedKey {
 }
 
 export interface Chosen {
-  /** Whose authority the server is. */
+  /** Keys whose authority is the scanned server. */
   readonly mine: readonly ScannedKey[];
-  /** Of which that is the other one, which does not have them. */
+  /** Keys whose authority is the other server, which does not have them. */
   readonly extra: readonly ScannedKey[];
   /**
    * Of which that is the other one, which has them, and clients wrote them during the scan. A key that the scan of the

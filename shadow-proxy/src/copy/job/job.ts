@@ -81,7 +81,7 @@ interface Page {
   left: number;
   /** Keys of it that `total` counts. */
   readonly keys: number;
-  /** Where the scan stands then. */
+  /** The place of the scan after this page. */
   readonly after: JobRecord['at'];
 }
 
@@ -108,7 +108,7 @@ export class Job {
   readonly #largeOnes = new Set<string>();
   /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
   readonly #deleted = new Map<Workload, number>();
-  /** Likewise, of those that were confirmed for this job. */
+  /** How many deletes of this job the mirror has confirmed. */
   #confirmedDeletes = 0;
   /** So many keys may be deleted before the record says so: it is written ahead of them. */
   #deletesNoted = 0;
@@ -177,7 +177,7 @@ export class Job {
     return this.#copies && this.#state === 'done' && this.#isCurrent;
   }
 
-  /** Where a job that asks for the same goes on, if this one has stopped short; else null. */
+  /** The record from which an equal request continues, if this job stopped early; else null. */
   get unfinished(): JobRecord | null {
     const stopped = this.#state === 'stopped' || this.#state === 'failed';
     if (!stopped || !this.#isCurrent || this.#at === null) return null;

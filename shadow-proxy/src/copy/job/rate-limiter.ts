@@ -9,13 +9,13 @@ import type { Latencies } from '../../io/latency.js';
 export interface RateLimits {
   readonly keysPerSecond?: number;
   readonly bytesPerSecond?: number;
-  /** Of the authority's replies to clients, in ms. */
+  /** The highest 99th percentile of the authority's replies to clients, in ms. */
   readonly maxP99Ms?: number;
 }
 
 /** Keys under way at once. */
 const MOST = 2048;
-/** Likewise while clients keep the servers busy. */
+/** Keys under way at once while clients keep the servers busy. */
 const MOST_BESIDE = 256;
 const LEAST = 2;
 /** How often clients and latency are looked at, in ms. */

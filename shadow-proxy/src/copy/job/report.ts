@@ -11,7 +11,7 @@ import { decodeDump } from '../rdb/transcode.js';
 import type { Difference } from '../verify/verifier.js';
 
 export class Report {
-  /** Of the file; Infinity where the disk took no more. */
+  /** The size of the file; Infinity once the disk is full. */
   #bytes = 0;
   readonly #salt = randomBytes(16);
 

@@ -15,9 +15,9 @@ import { FIRST_PAGE, scanPage, ScanError, type KeyPage } from '../../upstream/sc
 import type { Server } from '../../upstream/server.js';
 import { isLarge, mayBeLarge, sizeOf, type Thresholds } from '../large/size.js';
 
-/** Where a scan continues. Databases are ids here, and numbers on the disk. */
+/** The place at which a scan continues. Databases are ids here, and numbers on the disk. */
 export interface Checkpoint {
-  /** Of the process that gave the cursor. */
+  /** The run ID of the process that gave the cursor. */
   readonly runId: string;
   readonly db: number;
   /** An unsigned 64-bit number. */
@@ -45,7 +45,7 @@ export interface Page {
   /** Its database's id: the number may have changed since the page was read. */
   readonly id: number;
   readonly keys: readonly ScannedKey[];
-  /** Where the scan continues after this page; null after the last one. */
+  /** The place at which the scan continues after this page; null after the last one. */
   readonly next: Checkpoint | null;
 }
 

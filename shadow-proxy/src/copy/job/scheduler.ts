@@ -58,7 +58,7 @@ const WAITS = 5;
 const PATIENCE_MS = RETRY_MS * (2 ** WAITS - 1);
 /** So often a large key begins again because its database has another number. */
 const MOST_SWAPS = 10;
-/** Where no repair came in that time, the job waits for none until so long after it, in ms. */
+/** After a wait in which no repair came, the job waits for none for this long, in ms. */
 const HOPELESS_MS = 60_000;
 
 /** So many keys are one operation: their commands run side by side, and clients wait for that. */

@@ -29,7 +29,7 @@ const HEAD_BYTES = 32;
 interface Outcome {
   /** The first refusal, or null. */
   readonly refusal: string | null;
-  /** Where the authority does not have it, or will not within 1 ms: whether it was deleted, or was not there either. */
+  /** If the authority has no such key, or loses it within 1 ms: the mirror's key was deleted, or neither has one. */
   readonly removed: 'deleted' | 'neither' | null;
   /** As the authority reported it. */
   readonly life: KeyLife;

@@ -8,7 +8,7 @@ export const fieldsOf = ({ items }: Reply): Buffer[] => [items![0].data!, ...ite
 /** A field of XINFO's reply, which alternates names and values. */
 export const fieldOf = (reply: Reply, name: string): Buffer => newerFieldOf(reply, name)!;
 
-/** Likewise of one that only newer servers have; null where it is absent, or nil. */
+/** A field that only newer servers have; null if it is absent, or nil. */
 export function newerFieldOf({ items }: Reply, name: string): Buffer | null {
   const at = items!.findIndex((item, i) => i % 2 === 0 && text(item) === name);
   return at === -1 ? null : items![at + 1].data;

@@ -35,7 +35,7 @@ export function seal(bytes: Buffer, at: number, version: number): Buffer {
   return bytes.subarray(0, sealAt(bytes, at, version));
 }
 
-/** Likewise; returns where the payload ends. */
+/** Writes the footer behind the value, which ends at `at`; returns the index at which the payload ends. */
 export function sealAt(bytes: Buffer, at: number, version: number): number {
   bytes.writeUInt16LE(version, at);
   const crc = new Crc64().update(bytes, 0, at + 2);

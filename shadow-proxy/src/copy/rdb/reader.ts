@@ -21,7 +21,7 @@ export class Reader {
     readonly end: number,
     /** Named in errors. */
     readonly type?: string,
-    /** Where in the payload this part begins. */
+    /** The index in the payload at which this part begins. */
     readonly origin = 0,
     /** The part was compressed: no finer place than its beginning is known. */
     readonly remade = false,

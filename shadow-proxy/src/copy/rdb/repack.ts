@@ -20,15 +20,15 @@ const ZIPLIST_HEADER = 10;
 const END = 0xff;
 /** Elements up to so many bytes have their length in one byte in the one that follows. */
 const SHORT = 253;
-/** Where the ziplist begins in what is written, behind the type and a length of two bytes. */
+/** The index of the ziplist in the output, behind the type and a length of two bytes. */
 export const ZIPLIST_AT = 3;
-/** Of a listpack: no element takes more than 5 bytes more than it took, so that a length of two bytes is enough. */
+/** The largest listpack: an element grows by at most 5 bytes, so that a length of two bytes is enough. */
 const MAX_BYTES = 15 << 10;
 /** What a repacked payload takes at most, in bytes. */
 export const MAX_REPACKED = 16 << 10;
 
 const pack = new Span();
-/** Where each field lies in what is written. */
+/** The index of each field in the output. */
 const starts = new Int32Array(MAX_FIELDS);
 const ends = new Int32Array(MAX_FIELDS);
 
@@ -148,10 +148,10 @@ function looksWhole(bytes: Buffer, start: number, end: number): boolean {
 }
 
 const [MINUS, ZERO, NINE] = [45, 48, 57];
-/** Of a number of 64 bits. */
+/** Digits of a 64-bit integer. */
 const MAX_DIGITS = 19;
 
-/** Where the next element begins, behind this one's length at its back; -1 where that is not the `size` that it had. */
+/** The index of the next element, behind this one's back length; -1 if that length is not `size`. */
 function passBack(bytes: Buffer, at: number, end: number, size: number): number {
   if (size <= 127) return at < end && bytes[at] === size ? at + 1 : -1;
   return at + 1 < end && bytes[at] === size >> 7 && bytes[at + 1] === (128 | (size & 127)) ? at + 2 : -1;

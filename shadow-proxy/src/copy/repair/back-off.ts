@@ -23,7 +23,7 @@ interface Reason {
   readonly held: Set<Suspect>;
   /** Being tried again. */
   readonly tried: Set<Suspect>;
-  /** Of the last ones that were tried: how many there were, and how many are done. */
+  /** The last batch: how many suspects it had (`asked`), and how many are done. */
   asked: number;
   done: number;
   /** How many are tried next, and after which pause. */

@@ -29,7 +29,7 @@ import type { BlockedCommand } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import type { Server } from '../../upstream/server.js';
 
-/** Where a command is to go, by the stages as they are when it sets out. */
+/** The destination of a command, by the stages at the time that it is sent. */
 interface Way {
   readonly workload: Workload;
   readonly rule: StageRule;
@@ -93,7 +93,7 @@ export class Blocked implements BlockedCommand {
   #nothing: Buffer | null = null;
   /** The server is being asked to end it. */
   #unblocking: Promise<unknown> | null = null;
-  /** Of its keys, while the server has it and the client has disconnected. */
+  /** The reservation of its keys, while the server has the command and the client has disconnected. */
   #reservation: Reservation | null = null;
   #interrupted: (() => void)[] = [];
   #abandoned = false;

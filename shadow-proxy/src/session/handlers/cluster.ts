@@ -77,7 +77,7 @@ function knownKeysOf({ frame, argStart, argEnd, argc }: CommandBytes, spec: Comm
   return count === UNKNOWN_KEYS ? KEYS.known : count;
 }
 
-/** Likewise with the channels of a sharded command. */
+/** Fills `KEYS` with the channels of a sharded command, and returns how many there are. */
 function channelsOf({ name }: CommandSpec, argc: number): number {
   const count = name === 'spublish' ? Math.min(1, argc - 1) : argc - 1;
   for (let i = 0; i < count; i++) KEYS.index[i] = i + 1;
@@ -91,7 +91,7 @@ const SHARDED: ReadonlySet<string> = new Set(['ssubscribe', 'sunsubscribe', 'spu
 
 type Answer = (face: ClusterFace, context: CommandContext) => Buffer;
 
-/** Of a reply, `name` and value by turns. */
+/** The fields of a reply: names and values alternate. */
 const fields = (protocol: 2 | 3, entries: readonly (readonly [string, Buffer])[]): Buffer =>
   map(
     entries.flatMap(([name, value]) => [bulk(name), value]),

@@ -1,4 +1,4 @@
-/** Where the commands of a transaction go, and whether it can be run. */
+/** The destination of each command of a transaction, and whether the transaction can be run. */
 import { Command } from '../../command/command.js';
 import type { CommandSpec } from '../../command/table.js';
 import { NOTHING, WRITE, type Follow } from '../../pipeline/operation.js';
@@ -38,7 +38,7 @@ export const isKeyed = ({ handling, name }: CommandSpec): boolean =>
   handling === 'keyed' || handling === 'script' || name === 'move';
 
 /**
- * Where each command goes, by the stages as they are now.
+ * The destination of each command, by the stages as they are now.
  * @returns `held` while a stage is changing; an Error, which is EXEC's reply, where the transaction cannot be run
  */
 export function planOf(context: CommandContext, queue: readonly Queued[]): ExecPlan | 'held' | Error {

@@ -185,7 +185,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     return kind === 'pattern' ? router.channelPattern(name.toString()) : router.channel(name, 0, name.length);
   }
 
-  /** Where to ask what any server may answer. */
+  /** The server for questions that any server can answer. */
   get #someSide(): Side {
     return (
       SIDES.find((side) => this.links[side] !== null) ??

@@ -151,7 +151,7 @@ function errorOf(problem: Error): Buffer | null {
 
 const [MULTI, DISCARD] = [encodeCommand(['MULTI']), encodeCommand(['DISCARD'])];
 
-/** Where the last of the replies begins. */
+/** The index at which the last of the replies begins. */
 function lastOf(replies: Buffer, start: number, end: number): number {
   let last = start;
   for (let at = start; at < end; at = decodeReply(replies, at).end) last = at;

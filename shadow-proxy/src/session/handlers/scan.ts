@@ -17,7 +17,7 @@ export interface Scan {
   readonly frame: Buffer | null;
 }
 
-/** Where the SCAN at hand belongs; `authority` where it begins, or its cursor is none. */
+/** The server of the SCAN at hand: `authority` if the scan begins, or its cursor is not valid. */
 export function scanOf(context: CommandContext, authority: Side): Scan {
   const { argc } = context.parser;
   const text = argc > 1 ? wordOf(context.argument(1)) : '';

@@ -27,7 +27,7 @@ export class Transaction implements OpenTransaction {
   #authority: Side | null = null;
   #workload: Workload | null = null;
   #spoiled = false;
-  /** Of the keys, in a cluster; null where they have several. */
+  /** The slot of the keys, in a cluster; null if they have several. */
   #slot: number | null | undefined;
   /** Bytes that it takes while it is queued. */
   bytes = 0;
