@@ -133,11 +133,17 @@ const quoted = (value: string): string => JSON.stringify(value.length > MOST ? `
 export const describeDifference = ({ name, source, target }: SettingDifference): string =>
   `${name} (source ${quoted(source)}, target ${quoted(target)})`;
 
+/** Eviction policies of Redis 8.6, by the time of the last write, which no other server has. */
+const BY_LAST_WRITE = /-lrm$/;
+
 /** What makes the target's setting that of the source. */
-export const remedyOf = ({ name, source }: SettingDifference): string =>
-  name === 'databases'
-    ? `databases ${source} in the target's configuration file, and restart it`
-    : `CONFIG SET ${name} ${JSON.stringify(source)}`;
+export function remedyOf({ name, source }: SettingDifference): string {
+  if (name === 'databases') return `databases ${source} in the target's configuration file, and restart it`;
+  const set = `CONFIG SET ${name} ${JSON.stringify(source)}`;
+  if (name !== 'maxmemory-policy' || !BY_LAST_WRITE.test(source)) return set;
+  const nearest = source.replace(BY_LAST_WRITE, '-lru');
+  return `${set}; a target before Redis 8.6 has no such policy: CONFIG SET ${name} "${nearest}" is the nearest, and gates.acceptSettings must list ${name}`;
+}
 
 /** Which settings were not compared, and why. */
 export function describeUnread(unread: readonly UnreadSetting[], refusals: SettingsComparison['refusals']): string {

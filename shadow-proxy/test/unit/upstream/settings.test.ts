@@ -29,6 +29,16 @@ test('every setting that clients can see is compared, and each difference has a 
   });
 });
 
+test('an eviction policy that only Redis 8.6 has comes with the nearest one of other servers', () => {
+  const [difference] = compared({ 'maxmemory-policy': 'volatile-lrm' }, { 'maxmemory-policy': 'noeviction' }).visible;
+  assert.match(
+    remedyOf(difference),
+    /^CONFIG SET maxmemory-policy "volatile-lrm"; a target before Redis 8\.6 .* "volatile-lru" is the nearest/,
+  );
+  const [known] = compared({ 'maxmemory-policy': 'volatile-lru' }, { 'maxmemory-policy': 'noeviction' }).visible;
+  assert.equal(remedyOf(known), 'CONFIG SET maxmemory-policy "volatile-lru"');
+});
+
 test('more connections on the target are no difference, and letters of events have no order', () => {
   assert.deepEqual(visible({ maxclients: '1000' }, { maxclients: '10000' }), []);
   assert.deepEqual(visible({ maxclients: '10000' }, { maxclients: '1000' }), ['maxclients']);
