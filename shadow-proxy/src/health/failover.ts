@@ -132,7 +132,7 @@ export class Failover {
 
   constructor(private readonly context: FailoverContext) {}
 
-  /** It has not answered for so long. */
+  /** The server has not answered for `silentMs`. */
   down(side: Side, silentMs: number): void {
     const seconds = (silentMs / 1000).toFixed(1);
     void this.#decide(side, `no answer for ${seconds} s`, new Date(unixMs() - silentMs));

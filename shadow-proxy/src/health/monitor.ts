@@ -23,7 +23,7 @@ export interface HealthMonitorContext {
   mayBeBusy(side: Side): boolean;
   /** How long it may be silent, in ms. */
   downAfterMs(): number;
-  /** It is down; called again at each check, until it answers or is needed no more. */
+  /** The server is down. Called again at each check, until it answers or is needed no more. */
   down(side: Side): void;
 }
 

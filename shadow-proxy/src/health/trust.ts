@@ -23,7 +23,7 @@ export interface TrustContext {
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
   /** Notes, durably, which servers were seen: those that are trusted by their new names. */
   remember(event?: HistoryEvent): Promise<void>;
-  /** It is not trusted from now on. Called before any command is sent to it. */
+  /** The authority is not trusted from now on. Called before any command is sent to it. */
   distrusted(side: Side): void;
   /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
   watch(side: Side): WritesSinceRestart | null;
@@ -33,11 +33,11 @@ export interface TrustContext {
 export type TrustErrorCode =
   /** Every authority is trusted. */
   | 'not-frozen'
-  /** It has restarted again since it was looked at. */
+  /** The server has restarted again since it was looked at. */
   | 'changed'
-  /** It is a replica: it takes no writes, and may lose what it has. */
+  /** The server is a replica: it takes no writes, and may lose what it has. */
   | 'replica'
-  /** It does not answer. */
+  /** The server does not answer. */
   | 'server-unreachable';
 
 /** The authority was not accepted; the message says why and what to do. */

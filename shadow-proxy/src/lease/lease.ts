@@ -66,9 +66,9 @@ export interface Claim {
 /** What a look at a server's list shows, ourselves left out. */
 export interface View {
   readonly holder: Claim | null;
-  /** It has said nothing for as long as we look. */
+  /** The process has said nothing since we began to look. */
   readonly silent: boolean;
-  /** It has said something since we look. */
+  /** The process has said something since we began to look. */
   readonly alive: boolean;
   /** Who has given the lease back, and is still to be seen. */
   readonly goodbye: Claim | null;
@@ -327,7 +327,7 @@ export class Lease {
     if (this.connected) await this.#say('waits');
   }
 
-  /** Those that wait for the lease and have said something lately. */
+  /** Processes that wait for the lease and have said something lately. */
   async waiters(): Promise<Claim[]> {
     return this.#claims(await this.#list()).filter(({ word, idleS }) => word === 'waits' && idleS < SILENT_S);
   }
@@ -383,7 +383,7 @@ export class Lease {
     }
   }
 
-  /** Those of the shard, in the order of their numbers; without ourselves, as a rule. */
+  /** The claims on the shard, in the order of their numbers; without our own, as a rule. */
   #claims(lines: ReadonlyMap<number, string>, withOurs = false): Claim[] {
     const prefix = `${NAME}:`;
     const claims: Claim[] = [];

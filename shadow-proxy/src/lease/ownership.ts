@@ -27,7 +27,7 @@ const KNOWN_MS = 1_000;
 /** The process that held the lease before. */
 export interface Predecessor {
   readonly process: string;
-  /** It left with everything confirmed on both servers. */
+  /** The process left with everything confirmed on both servers. */
   readonly clean: boolean;
   /** What it left for the next holder; empty where it died before. */
   readonly note: string;

@@ -6,7 +6,7 @@ import type { Router } from '../route/router.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
 
 export class Authorities {
-  /** Those that restarted or were replaced since their keys were last clean. Changed by `Trust` alone. */
+  /** Servers that restarted or were replaced since their keys were last clean. Changed by `Trust` alone. */
   readonly distrusted = new Set<Side>();
   #frozen: string | null = null;
 

@@ -226,7 +226,7 @@ export interface Scripts {
   readonly since: number;
 }
 
-/** Those among the operations. */
+/** The scripts among the operations. */
 export function scriptsIn(operations: Ring<Operation>, sentAt: (operation: Operation) => number): Scripts {
   let [count, since] = [0, Infinity];
   for (let i = 0; i < operations.length; i++) {

@@ -81,7 +81,7 @@ export class Lanes {
     return this.#lanes.values();
   }
 
-  /** Those that one client has to itself, and those that are kept for the next one. */
+  /** Lanes that one client has to itself, and those that are kept for the next one. */
   private(): IterableIterator<Lane> {
     return this.#borrowed.values();
   }

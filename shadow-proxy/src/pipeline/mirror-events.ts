@@ -4,15 +4,15 @@ import type { Operation } from './operation.js';
 export interface MirrorEvents {
   /** The mirror answered as the authority did. */
   matched(operation: Operation, now: number): void;
-  /** It did not, byte by byte: `buffer[start, end)` is its reply. */
+  /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
   /** An effect whose own reply is not compared was accepted. */
   accepted(operation: Operation, now: number): void;
-  /** It was sent and the connection lost: it may have run or not. */
+  /** The effect was sent and the connection lost: the mirror may have run it or not. */
   unconfirmed(operation: Operation): void;
-  /** It was not sent, for there was no room. */
+  /** The effect was not sent: the queue was full. */
   dropped(operation: Operation): void;
-  /** It was not sent, for the mirror does not take it; `reason` names what it refuses. */
+  /** The effect was not sent: the mirror does not take it. `reason` names what it refuses. */
   refused(operation: Operation, reason: RefusedFrame): void;
   /**
    * The proxy has failed at the mirror's reply: what became of the operation is not known.

@@ -31,7 +31,7 @@ export type Check = typeof COMPARE | typeof ACCEPT | typeof FRAMING;
 export const OWN = 0;
 /** Beyond its database: it is in one order with the effects in all of them. */
 export const BEYOND = 1;
-/** It swaps databases, too. */
+/** The command swaps databases, too. */
 export const SWAPS = 2;
 export type Reach = typeof OWN | typeof BEYOND | typeof SWAPS;
 
@@ -85,7 +85,7 @@ export interface Batch {
   /** The client's commands that they come from. */
   readonly names: readonly string[];
   readonly writes: readonly boolean[];
-  /** Those that may write what they read from other keys. */
+  /** Which commands may write what they read from other keys. */
   readonly derives: readonly boolean[];
   readonly views: readonly CommandView[];
   /** The mirror does not speak the client's protocol: only errors are compared. */
@@ -127,7 +127,7 @@ export class Operation {
   bundle: Bundle | null = null;
   /** What changed at the authority since it was sent, where nothing else shows what it writes. */
   span: Span | null = null;
-  /** It may wake clients that block. */
+  /** The wakeup of clients that the operation may wake. */
   wakeup: Wakes | null = null;
   /** Local replies of the client's later commands, to follow this one's reply. */
   followingReplies: Buffer[] | null = null;

@@ -88,7 +88,7 @@ export class ScriptEffects {
     });
   }
 
-  /** The same for a script that ran by itself: if the server names no changed keys, the keys of its text are suspects. */
+  /** The same for a script that ran by itself: if the server names no keys, those of its text are suspects. */
   followUnnamed(operation: Operation, reason: string): void {
     const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
     this.followChanges(operation, reason, asked, () => this.order.suspects.script(operation.db, asked, reason));

@@ -12,7 +12,7 @@ export const REPLY_LOST = 'reply-lost';
 
 /** A key with a chunked copy in progress: until that is over, the mirror does not hold all of it. */
 export interface ChunkedCopy {
-  /** It is suspect again, for a reason that is not a reply of the mirror about what it does not hold yet. */
+  /** The key is suspect again. The reason is not a reply of the mirror about a copy that it does not hold yet. */
   suspected(reason: string): void;
 }
 

@@ -49,7 +49,7 @@ export interface QueuedCommand {
   readonly workload: Workload;
   readonly follow: Follow;
   readonly mustCopy: boolean;
-  /** Those that it declares, for the order of several lanes. */
+  /** The keys that it declares, for the order of several lanes. */
   readonly keys: readonly string[];
   /** The database that it runs in; of a SELECT, the one after it. */
   readonly db: number;

@@ -65,7 +65,7 @@ export class ClientErrors {
       this.#origins.set(key, { ...origin, count: (known?.count ?? 0) + 1 });
   }
 
-  /** Those that came most often first; beyond `MAX_ORIGINS` only the counts by kind are complete. */
+  /** The most frequent origins first; beyond `MAX_ORIGINS` only the counts by kind are complete. */
   get origins(): readonly ClientErrorOrigin[] {
     return [...this.#origins.values()].sort((a, b) => b.count - a.count);
   }

@@ -230,7 +230,7 @@ export class ClientLanes {
     return true;
   }
 
-  /** It has one read more in flight whose reply has an unknown size. */
+  /** Notes one more read in flight whose reply has an unknown size. */
   #mayTryMore(): boolean {
     const { largeReplies, sequencer } = this.of.clients;
     this.#untriedReads++;

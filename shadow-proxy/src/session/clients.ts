@@ -124,7 +124,7 @@ export class Clients {
   passwordNeeded({ side, needsPassword }: Server): void {
     for (const session of this.sessions.values()) {
       session.checkLimits();
-      // It came while a password was needed, and subscribed while none was: its own connection would let it go on.
+      // The client came while a password was needed, and subscribed while none was: its connection would go on.
       if (
         needsPassword &&
         session.client.login.standing[side] === 'unauthenticated' &&

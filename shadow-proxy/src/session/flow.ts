@@ -30,7 +30,7 @@ export interface Flowing {
   onceOpen(retry: () => void, place?: number): void;
   /** Dispatches what there is, and then has the socket read on. */
   run(): void;
-  /** It leaves too much unread: it is closed. */
+  /** Closes the client, which leaves too much unread. */
   closeForOutput(): void;
   /** What it waited for has thrown: it is closed. */
   failed(problem: unknown): void;
@@ -208,7 +208,7 @@ export class Flow {
     this.#hold(true);
   }
 
-  /** It waits for one thing at a time: what it waited for before does not let it go on. */
+  /** A client waits for one thing at a time: an earlier wait does not resume it. */
   #hold(again: boolean): void {
     this.#held = true;
     this.#resumeAt = -1;

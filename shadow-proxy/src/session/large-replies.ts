@@ -16,7 +16,7 @@ const RECENT_MS = 2_000;
 export interface Taker {
   /** Its commands. */
   readonly inFlight: number;
-  /** It may go on. */
+  /** The client may go on. */
   resume(): void;
 }
 

@@ -70,7 +70,7 @@ export class Subscribers {
     return this.#changes.size > 0;
   }
 
-  /** It has taken effect, or never will. */
+  /** The change has taken effect, or never will. */
   ended(session: object): void {
     this.#changes.get(session)?.end();
     this.#changes.delete(session);
@@ -126,7 +126,7 @@ export class Subscribers {
     });
   }
 
-  /** They are where they are to be. Resolves when the old server sends them nothing more. */
+  /** The subscribers are at the right server. Resolves when the old server sends them nothing more. */
   async commit(): Promise<void> {
     await Promise.all(this.#moves.splice(0).map((move) => move.commit()));
   }
@@ -139,7 +139,7 @@ export class Subscribers {
     this.moving = false;
   }
 
-  /** That server is no more the one that is meant: its subscribers are closed, as by its loss. */
+  /** The address leads to another server now: subscribers are closed, as after a lost connection. */
   leave(side: Side): void {
     for (const { links, context } of [...this.all]) if (links[side] !== null) context.destroy();
   }

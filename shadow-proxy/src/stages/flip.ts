@@ -336,7 +336,7 @@ export class Flipper {
       await this.context.persist(workload, from, to, note, admitting);
       workload.move(to.stage, to.percent);
       carry = null;
-      // Those who came meanwhile wait for a connection to it.
+      // Clients that came meanwhile wait for a connection to it.
       for (const side of dead) this.context.abandon(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;

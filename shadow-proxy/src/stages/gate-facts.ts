@@ -31,9 +31,9 @@ export interface TargetFacts {
 
 /** What an operator allows to happen to keys of the target that the shard did not write. */
 export interface Consent {
-  /** Those that the source has, too, and those that clients write, may be overwritten. */
+  /** Keys that the source has, too, and keys that clients write, may be overwritten. */
   readonly overwrite: boolean;
-  /** Those that the source does not have may be deleted. */
+  /** Keys that the source does not have may be deleted. */
   readonly deleteForeign: boolean;
   /** How many of them at most: the number that the operator was shown. */
   readonly confirm: number;

@@ -64,7 +64,7 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
   return to === 'complete' ? ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
 }
 
-/** Those of them that the step needs, each with its answer at `now`. */
+/** The gates that the step needs, each with its answer at `now`. */
 export function judgeGates(facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] {
   const gates = gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
   const before = closedGates(gates).filter(({ name }) => DRILL_NEEDS.has(name));

@@ -106,6 +106,6 @@ const FILE = 'job.json';
 export const readJob = (directory: string, served: string | null): Read<JobRecord> =>
   readSealed(join(directory, FILE), served, jobRecord);
 
-/** It outlives the process, not the host. @throws {Error} when the disk does not take it */
+/** Writes the record: it outlives the process, not the host. @throws {Error} when the disk does not take it */
 export const writeJob = (directory: string, author: Author, record: JobRecord): void =>
   writeSealed(join(directory, FILE), author, record);

@@ -26,7 +26,7 @@ import { seal, unseal } from './sealed.js';
 export { formatPoint };
 export type { HistoryEvent };
 
-/** The version of the whole folder. Raise it if an earlier release would misread a file: a release refuses newer ones. */
+/** The version of the whole folder. Raise it if earlier releases would misread a file: a release refuses newer ones. */
 const VERSION = 2;
 const HISTORY = 'history.jsonl';
 

@@ -242,7 +242,7 @@ export class Adjudicator implements Verdicts {
     if (waits[0] !== true) this.inconclusive({ workload, pairs }, first);
   }
 
-  /** Those of the keys that are suspects; where none is listed as one, they become suspects. */
+  /** The keys that are suspects; if none is listed, all of them become suspects. */
   #suspectsOf(pair: Pair, keys: readonly Buffer[]): Suspect[] {
     const { db, workload } = pair.operation;
     if (workload.suspect !== null) return [];

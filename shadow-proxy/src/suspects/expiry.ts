@@ -139,7 +139,7 @@ export class Expiry implements ExpiryEdges {
       this.#looksAtAll ||
       this.#unlearned.size > 0 ||
       this.#deadlines.forgotten > 0 ||
-      // It has blocked, and what was found out before may be forgotten.
+      // The command has blocked: facts from before may be forgotten.
       answeredAt - submittedAt > KEPT_MS
     );
   }
@@ -398,7 +398,7 @@ export class Expiry implements ExpiryEdges {
       const left = this.#measuring.get(hash)! - 1;
       if (left === 0) this.#measuring.delete(hash);
       else this.#measuring.set(hash, left);
-      // It was refused, or its keys are copied.
+      // The write was refused, or its keys are copied.
       if (!isRepeated(operation)) return;
       if (both === null || both.authority === null || both.mirror === null)
         return this.sequencer.suspects.key(db, key, 'ttl-unknown');

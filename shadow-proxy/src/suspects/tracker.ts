@@ -126,7 +126,7 @@ export class SuspectTracker implements SuspectKeys {
       if (writes === null) this.hidden(reason);
       return;
     }
-    // Those of a function are all that its library names.
+    // The keys of a function are all that its library names.
     if (routine !== undefined && !(routine instanceof Script))
       for (const key of writes ?? []) this.#written(db, key, reason, title);
     const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;

@@ -52,7 +52,7 @@ export const CAPABILITIES: readonly Capability[] = [
   },
 ];
 
-/** Those that the server refuses: an unknown command, or one that its user may not call. */
+/** The capabilities that the server refuses: an unknown command, or one that its user may not call. */
 export async function missingOf(ask: (...args: Argument[]) => Promise<Reply>): Promise<readonly Capability[]> {
   const replies = await Promise.all(CAPABILITIES.map(({ probe }) => ask(...probe)));
   return CAPABILITIES.filter((_, i) => isError(replies[i]) && /^(NOPERM|ERR unknown)/i.test(text(replies[i])));

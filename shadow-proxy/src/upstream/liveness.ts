@@ -34,7 +34,7 @@ export interface Watched {
 export interface LivenessContext {
   /** How long a connection may wait for a reply and bring nothing before the server is asked about it, in ms. */
   silentMs(): number;
-  /** It is closed, after so many ms of silence. */
+  /** The connection is closed, after so many ms of silence. */
   closed(server: Watched, connection: Connection, silentMs: number): void;
 }
 
@@ -78,7 +78,7 @@ export class Liveness {
     this.#stopped = true;
   }
 
-  /** Those that have waited for too long. */
+  /** Connections that have waited for too long. */
   #silent(now: number): Connection[] {
     const silent: Connection[] = [];
     for (const connection of this.server.connections.list()) {

@@ -105,7 +105,7 @@ export class ServerConnections {
     return (await this.#controlConnection()).ask(...args);
   }
 
-  /** Those that are open, the lease's among them. */
+  /** The open connections, the lease's among them. */
   list(): Connection[] {
     for (const connection of this.#connections) if (connection.ended) this.#connections.delete(connection);
     const { connection } = this.by.lease;
@@ -149,7 +149,7 @@ export class ServerConnections {
   }
 
   /**
-   * Those of the connections that block in a command now. While the server answers, further questions are gathered, and
+   * The connections that block in a command now. While the server answers, further questions are gathered, and
    * go as one: KeyDB can end in a `CLIENT LIST` (docs/keydb.md).
    */
   blocked(clientIds: readonly number[]): Promise<ReadonlySet<number>> {

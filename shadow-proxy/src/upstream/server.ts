@@ -58,13 +58,13 @@ export interface ServerEvents {
   refusal(server: Server, runId: string): string | null;
   /** `problem` has changed: why it must not be used, or nothing any more. */
   usable(server: Server): void;
-  /** It is a replica, and was none at the last look, or has not been looked at before. */
+  /** The server is a replica, and was none at the last look, or was not looked at before. */
   demoted(server: Server): void;
   /** Its clock was looked at. */
   clockRead(server: Server): void;
   /** Clients must log in from now on, or need not any more. */
   passwordNeeded(server: Server): void;
-  /** It refuses writes because its memory is full. */
+  /** The server refuses writes because its memory is full. */
   full(server: Server): void;
   /** Its clock was set by so much: what has a time to live ends at another time there than on the other server. */
   clockSet(server: Server, byMs: number): void;
@@ -502,7 +502,7 @@ export class Server {
     return monotonicMs() < this.#fullUntil;
   }
 
-  /** It has refused a write because its memory is full. */
+  /** The server has refused a write because its memory is full. */
   refusedForMemory(): void {
     const known = this.full;
     this.#fullUntil = monotonicMs() + FULL_MS;

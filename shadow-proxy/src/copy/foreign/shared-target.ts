@@ -66,7 +66,7 @@ export async function claim(
       const holders = Object.fromEntries(
         all.flatMap(({ name }, of) => (values[of][i].payload === null ? [] : [[name, values[of][i]]])),
       );
-      // It may be deleted by now.
+      // The key may be deleted by now.
       if (values[0][i].payload === null) continue;
       if (Object.keys(holders).length === 1) mine.push(scanned);
       else report('contested', db, scanned.key, holders);

@@ -139,7 +139,7 @@ class Count {
           const db = swaps.ids.numberOf(id);
           const mine = await this.#mine(db, keys);
           const onlyThere = new Set(await readers.source.absent(db, mine));
-          // It may have expired since the scan.
+          // The key may have expired since the scan.
           return { mine, onlyThere, absent: new Set(await readers.target.absent(db, mine)) };
         });
         for (const scanned of mine) {

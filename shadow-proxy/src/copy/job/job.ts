@@ -505,7 +505,7 @@ export class Job {
 
   get #record(): JobRecord {
     const { running } = this;
-    // It is about to begin again.
+    // The job is about to scan again.
     const again = running && !this.#isCurrent;
     return {
       version: 1,

@@ -67,7 +67,7 @@ const TOGETHER_BYTES = 64 << 10;
 
 /** A key until it has ended. */
 interface Task extends CopiedKey {
-  /** It is copied in chunks. */
+  /** The key is copied in chunks. */
   readonly large: boolean;
   /** What it takes in memory while it is under way, about. */
   readonly bytes: number;
@@ -440,7 +440,7 @@ export class CopyScheduler {
     return waited > HOPELESS_MS || waited < PATIENCE_MS;
   }
 
-  /** It differs; the authority is looked at first: one that is another server by now is not copied from. */
+  /** Repairs a key that differs. The authority is checked first: nothing is copied from a server that was replaced. */
   #repair(task: Task): void {
     const { authority } = task.workload.rule(task.key, 0, task.key.length);
     this.context.sequencer.servers[authority].look().then(

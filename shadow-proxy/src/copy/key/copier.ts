@@ -35,7 +35,7 @@ import { COMMAND_BYTES } from './put.js';
 import { Puts } from './puts.js';
 
 export const COPY_ERRORS = [
-  /** It is written to in a way that lets no chunked copy end. */
+  /** The key is written to in a way that lets no chunked copy end. */
   'moving',
   /** `SWAPDB` gave its database another number during its chunked copy, or comparison: it may begin again there. */
   'swapped',
@@ -49,7 +49,7 @@ export const COPY_ERRORS = [
   'memory',
   /** What the authority gave cannot be translated for the mirror. */
   'payload',
-  /** It is not to be copied (now): called off, or another one does it. */
+  /** The key is not to be copied now: called off, or another copy does it. */
   'declined',
 ] as const;
 export type CopyErrorCode = (typeof COPY_ERRORS)[number];
@@ -84,7 +84,7 @@ export interface CopyEvents<K extends CopiedKey> {
   kept?(key: K): void;
   /** A stream counts its entries wrongly on the authority: the mirror has those that the authority serves. */
   recounted?(key: K): void;
-  /** It is not copied. */
+  /** The key was not copied. */
   failed(key: K, error: CopyError): void;
 }
 

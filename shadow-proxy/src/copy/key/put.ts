@@ -71,7 +71,7 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   taker: Taker = ANY,
 ): Put<K> {
   const name = key.key;
-  // It may have ended between the two questions. With less than 1 ms left it is still there for the next command.
+  // The key may have expired between the two questions. With less than 1 ms left the next command still finds it.
   if (payload === null || isOver(life)) {
     to.raw(UNLINK).argument(name);
     return { key, commands: 1, life: payload === null ? NO_KEY : life, ttlStart: 0, ttlEnd: 0, miscounted: false };

@@ -23,7 +23,7 @@ export class KeyReader {
     private readonly isCluster: boolean,
   ) {}
 
-  /** Those of the keys that the server does not have. @throws {ScanError} {Error} */
+  /** The keys that the server does not have. @throws {ScanError} {Error} */
   async absent<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<T[]> {
     const together = this.isCluster ? 1 : TOGETHER;
     const groups = Array.from({ length: Math.ceil(keys.length / together) }, (_, i) =>

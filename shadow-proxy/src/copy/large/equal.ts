@@ -33,7 +33,7 @@ export async function equalStreams(parts: Parts, count: number): Promise<boolean
   return true;
 }
 
-/** Those without a pending entry, too: when each was seen last is each server's own. */
+/** Compares consumers, also those without a pending entry. When each was seen last is each server's own. */
 async function equalConsumers(parts: Parts, group: Buffer): Promise<boolean> {
   const both: Both = await parts.both([['XINFO', 'CONSUMERS', parts.key, group]]);
   // The group may have been removed since, on both.

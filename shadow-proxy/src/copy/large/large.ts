@@ -33,7 +33,7 @@ import { copyString } from './string.js';
 
 /** A chunk takes either server about a millisecond. */
 export const CHUNK: ChunkLimits = { chunkElements: 500, chunkBytes: 256 * 1024 };
-/** It is begun so many times. */
+/** How many times a chunked copy is begun. */
 const ATTEMPTS = 3;
 /** A mirror that is always late is accepted: the TTL is off by its lateness. */
 const LATE_ENDS = 3;

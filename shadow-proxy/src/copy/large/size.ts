@@ -45,7 +45,7 @@ export async function sizeOf(server: Asker, key: Buffer): Promise<KeySize> {
   const command = LENGTH[type];
   if (command === undefined) return { type, length: 0, bytes: 0 };
   const counted = await server.ask(command, key);
-  // It is another key by now.
+  // The key was replaced by now.
   if (isError(counted)) return sizeOf(server, key);
   const length = Number(text(counted));
   return { type, length, bytes: type === 'string' ? length : (usedBytes(used) ?? 0) };

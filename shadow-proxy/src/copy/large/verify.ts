@@ -34,7 +34,7 @@ export interface LargeDifference extends Differing {
 const VALUE: Differing = { kind: 'value', sure: true };
 const surely = (differing: Differing | null): Differing | null => (differing?.sure ? differing : null);
 
-/** It is begun so many times. */
+/** How many times a comparison is begun. */
 const ATTEMPTS = 3;
 
 /**

@@ -18,7 +18,7 @@ const MAX_REASONS = 100;
 
 interface Reason {
   readonly name: string;
-  /** Those that a client has written since go first. */
+  /** Suspects that a client has written since go first. */
   readonly urgent: Set<Suspect>;
   readonly held: Set<Suspect>;
   /** Being tried again. */
@@ -52,7 +52,7 @@ export class BackOff {
     return isNew;
   }
 
-  /** It is repaired, or no suspect any more, or waits for something else. */
+  /** The key is repaired, or no suspect any more, or waits for something else. */
   done(suspect: Suspect): void {
     const reason = this.#of.get(suspect);
     if (reason === undefined) return;
@@ -144,7 +144,7 @@ export class BackOff {
     reason.asked = reason.tried.size;
     reason.done = 0;
     for (const suspect of reason.tried) this.retry(suspect);
-    // Those that a client writes all the time leave room for the others; without others they go on alone.
+    // Keys that a client writes all the time leave room for the others; without others they go on alone.
     if (reason.asked === 0) this.#next(reason);
   }
 }

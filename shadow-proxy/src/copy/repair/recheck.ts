@@ -56,7 +56,7 @@ export class Recheck {
     const now = monotonicMs();
     if (
       script === null ||
-      // It was compared, and would be copied again without a limit.
+      // The key was compared, and would be copied again without a limit.
       reason === 'mismatch' ||
       used === null ||
       used > SAMPLE_BYTES ||
@@ -70,7 +70,7 @@ export class Recheck {
     return [...pairs, { db, workload, read: null, keys: [key], pairs: 0, tries: 0 }];
   }
 
-  /** They wait for the next copy, if there is one. */
+  /** The pairs wait for the next copy, if there is one. */
   giveBack(suspect: Suspect, pairs: readonly DeferredPair[]): void {
     const { deferred, suspects, adjudicator } = this.by;
     const waits = suspects.get(keyId(suspect.db, suspect.key)) === suspect;

@@ -170,7 +170,7 @@ export class Repairer {
         if (why !== null && isSuspect) this.#failed(suspect, why);
         else {
           this.#backOff.done(suspect);
-          // It became suspect again.
+          // The key became suspect again.
           if (isSuspect) this.marked(suspect);
         }
         this.#schedule();

@@ -44,7 +44,7 @@ export interface VerifyEvents<K extends CopiedKey> {
   /** The authority has answered, so many bytes, or never will. */
   answered(bytes: number): void;
   verified(key: K, difference: Difference | null): void;
-  /** It is inconclusive. */
+  /** The comparison of the key is inconclusive. */
   failed(key: K, error: CopyError): void;
 }
 

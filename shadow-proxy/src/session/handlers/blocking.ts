@@ -79,11 +79,11 @@ export class Blocked implements BlockedCommand {
   #workload: Workload | null = null;
   #db = 0;
   #writes = false;
-  /** It was asked for what was there already. */
+  /** The non-blocking attempt was made. */
   #attempted = false;
   /** At which server. */
   #attemptedAt: Side | null = null;
-  /** It is on the way to block. */
+  /** The command is on its way to block. */
   #coming = false;
   /** The lane that carries it now. */
   #lane: Lane | null = null;

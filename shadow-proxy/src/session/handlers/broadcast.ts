@@ -22,7 +22,7 @@ export function broadcast(context: CommandContext, spec: CommandSpec): void {
     context,
     spec,
     router.default,
-    // It does the same in every database.
+    // The command does the same in every database.
     0,
     context.client.protocol,
     router.mirrors ? WRITE : NOTHING,

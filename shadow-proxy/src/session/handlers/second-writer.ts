@@ -34,7 +34,7 @@ export function takeSecondWriter(context: CommandContext, spec: CommandSpec, aga
 
 interface SecondWrite {
   readonly workload: Workload;
-  /** It may be one: its keys are unknown. */
+  /** The keys are unknown: the command may be a second writer's. */
   readonly hidden: boolean;
 }
 

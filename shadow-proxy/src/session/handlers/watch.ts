@@ -52,7 +52,7 @@ export class Watch implements Watching {
     // The connection is lost with what it watched, and EXEC will do nothing: so it will for these keys.
     if (this.lane.closed) {
       context.reply(OK);
-      // It may have waited for the lane.
+      // The client may have waited for the lane.
       return context.flow.resume();
     }
     context.flow.hold();
