@@ -52,6 +52,10 @@ export class Tenures {
   #look(): void {
     const { scene } = this;
     this.#lookAtNames();
+    // One that was stopped goes on where no other could take over: that it holds the lease is looked at above.
+    const { proxy } = scene;
+    if (proxy.launched !== null && proxy.answers && scene.troubledUntil(proxy) < scene.now - REGAINED_MS)
+      this.#vacantSince = null;
     if (this.#vacantSince === null) return;
     const isServed = scene.seats.some((seat) => this.#isWell(seat, this.#vacantSince!));
     if (!isServed) {
