@@ -125,8 +125,12 @@ export class Figures {
     return mirror.lagMs < leastMs ? `lag ${mirror.lagMs} ms, and effects have waited for ${leastMs} ms` : null;
   }
 
-  #open({ undecided }: ShardSnapshot): string | null {
+  #open({ undecided, mirror }: ShardSnapshot): string | null {
     const { adjudicator, deferred, sequencer } = this.scene.proxy.parts!;
+    // Where each server is the mirror of some keys, the older of both lags counts.
+    const now = this.scene.world.monotonicMs();
+    const lagMs = Math.max(...SIDES.map((side) => sequencer.mirrors[side].lagMs(now)));
+    if (mirror.lagMs < Math.floor(lagMs)) return `lag ${mirror.lagMs} ms, and an effect has waited for ${lagMs} ms`;
     const gates = SIDES.reduce((sum, side) => sum + sequencer.mirrors[side].gates, 0);
     const open = adjudicator.undecided + deferred.pending + gates;
     return undecided === open ? null : `${undecided} without a verdict, not ${open}`;
