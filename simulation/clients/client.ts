@@ -154,6 +154,7 @@ export class Client {
       this.waiting.push({ ...operation, answeredAt: null, reply: undefined });
     }
     end.send(Buffer.from(text, 'latin1'));
+    for (const { unreadMs } of commands) if (unreadMs !== undefined) this.readLate(unreadMs);
     for (const { patienceMs } of commands) if (patienceMs !== undefined) this.#leaveAfter(end, patienceMs);
     if (commands[commands.length - 1].finishes !== true) return;
     this.#finished = true;

@@ -19,6 +19,8 @@ export interface Command {
   readonly finishes?: boolean;
   /** Where it succeeds, later commands are for this database. */
   readonly selects?: number;
+  /** The client reads nothing for so long from now on. */
+  readonly unreadMs?: number;
   /** The client leaves where it has waited for so long. */
   readonly patienceMs?: number;
 }

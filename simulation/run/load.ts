@@ -12,6 +12,7 @@ import { Commands } from '../clients/commands.js';
 import type { Command } from '../clients/draw.js';
 import { LIMITED, OTHER } from '../clients/kinds/sessions.js';
 import { isError } from '../clients/replies.js';
+import { Passerby } from '../clients/passerby.js';
 import { Scanner } from '../clients/scanner.js';
 import { Subscriber } from '../clients/subscriber.js';
 import type { KeyName } from '../world/server-host.js';
@@ -46,6 +47,7 @@ export class Load {
   readonly #inFlight = new Map<KeyName, number>();
   #replayed: Replayed | null = null;
   readonly #scanner: Scanner | null = null;
+  readonly #passerby: Passerby | null = null;
   readonly #histories: Histories;
   readonly #messages = new Messages();
   readonly #mirroredMessages = new MirroredMessages();
@@ -94,6 +96,8 @@ export class Load {
     this.#subscribe('subscriber 1', ['HELLO 3', 'SUBSCRIBE ch0', 'SUBSCRIBE ch1']);
     this.#subscribe('subscriber 2', ['PSUBSCRIBE ch*']);
     const { network } = world;
+    if (profile.mix.publish !== undefined && profile.standbys === 0)
+      this.#passerby = new Passerby(network, scene.address, world.random.fork());
     if (profile.scans === true)
       this.#scanner = new Scanner(
         network,
@@ -124,6 +128,7 @@ export class Load {
     this.#transactions.clear();
     for (const client of this.clients) client.start();
     this.#scanner?.start();
+    this.#passerby?.start();
   }
 
   /** Sends this, each at its time, or as soon as what came before it is answered. */
@@ -141,6 +146,7 @@ export class Load {
   stop(): void {
     for (const client of this.clients) client.stop();
     this.#scanner?.stop();
+    this.#passerby?.stop();
   }
 
   /** Messages that subscribers have got. */

@@ -318,7 +318,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile(
       'swaps',
-      { cut: 100, proxyStop: 80 },
+      { cut: 100, proxyStop: 200 },
       { mix: { ...SWAPPED, fresh: 2 }, keys: 4, databases: [0, 1, 2, 3], stage: 'rampdown', journaled: true },
     ),
     profile(
@@ -358,7 +358,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'floods',
       { slowReader: 15, pause: 30, pauseMs: 300 },
       {
-        ...{ mix: { strings: 20, counters: 10, large: 3, floods: 0.2 }, clients: 6 },
+        ...{ mix: { strings: 16, counters: 8, transactions: 6, large: 3, floods: 0.2 }, clients: 6 },
         plan: { limits: { clientOutputBytes: '1MiB' } },
       },
     ),

@@ -118,12 +118,14 @@ export function large(draw: Draw): Command {
     : draw.of([draw.pick('GET', 'GET', 'STRLEN'), key], key);
 }
 
-/** A client that sends megabytes, or asks for them, in one pipeline. */
+/** A client that sends megabytes, or asks for them and reads late, in one pipeline. */
 export function floods(draw: Draw): readonly Command[] {
   const key = draw.key('m');
-  const value = `${draw.value()}${LARGE}`;
-  const args = draw.random.chance(0.5) ? ['SET', key, value] : ['GET', key];
-  return Array.from({ length: FLOOD }, () => draw.of(args, key));
+  const set = draw.of(['SET', key, `${draw.value()}${LARGE}`], key);
+  const get = draw.of(['GET', key], key);
+  return draw.random.chance(0.5)
+    ? Array.from({ length: FLOOD }, () => set)
+    : [{ ...set, unreadMs: 300 }, ...Array.from({ length: FLOOD }, () => get)];
 }
 
 /** Commands that would change a server behind the proxy's back, or stop it: no server may be sent them. */

@@ -16,6 +16,7 @@ export const LIMITED_RULES = [
   '~b*',
   '~j*',
   '~n*',
+  '~m*',
   '&*',
   '+@all',
   '-lpush',

@@ -2,7 +2,7 @@
 import { partsOf } from '../../world/key-name.js';
 import type { Command, Draw } from '../draw.js';
 import { HASH } from './hashes.js';
-import { anyKey, several } from './keys.js';
+import { anyKey, large, several } from './keys.js';
 import { blocking, LIST } from './lists.js';
 import { SET } from './sets.js';
 import { SORTED_SET } from './sorted-sets.js';
@@ -20,6 +20,7 @@ const INSIDE: readonly ((draw: Draw) => Command)[] = [
   (draw) => draw.form(SET, draw.key('t')),
   (draw) => draw.form(SORTED_SET, draw.key('z')),
   (draw) => draw.form(STREAM, draw.key('x')),
+  large,
   several,
   // Does not block in a transaction.
   blocking,
