@@ -221,7 +221,7 @@ export class Expiry implements ExpiryEdges {
     return router.match(key, 0, key.length).suspect !== null || suspects.chunked.has(keyId(db, key));
   }
 
-  /** The command `asked` was carried out on the mirror as `replicated`; `differs`: the mirror answered something else. */
+  /** The mirror ran the command `asked` as `replicated`; `differs`: the mirror answered something else. */
   #look(
     operation: Operation,
     spec: CommandSpec,
