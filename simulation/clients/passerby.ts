@@ -3,7 +3,7 @@ import { WORLD } from '../world/events.js';
 import type { End, Network } from '../world/network.js';
 import type { Random } from '../world/random.js';
 
-/** It is gone after so many milliseconds at most, and comes back after so many. */
+/** It disconnects within so many milliseconds, and connects again within so many. */
 const STAYS_MS = 8;
 const AWAY_MS = 60;
 
