@@ -15,6 +15,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isoTime } from '../io/clock.js';
+import { after, sleep } from '../io/timers.js';
 import { diskAsync, writeAll, writeFileAsync } from '../io/files.js';
 import { redactSecrets } from '../plan/endpoint.js';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
@@ -108,6 +109,9 @@ export class StateError extends Error {
 
 /** Enough for both files of hundreds of workloads. */
 const RESERVE_BYTES = 256 << 10;
+/** A change that failed is written over so often before its failure is reported, and so far apart in ms. */
+const PUT_BACK_TRIES = 10;
+const PUT_BACK_MS = 100;
 
 /** What a process that changes the state does around each change. */
 export interface Around {
@@ -131,6 +135,9 @@ export class StateStore {
   readonly #directory: string;
   #current: ShardState;
   #queue: Promise<unknown> = Promise.resolve();
+  /** Whether the disk may have a change that failed. */
+  #mayHaveFailed = false;
+  #closing = false;
 
   private constructor(
     directory: string,
@@ -183,12 +190,19 @@ export class StateStore {
         revision,
       };
       await this.around.fence(next);
+      const before = this.#current;
       try {
         await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
-        this.#current = next;
         if (event)
           await this.#write(() => appendLine(this.#directory, redacted({ time: isoTime(), revision, ...event })));
+        this.#current = next;
+        this.#mayHaveFailed = false;
       } catch (error) {
+        // The disk may have it nevertheless: then the next process would begin with a change that was refused.
+        if (before.revision > 0) this.#current = { ...before, revision };
+        // Before the very first change there is nothing to put back: the shard does not start.
+        this.#mayHaveFailed = before.revision > 0;
+        await this.#putBack(PUT_BACK_TRIES);
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
       await this.#keepReserve();
@@ -197,6 +211,20 @@ export class StateStore {
     });
     this.#queue = done.catch(() => undefined);
     return done;
+  }
+
+  /** Writes `current` over a change that failed, so often that a disk with a short fault takes it. */
+  async #putBack(tries: number): Promise<void> {
+    for (let left = tries; this.#mayHaveFailed && left > 0; left--) {
+      try {
+        await this.#write(() => replaceFile(this.#directory, 'state.json', seal(this.#current, 2) + '\n'));
+        this.#mayHaveFailed = false;
+      } catch {
+        if (left > 1) await sleep(PUT_BACK_MS, undefined, { ref: false });
+      }
+    }
+    if (this.#mayHaveFailed && !this.#closing)
+      after(PUT_BACK_MS, () => (this.#queue = this.#queue.then(() => this.#putBack(1)))).unref();
   }
 
   /** If the disk is full, the reserve is freed for the write. */
@@ -228,6 +256,7 @@ export class StateStore {
 
   /** Resolves when every change that was asked for is on the disk or failed. */
   async close(): Promise<void> {
+    this.#closing = true;
     await this.#queue;
   }
 }
