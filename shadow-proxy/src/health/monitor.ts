@@ -11,7 +11,7 @@ import { listenedMs } from '../io/clock.js';
 import { afterReading, sleep } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Server } from '../upstream/server.js';
-import { isError, text } from '../resp/decode.js';
+import { isError, text, type Reply } from '../resp/decode.js';
 import { SIDES, type Side } from '../route/stage.js';
 
 const POLL_MS = 250;
@@ -30,6 +30,8 @@ export interface HealthMonitorContext {
 export class HealthMonitor {
   /** In ms of `listenedMs`. */
   readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
+  /** Whether it has said last that it loads its data: then it runs no script. */
+  readonly #loads: Record<Side, boolean> = { source: false, target: false };
   #stopped = false;
 
   constructor(private readonly context: HealthMonitorContext) {}
@@ -50,7 +52,8 @@ export class HealthMonitor {
 
   isDown(side: Side): boolean {
     const silentMs = this.silentMs(side);
-    return silentMs > 0 && silentMs >= this.context.downAfterMs() && !this.context.mayBeBusy(side);
+    if (silentMs === 0 || silentMs < this.context.downAfterMs()) return false;
+    return this.#loads[side] || !this.context.mayBeBusy(side);
   }
 
   async #watch(server: Server): Promise<void> {
@@ -66,18 +69,27 @@ export class HealthMonitor {
       asked ??= this.#ask(server, since).finally(() => (asked = null));
       await Promise.race([asked, sleep(POLL_MS, undefined, { ref: false })]);
       await afterReading();
-      if (asked !== null) this.#silentSince[server.side] ??= since;
+      if (asked !== null) {
+        this.#silentSince[server.side] ??= since;
+        this.#loads[server.side] = false;
+      }
       if (!this.#stopped && this.isDown(server.side)) this.context.down(server.side);
     }
   }
 
   async #ask(server: Server, since: number): Promise<void> {
-    const answer = await server.ask('PING').catch(() => null);
-    // One that loads answers nobody's question yet, but it says so itself.
-    if (answer === null || (isError(answer) && text(answer).startsWith('LOADING')))
-      this.#silentSince[server.side] ??= since;
+    const answer = await this.#answerOf(server).catch(() => null);
+    const loads = answer !== null && isError(answer) && text(answer).startsWith('LOADING');
+    this.#loads[server.side] = loads;
+    if (answer === null || loads) this.#silentSince[server.side] ??= since;
     else this.#heard(server);
     if (answer !== null) server.refuse(null);
+  }
+
+  /** KeyDB answers PING while it loads its data, and refuses clients. Neither server answers DBSIZE then. */
+  async #answerOf(server: Server): Promise<Reply> {
+    const answer = await server.ask('PING');
+    return isError(answer) ? answer : server.ask('DBSIZE');
   }
 
   #heard(server: Server): void {

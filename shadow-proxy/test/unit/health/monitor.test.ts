@@ -16,8 +16,10 @@ const PONG = '+PONG\r\n';
 
 interface Monitored {
   readonly monitor: HealthMonitor;
-  /** What PING is answered with; null where the connection is lost, undefined where nothing comes. */
+  /** What it answers; null where the connection is lost, undefined where nothing comes. */
   answers: string | null | undefined;
+  /** Whether it answers PING in any case, as KeyDB does while it loads. */
+  answersPing: boolean;
   isNeeded: boolean;
   mayBeBusy: boolean;
   /** How often it was said to be down. */
@@ -33,16 +35,18 @@ async function monitored(downAfterMs = 1_000): Promise<Monitored> {
     ({
       side,
       refuse: () => undefined,
-      ask: () =>
-        typeof scene.answers === 'string'
-          ? Promise.resolve(reply(scene.answers))
-          : scene.answers === null
-            ? Promise.reject(new Error('lost'))
-            : new Promise<Reply>((resolve) => open.push(resolve)),
+      ask: (command: string) =>
+        command === 'PING' && scene.answersPing
+          ? Promise.resolve(reply(PONG))
+          : typeof scene.answers === 'string'
+            ? Promise.resolve(reply(scene.answers))
+            : scene.answers === null
+              ? Promise.reject(new Error('lost'))
+              : new Promise<Reply>((resolve) => open.push(resolve)),
     }) as unknown as Server;
   const scene: Monitored = {
     answers: PONG,
-    ...{ isNeeded: true, mayBeBusy: false, downs: 0 },
+    ...{ answersPing: false, isNeeded: true, mayBeBusy: false, downs: 0 },
     monitor: new HealthMonitor({
       servers: { source: server('source'), target: server('target') },
       authorities: { isNeeded: (side) => side === 'source' && scene.isNeeded },
@@ -58,14 +62,17 @@ async function monitored(downAfterMs = 1_000): Promise<Monitored> {
   return scene;
 }
 
-for (const [answers, how] of [
-  [undefined, 'says nothing'],
-  [null, 'loses the connection'],
-  ['-LOADING Redis is loading the dataset in memory\r\n', 'loads its data'],
+const LOADING = '-LOADING it is loading the dataset in memory\r\n';
+
+for (const [answers, how, answersPing] of [
+  [undefined, 'says nothing', false],
+  [null, 'loses the connection', false],
+  [LOADING, 'loads its data', false],
+  [LOADING, 'loads its data, and answers PING', true],
 ] as const) {
   test(`a server that ${how} is down after so long, and not a millisecond before`, async () => {
     const scene = await monitored();
-    scene.answers = answers;
+    Object.assign(scene, { answers, answersPing });
     // The first question.
     await clock.advance(250);
     await clock.advance(999);
@@ -129,4 +136,15 @@ test('while the event loop is late, no server is silent', async () => {
   }
   assert.equal(scene.monitor.isDown('source'), false);
   scene.monitor.stop();
+});
+
+test('a server that loads its data is down although a script is on its way, which it does not run then', async () => {
+  const scene = await monitored();
+  Object.assign(scene, { answers: LOADING, answersPing: true, mayBeBusy: true });
+  await clock.advance(250);
+  await clock.advance(1_000);
+  assert.equal(scene.monitor.isDown('source'), true);
+  scene.answers = undefined;
+  await clock.advance(500);
+  assert.equal(scene.monitor.isDown('source'), false, 'one that says nothing may be running it');
 });
