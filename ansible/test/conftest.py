@@ -1,7 +1,9 @@
 """What the tests have in common: a playbook run on this machine, a real server on a free port."""
 
+import itertools
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -22,11 +24,23 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in the default run; `npm run test:ansible -- -m long` runs these")
 
 
+# Below the ports that systems give to outgoing connections, from 32,768 on: such a connection would take the port before
+# its server listens. A cluster's nodes have ports from 10,000 on, and their buses 10,000 above (keydb_nodes.py).
+LOWEST_PORT, PORTS = 25_000, 5_000
+given_ports = itertools.count(random.randrange(PORTS))
+
+
 def free_port():
-    """A port that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A port that nobody listens at, another one each time."""
+    for number in itertools.islice(given_ports, PORTS):
+        port = LOWEST_PORT + number % PORTS
+        with socket.socket() as free:
+            try:
+                free.bind(("", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError(f"no free port from {LOWEST_PORT} to {LOWEST_PORT + PORTS - 1}")
 
 
 def wait_for(port, name):

@@ -1,6 +1,8 @@
 """KeyDB nodes in cluster mode on loopback, one port each."""
 
+import itertools
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -15,19 +17,22 @@ REDIS = shutil.which("redis-server")
 NODE_TIMEOUT_MS = 1500
 
 
+LOWEST_PORT, PORTS = 10_000, 5_000
+given_ports = itertools.count(random.randrange(PORTS))
+
+
 def port_with_bus():
-    """A free port, whose bus port (10000 above) is free, too."""
-    while True:
+    """A free port, whose bus port (10000 above) is free, too; another one each time."""
+    for number in itertools.islice(given_ports, PORTS):
+        port = LOWEST_PORT + number % PORTS
         with socket.socket() as client, socket.socket() as bus:
-            client.bind(("", 0))
-            port = client.getsockname()[1]
-            if port > 55535:
-                continue
             try:
-                bus.bind(("", port + 10000))
-                return port
+                client.bind(("", port))
+                bus.bind(("", port + 10_000))
             except OSError:
                 continue
+            return port
+    raise RuntimeError(f"no free port from {LOWEST_PORT} to {LOWEST_PORT + PORTS - 1}")
 
 
 class Nodes:

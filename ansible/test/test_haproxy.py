@@ -83,7 +83,8 @@ class Scene:
             if look() == wanted:
                 return
             time.sleep(0.1)
-        raise AssertionError(f"{look()} is not {wanted}")
+        ended = [name for name, process in self.processes.items() if process.poll() is not None]
+        raise AssertionError(f"{look()} is not {wanted}; processes that have ended: {ended}")
 
     def until_answers(self, port, address):
         self.until(lambda: self.answers(port), address)
