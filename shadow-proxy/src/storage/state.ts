@@ -220,7 +220,7 @@ export class StateStore {
         await this.#write(() => replaceFile(this.#directory, 'state.json', seal(this.#current, 2) + '\n'));
         this.#mayHaveFailed = false;
       } catch {
-        if (left > 1) await sleep(PUT_BACK_MS, undefined, { ref: false });
+        if (left > 1) await sleep(PUT_BACK_MS);
       }
     }
     if (this.#mayHaveFailed && !this.#closing)
