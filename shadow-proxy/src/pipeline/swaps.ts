@@ -95,12 +95,20 @@ export class Swaps {
   }
 
   /**
+   * Resolves when none is under way: what was read before is known to be of the database that was meant, or not.
+   * @throws the signal's reason, instead of waiting
+   */
+  async settled(signal?: AbortSignal): Promise<void> {
+    while (this.underWay) await this.#end(signal);
+  }
+
+  /**
    * What the work resolves with; where a swap was under way meanwhile, it is done again.
    * @throws the signal's reason, instead of waiting
    */
   async undisturbed<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (;;) {
-      while (this.underWay) await this.#end(signal);
+      await this.settled(signal);
       const { begun } = this;
       const done = await work();
       if (this.begun === begun) return done;

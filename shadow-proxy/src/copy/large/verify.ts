@@ -51,6 +51,8 @@ export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<
       meanwhile.begin();
       try {
         const difference = await new Comparison(parts, scout, db).run();
+        // The further connection is in no order: behind a SWAPDB without an answer yet it reads another database.
+        await sequencer.swaps.settled(given.signal);
         meanwhile.assertInPlace();
         return difference;
       } catch (problem) {
