@@ -70,7 +70,8 @@ export class Fleet {
     const known = perShard ? await ofCluster(plan) : { admins, shards };
     return new Fleet(
       known.admins.map((each) => new AdminClient(options, each, timeoutMs)),
-      known.shards,
+      // Behind the one address of a plan there may be the process of one shard alone, and the others on other hosts.
+      known.admins.length > 1 ? known.shards : null,
     );
   }
 
