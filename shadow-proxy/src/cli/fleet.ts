@@ -5,10 +5,9 @@
  */
 import { loadAdmins } from '../plan/load.js';
 import { eachOnce, type AdminAddress } from '../plan/admins.js';
-import type { StagePoint } from '../plan/plan.js';
 import { closedGates } from '../stages/gates.js';
 import type { PromoteRequest, RollbackRequest } from '../stages/promotion.js';
-import { adminOf } from '../plan/plan.js';
+import { adminOf, type StagePoint } from '../plan/plan.js';
 import { openPlan } from '../upstream/cluster.js';
 import {
   AdminClient,
@@ -22,8 +21,6 @@ import {
   type ShardRollback,
   type ToShards,
 } from './admin-client.js';
-import type { Note } from '../admin/shard-control.js';
-import type { ShardEvidence } from '../stages/next-stage.js';
 import { CliError, exitCode } from './exit.js';
 import { stderr } from './output.js';
 
@@ -62,14 +59,14 @@ export class Fleet {
    * @throws {PlanError}
    * @throws {CliError} where a token or an address cannot be used
    */
-  static async open(options: AdminClientOptions, timeoutMs?: number): Promise<Fleet> {
+  static async open(options: AdminClientOptions): Promise<Fleet> {
     const { admin, plan } = options;
-    if (plan === undefined) return new Fleet([new AdminClient(options, null, timeoutMs)], null);
+    if (plan === undefined) return new Fleet([new AdminClient(options)], null);
     const { admins, shards, perShard } = loadAdmins(plan);
-    if (admin !== undefined) return new Fleet([new AdminClient(options, admins[0], timeoutMs)], null);
+    if (admin !== undefined) return new Fleet([new AdminClient(options, admins[0])], null);
     const known = perShard ? await ofCluster(plan) : { admins, shards };
     return new Fleet(
-      known.admins.map((each) => new AdminClient(options, each, timeoutMs)),
+      known.admins.map((each) => new AdminClient(options, each)),
       // Behind the one address of a plan there may be the process of one shard alone, and the others on other hosts.
       known.admins.length > 1 ? known.shards : null,
     );
@@ -92,21 +89,12 @@ export class Fleet {
     return { migration: all[0].migration, shards, starting, silent: this.silent, unserved };
   }
 
-  async evidence(): Promise<readonly ShardEvidence[]> {
-    return this.#each((proxy) => proxy.evidence());
-  }
-
   async history(): Promise<readonly ShardHistory[]> {
     return this.#each((proxy) => proxy.history());
   }
 
   async jobs(): Promise<readonly ShardJob[]> {
     return this.#each((proxy) => proxy.jobs());
-  }
-
-  /** Into the history of every shard. */
-  async note(note: Note): Promise<void> {
-    await this.#ask((proxy) => proxy.note(note));
   }
 
   /** Of every shard, or of the one that is named. */

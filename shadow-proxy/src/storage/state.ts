@@ -137,6 +137,8 @@ export class StateStore {
   #queue: Promise<unknown> = Promise.resolve();
   /** Whether the disk may have a change that failed. */
   #mayHaveFailed = false;
+  /** Whether it is put back later. */
+  #isPuttingBack = false;
   #closing = false;
 
   private constructor(
@@ -190,19 +192,20 @@ export class StateStore {
         revision,
       };
       await this.around.fence(next);
-      const before = this.#current;
       try {
-        await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
+        await this.#writeState(next);
         if (event)
           await this.#write(() => appendLine(this.#directory, redacted({ time: isoTime(), revision, ...event })));
         this.#current = next;
         this.#mayHaveFailed = false;
       } catch (error) {
-        // The disk may have it nevertheless: then the next process would begin with a change that was refused.
-        if (before.revision > 0) this.#current = { ...before, revision };
-        // Before the very first change there is nothing to put back: the shard does not start.
-        this.#mayHaveFailed = before.revision > 0;
-        await this.#putBack(PUT_BACK_TRIES);
+        // The disk may have it nevertheless: then the next process would begin with a change that was refused. Before
+        // the very first change there is nothing to put back: the shard does not start.
+        if (this.#current.revision > 0) {
+          this.#current = { ...this.#current, revision };
+          this.#mayHaveFailed = true;
+          await this.#putBack(PUT_BACK_TRIES);
+        }
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
       await this.#keepReserve();
@@ -217,14 +220,22 @@ export class StateStore {
   async #putBack(tries: number): Promise<void> {
     for (let left = tries; this.#mayHaveFailed && left > 0; left--) {
       try {
-        await this.#write(() => replaceFile(this.#directory, 'state.json', seal(this.#current, 2) + '\n'));
+        await this.#writeState(this.#current);
         this.#mayHaveFailed = false;
       } catch {
         if (left > 1) await sleep(PUT_BACK_MS);
       }
     }
-    if (this.#mayHaveFailed && !this.#closing)
-      after(PUT_BACK_MS, () => (this.#queue = this.#queue.then(() => this.#putBack(1)))).unref();
+    if (!this.#mayHaveFailed || this.#closing || this.#isPuttingBack) return;
+    this.#isPuttingBack = true;
+    after(PUT_BACK_MS, () => {
+      this.#isPuttingBack = false;
+      this.#queue = this.#queue.then(() => this.#putBack(1));
+    }).unref();
+  }
+
+  #writeState(state: ShardState): Promise<void> {
+    return this.#write(() => replaceFile(this.#directory, 'state.json', seal(state, 2) + '\n'));
   }
 
   /** If the disk is full, the reserve is freed for the write. */
