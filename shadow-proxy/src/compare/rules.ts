@@ -154,33 +154,22 @@ const TYPES_OF: Readonly<Record<string, string>> = {
   zipmap: 'hash',
   ziplist: 'list hash zset',
   listpack: 'list set hash zset',
+  listpackex: 'hash',
   stream: 'stream',
 };
-/** The same by the first byte of a DUMP: the types of the RDB format. */
-const TYPES_OF_DUMP: readonly string[] = [
-  'string',
-  'list',
-  'set',
-  'zset',
-  'hash',
-  'zset',
-  'module',
-  'module',
-  '',
-  'hash',
-  'list',
-  'set',
-  'zset',
-  'hash',
-  'list',
-  'stream',
-  'hash',
-  'zset',
-  'list',
-  'stream',
-  'set',
-  'stream',
-];
+/** The same by the first byte of a DUMP: the types of the RDB format that are those of a key. */
+const TYPES_OF_DUMP: Readonly<Record<string, readonly number[]>> = {
+  string: [0],
+  list: [1, 10, 14, 18],
+  set: [2, 11, 20],
+  zset: [3, 5, 12, 17],
+  hash: [4, 9, 13, 16, 22, 23, 24, 25, 29, 31],
+  module: [6, 7],
+  stream: [15, 19, 21, 26, 27],
+};
+const TYPE_OF_DUMP: ReadonlyMap<number, string> = new Map(
+  Object.entries(TYPES_OF_DUMP).flatMap(([type, bytes]) => bytes.map((byte): [number, string] => [byte, type])),
+);
 
 function allowsEncoding(difference: Difference): boolean {
   const { command, authority, mirror } = difference;
@@ -190,7 +179,7 @@ function allowsEncoding(difference: Difference): boolean {
     case 'debug|object':
       return shareAType(typesOfObject(authority), typesOfObject(mirror));
     case 'dump':
-      return shareAType(typesOfDump(authority), typesOfDump(mirror));
+      return shareAType(typeOfDump(authority), typeOfDump(mirror));
     case 'xinfo|stream':
       return principal(difference) === 'encoding';
     default:
@@ -198,7 +187,8 @@ function allowsEncoding(difference: Difference): boolean {
   }
 }
 
-const typesOfDump = (reply: Reply): string | undefined => (isString(reply) ? TYPES_OF_DUMP[reply.data![0]] : undefined);
+const typeOfDump = (reply: Reply): string | undefined =>
+  isString(reply) ? TYPE_OF_DUMP.get(reply.data![0]) : undefined;
 const typesOfObject = (reply: Reply): string | undefined =>
   reply.type === '+' ? TYPES_OF[/ encoding:(\w+) /.exec(text(reply))?.[1] ?? ''] : undefined;
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { compareReplies, RULES, type RuleName, type Tolerances } from '../../../src/compare/compare.js';
+import { TYPES } from '../../../src/copy/rdb/types.js';
 import {
   array,
   double,
@@ -304,6 +305,11 @@ rule(
     ['DUMP s', dump('000568656c6c6f0a00'), dump('000568656c6c6ffa0b6d7663632d7473')],
     ['DUMP l', dump('120102131300'), dump('0e011717000000')],
     ['DUMP h', dump('10161600'), dump('0d1a1a00')],
+    // Redis 7.4: fields with a TTL.
+    ['OBJECT ENCODING h', string('listpackex'), string('ziplist')],
+    ['DUMP h', dump('19161600'), dump('0d1a1a00')],
+    // Redis 7.0 and 8.6.
+    ['DUMP x', dump('1301100000'), dump('1a01100000')],
     [
       'DEBUG OBJECT s',
       status('Value at:0x7f67499aa8e0 refcount:1 encoding:embstr serializedlength:6 lru:73176 lru_seconds_idle:0'),
@@ -346,6 +352,9 @@ rule(
     ['DUMP s', dump('000568656c6c6f0a00'), dump('120102131300'), '!value'],
     ['DUMP s', dump('000568656c6c6f0a00'), string(''), '!value'],
     ['DUMP s', dump('ff00'), dump('ff01'), '!value'],
+    ['DUMP x', dump('1a01100000'), dump('10161600'), '!value'],
+    // An array of Redis 8.8 is of a type that no other server shares.
+    ['DUMP x', dump('1c01100000'), dump('1a01100000'), '!value'],
     ['DEBUG OBJECT s', status('Value at:0x1'), status('Value at:0x2'), '!value'],
     ['DEBUG OBJECT s', string('Value encoding:raw x'), string('Value encoding:int x'), '!value'],
     [
@@ -1332,6 +1341,15 @@ test('a difference that neither a rule nor the replies decide is inconclusive, n
   for (const [command, authority, mirror, verdict] of cases) {
     assert.equal(judge(command, authority, mirror), verdict, command);
     assert.equal(judge(command, mirror, authority), mirrored(verdict), command);
+  }
+});
+
+test('the first byte of a DUMP says the type that a copy reads', () => {
+  for (const [byte, { kind }] of TYPES) {
+    for (const [other, { kind: otherKind }] of TYPES) {
+      const verdict = judge('DUMP k', string(Buffer.of(byte, 1)), string(Buffer.of(other, 2)));
+      assert.equal(verdict, kind === otherKind ? 'encoding' : '!value', `${byte} and ${other}`);
+    }
   }
 });
 
