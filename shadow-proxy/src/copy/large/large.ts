@@ -35,8 +35,10 @@ import { copyString } from './string.js';
 export const CHUNK: ChunkLimits = { chunkElements: 500, chunkBytes: 256 * 1024 };
 /** How many times a chunked copy is begun. */
 const ATTEMPTS = 3;
+/** An end that came late is tried again after a while that doubles, in ms: a mirror may be late for a moment only. */
+const LATE_MS = 50;
 /** A mirror that is always late is accepted: the TTL is off by its lateness. */
-const LATE_ENDS = 3;
+const LATE_ENDS = 5;
 
 export interface LargeCopy {
   /**
@@ -227,6 +229,7 @@ class Large {
     for (let late = 1; ; late++) {
       let wanted = '';
       let again = false;
+      let wasLate = false;
       let surplus = this.#surplus;
       // As it is asked: what is sent until the answer comes may have happened after it.
       const { generation } = this.#suspect;
@@ -245,6 +248,7 @@ class Large {
               this.meanwhile.disturb(`the mirror has ${text(here)} of ${wanted}`);
             return;
           }
+          wasLate = isLate;
           again = late < LATE_ENDS && (isLate || this.#suspect.generation !== generation);
           if (!again && this.meanwhile.disturbed === null) this.#settled(generation);
         },
@@ -259,6 +263,7 @@ class Large {
         continue;
       }
       if (!again) return 'copied';
+      if (wasLate) await sleep(LATE_MS * 2 ** late);
     }
   }
 

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TTL_TOLERANCE_MS } from '../../../src/pipeline/operation.js';
+import { needs } from '../../support/needs.js';
 import { assertCopied, hammered, KEY, random, withScene } from './large.js';
 
 test('a large suspect is repaired in chunks while clients write to it, and no server gets a command that reads or writes all of it', async () => {
@@ -45,5 +47,30 @@ test('a log that scripts write to without declaring it, just above the size of a
     // After a chunked copy, the next repair of the key would wait for half a minute.
     await rig.shard.settled(10_000);
     await assertCopied(scene);
+  });
+});
+
+test('the TTL of a large key is right although the mirror was late with each of its last chunks', async (t) => {
+  if (!(await needs(t, 'target<7.0'))) return;
+  await withScene('shadow', async (scene) => {
+    const { rig, before, mirror } = scene;
+    await before.hset(KEY, ...Array.from({ length: 100 }, (_, i) => [`e${i}`, 'v'.repeat(80)]).flat());
+    await before.pexpire(KEY, 600_000);
+    const target = rig.client({ of: mirror });
+    const sleeping = (async () => {
+      for (let i = 0; i < 15; i++) await target.call('DEBUG', 'SLEEP', '0.15');
+    })();
+    assert.equal((await scene.copy()).outcome, 'copied');
+    await sleeping;
+    await assertCopied(scene);
+    const asked = performance.now();
+    const left = await before.pttl(KEY);
+    const behind = (await target.pttl(KEY)) - left;
+    const took = performance.now() - asked;
+    assert.ok(behind <= TTL_TOLERANCE_MS + 1, `the mirror's key lives ${behind} ms longer`);
+    assert.ok(
+      behind + took >= -TTL_TOLERANCE_MS - 1,
+      `the mirror's key lives ${-behind} ms less, read within ${took} ms`,
+    );
   });
 });
