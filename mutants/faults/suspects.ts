@@ -137,4 +137,18 @@ export const SUSPECTS: readonly Fault[] = [
     to: 'if (spec?.derives === false && this.#touchedBy(db, operation.original, READS, () => true))',
     tests: ['integration/rules/rule-07'],
   },
+  {
+    id: 'a-late-copy-is-accepted-however-late',
+    file: 'shadow-proxy/src/suspects/lateness.ts',
+    from: ' && errorMs <= this.#acceptedMs;',
+    to: ';',
+    tests: ['unit/suspects/lateness'],
+  },
+  {
+    id: 'a-mirror-that-became-slower-is-never-accepted',
+    file: 'shadow-proxy/src/suspects/lateness.ts',
+    from: 'this.#acceptedMs * GROWTH',
+    to: 'this.#acceptedMs',
+    tests: ['unit/suspects/lateness'],
+  },
 ];

@@ -50,6 +50,11 @@ export class Link {
     return this.server.destroyed;
   }
 
+  /** Whether it passes nothing on in one direction, or in both. */
+  get stalled(): boolean {
+    return this.#held.size > 0;
+  }
+
   /** Bytes that were taken from one end and are not passed on. */
   waiting(direction: Direction): number {
     return this.#waiting[direction].reduce((sum, { bytes }) => sum + bytes.length, 0);

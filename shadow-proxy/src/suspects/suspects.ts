@@ -4,6 +4,7 @@
  */
 import { REPLY_LOST } from '../pipeline/suspicion.js';
 import type { Workload } from '../route/router.js';
+import { Lateness } from './lateness.js';
 
 export interface Suspect {
   readonly db: number;
@@ -21,8 +22,8 @@ export interface Suspect {
   confirmed: number;
   /** The script that made it suspect last, for people; null where none did. */
   script: string | null;
-  /** How many copies came to the mirror so late that their time to live may be off. */
-  lateCopies: number;
+  /** Of the copies that came to the mirror so late that their time to live may be off. */
+  readonly lateness: Lateness;
 }
 
 /**
@@ -37,6 +38,9 @@ const UNTOUCHED: ReadonlySet<string> = new Set([
   'swapped',
   'process-ended-unwritten',
 ]);
+
+/** So many copies of a key may come late before one is accepted. */
+export const LATE_COPIES = 8;
 
 /** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
 const MAX_LISTED = 100_000;
@@ -116,7 +120,7 @@ export class Suspects {
       copied: 0,
       confirmed: 0,
       script,
-      lateCopies: 0,
+      lateness: new Lateness(LATE_COPIES),
     };
     this.#keys.set(id, suspect);
     this.marked(suspect);

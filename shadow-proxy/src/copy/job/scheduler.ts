@@ -276,7 +276,7 @@ export class CopyScheduler {
     new Copy(this.context.sequencer, lane, tasks, {
       answered: () => void this.#asked--,
       ordered: (bytes) => this.#counted(bytes),
-      confirmed: (task, late, removed) => this.#confirmed(task, late, removed),
+      confirmed: (task, lateMs, removed) => this.#confirmed(task, lateMs > 0, removed),
       keeps: (task) => !this.context.mayDelete(task.workload, task.key),
       kept: (task) => {
         this.counts().keptForeign++;

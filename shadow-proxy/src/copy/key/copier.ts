@@ -71,11 +71,11 @@ export interface CopyEvents<K extends CopiedKey> {
   /** The copies, so large together, are in the mirror's order: from here on they hold. */
   ordered(bytes: number): void;
   /**
-   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated, or a field of it
-   * is about to expire. `removed` says how, if the
-   * authority does not have the key: `deleted` from the mirror, or on neither.
+   * The mirror has confirmed it. `lateMs` is by how much its time to live may be off, where that is more than is
+   * tolerated, or a field of it is about to expire; else 0. `removed` says how, if the authority does not have the key:
+   * `deleted` from the mirror, or on neither.
    */
-  confirmed(key: K, late: boolean, removed: 'deleted' | 'neither' | null): void;
+  confirmed(key: K, lateMs: number, removed: 'deleted' | 'neither' | null): void;
   /**
    * Whether the mirror keeps a key that the authority does not have: then nothing is sent, and `kept` is called.
    * Absent: it does not.
@@ -164,17 +164,14 @@ export class Copy<K extends CopiedKey> implements Sink {
 
   #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
     const now = monotonicMs();
-    const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
+    const errorMs = ttlErrorMs(effect, now);
     puts.each(new Scalars(answer), (key, { refusal, removed, life, miscounted }) => {
       if (refusal !== null)
         return this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
       if (miscounted) this.events.recounted?.(key);
       this.sequencer.expiry.copied(key.db, key.key, life, this.#askedAt, now);
-      this.events.confirmed(
-        key,
-        (late && removed === null && life.state === 'expires') || this.#unsettled.has(key),
-        removed,
-      );
+      const isLate = errorMs > TTL_TOLERANCE_MS && removed === null && life.state === 'expires';
+      this.events.confirmed(key, isLate || this.#unsettled.has(key) ? Math.max(1, errorMs) : 0, removed);
     });
   }
 
@@ -226,7 +223,7 @@ export function copyKey(
   key: CopiedKey,
   events: {
     ordered(bytes: number): void;
-    confirmed(late: boolean): void;
+    confirmed(lateMs: number): void;
     keeps?(): boolean;
     recounted?(): void;
   },
@@ -235,8 +232,8 @@ export function copyKey(
     new Copy(sequencer, lane, [key], {
       answered: () => undefined,
       ordered: (bytes) => events.ordered(bytes),
-      confirmed: (_key, late) => {
-        events.confirmed(late);
+      confirmed: (_key, lateMs) => {
+        events.confirmed(lateMs);
         resolve(true);
       },
       keeps: () => events.keeps?.() === true,

@@ -18,7 +18,8 @@ import { sleep } from '../../io/timers.js';
 import type { Connection } from '../../upstream/connection.js';
 import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Lane } from '../../pipeline/lane.js';
-import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
+import { Lateness } from '../../suspects/lateness.js';
+import { keyId, LATE_COPIES, type Suspect, type Suspects } from '../../suspects/suspects.js';
 import { text } from '../../resp/decode.js';
 import { otherSide } from '../../route/stage.js';
 import { CopyError, copyKey } from '../key/copier.js';
@@ -37,8 +38,9 @@ export const CHUNK: ChunkLimits = { chunkElements: 500, chunkBytes: 256 * 1024 }
 const ATTEMPTS = 3;
 /** An end that came late is tried again after a while that doubles, in ms: a mirror may be late for a moment only. */
 const LATE_MS = 50;
-/** A mirror that is always late is accepted: the TTL is off by its lateness. */
-const LATE_ENDS = 5;
+const MAX_LATE_MS = 2_000;
+/** How often a chunked copy may end late, or with another suspicion, before that is accepted. */
+const LATE_ENDS = 4;
 
 export interface LargeCopy {
   /**
@@ -139,7 +141,7 @@ class Large {
       copied: 0,
       confirmed: 0,
       script: null,
-      lateCopies: 0,
+      lateness: new Lateness(LATE_COPIES),
     };
   }
 
@@ -226,7 +228,8 @@ class Large {
   async #end(length: string): Promise<'copied'> {
     const parts = this.#parts;
     const { key } = parts;
-    for (let late = 1; ; late++) {
+    const lateness = new Lateness(LATE_ENDS);
+    for (let suspected = 0; ;) {
       let wanted = '';
       let again = false;
       let wasLate = false;
@@ -241,15 +244,16 @@ class Large {
           return [parts.timeToLive(life), [length, key]];
         },
         // At once: what the mirror answers next was written after the end.
-        ([, here], isLate) => {
+        ([, here], lateMs) => {
           surplus = Number(wanted) - Number(text(here));
           if (surplus !== this.#surplus) {
             if (length !== LENGTH.stream || this.#surplus !== 0)
               this.meanwhile.disturb(`the mirror has ${text(here)} of ${wanted}`);
             return;
           }
-          wasLate = isLate;
-          again = late < LATE_ENDS && (isLate || this.#suspect.generation !== generation);
+          wasLate = lateMs > 0;
+          const isSuspected = this.#suspect.generation !== generation && ++suspected <= LATE_ENDS;
+          again = (lateMs > 0 && !lateness.accepts(lateMs)) || isSuspected;
           if (!again && this.meanwhile.disturbed === null) this.#settled(generation);
         },
       );
@@ -263,7 +267,7 @@ class Large {
         continue;
       }
       if (!again) return 'copied';
-      if (wasLate) await sleep(LATE_MS * 2 ** late);
+      if (wasLate) await sleep(Math.min(MAX_LATE_MS, LATE_MS * 2 ** lateness.copies));
     }
   }
 
@@ -282,8 +286,8 @@ class Large {
           this.#suspect.copied = generation;
           this.#parts.bytes += bytes;
         },
-        confirmed: (late) => {
-          if (late) suspects.mark(db, key, workload, 'ttl-lag');
+        confirmed: (lateMs) => {
+          if (lateMs > 0) suspects.mark(db, key, workload, 'ttl-lag');
           this.#settled(generation);
         },
         // The mirror counts them itself.

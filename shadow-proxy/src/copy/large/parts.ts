@@ -56,7 +56,8 @@ export interface Both {
 }
 
 /** The mirror has answered all effects of one place; `late` where a time to live among them may be off. */
-export type Confirmed = (answers: readonly Reply[], late: boolean) => void;
+/** @param lateMs by how much the time to live may be off, where that is more than tolerated; else 0 */
+export type Confirmed = (answers: readonly Reply[], lateMs: number) => void;
 
 /** Errors of the mirror that only say that the key is not what it should be by now. */
 const UNEQUAL = /^(WRONGTYPE|NOGROUP|BUSYGROUP|ERR no such key)/;
@@ -309,7 +310,7 @@ export class Parts {
     const { db } = this.options;
     const answers: Reply[] = [];
     const effects = this.#effects(commands, asked.answeredAt);
-    let late = false;
+    let lateMs = 0;
     for (const [i, effect] of effects.entries()) {
       effect.stalledMs = asked.stalledMs;
       effect.confirmed = (answer) => {
@@ -326,10 +327,11 @@ export class Parts {
         if (TIMES.has(commands[i][0] as string)) {
           const now = monotonicMs();
           expiry.copied(db, this.key, life, asked.submittedAt, now);
-          late = life.state === 'expires' && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
+          const errorMs = ttlErrorMs(effect, now);
+          lateMs = life.state === 'expires' && errorMs > TTL_TOLERANCE_MS ? errorMs : 0;
         }
         if (answers.length < commands.length) return;
-        confirmed(answers, late);
+        confirmed(answers, lateMs);
         resolve(answers);
       };
     }

@@ -31,8 +31,6 @@ const RETRY_MS = 250;
 /** A copy that came late is made again after a while that doubles, in ms. */
 const LATE_MS = 50;
 const MAX_LATE_MS = 2_000;
-/** A mirror that is always late is accepted: its times to live are off by its lateness. */
-const MAX_LATE_COPIES = 8;
 
 /**
  * A key whose copy is larger is left alone for a while after it: a millisecond for so many bytes, at most so long (a
@@ -281,10 +279,10 @@ export class Repairer {
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
           },
           // At once: what the mirror answers next was written after the copy.
-          confirmed: (late) => {
-            if (!late) suspect.confirmed = generation;
-            if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) {
-              this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateCopies));
+          confirmed: (lateMs) => {
+            if (lateMs === 0) suspect.confirmed = generation;
+            if (lateMs > 0 && !suspect.lateness.accepts(lateMs)) {
+              this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateness.copies));
               this.by.suspects.mark(db, key, workload, 'ttl-lag');
             } else if (this.by.suspects.clear(suspect, generation)) this.repaired++;
           },
