@@ -2,31 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import type { Stage } from '../../../src/route/stage.js';
-import type { LocalServer } from '../../../src/local/servers.js';
 import { rehearse, type Scene } from './rehearsal.js';
-
-async function ask<T>({ port }: LocalServer, question: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis({ port, retryStrategy: () => null });
-  client.on('error', () => undefined);
-  return question(client).finally(() => client.disconnect());
-}
-
-async function restartEmpty({ mirror }: Scene): Promise<void> {
-  await mirror.kill('SIGKILL');
-  await sleep(1_000);
-  await mirror.start();
-}
-
-async function resetConnections({ mirror }: Scene): Promise<void> {
-  await ask(mirror, async (client) => {
-    for (let i = 0; i < 50; i++) {
-      await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await sleep(100);
-    }
-  });
-}
+import { ask, resetMirror, restartMirrorEmpty } from './rehearsed-faults.js';
 
 async function fillUp({ mirror }: Scene): Promise<void> {
   await ask(mirror, async (client) => {
@@ -40,9 +18,9 @@ async function fillUp({ mirror }: Scene): Promise<void> {
 
 for (const stage of ['shadow', 'live'] satisfies Stage[]) {
   test(`the mirror is killed and restarts empty (${stage})`, (t) =>
-    rehearse(t, { stage, faultMs: 1_500, fault: restartEmpty }));
+    rehearse(t, { stage, faultMs: 1_500, fault: restartMirrorEmpty }));
   test(`the mirror's connections are reset every 100 ms (${stage})`, (t) =>
-    rehearse(t, { stage, faultMs: 5_000, fault: resetConnections }));
+    rehearse(t, { stage, faultMs: 5_000, fault: resetMirror }));
   test(`the mirror is full (${stage})`, (t) => rehearse(t, { stage, faultMs: 4_000, fault: fillUp }));
 }
 

@@ -10,17 +10,11 @@ import type { Stage } from '../../../src/route/stage.js';
 import { settableClock, type SettableClock } from '../../support/clock.js';
 import { fillDisk, freeDisk, smallDisk } from '../../support/disk.js';
 import { until } from '../../support/shard.js';
-import { order, rehearse, type Rehearsal, type Scene } from './rehearsal.js';
+import { order, rehearse, type Rehearsal } from './rehearsal.js';
+import { killProxy } from './rehearsed-faults.js';
 
 /** Clients reconnect by themselves. Each client then counts on a new counter. */
 const RESTARTS: Pick<Rehearsal, 'reconnects'> = { reconnects: true };
-
-async function killed(scene: Scene): Promise<void> {
-  scene.proxy.daemon.signal('SIGKILL');
-  await scene.proxy.daemon.exit();
-  await sleep(500);
-  await scene.startProxy();
-}
 
 for (const stage of ['shadow', 'live'] satisfies Stage[]) {
   test(`the proxy is killed in mid-traffic, three times (${stage})`, (t) =>
@@ -29,7 +23,7 @@ for (const stage of ['shadow', 'live'] satisfies Stage[]) {
       stage,
       faultMs: 9_000,
       fault: async (scene) => {
-        for (let i = 0; i < 3; i++) await killed(scene).then(() => sleep(500));
+        for (let i = 0; i < 3; i++) await killProxy(scene).then(() => sleep(500));
       },
     }));
 }
@@ -49,7 +43,7 @@ test('the proxy is killed in mid-backfill', (t) =>
     fault: async (scene) => {
       await order(scene, '/api/jobs', [{ kind: 'backfill', limits: { keysPerSecond: 2_000 } }]);
       await until(async () => ((await scene.status()).job?.copied ?? 0) > 2_000, 10_000);
-      await killed(scene);
+      await killProxy(scene);
       // The backfill continues; if a script was running whose keys are unknown, all keys are verified instead.
       let job: unknown;
       await until(async () => (job = (await scene.status()).job) !== null, 5_000).catch(() => undefined);
@@ -94,7 +88,7 @@ test('the disk was full for a while, and the proxy is killed later', async (t) =
         freeDisk(disk);
         await sleep(100);
       }
-      await killed(scene);
+      await killProxy(scene);
     },
   });
 });
