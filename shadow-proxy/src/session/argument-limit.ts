@@ -1,6 +1,7 @@
 /**
- * How many arguments a command may have: KeyDB, and Redis before 7.0, end the connection at more, which many clients
- * share. Judged when the command is run, by the servers that its keys use then: so a stage change holds at once.
+ * The most arguments that a command may have. KeyDB, and Redis before 7.0, close the connection at more, and many
+ * clients share that connection. The limit is judged when the command runs, by the servers that its keys use then: so
+ * it follows a stage change at once.
  */
 import { KeyList, keysOf } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
@@ -8,14 +9,17 @@ import { SIDES, type Side } from '../route/stage.js';
 import type { Server } from '../upstream/server.js';
 import type { CommandContext } from './context.js';
 
-/** `processMultibulkBuffer` of KeyDB 6.3.4 and of Redis 6.2; the command's name counts. */
+/** The limit in `processMultibulkBuffer` of KeyDB 6.3.4 and of Redis 6.2. The command's name counts as an argument. */
 export const LEAST_MAX_ARGUMENTS = 1024 * 1024;
 
-/** A target that was never asked is taken to be KeyDB. */
+/** A target whose version is unknown counts as KeyDB. */
 const isLimited = ({ side, version, isBefore70 }: Server): boolean =>
   isBefore70 || (side === 'target' && version === '');
 
-/** Whether the command at hand, which has more than `LEAST_MAX_ARGUMENTS`, is refused. */
+/**
+ * Refuses the command at hand, which has more than `LEAST_MAX_ARGUMENTS`, if one of its servers would.
+ * @returns whether it was refused
+ */
 export function refusesArguments(context: CommandContext, spec: CommandSpec | undefined, again: boolean): boolean {
   const { servers } = context.clients.sequencer;
   const limited = SIDES.filter((side) => isLimited(servers[side]));

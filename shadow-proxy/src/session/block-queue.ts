@@ -1,9 +1,10 @@
 /**
- * Who is on the way to block: has found nothing, and is not sent yet, because its connection is being opened or its
- * keys are not free. A client that asks for one of these keys meanwhile must not find what came for the client before.
+ * Clients that are about to block: their first attempt found nothing, and the command is not sent yet, because its
+ * connection is being opened or its keys are not free. A client that asks for one of these keys later must not take
+ * what arrived for an earlier one.
  */
 export class BlockQueue {
-  /** By database and key. */
+  /** How many of these clients wait for a key, by database and key. */
   readonly #counts = new Map<string, number>();
 
   add(db: number, keys: readonly string[]): void {

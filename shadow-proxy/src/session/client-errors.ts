@@ -1,9 +1,9 @@
 /**
- * Errors that clients were answered with: by the server that was their authority, and by kind, which is the error's
- * code (`WRONGPASS`, `NOAUTH`, `NOPERM`, `ERR`, …). The only count of them, for all who want to know what clients are
- * refused, such as what only fails since a workload is `live`, reads or refines it here.
+ * Counts the errors that clients got: by the server that was the authority, and by the error's code (`WRONGPASS`,
+ * `NOAUTH`, `NOPERM`, `ERR`, …). There is no other count of them: the status, and the check of what fails only since a
+ * workload is `live`, read this one.
  *
- * A command of a transaction that fails counts as a part of EXEC's reply, and so not at all.
+ * An error inside EXEC's reply is not counted.
  *
  * cspell:ignore maint
  */
@@ -11,28 +11,28 @@ import type { CommandTable } from '../command/table.js';
 import { SIDES, type Side } from '../route/stage.js';
 import type { ClientErrorOrigin, ClientErrorsSnapshot } from '../telemetry/snapshot.js';
 
-/** What the proxy itself refuses. */
+/** The kind of errors that the proxy itself answers with. */
 export const BY_PROXY = 'PROXY';
-/** Scripts can make up codes: beyond so many kinds they are counted together. */
+/** The most kinds that are counted apart. A script can make up any code; the rest is counted together. */
 const MAX_KINDS = 100;
 const OTHER = '(other)';
-/** Pairs of a command and a client that are listed. */
+/** The most pairs of a command and a client that are listed. */
 const MAX_ORIGINS = 50;
-/** An error's code, and how the proxy's own errors begin. */
+/** The code at the head of an error, and the head of the proxy's own errors. */
 const CODE = /^-([A-Z][A-Z0-9_]{0,31})(?:[ \r])/;
 const OWN = /^-[A-Z]+ shadow-proxy: |^-ERR Protocol error: /;
-/** Bytes of a reply or an argument that are enough to show its kind. */
+/** The first bytes of a reply or an argument; they are enough to show its kind. */
 const HEAD = 64;
 
-/** A subcommand that is a word: an argument that could be a secret is never shown. */
+/** A subcommand that is a plain word. Any other argument could be a secret, and is never shown. */
 const WORD = /^[a-z][a-z_-]{0,31}$/;
 
 /**
- * What a command is called that the table lacks: `client|maint_notifications`, where its first word is known and takes
- * a subcommand.
+ * The name under which an unknown command is listed, such as `client|maint_notifications` if its first word is a
+ * command with subcommands.
  */
 export function unknownIn(table: CommandTable, [first, second]: readonly Buffer[]): string {
-  // Their heads show it: an argument may be longer than any string.
+  // The first bytes are enough: an argument may be longer than the longest string.
   const [name, word] = [first, second].map((each) => each?.toString('latin1', 0, HEAD).toLowerCase() ?? '');
   const isContainer = (table.byName(name)?.subcommands ?? null) !== null;
   return isContainer && WORD.test(word) ? `${name}|${word}` : 'unknown command';
@@ -65,7 +65,7 @@ export class ClientErrors {
       this.#origins.set(key, { ...origin, count: (known?.count ?? 0) + 1 });
   }
 
-  /** The most frequent origins first; beyond `MAX_ORIGINS` only the counts by kind are complete. */
+  /** The most frequent pairs first. Pairs beyond `MAX_ORIGINS` are in the counts by kind alone. */
   get origins(): readonly ClientErrorOrigin[] {
     return [...this.#origins.values()].sort((a, b) => b.count - a.count);
   }

@@ -1,6 +1,6 @@
 /**
- * The lanes that carry one client's commands, and what it has in flight on them. Its commands are never reordered:
- * while some are in flight on one lane, one for another lane waits.
+ * The lanes that carry one client's commands, and the commands in flight on them. They are never reordered: while some
+ * are in flight on one lane, a command for another lane waits.
  */
 import { closeFor } from '../pipeline/failures.js';
 import type { KeyLocks, LockRequest } from '../pipeline/key-locks.js';
@@ -16,41 +16,43 @@ import type { Flow } from './flow.js';
 import { Window } from './window.js';
 
 const MINUS = '-'.charCodeAt(0);
-/** Bytes that a lane may owe its server before its clients are read no further. */
+/** Bytes that may wait to be written to the server before a lane's clients are not read any further. */
 const MAX_UNSENT = 1 << 20;
-/** A script that has been in flight for longer than this, in ms, may be one that a client is about to end. */
+/** A script that runs for longer than this, in ms, may be one that a client wants to kill. */
 const LONG_SCRIPT_MS = 500;
 
-/** Whose lanes they are. */
+/** What the lanes need to know of their client. */
 export interface LaneUser extends Sink {
   readonly client: ClientState;
   readonly clients: Clients;
   readonly flow: Flow;
-  /** A server does not let the client in: its own error. */
+  /** The server refuses to log the client in: the client gets the server's own error. */
   replyRefused(refused: HandshakeRefused): void;
   destroy(): void;
-  /** The proxy has failed at a command of this client, which is closed. */
+  /** The proxy has thrown at a command of this client: the client is closed. */
   failed(problem: unknown): void;
-  /** A command is answered, or lost. */
+  /** One of the client's commands was answered or lost. */
   settled(): void;
 }
 
-/** What is done with a server's refusal, or with null; it must not reject. */
+/** Gets a server's refusal, or null if there is none. The function must not reject. */
 type Inquiry = (refusal: Buffer | null) => void | Promise<void>;
 
 export class ClientLanes {
   readonly #window = new Window();
-  /** The lane of its commands in flight, or of the last one. */
+  /** The lane that carries the commands in flight, or carried the last one. */
   #lane: Lane | null = null;
-  /** The lanes for what it says of itself now. */
+  /** The lane to each server for the client's present database, user and protocol. */
   #lanes: Record<Side, Lane | null> = { source: null, target: null };
-  /** Its last command in flight, and bytes of replies of the proxy's own that wait for that. */
+  /** The client's last command in flight, and bytes of the proxy's own replies that wait behind it. */
   #last: Operation | null = null;
   #followingBytes = 0;
-  /** No reply has come yet that shows what its replies take; and how many reads it has in flight meanwhile. */
+  /**
+   * Set until the first reply shows how large the client's replies are; and the number of reads in flight until then.
+   */
   #untried = true;
   #untriedReads = 0;
-  /** The place of the command at hand in the order of keys, if it has had to wait. */
+  /** The request for locks of the command at hand, if it had to wait for keys. */
   #lockRequest: LockRequest | null = null;
 
   constructor(private readonly of: LaneUser) {}
@@ -63,12 +65,12 @@ export class ClientLanes {
     return this.#followingBytes;
   }
 
-  /** Bytes of the largest reply of late. */
+  /** Bytes of the largest recent reply. */
   get largestReply(): number {
     return this.#window.largestReply;
   }
 
-  /** The lanes that it is on. */
+  /** The lanes that the client uses. */
   get used(): readonly (Lane | null)[] {
     return [this.#lanes.source, this.#lanes.target];
   }
@@ -81,8 +83,8 @@ export class ClientLanes {
   // ── which lane ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * The lane for this client's commands to one of the servers; null when the command at hand waits: for a lane that is
-   * being opened, or for its own commands in flight on another one.
+   * The lane for this client's commands to one of the servers; null if the command at hand has to wait, for a lane that
+   * is being opened or for the client's commands in flight on another lane.
    */
   to(side: Side): Lane | null {
     const { flow, client, clients } = this.of;
@@ -106,8 +108,8 @@ export class ClientLanes {
 
   /**
    * Sends a read to the replica, if one serves this client.
-   * @returns whether it is sent, or waits for the client's commands in flight on another lane; where not, the
-   * authority answers
+   * @returns whether it is sent, or waits for the client's commands in flight on another lane; if false, the authority
+   * answers
    */
   readReplica(operation: Operation): boolean {
     const { flow, client, clients } = this.of;
@@ -122,9 +124,8 @@ export class ClientLanes {
   }
 
   /**
-   * The command at hand is looked at again when a lane is open; without it, the command has failed.
-   * @param replaces a lane that was lost: a server that does not let the client in any more would have ended its
-   *   connection
+   * Dispatches the command at hand again when a lane is open; if it cannot be opened, the command fails.
+   * @param replaces a lane that was lost: a server that refuses the client now would also have closed its connection
    */
   retryOn(opening: Promise<unknown>, replaces = false): void {
     const { flow } = this.of;
@@ -135,11 +136,14 @@ export class ClientLanes {
     );
   }
 
-  /** The command at hand has failed: a server refused it, or cannot be asked. The client goes on behind it. */
+  /**
+   * The command at hand has failed: a server refused it, or cannot be reached. The client continues with its next
+   * command.
+   */
   failed(problem: Error): void {
     const { client, flow } = this.of;
     if (client.closed) return;
-    // As the loss of the server would show itself.
+    // The client sees a closed connection, as if it had lost the server itself.
     if (!(problem instanceof HandshakeRefused)) return closeFor(problem, this.of);
     this.of.replyRefused(problem);
     flow.skip();
@@ -147,15 +151,15 @@ export class ClientLanes {
 
   // ── whether the keys are free ───────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether the keys are free of what other lanes have in flight; if not, the command at hand waits. */
+  /** Whether no other lane has commands on these keys in flight. If one has, the command at hand waits. */
   admits(lane: Lane, keys: readonly string[], writes: boolean): boolean {
     const locks = this.of.clients.sequencer.lanes[lane.server.side].locks(lane.identity.db);
     if (!locks.active) return true;
-    // What it wakes, it has the keys of, too.
+    // A write that wakes blocked clients reserves their other keys, too.
     return this.#admitsOrWaits(locks, lane, writes ? locks.withWoken(keys) : keys, writes);
   }
 
-  /** Whether none of the keys is taken; if one is, the command at hand waits. */
+  /** Whether no other command holds one of the keys. If one does, the command at hand waits. */
   admitsAlone(locks: KeyLocks, keys: readonly string[]): boolean {
     return this.#admitsOrWaits(locks, null, keys, true);
   }
@@ -173,7 +177,7 @@ export class ClientLanes {
     return false;
   }
 
-  /** The command at hand waits for no keys any more. */
+  /** Withdraws the request for locks of the command at hand. */
   leaveQueue(): void {
     const lockRequest = this.#lockRequest;
     this.#lockRequest = null;
@@ -182,13 +186,16 @@ export class ClientLanes {
 
   // ── in flight ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Puts an operation of this client, or one that will be answered in its name, on a lane. */
+  /** Puts an operation on a lane. Its reply goes to this client. */
   submit(operation: Operation, lane: Lane): void {
     this.adopt(operation, lane);
     this.of.clients.sequencer.submit(operation, lane);
   }
 
-  /** Counts an operation as in flight whose reply will come through `answered` or `deliver`. */
+  /**
+   * Counts an operation as in flight that was put on a lane by other means. Its reply comes through `answered` or
+   * `deliver`.
+   */
   adopt(operation: Operation, lane: Lane): void {
     const { client, flow } = this.of;
     if (client.replies !== 'on') {
@@ -200,19 +207,19 @@ export class ClientLanes {
     const isWrite = operation.spec?.write === true;
     this.#window.sent(isWrite);
     const mayNotTry = !isWrite && this.#untried && !this.#mayTryMore();
-    // One that is held waits for something else, which alone lets it go on.
+    // A client that is held is resumed only by what it waits for.
     if (flow.held) return;
     if (mayNotTry) flow.holdUntil(this.inFlight - 1);
     else if (this.#window.isFull || lane.unsentBytes > MAX_UNSENT) flow.holdUntil(this.inFlight >> 1);
   }
 
-  /** A reply of so many bytes has come; `settled` follows. */
+  /** A reply of `bytes` bytes has come; `settled` follows. */
   answered(operation: Operation, bytes: number): void {
     if (this.#untried) this.tried();
     this.#window.answered(operation.spec?.write === true, bytes);
   }
 
-  /** A command is answered, or lost. @returns how many are left */
+  /** A command was answered or lost. @returns how many are left */
   settled(): number {
     const left = this.#window.settled();
     if (left === 0) {
@@ -222,7 +229,7 @@ export class ClientLanes {
     return left;
   }
 
-  /** Has the reply follow those that are in flight; false where there are none. */
+  /** Queues a reply of the proxy behind those in flight. @returns false if none is in flight */
   behindLast(reply: Buffer): boolean {
     if (this.#last === null) return false;
     (this.#last.followingReplies ??= []).push(reply);
@@ -230,14 +237,14 @@ export class ClientLanes {
     return true;
   }
 
-  /** Notes one more read in flight whose reply has an unknown size. */
+  /** Counts one more read in flight whose reply has an unknown size. @returns whether it may be sent */
   #mayTryMore(): boolean {
     const { largeReplies, sequencer } = this.of.clients;
     this.#untriedReads++;
     return largeReplies.mayTry(sequencer.turn.now());
   }
 
-  /** What its replies take is known now, or never will be. */
+  /** The size of the client's replies is known now, or will never matter. */
   tried(): void {
     if (!this.#untried) return;
     this.#untried = false;
@@ -247,17 +254,16 @@ export class ClientLanes {
   // ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Asks the authority something in this client's name; the client is held meanwhile. Once all that it sent before is
-   * answered, `then` gets the refusal, or null: the answer itself is for nobody. The client is held until `then` is
-   * done.
+   * Asks the authority something in this client's name, once all earlier commands are answered. `then` gets the
+   * server's error, or null; the reply is not passed on. The client is held until `then` is done.
    */
   inquire(frame: Buffer, then: Inquiry): void {
     const { client, clients, flow } = this.of;
     const { router, turn } = clients.sequencer;
     const lane = this.to(router.default.keylessRule.authority);
     if (lane === null) return;
-    // A server that is busy answers HELLO and its like to a new client: the lane may wait for the script that this one
-    // is to end.
+    // A server that runs a script still answers HELLO on a new connection. On the lane, the question could wait for the
+    // very script that this client wants to kill.
     if (this.inFlight === 0 && turn.now() - lane.scripts.since > LONG_SCRIPT_MS)
       return this.#inquireBeside(frame, lane, then);
     const sink: Sink = {
@@ -275,7 +281,7 @@ export class ClientLanes {
     clients.sequencer.submit(question, lane);
   }
 
-  /** The client goes on once `then` is done. */
+  /** Calls `then`, and resumes the client when that is done. */
   #conclude(then: Inquiry, refusal: Buffer | null): void {
     const { flow } = this.of;
     let done: void | Promise<void>;
@@ -292,7 +298,7 @@ export class ClientLanes {
       );
   }
 
-  /** `inquire` on a connection of its own. */
+  /** Asks as `inquire` does, on a connection of its own. */
   #inquireBeside(frame: Buffer, lane: Lane, then: Inquiry): void {
     const { client, flow } = this.of;
     flow.hold();
@@ -303,6 +309,6 @@ export class ClientLanes {
   }
 }
 
-/** Whether a server does not let the user in, or not any more. */
+/** Whether the error says that the server refuses the client's user. */
 const isAboutLogin = (problem: Error): boolean =>
   problem instanceof HandshakeRefused && /^(NOAUTH|WRONGPASS) /.test(problem.reply);

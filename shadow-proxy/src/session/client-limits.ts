@@ -1,21 +1,21 @@
 /**
- * What the clients of a shard may cost together. Their memory is bounded: past `limits.totalClientBytes` the client
- * that takes most is closed, and then the next. A client that does not log in, or is idle for too long, is closed as
- * well. Who is closed, is counted by reason.
+ * Bounds what the clients of a shard may use together. Beyond `limits.totalClientBytes` of memory the client that uses
+ * most is closed, then the next. A client that does not log in, or is idle for too long, is closed as well. Closed
+ * clients are counted by reason.
  */
 import { monotonicMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Limits } from '../plan/plan.js';
 import type { ClientState } from './client-state.js';
 
-/** A client, by what it costs. */
+/** A client and the memory that it uses. */
 export interface Weighed {
   readonly client: Pick<ClientState, 'socket' | 'connectedAt' | 'activeAt'>;
-  /** Bytes of memory that it takes. */
+  /** Bytes of memory that the client uses. */
   readonly bytes: number;
-  /** Whether its next command is refused, as far as is known, unless it logs in. */
+  /** Whether the client's next command is refused unless it logs in, as far as the proxy knows. */
   readonly mustLogIn: boolean;
-  /** Whether it waits for nothing: no command, no message. */
+  /** Whether the client waits neither for a reply nor for a message. */
   readonly isIdle: boolean;
 }
 
@@ -25,28 +25,26 @@ export type ClientBounds = Pick<
 >;
 
 /**
- * Why clients are closed: `output` and `memory` for what they take, `connections` beyond `limits.clients`, `failure`
- * where the proxy has thrown at a command of theirs.
+ * Why clients are closed. `output` and `memory`: they use too much. `connections`: beyond `limits.clients`. `failure`:
+ * the proxy threw at one of their commands.
  */
 export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle', 'failure'] as const;
 export type ClosedFor = (typeof CLOSED_FOR)[number];
 
 const LOOK_MS = 1_000;
-/**
- * Memory is added up again when clients may have taken this share of the bound more; and the least that is worth it.
- */
+/** Memory is added up again when clients may use this share of the bound more than before, or so many bytes. */
 const GROWTH_SHARE = 1 / 16;
 const MIN_GROWTH = 1 << 20;
-/** Failed logins from one address that are answered at once, and for how long they are remembered. */
+/** How many failed logins from one address are answered at once, and for how long they are remembered. */
 const FREE_LOGINS = 10;
 const LOGIN_MEMORY_MS = 60_000;
-/** How long the answer to a failed login takes after that. */
+/** How long the answer to each further failed login is delayed. */
 const LATE_LOGIN_MS = 1_000;
 const MAX_ADDRESSES = 10_000;
 
 export class ClientLimits {
   readonly closed: Record<ClosedFor, number> = { output: 0, memory: 0, connections: 0, login: 0, idle: 0, failure: 0 };
-  /** Bytes that clients took when they were added up last. */
+  /** Bytes that all clients used when they were last added up. */
   bytes = 0;
   #grown = 0;
   #bounds: ClientBounds;
@@ -61,26 +59,26 @@ export class ClientLimits {
     this.#timer = every(LOOK_MS, () => this.#look()).unref();
   }
 
-  /** A client has sent, or been sent, so many bytes that may stay in memory. */
+  /** A client has sent, or was sent, `bytes` bytes that may stay in memory. */
   grew(bytes: number): void {
     this.#grown += bytes;
     if (this.#grown > Math.max(this.bounds.totalClientBytes * GROWTH_SHARE, MIN_GROWTH)) this.#weigh();
   }
 
-  /** Closes a client at once, without what it has not read. */
+  /** Closes a client at once. Replies that it has not read are dropped. */
   close({ client: { socket } }: Weighed, why: ClosedFor): void {
     if (socket.destroyed) return;
     this.closed[why]++;
     socket.destroy();
   }
 
-  /** How long the answer to a failed login from there is to wait, in ms. */
+  /** Counts a failed login from an address. @returns how long to delay the answer, in ms */
   loginFailed(address: string, now = monotonicMs()): number {
     const failures = this.#failures;
     let known = failures.get(address);
     if (known === undefined || now - known.since > LOGIN_MEMORY_MS) {
       failures.delete(address);
-      // The first is the oldest.
+      // The first entry is the oldest.
       for (const oldest of failures.keys()) if (failures.size >= MAX_ADDRESSES) failures.delete(oldest);
       failures.set(address, (known = { count: 0, since: now }));
     }

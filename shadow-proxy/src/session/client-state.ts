@@ -1,4 +1,7 @@
-/** What one client said of itself, and what it has begun. */
+/**
+ * The state of one client's connection: database, user, protocol, and what is open (a transaction, a blocking command,
+ * subscriptions).
+ */
 import type { ClientSocket } from '../io/client-socket.js';
 import { monotonicMs } from '../io/clock.js';
 import type { CommandSpec } from '../command/table.js';
@@ -11,21 +14,21 @@ import type { Credentials } from '../upstream/dialer.js';
 import { Login } from '../upstream/login.js';
 import type { Kind } from './subscription-kinds.js';
 
-/** MULTI was sent, and EXEC was not. */
+/** A transaction between MULTI and EXEC. */
 export interface OpenTransaction {
-  /** Bytes that it takes while it is queued. */
+  /** Bytes that the queued commands take. */
   readonly bytes: number;
-  /** Takes the command at hand. */
+  /** Queues the command at hand. */
   queue(spec: CommandSpec): void;
-  /** Takes the reply of a command that the proxy has answered itself. */
+  /** Queues the reply to a command that the proxy answers itself. */
   queueReply(reply: Buffer): void;
-  /** Takes the command at hand, which is about counters that are rewritten. */
+  /** Queues the command at hand, which uses counters that the proxy rewrites. */
   queueRegional(spec: CommandSpec, workload: Workload): void;
-  /** The command at hand, which is queued next, has keys of this slot of a cluster. */
+  /** The keys of the command at hand are in this slot of a cluster. */
   entersSlot(slot: number): void;
-  /** EXEC is the command at hand. */
+  /** Answers EXEC, the command at hand. */
   exec(): void;
-  /** EXEC will refuse. */
+  /** Makes EXEC answer EXECABORT. */
   spoil(): void;
 }
 
@@ -33,37 +36,42 @@ export interface OpenTransaction {
 export interface Watching {
   readonly lane: Lane;
   readonly workload: Workload;
-  /** Whether nobody can tell any more if a key has changed. */
+  /** Whether the proxy does not know any more if a watched key has changed. */
   readonly broken: boolean;
-  /** Passes the command at hand, which is WATCH of keys of these workloads, to the server. */
+  /** Sends the command at hand, a WATCH of keys of these workloads, to the server. */
   pass(workloads: ReadonlySet<Workload>): void;
-  /** Runs EXEC; whether it could begin: if not, it is looked at again. */
+  /** Runs EXEC. @returns whether it could begin; if not, EXEC is dispatched again */
   exec(transaction: PlacedTransaction, db: number, done: Done): boolean;
-  /** The lane, for a transaction that runs alone. */
+  /** Gives the lane of the WATCH to a transaction that runs alone. */
   take(shared: Lane): Lane;
   giveBack(reply: Buffer): void;
   end(): void;
 }
 
-/** A command that blocks, or is about to. */
+/** A command that blocks, or is about to block. */
 export interface BlockedCommand {
-  /** Whether the server has it, so that its keys may change at any moment. */
+  /** Whether the server has the command, so that its keys may change at any moment. */
   readonly isSent: boolean;
-  /** Whether it has found nothing at once, and waits from then on. */
+  /** Whether the first attempt found nothing, so that the command waits. */
   readonly isWaiting: boolean;
-  /** Among those who wait for a flip to end, from when it first came. */
+  /**
+   * The command's place among those that wait for a stage change to end. It is given when the command first arrives.
+   */
   readonly place: number;
-  /** Bytes of the command, which is kept. */
+  /** Bytes of the stored command. */
   readonly bytes: number;
-  /** Whether a change of the workload's stage concerns it. */
+  /** Whether a stage change of the workload concerns the command. */
   concerns(workload: Workload): boolean;
-  /** Notes in the journal what it may take at any moment. */
+  /** Notes in the journal the keys that the command may change at any moment. */
   note(): void;
-  /** Resolves when the server has it no more: to be sent again once commands are let through. */
+  /**
+   * Takes the command back from the server, so that it can be sent again later. Resolves when the server has dropped
+   * it.
+   */
   interrupt(): Promise<void>;
-  /** CLIENT UNBLOCK. Whether there was something to unblock. */
+  /** CLIENT UNBLOCK. @returns whether the command was blocked */
   unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean>;
-  /** Nobody waits for its answer any more: the client has disconnected, or the command has failed. */
+  /** Drops the command: its client has disconnected, or it has failed. */
   abandon(): void;
 }
 
@@ -74,22 +82,22 @@ export interface Subscribed {
   readonly bytes: number;
   readonly links: Readonly<Record<Side, object | null>>;
   count(kind: Kind): number;
-  /** Whether the command at hand was taken to the server that the client is subscribed at. */
+  /** Sends the command at hand on the client's subscription, if it belongs there. @returns whether it was sent */
   takes(spec: CommandSpec | undefined): boolean;
-  /** The client has another protocol or user. */
+  /** The client's protocol or user has changed. */
   reidentified(): void;
-  /** Ends all subscriptions without a word. */
+  /** Ends all subscriptions without confirming it to the client. */
   close(): void;
 }
 
 /** Which replies the client wants (CLIENT REPLY). */
 export type WantedReplies = 'on' | 'off' | 'skip';
 
-/** What lanes tell clients apart by. */
+/** The properties by which lanes are chosen for a client. */
 export type Identity = Partial<{ readonly db: number; readonly protocol: 2 | 3; readonly login: Login }>;
 
 export class ClientState {
-  /** When it connected, in ms of the monotonic clock. */
+  /** When the client connected, in ms of the monotonic clock. */
   readonly connectedAt = monotonicMs();
   #activeAt = this.connectedAt;
   #name = '';
@@ -109,7 +117,7 @@ export class ClientState {
     readonly id: number,
     readonly socket: ClientSocket,
     private readonly reidentified: () => void,
-    /** Whether it came where the shard's proxy is a replica of its cluster. */
+    /** Whether the client connected to the address at which the proxy is a replica of the cluster. */
     readonly viaReplica = false,
   ) {}
 
@@ -133,12 +141,12 @@ export class ClientState {
     return this.#login.credentials;
   }
 
-  /** The same object for as long as nothing in it changes. */
+  /** The properties by which lanes are chosen. The same object until one of them changes. */
   get identity(): LaneIdentity {
     return this.#identity;
   }
 
-  /** Whether a replica may answer its reads: what they return may be older. */
+  /** Whether replicas may answer the client's reads. They may answer with older values. */
   get readsReplica(): boolean {
     return this.#readOnly && this.viaReplica;
   }
@@ -163,18 +171,18 @@ export class ClientState {
     return this.#subscriptions;
   }
 
-  /** When it last sent something or was served, in ms of the monotonic clock. */
+  /** When the client last sent something or was last served, in ms of the monotonic clock. */
   get activeAt(): number {
     return this.#activeAt;
   }
 
-  /** Bytes of memory that what it has said of itself takes. */
+  /** Bytes of memory that the client's names and settings take. */
   get bytes(): number {
     const queued = this.#transaction?.bytes ?? 0;
     return queued + this.#name.length + (this.#blocked?.bytes ?? 0) + (this.#subscriptions?.bytes ?? 0);
   }
 
-  /** The client sends nothing more, and may still read. */
+  /** Whether the client has closed its sending side. It may still read replies. */
   get halfClosed(): boolean {
     return this.#halfClosed;
   }
@@ -198,7 +206,7 @@ export class ClientState {
     this.#name = name;
   }
 
-  /** READONLY, READWRITE. */
+  /** READONLY or READWRITE. */
   readOnly(readOnly: boolean): void {
     this.#readOnly = readOnly;
   }
@@ -211,7 +219,7 @@ export class ClientState {
     this.#transaction = transaction;
   }
 
-  /** EXEC or DISCARD ends WATCH with it. */
+  /** Ends the transaction, and with it WATCH, as EXEC and DISCARD do. */
   endTransaction(): void {
     this.#transaction = null;
     this.#watch?.end();
@@ -229,7 +237,7 @@ export class ClientState {
     this.#subscriptions = subscriptions;
   }
 
-  /** RESET: it is as if it had just connected. */
+  /** RESET: the client's state is as if it had just connected. */
   reset(): void {
     this.endTransaction();
     this.#subscriptions?.close();

@@ -23,23 +23,23 @@ import { TEXT_LIMITS, type TextLimits } from './text-limit.js';
 import { WaitingRoom } from './waiting-room.js';
 import type { Lane } from '../pipeline/lane.js';
 
-/** One client, for those that look at all of them. */
+/** One connected client, as others see it. */
 export interface ConnectedClient extends Weighed, Taker {
   readonly client: ClientState;
-  /** The lanes that it is on. */
+  /** The lanes that the client uses. */
   readonly usedLanes: readonly (Lane | null)[];
-  /** Whether it has to log in may have changed. */
+  /** Applies the limits again: whether the client must log in may have changed. */
   checkLimits(): void;
-  /** Answers what is in flight, then closes. */
+  /** Closes the client once all its commands in flight are answered. */
   end(): void;
-  /** Closes at once. What is already answered is still sent. */
+  /** Closes the client at once. Replies that are ready are still sent. */
   destroy(): void;
 }
 
 export class Clients {
   readonly sessions = new Map<number, ConnectedClient>();
   readonly intake = new Intake();
-  /** Commands that block, or are about to. */
+  /** Commands that block, or are about to block. */
   readonly blocked = new Set<BlockedCommand>();
   readonly blockQueue = new BlockQueue();
   readonly largeReplies = new LargeReplies();
@@ -48,33 +48,33 @@ export class Clients {
   readonly counterWatch = new CounterWatch();
   readonly counts: CommandCounts;
   readonly limits: ClientLimits;
-  /** As whom clients have logged in. */
+  /** The logins that clients have used. */
   readonly logins = new SeenLogins();
-  /** What clients were refused. */
+  /** The errors that clients have got. */
   readonly errors = new ClientErrors();
   readonly support: Support;
-  /** Who waits for a stage change or an exclusive command to end. */
+  /** Commands that wait for a stage change or an exclusive command to end. */
   readonly waitingRoom = new WaitingRoom();
-  /** To be lowered by tests. */
+  /** Tests lower these. */
   textLimits: TextLimits = TEXT_LIMITS;
-  /** The proxy has failed at a command of a client; set once, to log it. */
+  /** Called when the proxy has thrown at a command of a client; set once, to log the error. */
   onFailure: (problem: Error, client: ClientState) => void = () => undefined;
   #nextId = 1;
 
   constructor(
     readonly sequencer: Sequencer,
-    /** FLUSHALL and its like would take what other shards keep on the same target. */
+    /** Whether other shards have keys on the same target: FLUSHALL and the like would delete those. */
     readonly sharedTarget: boolean,
-    /** Which of the keys there are this shard's; null where all are, or where that is not said. */
+    /** Matches this shard's keys on the target; null if all are, or if the plan does not say. */
     readonly owned: Matcher | null,
     bounds: ClientBounds,
-    /** Null where no workload's layout is `per-region`. */
+    /** Null if no workload has the layout `per-region`. */
     readonly regional: Regional | null,
-    /** What clients see of the cluster; null where the source is none. */
+    /** The cluster as clients see it; null if the source is none. */
     readonly face: ClusterFace | null = null,
-    /** Whether the source holds keys of other shards, too. */
+    /** Whether the source also has keys of other shards. */
     private readonly sharedSource = false,
-    /** Null where clients may not read from replicas. */
+    /** Null if clients may not read from replicas. */
     readonly replicas: ReplicaLanes | null = null,
   ) {
     this.support = new Support(sequencer);
@@ -89,7 +89,10 @@ export class Clients {
     this.counts = new CommandCounts(sequencer.table, workloads.length + 1);
   }
 
-  /** The proxy has failed at a command of this client: it alone is closed, and what it has in flight is lost to it. */
+  /**
+   * The proxy has thrown at a command of this client. Only this client is closed, and gets no replies to what is in
+   * flight.
+   */
   failed(session: ConnectedClient, problem: unknown): void {
     this.onFailure(problem instanceof Error ? problem : new Error(String(problem)), session.client);
     this.limits.close(session, 'failure');
@@ -105,26 +108,26 @@ export class Clients {
     this.largeReplies.left(session);
   }
 
-  /** Which of the keys of a server are this shard's; null where all are, or where that is not said. */
+  /** Matches this shard's keys on a server; null if all are, or if the plan does not say. */
   ownedAt(side: Side): Matcher | null {
     return side === 'target' || this.sharedSource ? this.owned : null;
   }
 
-  /** The authority of `default`: it says who may log in, and answers commands without keys. */
+  /** The authority of `default`: it decides who may log in, and answers commands without keys. */
   get side(): Side {
     return this.sequencer.router.default.keylessRule.authority;
   }
 
-  /** Whether the authority wants a password of a client that has not logged in. */
+  /** Whether the authority demands a password. */
   get needsPassword(): boolean {
     return this.sequencer.servers[this.side].needsPassword;
   }
 
-  /** A server wants a password from now on, or does not any more. */
+  /** A server has begun, or ceased, to demand a password. */
   passwordNeeded({ side, needsPassword }: Server): void {
     for (const session of this.sessions.values()) {
       session.checkLimits();
-      // The client came while a password was needed, and subscribed while none was: its connection would go on.
+      // A client without login that subscribed while no password was demanded would stay subscribed: it is closed.
       if (
         needsPassword &&
         session.client.login.standing[side] === 'unauthenticated' &&
@@ -138,7 +141,10 @@ export class Clients {
     return this.#nextId++;
   }
 
-  /** Has the server let go of what blocks on the workload's keys; to be sent again when a flip has ended. */
+  /**
+   * Takes the blocking commands on the workload's keys back from the server. They are sent again after the stage
+   * change.
+   */
   async interrupt(workload: Workload): Promise<void> {
     await Promise.all([...this.blocked].filter((each) => each.concerns(workload)).map((each) => each.interrupt()));
   }

@@ -1,6 +1,6 @@
 /**
- * The cluster as clients see it: every shard's proxy is a master with that shard's slots, and its own replica where the
- * plan allows reads from replicas. No server's address is ever named. Pure; the commands that ask for it are in
+ * The cluster as clients see it. Every shard's proxy is a master with that shard's slots, and also its own replica if
+ * the plan allows reads from replicas. Clients never see a server's address. Pure; the commands that read it are in
  * `handlers/cluster.ts`.
  */
 import { createHash } from 'node:crypto';
@@ -12,9 +12,9 @@ import { SLOTS } from '../route/slot.js';
 
 export const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
 
-/** The address at which clients of a shard connect, as a node of a cluster. */
+/** An address at which clients connect, as a node of the cluster. */
 export interface FaceListener {
-  /** 40 hex digits, the same in every process and after every restart. */
+  /** The node's ID: 40 hex digits, the same in every process and after every restart. */
   readonly id: string;
   readonly address: Address;
 }
@@ -23,14 +23,14 @@ export interface FaceListener {
 export interface FaceNode extends FaceListener {
   readonly name: string;
   readonly slots: readonly SlotRange[];
-  /** The same proxy as the master's replica; null where clients may not read from replicas. */
+  /** The same proxy as the master's replica; null if clients may not read from replicas. */
   readonly replica: FaceListener | null;
 }
 
 export class ClusterFace {
-  /** Index of its node by slot. */
+  /** The index of the node that has the slot, by slot. */
   readonly #owners = new Int16Array(SLOTS).fill(-1);
-  /** Why commands on a slot of this shard are refused for now, by slot. */
+  /** Why commands on a slot of this shard are refused at present, by slot. */
   #frozen: ReadonlyMap<number, string> = new Map();
 
   constructor(
@@ -42,7 +42,7 @@ export class ClusterFace {
     nodes.forEach(({ slots }, i) => slots.forEach(([first, last]) => this.#owners.fill(i, first, last + 1)));
   }
 
-  /** Null for a shard that is not of a cluster. */
+  /** Null for a shard that is not a cluster's. */
   static of({ name: plan, shards, cluster }: Plan, shard: string): ClusterFace | null {
     const nodes = shards.flatMap(({ name, slots, announce, replica }): FaceNode[] => {
       if (slots === null || announce === null) return [];
@@ -57,7 +57,7 @@ export class ClusterFace {
     return this.nodes[this.#owners[slot]] === this.own;
   }
 
-  /** The error with which a command on that slot is answered, without the leading `-`; null where this shard has it. */
+  /** The error that answers a command on the slot, without the leading `-`; null if this shard has the slot. */
   redirect(slot: number): string | null {
     const node = this.nodes[this.#owners[slot]] as FaceNode | undefined;
     if (node === undefined) return 'CLUSTERDOWN Hash slot not served';
@@ -66,24 +66,24 @@ export class ClusterFace {
     return why === undefined ? null : `TRYAGAIN shadow-proxy: slot ${slot} ${why}`;
   }
 
-  /** The error that sends a client to that master. */
+  /** The error that sends a client to another master. */
   movedTo({ address: { host, port } }: FaceNode, slot: number): string {
     return `MOVED ${slot} ${host}:${port}`;
   }
 
-  /** Slots whose commands are refused for now. */
+  /** Slots whose commands are refused at present. */
   get frozen(): ReadonlyMap<number, string> {
     return this.#frozen;
   }
 
-  /** From now on, commands on these slots, and no others, are refused. */
+  /** Refuses commands on these slots from now on, and on no others. */
   freeze(slots: ReadonlyMap<number, string>): void {
     this.#frozen = slots;
   }
 
   /**
-   * What a client gets in place of a server's own redirection; null for any other error. The server has not run the
-   * command: its slot is on the way to another node, or a failover is.
+   * The error for the client in place of a server's own redirection; null for any other error. The server has not run
+   * the command: the slot is being moved, or a failover is in progress.
    */
   insteadOf(reply: Buffer, start: number, end: number): Buffer | null {
     const [, slot] = /^-(?:MOVED|ASK) (\d+) /.exec(reply.toString('latin1', start, Math.min(end, start + 16))) ?? [];

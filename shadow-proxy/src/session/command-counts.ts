@@ -1,4 +1,4 @@
-/** How many commands of clients were sent, by command and workload, and how many spanned two authorities. */
+/** Counts the commands of clients by command and workload, and those that spanned two authorities. */
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import type { Workload } from '../route/router.js';
 
@@ -6,10 +6,12 @@ export class CommandCounts {
   #operations = 0;
   #split = 0;
   #refused = 0;
-  /** By workload and command. */
+  /** The counts, by workload and command. */
   readonly #counts: readonly Float64Array[];
 
-  /** @param workloads how many there are, keys of other shards included */
+  /**
+   * @param workloads the number of workloads, including the one for keys of other shards
+   */
   constructor(
     private readonly table: CommandTable,
     workloads: number,
@@ -21,12 +23,12 @@ export class CommandCounts {
     return this.#operations;
   }
 
-  /** Commands that spanned authorities and were split. */
+  /** Commands that spanned two authorities and were split. */
   get split(): number {
     return this.#split;
   }
 
-  /** Commands that spanned authorities and were refused. */
+  /** Commands that spanned two authorities and were refused. */
   get refused(): number {
     return this.#refused;
   }
@@ -39,12 +41,12 @@ export class CommandCounts {
     this.#refused++;
   }
 
-  /** A command was split: one operation, whose parts are not counted. */
+  /** A split command was answered. It counts once; its parts are not counted. */
   answeredSplit(): void {
     this.#operations++;
   }
 
-  /** A command of a client is sent. */
+  /** A client's command was sent. */
   sent(spec: CommandSpec, workload: Workload): void {
     this.#operations++;
     if (spec.write) workload.counters.writes++;
@@ -62,7 +64,10 @@ export class CommandCounts {
     return counts;
   }
 
-  /** Writes by command, subcommands together, that were sent for clients so far; and how many scripts and functions. */
+  /**
+   * Writes that were sent for clients so far, by command, with all subcommands together; and the number of scripts and
+   * functions.
+   */
   writes(): { readonly writes: Map<string, number>; readonly scripts: number } {
     const writes = new Map<string, number>();
     let scripts = 0;

@@ -1,4 +1,4 @@
-/** What a handler may use to answer the command at hand of one client. */
+/** What a handler may use to answer the command at hand. */
 import type { CommandSpec } from '../command/table.js';
 import type { Operation, Sink } from '../pipeline/operation.js';
 import type { RequestParser } from '../resp/request.js';
@@ -10,45 +10,48 @@ import type { Clients } from './clients.js';
 import type { Flow } from './flow.js';
 
 /**
- * A handler answers with `reply` or `refuse`, sends with `lanes`, or has the command looked at again with
- * `flow.retryWhen`. As a sink, the context passes a server's reply on to the client.
+ * A handler answers with `reply` or `refuse`, sends with `lanes`, or has the command dispatched again with
+ * `flow.retryWhen`. The context is also the sink of the server's replies to this client.
  */
 export interface CommandContext extends Sink {
-  /** Who the client is, and what it has begun. */
+  /** The state of the client's connection. */
   readonly client: ClientState;
-  /** What all clients of the shard share. */
+  /** The clients of the shard, and what they share. */
   readonly clients: Clients;
-  /** The place of the command at hand in the read buffer, and of its arguments. */
+  /** The arguments of the command at hand, and where they are in the read buffer. */
   readonly parser: RequestParser;
-  /** When the client is read on. */
+  /** Decides when the client is read further. */
   readonly flow: Flow;
   /** The lanes that carry its commands. */
   readonly lanes: ClientLanes;
   /** The command at hand, as a slice. */
   readonly command: Buffer;
-  /** Whether its next command is refused, as far as is known, unless it logs in. */
+  /** Whether the client's next command is refused unless it logs in, as far as the proxy knows. */
   readonly mustLogIn: boolean;
-  /** An argument of the command at hand; it is a slice, valid as long as its buffer. */
+  /** An argument of the command at hand: a slice, valid as long as its buffer. */
   argument(index: number): Buffer;
-  /** A reply of the proxy's own, or of the server `from`: behind the replies that are in flight. */
+  /**
+   * Answers the command at hand, after the replies in flight.
+   * @param from the server that gave the reply; none if it is the proxy's own
+   */
   reply(bytes: Buffer, from?: Side): void;
-  /** An error of the proxy's own: EXEC of an open transaction will refuse. */
+  /** Answers the command at hand with an error of the proxy. Inside a transaction EXEC will answer EXECABORT. */
   refuse(message: string): void;
-  /** A server does not let the client in: its own error. */
+  /** Answers with the server's own error, which refuses to log the client in. */
   replyRefused(refused: HandshakeRefused): void;
-  /** The reply of an operation that was carried in this client's name by other means. */
+  /** Delivers the reply of an operation that was sent for this client by other means than its lanes. */
   deliver(operation: Operation, reply: Buffer): void;
-  /** Passes a message on between the replies; a client that leaves too much unread is closed. */
+  /** Passes on a message of a subscription, between the replies. A client that leaves too much unread is closed. */
   pass(buffer: Buffer, start: number, end: number): void;
-  /** The server is asked whether it lets the client in, as when it connected. */
+  /** Asks the server whether it admits the client, as when the client connected. */
   admit(): void;
-  /** Whether it has to log in may have changed. */
+  /** Applies the limits again: whether the client must log in may have changed. */
   checkLimits(): void;
-  /** Answers what is in flight, then closes. */
+  /** Closes the client once all its commands in flight are answered. */
   end(): void;
-  /** The proxy has failed at a command of this client, which is closed. */
+  /** The proxy has thrown at a command of this client: the client is closed. */
   failed(problem: unknown): void;
-  /** Closes at once. What is already answered is still sent. */
+  /** Closes the client at once. Replies that are ready are still sent. */
   destroy(): void;
 }
 

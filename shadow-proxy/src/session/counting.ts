@@ -1,6 +1,7 @@
 /**
- * Finds keys that are counted in, whatever the plan calls their workload: the first commands of each kind in each
- * second are looked at, and stand for the others of that second. What is not looked at costs a number.
+ * Finds keys that are used as counters, whatever the plan says of their workload. It samples the first commands of each
+ * kind in each second, and scales the result to the second's commands. A command that is not sampled costs one
+ * increment.
  */
 import { KINDS, type CountingKind } from '../command/counting-kind.js';
 import { KeyList, keysOf, isWord } from '../command/keys.js';
@@ -22,13 +23,16 @@ export interface Counting {
 }
 
 const LOOK_MS = 1_000;
-/** Commands of one kind that are looked at in a second. */
+/** The most commands of one kind that are sampled in a second. */
 const LOOKS = 100;
-/** How many GETs and SETs are sampled together: enough that one client's pair is among them. */
+/**
+ * The most GETs and SETs that are sampled in a second, together: enough to see one client's GET and SET of the same
+ * key.
+ */
 const PAIR_LOOKS = 500;
-/** GETs that are remembered until the end of the second. */
+/** How many GETs are remembered until the end of the second. */
 const SLOTS = 1_024;
-/** A number written as text is no longer. */
+/** The longest text of a number, in bytes. */
 const MAX_DIGITS = 20;
 
 const REWRITE = KINDS.indexOf('rewrite');
@@ -37,9 +41,9 @@ export class CounterWatch {
   readonly #prefixes = new Prefixes(monotonicMs());
   readonly #offered = new Float64Array(KINDS.length + 1);
   readonly #left = new Int32Array(KINDS.length + 1);
-  /** How many commands one that is looked at stands for, by the second before. */
+  /** How many commands a sampled one stands for, by kind, as measured in the second before. */
   readonly #scale = new Float64Array(KINDS.length + 1).fill(1);
-  /** Which key a client has read in this second, by hash: the client's number, and the hash. */
+  /** The GETs of this second: at the key's hash, the client's number and the hash. */
   readonly #readers = new Float64Array(SLOTS);
   readonly #hashes = new Int32Array(SLOTS);
   readonly #keys = new KeyList();
@@ -50,7 +54,7 @@ export class CounterWatch {
     this.#timer = every(LOOK_MS, () => this.#turn()).unref();
   }
 
-  /** The command at hand, which the table says is to be watched. */
+  /** Samples the command at hand, which the command table marks as one to watch. */
   offer(session: Counting, spec: CommandSpec): void {
     const kind = spec.watched;
     this.#offered[kind]++;
@@ -98,7 +102,7 @@ export class CounterWatch {
     this.#hashes[hash & (SLOTS - 1)] = hash;
   }
 
-  /** SET NX is a lock; SET of a number that the same client has just read is a counter. */
+  /** SET NX takes a lock. SET of a number that the same client has just read counts. */
   #lookAtSet(session: Counting, spec: CommandSpec): void {
     const { frame, argStart, argEnd, argc } = session.parser;
     for (let at = 3; at < argc; at++)
@@ -111,7 +115,7 @@ export class CounterWatch {
       this.#note(session, spec, 'rewrite', 'get, set');
   }
 
-  /** One that reads and writes; of a digest whose text never came through the proxy that is not known. */
+  /** A script that reads and writes a key counts. A digest whose text never came through the proxy is unknown. */
   #lookAtScript(session: Counting, spec: CommandSpec): void {
     const { scripts, table } = session.clients.sequencer;
     const routine = scripts.find(argumentsOf(session.command));
@@ -120,10 +124,10 @@ export class CounterWatch {
   }
 }
 
-/** Behind the kinds: GET, which is remembered only. */
+/** The entry behind the kinds: GET, which is only remembered. */
 const READ = KINDS.length;
 
-/** FNV-1a. */
+/** The FNV-1a hash. */
 function hashOf(frame: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ frame[at], 0x01000193);

@@ -1,5 +1,5 @@
 /**
- * Finds who answers the command at hand: interceptors in their order, then the handler of its kind.
+ * Finds the handler of the command at hand: interceptors in their order, then the handler of its kind.
  *
  *   unsupported forms are counted ─▶ exclusive command? wait ─▶ another shard's slot? ─▶ subscriber? ─▶ unknown?
  *   ─▶ intercepted? ─▶ HANDLERS
@@ -24,8 +24,9 @@ import { takeWiderRight } from './handlers/wider-rights.js';
 import { refusalOfLength } from './text-limit.js';
 
 /**
- * Whether it takes the command at hand, so that nobody else does.
- * @param again whether the command was looked at before, and had to wait
+ * Takes the command at hand, so that no other handler gets it.
+ * @param again whether the command was dispatched before, and had to wait
+ * @returns whether it was taken
  */
 type Interceptor = (context: CommandContext, spec: CommandSpec, again: boolean) => boolean;
 
@@ -44,7 +45,7 @@ const secondWriter: Interceptor = (context, spec, again) =>
 const regional: Interceptor = (context, spec) =>
   context.clients.sequencer.router.rewrites && takeRegional(context, spec);
 
-/** Takes nothing. */
+/** Only counts: it takes no command. */
 const counting: Interceptor = (context, spec, again) => {
   if (spec.watched >= 0 && !again) context.clients.counterWatch.offer(context, spec);
   return false;
@@ -65,7 +66,7 @@ const blocking: Interceptor = (context, spec) => {
   return true;
 };
 
-// Called by name: V8 inlines them, as it does not what a list holds.
+// Calls each function by its name: V8 inlines these calls, and would not inline calls through a list.
 const intercepted: Interceptor = (context, spec, again) =>
   refused(context, spec, again) ||
   secondWriter(context, spec, again) ||
@@ -84,18 +85,20 @@ const HANDLERS: Readonly<Record<Handling, Handler>> = {
   publish,
   subscribe: subscription,
   authority: plain,
-  // An interceptor has refused it.
+  // An interceptor refuses these commands.
   refused: plain,
 };
 
-/** Whether the command at hand is refused: what becomes text of it is too long. */
+/** Refuses the command at hand if arguments that become text are too long. @returns whether it was refused */
 function refusesLength(context: CommandContext, spec: CommandSpec | undefined): boolean {
   const message = refusalOfLength(spec, context.parser, context.clients.textLimits);
   if (message !== null) context.refuse(message);
   return message !== null;
 }
 
-/** @param again whether the command at hand was looked at before, and had to wait */
+/**
+ * @param again whether the command at hand was dispatched before, and had to wait
+ */
 export function dispatch(context: CommandContext, again: boolean): void {
   const { parser, clients, client } = context;
   const { frame, argStart, argEnd, argc } = parser;
@@ -105,11 +108,11 @@ export function dispatch(context: CommandContext, again: boolean): void {
   if (argc > LEAST_MAX_ARGUMENTS && refusesArguments(context, spec, again)) return;
   if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
   if (sequencer.blocked) return context.flow.retryWhen('open');
-  // Before the subscriber: its server would name another server.
+  // Redirected before the subscription takes it: the server's redirection would name a server.
   if (clients.face !== null && spec !== undefined && redirected(context, spec, clients.face)) return;
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
   if (spec === undefined) return unknown(context, again);
-  // What the proxy answers itself is never refused, nor queued but by its own handler.
+  // A command that the proxy answers itself is never refused here; only its own handler queues it.
   if (spec.handling !== 'local' && intercepted(context, spec, again)) return;
   HANDLERS[spec.handling](context, spec);
 }

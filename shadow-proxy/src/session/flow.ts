@@ -1,17 +1,17 @@
 /**
- * Whether a client is read on, and what its next command waits for. While it is held, its socket is paused and nothing
- * of it is dispatched; `resume` goes on where it was. Its socket is read on once all that had come is dispatched: else
- * a client that sends more than its share of each turn would fill the memory.
+ * Decides when a client is read further, and what its next command waits for. While the client is held, its socket is
+ * paused and none of its commands is dispatched; `resume` continues there. The socket is read again only when all that
+ * arrived is dispatched: else a client that sends more than its share of each turn would fill the memory.
  */
 import { nextTurn } from '../io/timers.js';
 import type { ClientState } from './client-state.js';
 import type { TurnBudget } from './turn-budget.js';
 
-/** What a command costs beside its bytes, in bytes of the budget of a turn. */
+/** What a command costs in addition to its bytes, in bytes of the turn's budget. */
 const COMMAND_COST = 256;
-/** Bytes of replies that a client may owe reading, or that wait behind one reply, before it is read no further. */
+/** Bytes of replies that may be unread, or wait behind one reply, before the client is not read any further. */
 export const MAX_UNREAD = 1 << 20;
-/** A client that takes nothing for so long, in ms, may be one that sends all of a pipeline before it reads. */
+/** A client that reads nothing for this long, in ms, may be one that writes its whole pipeline before it reads. */
 const STUCK_MS = 100;
 
 /** What a flow needs to know of its client. */
@@ -24,32 +24,32 @@ export interface Flowing {
   readonly turnBudget: TurnBudget;
   /** The most that `unread` may be, in bytes. */
   readonly maxUnreadBytes: number;
-  /** Whether more of what it sends may be kept for later. */
+  /** Whether there is room to keep more of the client's commands. */
   readonly hasRoom: boolean;
-  /** Calls back when a stage change has ended or an exclusive command is over. */
+  /** Calls `retry` when a stage change or an exclusive command has ended. */
   onceOpen(retry: () => void, place?: number): void;
-  /** Dispatches what there is, and then has the socket read on. */
+  /** Dispatches the commands that have arrived, then lets the socket be read. */
   run(): void;
   /** Closes the client, which leaves too much unread. */
   closeForOutput(): void;
-  /** What it waited for has thrown: it is closed. */
+  /** The promise that the client waited for was rejected: the client is closed. */
   failed(problem: unknown): void;
 }
 
 export class Flow {
   #held = false;
-  /** Its socket is not read. */
+  /** The socket is not read. */
   #paused = false;
-  /** The held command is to be looked at again, as it was. */
+  /** The held command is to be dispatched again. */
   #isRetry = false;
   #running = false;
-  /** While too much is in flight: how much may be left when reading goes on; otherwise -1. */
+  /** Reading goes on when no more commands than this are in flight; -1 if it does not wait for that. */
   #resumeAt = -1;
   #onIdle: (() => void) | null = null;
-  /** The turn that it has begun to spend, and how much of that is left. */
+  /** The turn in which the client was last served, and what is left of its share of that turn. */
   #turnAt = 0;
   #turnLeft = 0;
-  /** Bytes of replies that it may owe reading before it is read no further. */
+  /** Bytes of replies that the client may leave unread before it is not read any further. */
   #mayLeave = MAX_UNREAD;
 
   constructor(private readonly of: Flowing) {}
@@ -58,12 +58,12 @@ export class Flow {
     return this.#held;
   }
 
-  /** Whether it leaves more unread than it may. */
+  /** Whether the client leaves more unread than it may. */
   get leavesTooMuch(): boolean {
     return this.of.unread > this.#mayLeave;
   }
 
-  /** Dispatching begins, in the turn that began at `now`, with so many bytes that were read for it. */
+  /** Dispatching begins. @param now when the turn began @param bytes how many were read for it */
   begin(now: number, bytes: number): void {
     if (this.#turnAt !== now) {
       this.#turnAt = now;
@@ -77,7 +77,7 @@ export class Flow {
     this.#running = false;
   }
 
-  /** Whether its share of the turn is used up: it goes on in the next. */
+  /** Whether the client's share of the turn is used up: it continues in the next turn. */
   waitsForTurn(): boolean {
     if (this.#turnLeft > 0) return false;
     this.of.turnBudget.usedUp();
@@ -85,7 +85,7 @@ export class Flow {
     return true;
   }
 
-  /** A command is about to be dispatched. @returns whether it was looked at before, and had to wait */
+  /** A command is about to be dispatched. @returns whether it was dispatched before, and had to wait */
   next(): boolean {
     this.#turnLeft -= COMMAND_COST;
     const again = this.#isRetry;
@@ -95,12 +95,12 @@ export class Flow {
 
   // ── holding ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Holds the client until `resume` is called; the command at hand is done with. */
+  /** Holds the client until `resume` is called. The command at hand is finished. */
   hold(): void {
     this.#hold(false);
   }
 
-  /** Holds the client until `resume` is called. A command at hand that is to be tried again stays so. */
+  /** Holds the client until `resume` is called. A command at hand that is to be dispatched again stays so. */
   pause(): void {
     this.#hold(this.#isRetry);
   }
@@ -111,31 +111,31 @@ export class Flow {
     this.#resumeAt = inFlight;
   }
 
-  /** Holds the client until no more than so many of its commands are in flight. */
+  /** Holds the client until no more than `inFlight` of its commands are in flight. */
   holdUntil(inFlight: number): void {
     this.#hold(false);
     this.#resumeAt = inFlight;
   }
 
-  /** Holds the client until all that it has in flight is answered. */
+  /** Holds the client until none of its commands is in flight. */
   holdUntilIdle(): void {
     this.holdUntil(0);
   }
 
-  /** Holds the client for as long as may be: that it closes its end is still seen. */
+  /** Holds the client, and keeps its socket readable, so that a disconnect is seen. */
   holdOpen(again: boolean): void {
     this.#hold(again);
     if (this.of.hasRoom) this.readOn();
   }
 
-  /** All that had come is dispatched, or more of it may be kept. */
+  /** Reads the socket again: all that arrived is dispatched, or there is room to keep more. */
   readOn(): void {
     if (!this.#paused) return;
     this.#paused = false;
     this.of.client.socket.resume();
   }
 
-  /** No more of what it sends may be kept. */
+  /** Pauses the socket: there is no room to keep more. */
   readNoFurther(): void {
     this.#paused = true;
     this.of.client.socket.pause();
@@ -145,31 +145,33 @@ export class Flow {
     if (!this.#held || this.of.client.closed) return;
     this.#held = false;
     this.#resumeAt = -1;
-    // If the command at hand was done at once, the loop that dispatched it goes on.
+    // If the command at hand was finished at once, the loop that dispatched it continues.
     if (!this.#running) this.of.run();
   }
 
-  /** Goes on behind the command at hand, which has failed. */
+  /** Continues after the command at hand, which has failed. */
   skip(): void {
     this.#isRetry = false;
     this.resume();
   }
 
-  /** Runs `then` once nothing of this client is in flight; the client is held from now on. */
+  /** Holds the client, and runs `then` once none of its commands is in flight. */
   whenIdle(then: () => void): void {
     this.#whenIdle(then, false);
   }
 
-  /** Resumes the client once nothing of it is in flight. The command at hand stays as it was. */
+  /**
+   * Resumes the client once none of its commands is in flight. The command at hand is dispatched again if it was to be.
+   */
   resumeWhenIdle(): void {
     this.#whenIdle(() => this.resume(), this.#isRetry);
   }
 
   /**
-   * The command at hand is looked at again
-   * - `idle`: when nothing of this client is in flight;
-   * - `open`: when a stage change has ended, or an exclusive command is over;
-   * - when a promise is settled, however that ends.
+   * Dispatches the command at hand again
+   * - `idle`: when none of the client's commands is in flight;
+   * - `open`: when a stage change or an exclusive command has ended;
+   * - when a promise is settled, whether resolved or rejected.
    */
   retryWhen(event: 'idle' | 'open' | Promise<unknown>): void {
     const retry = (): void => this.resume();
@@ -181,7 +183,7 @@ export class Flow {
     }
   }
 
-  /** So many commands are left in flight: the one that waited for that goes on. */
+  /** `left` commands are still in flight: the command that waited for that number continues. */
   settled(left: number): void {
     if (this.#onIdle !== null && left === 0) {
       const onIdle = this.#onIdle;
@@ -197,18 +199,18 @@ export class Flow {
     }
   }
 
-  /** Calls `then` when nothing is in flight; the one that waited for that does no longer. */
+  /** Calls `then` when no command is in flight, in place of what waited for that before. */
   atEnd(then: () => void): void {
     if (this.of.inFlight === 0) then();
     else this.#onIdle = then;
   }
 
-  /** The command at hand waits for something that resumes it by itself. */
+  /** Holds the client. What the command at hand waits for will resume it. */
   holdForRetry(): void {
     this.#hold(true);
   }
 
-  /** A client waits for one thing at a time: an earlier wait does not resume it. */
+  /** A client waits for one thing at a time: an earlier wait cannot resume it any more. */
   #hold(again: boolean): void {
     this.#held = true;
     this.#resumeAt = -1;
@@ -224,7 +226,7 @@ export class Flow {
 
   // ── turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Goes on in the next turn; where the client leaves too much unread, when it has read. */
+  /** Continues in the next turn; a client that leaves too much unread continues when it has read. */
   awaitTurn(): void {
     this.pause();
     nextTurn(() => {
@@ -233,7 +235,7 @@ export class Flow {
     });
   }
 
-  /** Goes on when the client has read all. One that reads nothing meanwhile is given twice as much each time. */
+  /** Continues when the client has read everything. If it reads nothing for `STUCK_MS`, the bound is doubled. */
   #awaitReader(): void {
     const { socket } = this.of.client;
     const goOn = (mayLeave: number): void => {
@@ -246,7 +248,7 @@ export class Flow {
       if (this.of.unread > this.of.maxUnreadBytes) this.of.closeForOutput();
       else goOn(Math.min(2 * this.#mayLeave, this.of.maxUnreadBytes));
     };
-    // A socket that passes on part of what it has to write has not timed out.
+    // A socket that still writes a part of its buffer does not time out.
     socket.setTimeout(STUCK_MS).on('drain', drained).on('timeout', stuck);
   }
 }

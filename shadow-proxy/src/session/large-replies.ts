@@ -1,51 +1,51 @@
 /**
- * Clients with large replies take turns: what others ask for comes behind those replies, on the same lane. So one of
- * these clients has commands in flight at a time, however many there are.
+ * Clients with large replies take turns: other clients' commands wait behind those replies on the same lane. So only
+ * one such client has commands in flight at a time, however many there are.
  */
 
 /** From this size on, in bytes, a reply is large. */
 export const LARGE = 256 << 10;
 /**
- * Reads that clients without any reply so far have in flight, all together. One of each client is sent all the same.
- * After a large reply to anybody no others are sent for some time, in ms.
+ * How many reads may be in flight for clients that have not had a reply yet, all together. Each client may send one all
+ * the same. After a large reply to any client, no more are sent for `RECENT_MS`.
  */
 const TRIES = 8;
 const RECENT_MS = 2_000;
 
-/** A client. */
+/** A client that may have large replies. */
 export interface Taker {
-  /** Its commands. */
+  /** How many of its commands are in flight. */
   readonly inFlight: number;
-  /** The client may go on. */
+  /** Called when the client may continue. */
   resume(): void;
 }
 
 export class LargeReplies {
   #seenAt = -Infinity;
   #tries = 0;
-  /** The client that has commands in flight, or is about to. */
+  /** The client whose turn it is: it has commands in flight, or is about to. */
   #holder: Taker | null = null;
-  /** The others, in the order in which they came. */
+  /** The other clients, in order of arrival. */
   readonly #waiting = new Set<Taker>();
 
-  /** A client got a large reply, at this time of the monotonic clock in ms. */
+  /** A client got a large reply. @param now the time, in ms of the monotonic clock */
   seen(now: number): void {
     this.#seenAt = now;
   }
 
-  /** Counts a read of a client that has had no reply yet. Says whether that client may send another. */
+  /** Counts a read of a client that has not had a reply yet. @returns whether that client may send another */
   mayTry(now: number): boolean {
     return ++this.#tries < TRIES && now - this.#seenAt > RECENT_MS;
   }
 
-  /** Such a client, with so many reads in flight, got its first reply, or has disconnected. */
+  /** A client with `reads` such reads in flight got its first reply, or has disconnected. */
   tried(reads: number): void {
     this.#tries -= reads;
   }
 
   /**
-   * Whether a client with large replies may send a command now. If not, it is resumed when it may; with commands in
-   * flight, it has to ask again once they are answered.
+   * Whether a client with large replies may send a command now. If not, it is resumed when it may. A client with
+   * commands in flight has to ask again once they are answered.
    */
   admits(taker: Taker): boolean {
     if (this.#holder === taker) return taker.inFlight === 0 || this.#waiting.size === 0;
@@ -58,7 +58,9 @@ export class LargeReplies {
     return false;
   }
 
-  /** Nothing of the client is in flight any more, or its replies are not large any more: the next one's turn. */
+  /**
+   * None of the client's commands is in flight any more, or its replies are small now: the next client's turn begins.
+   */
   idle(taker: Taker): void {
     if (this.#holder !== taker) return;
     this.#holder = null;
@@ -69,7 +71,7 @@ export class LargeReplies {
     }
   }
 
-  /** The client has disconnected. What it has in flight keeps its turn until it is answered. */
+  /** The client has disconnected. If it has commands in flight, its turn ends when they are answered. */
   left(taker: Taker): void {
     this.#waiting.delete(taker);
     if (taker.inFlight === 0) this.idle(taker);

@@ -8,7 +8,7 @@ import { NOTHING, READ, WRITE, type Follow } from '../pipeline/operation.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { CommandCounts } from './command-counts.js';
 
-/** A command's bytes and where its arguments lie in them. */
+/** A command's bytes, and the positions of its arguments. */
 export interface CommandBytes {
   readonly frame: Buffer;
   readonly argStart: readonly number[];
@@ -20,11 +20,11 @@ export interface Route {
   /** The workload of the first key; `default` if there is no key. */
   readonly workload: Workload;
   readonly rule: StageRule;
-  /** A workload whose authority is another one than the first key's. */
+  /** A workload of another key whose authority differs from the first key's. */
   readonly other: Workload | null;
-  /** Not all keys follow the same rule, or it is not known which keys there are. */
+  /** The keys follow different rules, or not all keys are known. */
   readonly mixed: boolean;
-  /** Some of its keys are not among its arguments. */
+  /** Some keys of the command are not among its arguments. */
   readonly hidden: boolean;
   readonly keys: number;
 }
@@ -78,20 +78,20 @@ export function crossesDatabases({ frame, argStart, argEnd, argc }: CommandBytes
   return false;
 }
 
-/** Who counts commands that spanned authorities, and were refused. */
+/** Counts commands that spanned two authorities and were refused. */
 interface Refusing {
   readonly sequencer: Sequencer;
   readonly counts: Pick<CommandCounts, 'addRefused'>;
 }
 
-/** Why the command at hand cannot be run, for it does not tell all its keys; null where it can. */
+/** Why the command at hand cannot be run although some of its keys are unknown; null if it can. */
 export function hiddenKeys(clients: Refusing, spec: CommandSpec, route: Route): string | null {
   if (!route.hidden || clients.sequencer.router.oneAuthority) return null;
   clients.counts.addRefused();
   return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern reads keys that the proxy cannot know, and is refused while workloads have different authorities`;
 }
 
-/** What is to follow on the mirror. */
+/** What the mirror is sent for the command. */
 export function followOf(sequencer: Sequencer, spec: CommandSpec, rule: StageRule, mixed: boolean): Follow {
   if (spec.write || spec.handling === 'script') {
     if (!rule.mirrorsWrites && !mixed) return NOTHING;

@@ -1,6 +1,6 @@
 /**
- * The logins that clients have used in the last hour. They are in memory only, and for one purpose: before a workload
- * goes to the target, each is tried there, as a client would.
+ * The logins that clients have used in the last hour. They are kept in memory only, and for one purpose: before a
+ * workload moves to the target, each login is tried there.
  */
 import { monotonicMs } from '../io/clock.js';
 import type { Credentials } from '../upstream/dialer.js';
@@ -13,7 +13,7 @@ const MAX_LOGINS = 1_000;
 const nameOf = ({ username }: Credentials): string => username ?? 'default';
 
 export class SeenLogins {
-  /** By digest, the latest last. */
+  /** By digest; the login that was used last is at the end. */
   readonly #logins = new Map<string, { readonly credentials: Credentials; readonly at: number }>();
 
   saw(credentials: Credentials): void {
@@ -33,8 +33,9 @@ export class SeenLogins {
   }
 
   /**
-   * Users whose login `server` refuses, and `other` still takes; null: `other` is down, and took them.
-   * @throws {Error} where one of them cannot be asked
+   * Users whose login `server` refuses and `other` still accepts.
+   * @param other null if that server is down; it counts as accepting them
+   * @throws {Error} if a server cannot be reached
    */
   async refusedBy(server: Server, other: Server | null): Promise<string[]> {
     const refused = new Set<string>();

@@ -4,10 +4,10 @@
  *   socket ─▶ parser ─▶ dispatch ─▶ handlers ─┬─ reply (behind those in flight) ─▶ outbox ─▶ socket
  *                                             └─ lanes ─▶ server ─▶ answered ────▶ outbox ─▶ socket
  *
- * The commands of a client are never reordered: while it has commands in flight on one lane, one for another lane
- * waits. So replies need no sorting, and what a client sees is what one Redis would have shown it.
+ * The commands of a client are never reordered: while it has commands in flight on one lane, a command for another lane
+ * waits. So replies need no sorting, and a client sees what one Redis would have shown it.
  *
- * Room: session: one client: what it said of itself, flow control, dispatch; handlers/ answer its commands.
+ * Room: session: one client: its state, flow control, dispatch; handlers/ answer its commands.
  * Called by: stages, health, shard.
  * Calls: io, resp, route, plan, command, telemetry, upstream, script, pipeline, regional.
  *
@@ -37,18 +37,20 @@ import { LARGE } from './large-replies.js';
 import { endClient, endCommand, refuseInTransaction } from './way-out.js';
 
 const MINUS = '-'.charCodeAt(0);
-/** From this size on a reply is added only if the client has not left too much unread. */
+/** A reply larger than this is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
 /**
- * How long a client that was asked to may take to close its end; and one that has closed its end, to read its last
- * replies.
+ * How long, in ms, a client may take to close its end when the proxy asks for it; and to read its last replies after it
+ * has closed its sending side.
  */
 const LINGER_MS = 1_000;
 const LAST_READ_MS = 60_000;
-/** Bytes of commands that a client may send while it blocks, before it is read no further. */
+/** Bytes of commands that are kept while a client blocks, before it is not read any further. */
 const MAX_BACKLOG = 1 << 20;
 
-/** A client has connected; `viaReplica`: where the proxy is a replica of its cluster. */
+/**
+ * A client has connected. @param viaReplica whether it uses the address at which the proxy is a replica of its cluster
+ */
 export function accept(clients: Clients, connect: Connect, viaReplica: boolean): void {
   clients.entered(new Session(connect, clients, viaReplica));
 }
@@ -60,10 +62,10 @@ export class Session implements CommandContext, ConnectedClient {
   readonly flow: Flow;
   readonly lanes: ClientLanes;
   readonly #outbox: Outbox;
-  /** What came while it was held. */
+  /** Bytes that arrived while the client was held. */
   #backlog: Buffer[] = [];
   #backlogBytes = 0;
-  /** Its replies are large, so that it takes turns with others of whom that is true. */
+  /** Whether the client's replies are large: clients with large replies take turns. */
   #takesTurns = false;
   #closing = false;
   #destroyed = false;
@@ -114,13 +116,13 @@ export class Session implements CommandContext, ConnectedClient {
     return this.lanes.used;
   }
 
-  /** Bytes of memory that it takes: what it does not read, what it has sent and is not run yet, what it has named. */
+  /** Bytes of memory that the client uses: unread replies, commands that are not run yet, names. */
   get bytes(): number {
     const { client, lanes, parser } = this;
     return this.#outbox.weigh() + lanes.followingBytes + this.#backlogBytes + parser.held + client.bytes;
   }
 
-  /** Whether it waits for nothing: no command, no message. */
+  /** Whether the client waits neither for a reply nor for a message. */
   get isIdle(): boolean {
     const { client, flow } = this;
     return this.inFlight === 0 && !flow.held && client.blocked === null && !client.isSubscriber;
@@ -135,14 +137,14 @@ export class Session implements CommandContext, ConnectedClient {
   admit(): void {
     const { clients, client } = this;
     this.checkLimits();
-    // If the server cannot be asked, the first command asks again.
+    // If the server cannot be reached, the client's first command asks again.
     clients.sequencer.lanes[clients.side].admit(client.login).then(
       () => this.checkLimits(),
       () => undefined,
     );
   }
 
-  /** Clients that have to log in may send less: Redis's limits. */
+  /** Clients that must log in may send less; these are Redis's limits. */
   checkLimits(): void {
     this.parser.unauthenticated = this.mustLogIn;
   }
@@ -168,14 +170,16 @@ export class Session implements CommandContext, ConnectedClient {
       try {
         this.parser.feed(chunk, start, end);
       } catch (problem) {
-        // There is no memory for what it has announced.
+        // There is no memory for the length that the client has announced.
         return this.failed(problem);
       }
       this.#run(end - start);
     }
   }
 
-  /** @param bytes that were read for it */
+  /**
+   * @param bytes how many were read for it
+   */
   #run(bytes: number): void {
     const { parser, clients, flow, client, lanes } = this;
     const now = clients.sequencer.turn.now();
@@ -228,8 +232,8 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   /**
-   * The client has closed its side: as with Redis it gets the replies to all that it has sent, but nothing that it
-   * would have to wait for.
+   * The client has closed its sending side. As with Redis it gets the replies to all that it has sent, but a command
+   * that would have to block is not run.
    */
   #endOfInput(): void {
     const { client } = this;
@@ -262,7 +266,7 @@ export class Session implements CommandContext, ConnectedClient {
         const own = this.clients.face?.insteadOf(buffer, start, end) ?? null;
         if (own !== null) [buffer, start, end] = [own, 0, own.length];
       }
-      // As many small ones as can be in flight are no danger.
+      // Small replies need no check: too few can be in flight to do harm.
       if (bytes > LARGE_REPLY && !this.#mayBuffer(bytes)) this.clients.limits.close(this, 'output');
       else if (!operation.silent) this.#outbox.add(buffer, start, end);
       if (operation.followingReplies !== null)
@@ -280,19 +284,19 @@ export class Session implements CommandContext, ConnectedClient {
     this.answered(operation, reply, 0, reply.length);
   }
 
-  /** A command is answered, or lost. */
+  /** A command was answered or lost. */
   settled(): void {
     const left = this.lanes.settled();
     if (left === 0 && this.#takesTurns) this.clients.largeReplies.idle(this);
     this.flow.settled(left);
   }
 
-  /** May go on: its turn among those with large replies. */
+  /** The client's turn among those with large replies begins. */
   resume(): void {
     this.flow.resume();
   }
 
-  /** A reply was large, or one of late was. */
+  /** The latest reply was large, or another recent one was. */
   #largeReply(bytes: number): void {
     const { largeReplies, sequencer } = this.clients;
     if (bytes >= LARGE) largeReplies.seen(sequencer.turn.now());
@@ -300,7 +304,7 @@ export class Session implements CommandContext, ConnectedClient {
     if (!this.#takesTurns) largeReplies.idle(this);
   }
 
-  /** Whether so many bytes more may wait for the client to read them. */
+  /** Whether `bytes` bytes more may wait for the client to read them. */
   #mayBuffer(bytes: number): boolean {
     const { limits } = this.clients;
     limits.grew(bytes);
@@ -333,13 +337,13 @@ export class Session implements CommandContext, ConnectedClient {
   }
 
   replyRefused({ reply, side }: HandshakeRefused): void {
-    // The client waits for the reply to CLIENT REPLY ON, and would not get a refusal.
+    // The client waits for the reply to CLIENT REPLY ON. Under OFF it would not get a refusal.
     if (this.client.replies === 'off' && this.#commandAtHand() === 'client|reply') return this.destroy();
     refuseInTransaction(this);
     this.reply(Buffer.from(`-${reply}\r\n`, 'latin1'), side);
   }
 
-  /** Its name in the command table, or what is known of it. */
+  /** The command's name in the command table, or as much of its name as is known. */
   #commandAtHand(): string {
     const { frame, argStart, argEnd, argc } = this.parser;
     const { table } = this.clients.sequencer;
@@ -364,13 +368,13 @@ export class Session implements CommandContext, ConnectedClient {
   end(): void {
     const { client } = this;
     this.#closing = true;
-    // What else it sends is dropped.
+    // Whatever else the client sends is dropped.
     this.flow.readOn();
     client.subscriptions?.close();
     this.flow.atEnd(() => {
       nextTurn(() => client.socket.end());
       const timer = after(client.halfClosed ? LAST_READ_MS : LINGER_MS, () => client.socket.destroy()).unref();
-      // A timer that is left would keep all that the client had sent and not got.
+      // A timer that is left would keep the client's buffers in memory.
       client.socket.once('close', () => clearTimer(timer));
     });
   }

@@ -10,54 +10,54 @@ import type { Link } from './subscription-link.js';
 export interface Party {
   readonly client: { readonly identity: LaneIdentity };
   readonly flow: {
-    /** The command at hand is looked at again when the promise is settled. */
+    /** Dispatches the command at hand again when the promise is settled. */
     retryWhen(event: Promise<unknown>): void;
   };
   destroy(): void;
 }
 
-/** What one client is subscribed to, for its move to another server. */
+/** The subscriptions of one client, for its move to another server. */
 export interface Subscriber {
   readonly context: Pick<Party, 'client' | 'destroy'>;
-  /** Names, as latin1, by what they are and where the client is subscribed to them. */
+  /** The names, as latin1, by kind and by the server at which the client is subscribed. */
   readonly names: Readonly<Record<Kind, Readonly<Record<Side, Set<string>>>>>;
   readonly links: Record<Side, Link | null>;
   readonly closed: boolean;
   workloadOf(kind: Kind, name: Buffer): Workload;
-  /** A connection to that server for this client. @throws as `Link.open`, and when the client disconnected */
+  /** Opens a connection to the server for this client. @throws as `Link.open`, and if the client has disconnected */
   open(side: Side): Promise<Link>;
-  /** Resolves when nothing is being subscribed to, or unsubscribed from. */
+  /** Resolves when no subscription of this client is being changed. */
   settled(): Promise<void>;
   /** Closes connections without a subscription. */
   tidy(): void;
 }
 
-/** So many clients connect at a time, and so many that are connected are moved. */
+/** How many clients are connected at a time, and how many connected ones are moved at a time. */
 const [CONNECTING, MOVING] = [64, 4096];
 
-/** A SUBSCRIBE, UNSUBSCRIBE … that was received and has not taken effect yet. */
+/** A SUBSCRIBE, UNSUBSCRIBE and so on that was received and has not taken effect yet. */
 interface Change {
   readonly number: number;
-  /** The channels that it is about; null where it may be about any: a pattern, or all of its client's. */
+  /** The channels of the change; null if it may concern any: a pattern, or all channels of the client. */
   readonly channels: ReadonlySet<string> | null;
   readonly over: Promise<void>;
   end(): void;
 }
 
 export class Subscribers {
-  /** By client, in the order in which they were received. */
+  /** The changes by client, in order of arrival. */
   readonly #changes = new Map<object, Change>();
   #lastChange = 0;
-  /** Who waits for changes, and up to which: those that were received before. */
+  /** The clients that wait, each with the number of the last change that it waits for. */
   readonly #waiting = new Map<object, number>();
   readonly all = new Set<Subscriber>();
-  /** Set while subscribers move: nobody publishes, subscribes or unsubscribes. */
+  /** Set while subscribers move: no client publishes, subscribes or unsubscribes. */
   moving = false;
   #moves: Move[] = [];
-  /** Connections for the next move. */
+  /** Connections that are open already, for the next move. */
   #spare = new Map<Subscriber, Link>();
 
-  /** The command at hand changes what the client is subscribed to: what others publish from now on waits for that. */
+  /** The command at hand changes the client's subscriptions: other clients' PUBLISH waits from now on. */
   began(session: object, channels: readonly string[] | null): void {
     if (this.#changes.has(session)) return;
     let end = (): void => undefined;
@@ -65,7 +65,7 @@ export class Subscribers {
     this.#changes.set(session, { number: ++this.#lastChange, channels: channels && new Set(channels), over, end });
   }
 
-  /** Whether any change was received that has not taken effect. */
+  /** Whether any change has not taken effect yet. */
   get changing(): boolean {
     return this.#changes.size > 0;
   }
@@ -75,13 +75,13 @@ export class Subscribers {
     this.#changes.get(session)?.end();
     this.#changes.delete(session);
     this.#waiting.delete(session);
-    // What waited is looked at again, and waits for nothing.
+    // With no change left, no client waits; each is dispatched again.
     if (this.#changes.size === 0) this.#waiting.clear();
   }
 
   /**
-   * Whether the command at hand has to wait for changes that were received before it; it is then looked at again.
-   * @param channel which it publishes to; null where it may be any
+   * Whether the command at hand has to wait for changes that arrived before it. If so, it is dispatched again later.
+   * @param channel the channel that it publishes to; null if it may be any
    */
   holds(session: Party, channel: string | null): boolean {
     if (this.#changes.size === 0) return false;
@@ -97,7 +97,10 @@ export class Subscribers {
     return true;
   }
 
-  /** Connects those who will move, as far as that can be: nobody has to wait for it then. */
+  /**
+   * Opens connections for the clients that will move, as far as possible, so that the move itself need not wait for
+   * them.
+   */
   async connect(workload: Workload, to: Side): Promise<void> {
     const spare = this.#spare;
     const without = [...this.all].filter((each) => each.links[to] === null && moveOf(each, workload, to).length > 0);
@@ -111,9 +114,10 @@ export class Subscribers {
   }
 
   /**
-   * Subscribes those of the workload at the other server, too; they get their messages from the old one until `commit`.
+   * Subscribes the workload's subscribers at the other server, too. They get their messages from the old server until
+   * `commit`.
    * @param force closes a client that cannot be moved
-   * @throws {Error} where one cannot be moved
+   * @throws {Error} if one cannot be moved
    */
   async prepare(workload: Workload, to: Side, force: boolean): Promise<void> {
     await Promise.all([...this.all].map((each) => each.settled()));
@@ -126,12 +130,12 @@ export class Subscribers {
     });
   }
 
-  /** The subscribers are at the right server. Resolves when the old server sends them nothing more. */
+  /** The subscribers now use the new server. Resolves when the old server sends them nothing more. */
   async commit(): Promise<void> {
     await Promise.all(this.#moves.splice(0).map((move) => move.commit()));
   }
 
-  /** A subscriber that was not moved stays. */
+  /** The move is over. A subscriber that was not moved stays at its server. */
   end(): void {
     for (const move of this.#moves.splice(0)) move.abandon();
     for (const link of this.#spare.values()) link.close();
@@ -139,7 +143,7 @@ export class Subscribers {
     this.moving = false;
   }
 
-  /** The address leads to another server now: subscribers are closed, as after a lost connection. */
+  /** The address leads to another server now: its subscribers are closed, as after a lost connection. */
   leave(side: Side): void {
     for (const { links, context } of [...this.all]) if (links[side] !== null) context.destroy();
   }
@@ -164,7 +168,7 @@ async function prepare(move: Move, spare: Link | undefined, force: boolean): Pro
   }
 }
 
-/** What the client has of the workload at the other server; nothing is no move. */
+/** The client's subscriptions to the workload that have to move; null if there are none. */
 function moveOf(subscriptions: Subscriber, workload: Workload, to: Side): Move[] {
   const moving = KINDS.map((kind) => {
     const names = [...subscriptions.names[kind][otherSide(to)]].map((id) => Buffer.from(id, 'latin1'));
@@ -176,7 +180,7 @@ function moveOf(subscriptions: Subscriber, workload: Workload, to: Side): Move[]
 /** The subscriptions of one client to one workload's channels, on their way to another server. */
 class Move {
   #link: Link | null = null;
-  /** The connection is there for the move only, until it is committed. */
+  /** The connection was opened for this move, and belongs to it until the move is committed. */
   #isNew = false;
   #abandoned = false;
 
@@ -187,10 +191,10 @@ class Move {
   ) {}
 
   /**
-   * Subscribes at the new server, and waits until all that the old one had sent before has come.
-   * Nobody publishes meanwhile.
-   * @param spare a connection to the new server, to be used if it can be
-   * @throws {Error} where that cannot be
+   * Subscribes at the new server, then waits until all earlier messages of the old server have arrived. No client
+   * publishes meanwhile.
+   * @param spare an open connection to the new server, used if it still works
+   * @throws {Error} if the client cannot be moved
    */
   async prepare(spare?: Link): Promise<void> {
     const { links, context } = this.subscriptions;
@@ -233,7 +237,7 @@ class Move {
     await this.#leave(subscriptions.links[from]);
   }
 
-  /** Leaves everything as it was. */
+  /** Undoes the move. */
   abandon(): void {
     this.#abandoned = true;
     if (this.#isNew) this.#link?.close();

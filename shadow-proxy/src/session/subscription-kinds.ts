@@ -8,5 +8,5 @@ export const COMMANDS: Readonly<Record<Kind, { readonly join: string; readonly l
   shard: { join: 'SSUBSCRIBE', leave: 'SUNSUBSCRIBE' },
 };
 
-/** For replies that nobody needs. */
+/** Ignores a reply. */
 export const IGNORE = (): void => undefined;

@@ -22,18 +22,18 @@ export interface LinkEvents {
 }
 
 interface Asked {
-  /** Replies that are still to come; an error is the last. */
+  /** How many replies are still to come; an error is the last one. */
   left: number;
   readonly each: TakeFrame;
   resolve(refusal: string | null): void;
   reject(reason: Error): void;
 }
 
-/** Most subscribers are idle for most of the time, and there may be many. */
+/** Bytes of the read buffer. Most subscribers are idle most of the time, and there may be many. */
 const INTAKE_BYTES = 4096;
 
 export class Link implements ConnectionOwner {
-  /** While set, messages are dropped: the client has them from the other server. */
+  /** While set, messages are dropped: the client gets them from the other server. */
   muted = false;
   readonly #asked: Asked[] = [];
 
@@ -47,7 +47,9 @@ export class Link implements ConnectionOwner {
     connection.attach(this);
   }
 
-  /** @throws {HandshakeRefused} with the server's own error, {Error} when the server cannot be reached */
+  /**
+   * @throws {HandshakeRefused} with the server's own error; {Error} if the server cannot be reached
+   */
   static async open(server: Server, identity: LaneIdentity, events: LinkEvents): Promise<Link> {
     const { protocol, credentials } = identity;
     return new Link(
@@ -67,9 +69,9 @@ export class Link implements ConnectionOwner {
   }
 
   /**
-   * Sends a command whose answer is so many replies, or one error.
+   * Sends a command that is answered by `replies` replies, or by one error.
    * @returns the error, or null
-   * @throws {ConnectionLost} when the connection ends first
+   * @throws {ConnectionLost} if the connection ends first
    */
   ask(frame: Buffer, replies: number, each: TakeFrame): Promise<string | null> {
     if (this.closed) return Promise.reject(new ConnectionLost('not connected'));
@@ -79,7 +81,7 @@ export class Link implements ConnectionOwner {
     });
   }
 
-  /** A subscriber whose connection is silent would miss messages and never know. */
+  /** Checks that the connection is alive. On a silent connection the subscriber would miss messages, and never know. */
   askForLife(): void {
     this.ask(PING, 1, () => undefined).catch(() => undefined);
   }
@@ -112,7 +114,7 @@ export class Link implements ConnectionOwner {
 }
 
 /**
- * Whether a frame is a `message`, `pmessage` or `smessage`: no reply to a subscriber begins with a word of 7 or 8
+ * Whether a frame is a `message`, `pmessage` or `smessage`. No reply to a subscriber begins with a word of 7 or 8
  * letters.
  */
 function isMessage(buffer: Buffer, start: number): boolean {

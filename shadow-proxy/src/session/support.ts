@@ -1,6 +1,7 @@
 /**
- * Counts what clients use that only one of the two servers supports, in every stage: judged by what they sent, for what
- * the mirror gets instead hides it. Asked only for commands that have such a form at all, and for scripts.
+ * Counts the commands and options of clients that only one of the two servers supports, in every stage. They are judged
+ * by what the client sent, because the mirror may get something else. Called only for scripts, and for commands that
+ * have such a form.
  */
 import { supports, type Form } from '../command/forms.js';
 import { arityHolds, KeyList, keysOf } from '../command/keys.js';
@@ -12,7 +13,7 @@ import type { RequestParser } from '../resp/request.js';
 import { countUnsupported, type Workload } from '../route/router.js';
 import type { Side, StageRule } from '../route/stage.js';
 
-/** A command and where its arguments are. */
+/** A command, and the positions of its arguments. */
 interface Located {
   readonly frame: Buffer;
   readonly argStart: readonly number[];
@@ -20,7 +21,7 @@ interface Located {
   readonly argc: number;
 }
 
-/** Commands that only one of the servers has, of those that a script calls. */
+/** Commands in a script that only one of the servers has. */
 interface Unsupported {
   readonly source: ReadonlySet<string>;
   readonly target: ReadonlySet<string>;
@@ -29,15 +30,15 @@ interface Unsupported {
 
 export class Support {
   readonly #keys = new KeyList();
-  /** Workloads of the command at hand that were counted already. */
+  /** Workloads for which the command at hand was counted already. */
   readonly #counted = new Set<Workload>();
   readonly #unsupported = new WeakMap<Routine, Unsupported>();
 
   constructor(private readonly sequencer: Sequencer) {}
 
   /**
-   * The command at hand, whose forms these are. What both servers would refuse is not counted, and neither is what the
-   * proxy refuses, or what a client sends that has not logged in.
+   * Counts the command at hand, which has these forms. A command is not counted if both servers or the proxy refuse it,
+   * or if its client has not logged in.
    */
   offer(parser: RequestParser, spec: CommandSpec, forms: readonly Form[]): void {
     const { frame, argStart, argEnd, argc, unauthenticated } = parser;
@@ -52,17 +53,17 @@ export class Support {
     }
   }
 
-  /** The command at hand has more arguments than the server `lacks` takes; `most`: how many that is. */
+  /** The command at hand has more arguments than the server `lacks` takes. @param most how many that server takes */
   tooLong(spec: CommandSpec, parser: RequestParser, lacks: Side, most: number): void {
     if (!parser.unauthenticated) this.#count(`${spec.name} of over ${most} arguments`, lacks, true, spec, parser);
   }
 
-  /** The EVAL, EVALSHA or FCALL in `frame` does what the server `lacks` does not support. */
+  /** The EVAL, EVALSHA or FCALL in `frame` uses something that the server `lacks` does not support. */
   inScript(spec: CommandSpec, frame: Buffer, name: string, lacks: Side): void {
     this.#count(name, lacks, true, spec, located(frame));
   }
 
-  /** The commands that the script in `frame` calls, as far as its text shows. */
+  /** Counts the commands that the script in `frame` calls, as far as its text shows them. */
   offerScript(spec: CommandSpec, frame: Buffer, routine: Routine): void {
     const { source, target } = this.sequencer.servers;
     let known = this.#unsupported.get(routine);
@@ -75,7 +76,7 @@ export class Support {
       this.inScript(spec, frame, `${spec.name} ${name}`, this.#has('source', name) ? 'target' : 'source');
   }
 
-  /** A server that was never asked is taken to be what the table was made from. */
+  /** A server that was never asked is taken to know the commands of the table. */
   #has(side: Side, name: string): boolean {
     const { servers, table } = this.sequencer;
     if (servers[side].commands.size > 0) return servers[side].commands.has(name);
@@ -83,7 +84,9 @@ export class Support {
     return spec !== undefined && (side === 'source' ? spec.inSource : spec.inTarget);
   }
 
-  /** @param isRefused whether the server that lacks it answers with an error */
+  /**
+   * @param isRefused whether the server that lacks it answers with an error
+   */
   #count(
     name: string,
     lacks: Side,
@@ -93,7 +96,7 @@ export class Support {
   ): void {
     const { router } = this.sequencer;
     const count = ({ counters }: Workload, { authority, mirrorsWrites }: StageRule): void => {
-      // What only the target supports matters where the source follows it.
+      // A command that only the target supports matters if the source is the mirror.
       if (lacks === 'target' || mirrorsWrites)
         countUnsupported(counters, name, lacks, isRefused && authority === lacks);
     };

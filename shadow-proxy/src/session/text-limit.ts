@@ -1,6 +1,6 @@
 /**
- * How long an argument may be that becomes text in the proxy: V8 throws at a longer text, and a reply that quotes it
- * would be as long. Values never become text: they are as long as Redis takes them.
+ * Limits the length of arguments that become text in the proxy. V8 throws at a text that is too long, and so would an
+ * error that quotes it. Values never become text: they may be as long as Redis allows.
  */
 import { constants } from 'node:buffer';
 import { KeyList, keysOf, UNKNOWN_KEYS } from '../command/keys.js';
@@ -9,21 +9,23 @@ import type { CommandSpec } from '../command/table.js';
 import type { CommandBytes } from './routing.js';
 
 export interface TextLimits {
-  /** Bytes of an argument of AUTH, HELLO, CLIENT and the like: Redis takes no more of a client that has to log in. */
+  /**
+   * Bytes of one argument of AUTH, HELLO, CLIENT and the like. Redis has the same limit for a client that must log in.
+   */
   readonly argument: number;
-  /** Bytes of keys, channels and scripts of one command together; some more are left for what stands around them. */
+  /** Bytes of all keys, channels and scripts of one command, with room for the text around them. */
   readonly names: number;
 }
 
 export const TEXT_LIMITS: TextLimits = { argument: 16 << 10, names: constants.MAX_STRING_LENGTH - (64 << 10) };
 
-/** Handlings of commands whose other arguments become text, too: scripts and channels. */
+/** Kinds of commands whose other arguments become text, too: scripts and channels. */
 const WHOLE: ReadonlySet<Handling> = new Set<Handling>(['script', 'broadcast', 'subscribe']);
 
-/** What an argument takes beside its bytes where arguments are joined. */
+/** Bytes that an argument takes in addition to its own when arguments are joined. */
 const JOINT = 1;
 
-/** Why the command at hand is refused for its length; null where it is not. Called for long commands only. */
+/** Why the command at hand is refused for its length; null if it is not. Called for long commands only. */
 export function refusalOfLength(
   spec: CommandSpec | undefined,
   command: CommandBytes,
@@ -49,7 +51,7 @@ const titleOf = ({ name }: CommandSpec): string => name.replace('|', ' ').toUppe
 function bytesOfNames(spec: CommandSpec | undefined, { frame, argStart, argEnd, argc }: CommandBytes): number {
   const length = (i: number): number => argEnd[i] - argStart[i] + JOINT;
   const all = argEnd[argc - 1] - argStart[0];
-  // An unknown command may have keys anywhere, and so has a script whose keys are among its other arguments.
+  // An unknown command may have keys anywhere, and so may a script.
   if (spec === undefined || WHOLE.has(spec.handling)) return all;
   if (spec.handling === 'publish') return argc > 1 ? length(1) : 0;
   const keys = new KeyList();

@@ -1,13 +1,13 @@
 /**
- * What a turn of the event loop may cost: the reply to every client waits until a turn is over. Clients that want more
- * than a turn can give share it evenly; those that want little always get what they want.
+ * Limits what a turn of the event loop may cost: every client's reply waits until the turn is over. Clients that want
+ * more than a turn allows share it evenly; a client that wants little always gets it.
  */
 
-/** What one client may cost in a turn where no other wants more than its share, in bytes of commands. */
+/** What one client may cost in a turn in which no other wants more than its share, in bytes of commands. */
 export const ALONE = 64 << 10;
-/** What all clients that want more may cost in one turn, together. */
+/** What all clients that want more than their share may cost in one turn, together. */
 export const TOGETHER = 24 << 10;
-/** What one client may cost at least, so that a short pipeline is never cut. */
+/** What one client may always cost, so that a short pipeline is never interrupted. */
 export const LEAST_SHARE = 8 << 10;
 
 export class TurnBudget {
@@ -16,8 +16,8 @@ export class TurnBudget {
   #share = ALONE;
 
   /**
-   * What one client may cost in the turn that began at `now`, in bytes. As many as used up their shares in the last
-   * turn are expected.
+   * What one client may cost in the turn that began at `now`, in bytes. It assumes that as many clients use up their
+   * shares as in the last turn.
    */
   share(now: number): number {
     if (this.#at !== now) {
@@ -28,7 +28,7 @@ export class TurnBudget {
     return this.#share;
   }
 
-  /** A client has used up its share, and wants more. */
+  /** A client has used up its share and wants more. */
   usedUp(): void {
     this.#wantMore++;
   }

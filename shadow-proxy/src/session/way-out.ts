@@ -1,12 +1,12 @@
 /**
- * The ways out of a command. An answer, a refusal, a lost server, a change of stage, CLIENT UNBLOCK, a disconnect:
- * however a command ends, nothing of it is left for the next command of its client, nor for other clients.
+ * The ends of a command: an answer, a refusal, a lost server, a stage change, CLIENT UNBLOCK, a disconnect. However a
+ * command ends, nothing of it is left for its client's next command, nor for other clients.
  */
 import type { CommandContext } from './context.js';
 
 type Ending = Pick<CommandContext, 'client' | 'clients' | 'lanes'>;
 
-/** Ends what the command at hand has begun: it is over. */
+/** Ends everything that the command at hand has begun. */
 export function endCommand(context: Ending): void {
   const { client, clients, lanes } = context;
   const { subscribers } = clients;
@@ -15,15 +15,15 @@ export function endCommand(context: Ending): void {
   if (subscribers.changing) subscribers.ended(context);
 }
 
-/** Ends what the client has begun: it has left. */
+/** Ends everything that the client has begun: it has disconnected. */
 export function endClient(context: Ending): void {
   endCommand(context);
   context.client.endTransaction();
 }
 
 /**
- * The command at hand was refused before it was queued or run. As in Redis, EXEC ends the transaction all the same, and
- * any other command makes EXEC refuse.
+ * The command at hand was refused before it was queued or run. As in Redis, a refused EXEC still ends the transaction,
+ * and any other refused command makes EXEC answer EXECABORT.
  */
 export function refuseInTransaction({ client, clients, parser }: CommandContext): void {
   if (client.transaction === null) return;

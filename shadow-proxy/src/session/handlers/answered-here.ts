@@ -1,4 +1,4 @@
-/** Commands that the proxy answers itself: who a client is, where, and in which protocol. */
+/** Commands that the proxy answers itself: login, database, protocol. */
 import { sleep } from '../../io/timers.js';
 import type { Credentials } from '../../upstream/dialer.js';
 import { Login } from '../../upstream/login.js';
@@ -56,7 +56,7 @@ async function login(context: CommandContext, credentials: Credentials, named: b
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
   if (refusal !== null) {
-    // A client that guesses passwords is answered late; the client is held meanwhile.
+    // A client that guesses passwords gets its answers late, and is held meanwhile.
     await sleep(context.clients.limits.loginFailed(context.client.socket.remoteAddress ?? ''));
     return Buffer.from(`-${refusal}\r\n`, 'latin1');
   }
@@ -67,13 +67,13 @@ async function login(context: CommandContext, credentials: Credentials, named: b
   return null;
 }
 
-/** Answers with a server's refusal, and goes on; a server that cannot be asked ends the client. */
+/** Answers with a server's refusal, and resumes the client. If the server cannot be reached, the client is closed. */
 const fail =
   (context: CommandContext) =>
   (problem: Error): void =>
     context.lanes.failed(problem);
 
-/** Answers with the refusal or with `reply`, and goes on. */
+/** Answers with the refusal or with `reply`, and resumes the client. */
 const finish =
   (context: CommandContext, reply: Buffer | (() => Buffer)) =>
   (refusal: Buffer | null): void => {
@@ -87,7 +87,7 @@ const hello: Handler = (context) => {
     if (!INTEGER.test(wanted)) return context.refuse('ERR Protocol version is not an integer or out of range');
     if (wanted !== '2' && wanted !== '3') return context.refuse('NOPROTO unsupported protocol version');
     const { credentials, name, complaint } = helloOptions(context);
-    // Redis before 7.2, and KeyDB, take the password and the name before they see what is wrong behind them.
+    // Redis before 7.2, and KeyDB, apply the password and the name before they find an error in later options.
     if (complaint !== null && isSince(defaultServer(context).version, [7, 2])) return context.reply(error(complaint));
     const done = (refusal: Buffer | null): void => {
       if (refusal === null && name !== null) context.client.rename(name);
@@ -106,12 +106,12 @@ const hello: Handler = (context) => {
             .catch(fail(context)),
       );
     else if (complaint !== null) done(null);
-    // Without AUTH it is refused where a password is needed.
+    // Without AUTH, the server refuses this if it demands a password.
     else context.lanes.inquire(encodeCommand(['HELLO', context.client.protocol]), done);
   });
 };
 
-/** HELLO's options as Redis takes them: one after the other, up to the first that is wrong. */
+/** HELLO's options as Redis reads them: in order, up to the first that is wrong. */
 function helloOptions(context: CommandContext): {
   credentials: Credentials | null;
   name: string | null;
@@ -143,10 +143,10 @@ function helloOptions(context: CommandContext): {
   return { credentials, name, complaint: null };
 }
 
-/** A number as Redis reads it: no sign but minus, no leading zeros, and no more than 64 bits (nearly). */
+/** An integer as Redis reads it: no sign but minus, no leading zeros, at most 18 digits. */
 const INTEGER = /^(0|-?[1-9]\d{0,17})$/;
 
-/** The server that answers what is about no key. */
+/** The server that answers commands without keys. */
 function defaultServer({ clients: { sequencer } }: CommandContext): Server {
   return sequencer.servers[sequencer.router.default.keylessRule.authority];
 }
@@ -182,7 +182,7 @@ const select: Handler = (context) => {
   const refused = refusalOfDatabases(context, spec);
   if (refused !== null) return context.refuse(refused);
   const db = databaseOf(wanted);
-  // The authority's answer changes nothing: it refuses, or is there already.
+  // The authority's reply changes nothing: it is an error, or the client is in that database already.
   if (db === null || db === context.client.db) return plain(context);
   alone(context, () => {
     const identity = { ...context.client.identity, db };
@@ -239,7 +239,8 @@ const discard: Handler = (context) => {
 };
 
 /**
- * SCRIPT KILL, FUNCTION KILL: the lane waits for the script that is to be ended. The server says whether this user may.
+ * SCRIPT KILL and FUNCTION KILL: the client's lane is busy with the script, so they take another connection. The server
+ * decides whether this user may.
  */
 const kill: Handler = (context) => {
   const { servers, router } = context.clients.sequencer;
@@ -258,10 +259,10 @@ const kill: Handler = (context) => {
   );
 };
 
-/** What follows in an HTTP request could be commands. Redis closes the connection without a word, too. */
+/** The rest of an HTTP request could be read as commands. Redis closes the connection without a reply, too. */
 const http: Handler = (context) => context.destroy();
 
-/** Answers the command at hand. A client that has to log in gets no transaction. */
+/** Answers the command at hand. A client that must log in cannot open a transaction. */
 export function answerLocally(context: CommandContext, name: string): void {
   const handler = LOCAL[name];
   const needsLogin = handler === multi || handler === exec || handler === discard || handler === answerCluster;

@@ -1,28 +1,30 @@
-/** How long a command may block, and how that is said to a server when the command is sent, or sent again. */
+/** How long a command may block, and how to write that time when the command is sent, or sent again. */
 import { blockOption, type Blocking } from '../../command/policy.js';
 import { monotonicMs } from '../../io/clock.js';
 import { wordOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 
 /**
- * What is asked of a server at least, in ms, where the time is in seconds. KeyDB, and Redis before 7.0.8 (its issue
- * #11687), cut what they make of 0.001 down to 0 ms, and so block without a limit.
+ * The shortest timeout that is sent, in ms, where the unit is seconds. KeyDB, and Redis before 7.0.8 (its issue
+ * #11687), round 0.001 down to 0 ms, and then block without a limit.
  */
 const LEAST_MS = 2;
 
-/** Which argument says how long. */
+/** The index of the timeout among the arguments. */
 function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
   if (timeout === 'last') return args.length - 1;
   return timeout === 'option' ? blockOption(args) + 1 : timeout;
 }
 
 export class BlockTime {
-  /** How long it may take, in ms; Infinity for as long as may be. */
+  /** How long the command may block, in ms; Infinity without a limit. */
   readonly #ms: number;
-  /** When that is over, in ms of the monotonic clock; Infinity for never. */
+  /** When the time is over, in ms of the monotonic clock; Infinity without a limit. */
   readonly #until: number;
 
-  /** @param frame the command as it came, and `args` its arguments */
+  /**
+   * @param frame the client's command @param args its arguments
+   */
   constructor(
     private readonly frame: Buffer,
     private readonly args: readonly Buffer[],
@@ -38,14 +40,14 @@ export class BlockTime {
     return monotonicMs() >= this.#until;
   }
 
-  /** Whether KeyDB would take it for no limit at all. */
+  /** Whether KeyDB would round the timeout down to 0, which is no limit. */
   get isCutByKeydb(): boolean {
     return this.#ms <= 1 && this.blocking.unit > 1;
   }
 
   /**
-   * The command; or, if it is `resent`, or has less time than every server can tell from none, the command with
-   * the time that is left.
+   * The command to send now. If it is `resent`, or its timeout is too short for some server, it has the time that is
+   * left.
    */
   frameNow(resent: boolean): Buffer {
     const { unit } = this.blocking;

@@ -1,12 +1,13 @@
 /**
- * Commands that block at the server: each on a private lane. What goes to the mirror is what they took (rule 6).
+ * Commands that block at the server: each on a private lane. The mirror gets what they took (rule 6).
  *
  *   its keys are reserved ─▶ shared lanes empty ─▶ sent ─┬─ answered at once ─▶ effect ─▶ client
  *                                                        └─ seen blocked ─▶ keys free ─▶ … woken (waking.ts)
  *
  * When a stage changes, clients that block on its keys are unblocked, and their commands sent again, with the time that
- * they had left. A client that disconnects is unblocked as well, or its lane is closed: until the server has done so,
- * its keys are reserved, so that nothing is pushed to it. What it took at that moment is still replicated.
+ * is left. A client that disconnects is unblocked as well, or its lane is closed: until the server has done so, the
+ * keys stay reserved, so that nothing can be pushed to that client. What the command took at that moment is still
+ * replicated.
  */
 import { blockOption, type Blocking } from '../../command/policy.js';
 import type { CommandSpec } from '../../command/table.js';
@@ -29,7 +30,7 @@ import type { BlockedCommand } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import type { Server } from '../../upstream/server.js';
 
-/** The destination of a command, by the stages at the time that it is sent. */
+/** Where a command goes, by the stages at the time when it is sent. */
 interface Way {
   readonly workload: Workload;
   readonly rule: StageRule;
@@ -37,7 +38,7 @@ interface Way {
   readonly mixed: boolean;
 }
 
-/** How often a command is asked to end that does not block yet, in ms. */
+/** While a command is not blocked yet, CLIENT UNBLOCK is repeated at this interval, in ms. */
 const UNBLOCK_MS = 5;
 
 const argumentsAtHand = (context: CommandContext): Buffer[] =>
@@ -68,10 +69,12 @@ export function block(context: CommandContext, spec: CommandSpec): void {
 }
 
 export class Blocked implements BlockedCommand {
-  /** Among those who wait for a flip to end, from when it first came. */
+  /**
+   * The command's place among those that wait for a stage change to end. It is given when the command first arrives.
+   */
   readonly place: number;
   readonly #time: BlockTime;
-  /** The command as it came. */
+  /** The client's command. */
   readonly #frame: Buffer;
   readonly #args: readonly Buffer[];
   /** The keys as strings of bytes. */
@@ -79,21 +82,21 @@ export class Blocked implements BlockedCommand {
   #workload: Workload | null = null;
   #db = 0;
   #writes = false;
-  /** The non-blocking attempt was made. */
+  /** The attempt without blocking was made. */
   #attempted = false;
-  /** At which server. */
+  /** The server at which the attempt was made. */
   #attemptedAt: Side | null = null;
-  /** The command is on its way to block. */
+  /** The command is counted in the block queue: it is about to block. */
   #coming = false;
-  /** The lane that carries it now. */
+  /** The lane that carries the command at present. */
   #lane: Lane | null = null;
-  /** Its place among those that wait for the keys, and the lane that it has by then. */
+  /** The command's place among those that wait for the keys, and the lane on which it will be sent. */
   #queued: { readonly lockRequest: LockRequest; readonly lane: Lane; readonly way: Way } | null = null;
-  /** What the server answers when the time is over. */
+  /** The server's reply when the time is over. */
   #nothing: Buffer | null = null;
-  /** The server is being asked to end it. */
+  /** Set while the server is asked to unblock the command. */
   #unblocking: Promise<unknown> | null = null;
-  /** The reservation of its keys, while the server has the command and the client has disconnected. */
+  /** Reserves the command's keys while the server still has it and the client has disconnected. */
   #reservation: Reservation | null = null;
   #interrupted: (() => void)[] = [];
   #abandoned = false;
@@ -103,13 +106,13 @@ export class Blocked implements BlockedCommand {
     private readonly spec: CommandSpec,
     authority: Side,
   ) {
-    // The bytes of the parser are the client's next ones some day.
+    // The parser's buffer will be reused for the client's next bytes.
     this.#frame = Buffer.from(context.command);
     this.#args = argumentsOf(this.#frame);
     this.#keys = context.clients.sequencer.keys.ids(this.#frame, 0);
     this.#time = new BlockTime(this.#frame, this.#args, spec.blocking!);
     const { servers } = context.clients.sequencer;
-    // Clients will miss it once they have left the proxy.
+    // Clients would miss the command once they have left the proxy: count it.
     const lacks = otherSide(authority);
     if (this.#time.isCutByKeydb && servers[lacks].isKeydb)
       context.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
@@ -117,32 +120,32 @@ export class Blocked implements BlockedCommand {
     context.clients.blocked.add(this);
   }
 
-  /** Whether it was interrupted, and its time ran out meanwhile. */
+  /** Whether the command's time ran out while it was interrupted. */
   get isOver(): boolean {
     return this.#nothing !== null && this.#time.isOver;
   }
 
-  /** Its bytes, and its keys as text. */
+  /** Bytes of the command and its keys. */
   get bytes(): number {
     return 2 * this.#frame.length;
   }
 
-  /** Whether the server has it, so that its keys may change at any moment. */
+  /** Whether the server has the command, so that its keys may change at any moment. */
   get isSent(): boolean {
     return this.#lane !== null;
   }
 
-  /** Whether it has found nothing at once, and waits from then on. */
+  /** Whether the attempt found nothing, so that the command waits. */
   get isWaiting(): boolean {
     return this.#workload !== null;
   }
 
-  /** Notes in the journal what it may take at any moment. */
+  /** Notes in the journal the keys that the command may change at any moment. */
   note(): void {
     if (this.#lane !== null && this.#writes) this.context.clients.sequencer.suspects.note(this.#db, this.#frame, 0);
   }
 
-  /** Whether a change of the workload's stage concerns it. */
+  /** Whether a stage change of the workload concerns the command. */
   concerns(workload: Workload): boolean {
     return this.#workload === workload || this.#keys.some((key) => this.#workloadOf(key) === workload);
   }
@@ -152,16 +155,16 @@ export class Blocked implements BlockedCommand {
     return this.context.clients.sequencer.router.match(bytes, 0, bytes.length);
   }
 
-  /** Asks for what is there already; whether it was asked, or has to wait for that. */
+  /** Tries the command without blocking. @returns whether it was sent, or waits to be */
   attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
     const { context } = this;
     const { sequencer, blockQueue } = context.clients;
-    // What it found might be for a client that came before.
+    // What the attempt finds might belong to a client that came earlier.
     if (this.#attempted || (this.spec.write && blockQueue.has(context.client.db, this.#keys))) return false;
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
     if (attempt === null || spec === undefined) return false;
-    // Another command may be allowed where this one is denied.
+    // The user may be allowed the blocking command and denied the other one.
     if (spec !== this.spec) {
       const { privileges } = sequencer.servers[rule.authority];
       const learning = privileges.learn(context.client.credentials);
@@ -214,7 +217,7 @@ export class Blocked implements BlockedCommand {
 
   async send(way: Way): Promise<void> {
     const { context } = this;
-    // Redis does not let a client block that has closed its side.
+    // Redis does not let a client block that has closed its sending side.
     if (context.client.halfClosed) {
       this.#end();
       return context.destroy();
@@ -234,7 +237,7 @@ export class Blocked implements BlockedCommand {
     this.#enter(lane, way);
   }
 
-  /** Notes whether it is on the way to block, so that it will be served before who comes later. */
+  /** Counts the command in the block queue, so that it is served before later ones; or removes it there. */
   #comes(on: boolean): void {
     if (on === this.#coming) return;
     const { blockQueue } = this.context.clients;
@@ -243,19 +246,19 @@ export class Blocked implements BlockedCommand {
     else blockQueue.remove(this.#db, this.#keys);
   }
 
-  /** Whether nothing has changed while it waited. */
+  /** Whether the stages and the lane are still those that the command was prepared for. */
   #ready(lane: Lane, { rule }: Way): boolean {
     const now = routeKeys(this.context.clients.sequencer.router, this.spec, this.context.parser);
     return !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
   }
 
-  /** Takes the keys in its turn. */
+  /** Requests the locks of the keys, and waits for them. */
   #enter(lane: Lane, way: Way): void {
     const { spec } = this;
     const lockRequest = this.#queued?.lockRequest ?? null;
     this.#queued = null;
     if (this.context.clients.sequencer.blocked || !this.#ready(lane, way)) return this.#later(lane, way);
-    // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not
+    // XREAD takes nothing: no client waits for it, and the reply that wakes it has no place in the order, and is not
     // compared.
     if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
     const lanes = this.context.clients.sequencer.lanes[lane.server.side];
@@ -281,7 +284,7 @@ export class Blocked implements BlockedCommand {
     }
     locks.block(blockedClient);
     const wakeup = new Wakeup(locks, lanes.server, this.#keys, new Set([blockedClient, ...wakes]));
-    // What runs alone from now on waits for the keys to be free.
+    // An exclusive command from now on waits until these keys are free.
     const leave = (): void => {
       locks.unblock(blockedClient);
       wakeup.lost();
@@ -290,7 +293,7 @@ export class Blocked implements BlockedCommand {
       .emptied(this.#db)
       .then(() => {
         if (this.#ready(lane, way)) return this.#submit(lane, way, blockedClient, wakeup);
-        // Before the keys are free: the next that has them must not wait for what was never sent.
+        // Before the keys are free: the next command on them must not wait for one that was never sent.
         leave();
         this.#later(lane, way);
       })
@@ -348,8 +351,8 @@ export class Blocked implements BlockedCommand {
     const leave = (blockedClient: BlockedClient, taken: Parameters<Wakeup['settled']>[1]): void => {
       const { wakeup, unordered } = blockedClient;
       locks.unblock(blockedClient);
-      // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
-      // the keys shows.
+      // The write that woke it bypassed the proxy, or was hidden in a script, and may have been replicated already.
+      // Only a copy of the keys is certain.
       const place = wakeup !== null && !unordered;
       if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
       wakeup?.settled(blockedClient, place ? taken : null);
@@ -359,7 +362,7 @@ export class Blocked implements BlockedCommand {
         const reply = Buffer.from(buffer.subarray(start, end));
         this.#free(lane);
         const tookNothing = isNothing(reply) || reply[0] === MINUS;
-        // The journal has it before the client has.
+        // The keys are in the journal before the client has the reply.
         if (!tookNothing && follow === WRITE) sequencer.suspects.note(db, this.#frame, 0);
         followUp.lane = lane;
         followUp.answeredAt = each.answeredAt;
@@ -386,7 +389,7 @@ export class Blocked implements BlockedCommand {
     wakeup?.answered();
   }
 
-  /** What it took follows on the mirror, perhaps while another client's write is answered, which must not fail. */
+  /** Replicates what the command took. This may happen while another client's write is answered: that must not fail. */
   #follow(followUp: Operation, reply: Buffer, ordered: boolean): void {
     const { effects, failures, suspects } = this.context.clients.sequencer;
     try {
@@ -397,12 +400,17 @@ export class Blocked implements BlockedCommand {
     }
   }
 
-  /** Whether it creates its consumer as it blocks: not so where it was asked before without blocking. */
+  /**
+   * Whether the command creates its consumer when it blocks. It does not if the attempt without blocking has created
+   * it.
+   */
   #createsUnseen({ side, createsConsumers }: Server): boolean {
     return this.spec.name === 'xreadgroup' && createsConsumers && this.#attemptedAt !== side;
   }
 
-  /** What two clients of different domains take may be sent to the mirror in any order. */
+  /**
+   * The domain of the command's order: what two clients of different domains take may reach the mirror in any order.
+   */
   #domain(): string {
     if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
     const group =
@@ -423,7 +431,7 @@ export class Blocked implements BlockedCommand {
     context.flow.resume();
   }
 
-  /** Its time ran out while it waited to be sent again. */
+  /** Answers that the time is over: it ran out while the command waited to be sent again. */
   timeOut(): void {
     const nothing = this.#nothing!;
     this.#end();
@@ -446,11 +454,11 @@ export class Blocked implements BlockedCommand {
     this.context.lanes.failed(problem);
   }
 
-  /** A stage changes, or a command runs alone: it is looked at again after that. */
+  /** A stage changes, or an exclusive command runs: the command is tried again after that. */
   #later(lane: Lane, way: Way): void {
     const { clients } = this.context;
     const closed = clients.sequencer.blocked || clients.sequencer.router.workloads.some(({ held }) => held);
-    // With the lane at hand it begins at once then: a command that runs alone may be next.
+    // The command keeps its lane, so that it is sent at once then: another exclusive command may be next.
     if (closed && !this.#abandoned && !lane.closed)
       clients.waitingRoom.onceOpen(() => this.#enter(lane, way), this.place);
     else this.#retry(lane, nextTurn);
@@ -462,14 +470,17 @@ export class Blocked implements BlockedCommand {
     else this.#retryWhen(wait);
   }
 
-  /** Has the command looked at again when `wait` calls back. */
+  /** Tries the command again when `wait` calls back. */
   #retryWhen(wait: (retry: () => void) => void): void {
     this.context.flow.holdOpen(true);
     this.#tellInterrupted();
     wait(() => this.context.flow.resume());
   }
 
-  /** Resolves when the server has it no more: to be sent again once commands are let through. */
+  /**
+   * Takes the command back from the server, so that it can be sent again later. Resolves when the server has dropped
+   * it.
+   */
   interrupt(): Promise<void> {
     if (this.#lane === null) return Promise.resolve();
     return new Promise((resolve) => {
@@ -478,7 +489,7 @@ export class Blocked implements BlockedCommand {
     });
   }
 
-  /** CLIENT UNBLOCK. Whether there was something to unblock. */
+  /** CLIENT UNBLOCK. @returns whether the command was blocked */
   async unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
     return (await this.#ask(how)) === true;
   }
@@ -490,7 +501,7 @@ export class Blocked implements BlockedCommand {
     return asked;
   }
 
-  /** Gives the lane to the next client, once nothing can unblock that one by mistake. */
+  /** Returns the lane for the next client, once no CLIENT UNBLOCK is on its way that could hit that client. */
   #free(lane: Lane): void {
     const { lanes } = this.context.clients.sequencer;
     const giveBack = (): void => lanes[lane.server.side].giveBack(lane);
@@ -498,7 +509,7 @@ export class Blocked implements BlockedCommand {
     else void this.#unblocking.then(giveBack);
   }
 
-  /** Nobody waits for its answer any more: the client has disconnected, or the command has failed. */
+  /** Drops the command: its client has disconnected, or it has failed. */
   abandon(): void {
     this.#abandoned = true;
     if (this.#queued !== null) {
@@ -520,8 +531,9 @@ export class Blocked implements BlockedCommand {
   }
 
   /**
-   * Asks until the server has found it blocked: it may be still under way, and block only then. Sent again, it may have
-   * the same lane. Where the server does not allow that, the command stays for its client, and ends if that has left.
+   * Repeats CLIENT UNBLOCK until the server finds the client blocked: the command may still be on its way, and block
+   * only then. A command that is sent again may get the same lane. If the server refuses CLIENT UNBLOCK, the command
+   * stays with its client, and its lane is closed when the client has left.
    */
   async #unblock(): Promise<void> {
     const wanted = (): boolean => this.#abandoned || this.#interrupted.length > 0;
@@ -532,7 +544,10 @@ export class Blocked implements BlockedCommand {
     }
   }
 
-  /** Ends the lane's connection, at the server first: until then a push could still be for the client that has left. */
+  /**
+   * Closes the lane's connection, at the server first: until then the server could still push an element to the client
+   * that has left.
+   */
   #cut(lane: Lane): void {
     this.#unblocking = lane.server.connections
       .kill(lane.clientId)

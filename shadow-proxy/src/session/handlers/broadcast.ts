@@ -1,6 +1,6 @@
 /**
- * Commands that go to the authority of `default` and, as far as they concern it, to its mirror: SCRIPT LOAD, CONFIG
- * SET.
+ * Commands that go to the authority of `default`, and to its mirror if they concern that server, too: SCRIPT LOAD,
+ * CONFIG SET.
  */
 import type { CommandSpec } from '../../command/table.js';
 import { BEYOND, Operation, NOTHING, WRITE } from '../../pipeline/operation.js';
@@ -29,7 +29,7 @@ export function broadcast(context: CommandContext, spec: CommandSpec): void {
   );
   operation.reach = BEYOND;
   if (spec.name === 'script|load') operation.sink = noting(context);
-  // A mirror that knows fewer events refuses the setting: that is its own affair.
+  // A mirror that knows fewer events may refuse the setting. That is no problem of the migration.
   if (spec.name === 'config|set') operation.confirmed = () => undefined;
   context.lanes.submit(operation, lane);
 }

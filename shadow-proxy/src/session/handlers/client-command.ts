@@ -1,7 +1,7 @@
 /**
- * CLIENT: the proxy answers of its own clients. The authority is asked first, whether this client's user may ask: with
- * the command as it came where that changes nothing there, otherwise with a harmless one of the same permission. What
- * it refuses, it refuses in its own words.
+ * CLIENT: the proxy answers for its own clients. First the authority decides whether the client's user may run the
+ * command: the proxy sends it the command itself if that changes nothing there, otherwise a harmless one that needs the
+ * same permission. A refusal is passed on as the server worded it.
  */
 import { monotonicMs } from '../../io/clock.js';
 import { bulk, encodeCommand, error, integer, OK, type Argument } from '../../resp/encode.js';
@@ -11,7 +11,7 @@ import type { ConnectedClient } from '../clients.js';
 import type { CommandContext } from '../context.js';
 
 interface Answer {
-  /** What is asked in place of the command itself. */
+  /** The command that is sent to the authority instead. */
   readonly instead?: readonly Argument[];
   reply(): Buffer;
   after?(): void;
@@ -20,14 +20,14 @@ interface Answer {
 const text = (context: CommandContext, index: number): string => context.argument(index).toString('utf8');
 const option = (context: CommandContext, index: number): string => text(context, index).toUpperCase();
 
-/** Whether CLIENT SETNAME takes it: printable, without spaces. */
+/** Whether CLIENT SETNAME accepts the name: printable characters, no spaces. */
 export const isName = (name: string): boolean => /^[!-~]*$/.test(name);
-/** What another proxy calls its connections: this one is not a server. */
+/** Names that another proxy gives its connections: the client is a proxy of this kit, and this is no server. */
 const OF_A_PROXY = /^shadow-proxy(-[a-z]+)?:/;
-/** CLIENT LIST has the names of all clients in one reply. */
+/** The longest name of a client, in bytes. CLIENT LIST has all names in one reply. */
 const MAX_NAME = 1024;
 
-/** The refusal of a client by its name; null where there is none. */
+/** The error for a client with this name; null if there is none. */
 export function refusalOfName(name: string): string | null {
   if (name.length > MAX_NAME)
     return `ERR shadow-proxy: the client's name has ${name.length} characters: at most ${MAX_NAME} are allowed`;
@@ -51,13 +51,13 @@ const setName = (context: CommandContext): Answer => {
   };
 };
 
-/** A setting of the server's side of a connection, which is not the client's. */
+/** A setting of a connection at the server, which many clients share: it is not applied. */
 const setting = (context: CommandContext): Answer => {
   const valid = context.parser.argc === 3 && ['ON', 'OFF'].includes(option(context, 2));
   return { instead: valid ? ['CLIENT', text(context, 1), 'OFF'] : undefined, reply: () => OK };
 };
 
-/** What CLIENT LIST says it is: a subscriber, blocked, or neither. */
+/** The flag of a client in CLIENT LIST: a subscriber, blocked, or neither. */
 const flagOf = (client: ClientState): string => (client.isSubscriber ? 'P' : client.blocked?.isSent ? 'b' : 'N');
 
 const describe = ({ client }: Pick<ConnectedClient, 'client'>): string => {
@@ -93,7 +93,7 @@ const list = (context: CommandContext): Answer => {
 const address = ({ client: { socket } }: ConnectedClient): string => `${socket.remoteAddress}:${socket.remotePort}`;
 const SYNTAX = 'ERR syntax error';
 
-/** CLIENT KILL of clients of the proxy: `addr`, or filters. */
+/** CLIENT KILL of clients of the proxy, by address or by filters. */
 const kill = (context: CommandContext): Answer => {
   const instead = ['CLIENT', 'KILL', 'ID', NOBODY];
   const { argc } = context.parser;
@@ -101,7 +101,7 @@ const kill = (context: CommandContext): Answer => {
   const filters = old === null ? filtersOf(context) : null;
   let killed: ConnectedClient[] = [];
   return {
-    // Too few arguments: the server says so.
+    // With too few arguments the server answers.
     instead: argc > 2 ? instead : undefined,
     reply: () => {
       if (typeof filters === 'string') return error(filters);
@@ -119,7 +119,7 @@ const kill = (context: CommandContext): Answer => {
   };
 };
 
-/** Who is meant by the filters of CLIENT KILL, or what is wrong with them, as Redis says it. */
+/** Reads the filters of CLIENT KILL. @returns a function that selects clients, or the error as Redis words it */
 function filtersOf(context: CommandContext): string | ((each: ConnectedClient) => boolean) {
   const { argc } = context.parser;
   if (argc % 2 !== 0) return SYNTAX;
@@ -157,7 +157,7 @@ function filtersOf(context: CommandContext): string | ((each: ConnectedClient) =
   return (each) => filters.every((filter) => filter(each)) && (each.client !== context.client || !skipMe);
 }
 
-/** What a transaction may hold: answered as it is queued. */
+/** The subcommands that a transaction may have. They are answered when they are queued. */
 const QUEUEABLE = new Set(['id', 'setname', 'getname', 'setinfo', 'capa', 'no-evict', 'no-touch', 'list', 'info']);
 
 const handler =
@@ -182,7 +182,7 @@ const handler =
 const notQueued = (context: CommandContext, name: string): void =>
   context.refuse(`ERR shadow-proxy: CLIENT ${name.toUpperCase()} inside MULTI is not supported`);
 
-/** CLIENT REPLY ON|OFF|SKIP: only ON is answered. */
+/** CLIENT REPLY ON, OFF or SKIP. Only ON gets a reply. */
 function replies(context: CommandContext): void {
   if (context.client.transaction !== null) return notQueued(context, 'reply');
   const mode = context.parser.argc === 3 ? option(context, 2) : '';
@@ -195,7 +195,7 @@ function replies(context: CommandContext): void {
   });
 }
 
-/** CLIENT UNBLOCK id [TIMEOUT|ERROR] of a client of the proxy. */
+/** CLIENT UNBLOCK id [TIMEOUT|ERROR], for a client of the proxy. */
 function unblock(context: CommandContext): void {
   if (context.client.transaction !== null) return notQueued(context, 'unblock');
   const { argc } = context.parser;
@@ -220,7 +220,7 @@ const ANSWERS: Readonly<Record<string, (context: CommandContext) => Answer>> = {
     reply: () => (context.client.name === '' ? bulk(null, context.client.protocol) : bulk(context.client.name)),
   }),
   setinfo: () => ({ reply: () => OK }),
-  // That the client can be redirected: the proxy redirects nobody, and its connections are shared.
+  // The client says that it understands redirection. The proxy redirects no client, and its connections are shared.
   capa: () => ({ instead: ['CLIENT', 'ID'], reply: () => OK }),
   'no-evict': setting,
   'no-touch': setting,
@@ -229,7 +229,7 @@ const ANSWERS: Readonly<Record<string, (context: CommandContext) => Answer>> = {
   kill,
 };
 
-/** By name in the command table. */
+/** The subcommands, by name in the command table. */
 export const CLIENT: Readonly<Record<string, (context: CommandContext) => void>> = {
   ...Object.fromEntries(Object.entries(ANSWERS).map(([name, answerOf]) => [`client|${name}`, handler(name, answerOf)])),
   'client|reply': replies,

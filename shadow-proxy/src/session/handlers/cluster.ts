@@ -1,6 +1,6 @@
 /**
- * What clients of a cluster ask of its nodes, and the errors that send them to another one. Every address is a proxy's.
- * Source of the replies: cluster.c of Redis 7.0.
+ * The commands that clients of a cluster send to its nodes, and the errors that redirect them. Every address is a
+ * proxy's. The replies follow cluster.c of Redis 7.0.
  *
  *   keys of several slots ─▶ CROSSSLOT      slot of another shard ─▶ MOVED      slot that moves ─▶ TRYAGAIN
  */
@@ -19,7 +19,7 @@ import { crossesDatabases, type CommandBytes } from '../routing.js';
 import { answerSlot } from './owned.js';
 import { plain } from './plain.js';
 
-/** Commands that leave database 0, of which a cluster has no other. */
+/** Commands that use another database. A cluster has only database 0. */
 const LEAVES: Readonly<Record<string, string>> = {
   swapdb: 'ERR SWAPDB is not allowed in cluster mode',
   move: 'ERR MOVE is not allowed in cluster mode',
@@ -45,7 +45,7 @@ export function redirected(context: CommandContext, spec: CommandSpec, face: Clu
   return false;
 }
 
-/** As `getNodeByQuery` of a replica: reads of a client that has sent READONLY, and sharded pub/sub. */
+/** As in `getNodeByQuery` of a replica: it takes reads of a client that has sent READONLY, and sharded pub/sub. */
 function isForReplica({ client }: CommandContext, spec: CommandSpec): boolean {
   if (SHARDED.has(spec.name)) return true;
   return client.readsReplica && !spec.write && (spec.handling !== 'script' || spec.readOnlyScript);
@@ -56,7 +56,7 @@ function refuse(context: CommandContext, message: string): true {
   return true;
 }
 
-/** The slot of the keys of the command at hand; null where they have several, `NO_SLOT` where there is no key. */
+/** The slot of the keys of the command at hand; null if they are in several slots, `NO_SLOT` without a key. */
 function slotOf({ parser }: CommandContext, spec: CommandSpec): number | null {
   const { frame, argStart, argEnd, argc } = parser;
   const at = spec.singleKey;
@@ -71,22 +71,22 @@ function slotOf({ parser }: CommandContext, spec: CommandSpec): number | null {
   return slot;
 }
 
-/** Fills `KEYS` with the keys among the arguments, and returns how many there are; below 0 where none can be had. */
+/** Fills `KEYS` with the keys among the arguments. @returns how many; below 0 if they cannot be found */
 function knownKeysOf({ frame, argStart, argEnd, argc }: CommandBytes, spec: CommandSpec): number {
   const count = keysOf(spec, frame, argStart, argEnd, argc, KEYS);
   return count === UNKNOWN_KEYS ? KEYS.known : count;
 }
 
-/** Fills `KEYS` with the channels of a sharded command, and returns how many there are. */
+/** Fills `KEYS` with the channels of a sharded command. @returns how many */
 function channelsOf({ name }: CommandSpec, argc: number): number {
   const count = name === 'spublish' ? Math.min(1, argc - 1) : argc - 1;
   for (let i = 0; i < count; i++) KEYS.index[i] = i + 1;
   return count;
 }
 
-/** Used again for each command. */
+/** Reused for each command. */
 const KEYS = new KeyList();
-/** Their channels have slots, as keys. */
+/** Commands whose channels have slots, as keys do. */
 const SHARDED: ReadonlySet<string> = new Set(['ssubscribe', 'sunsubscribe', 'spublish']);
 
 type Answer = (face: ClusterFace, context: CommandContext) => Buffer;
@@ -98,7 +98,7 @@ const fields = (protocol: 2 | 3, entries: readonly (readonly [string, Buffer])[]
     protocol,
   );
 
-/** `[first, last, [host, port, id, []], …]` with the master, then its replica, by slot. */
+/** One entry for each range of slots: `[first, last, [host, port, id, []], …]`, the master before its replica. */
 const slots: Answer = ({ nodes }) =>
   array(
     nodes
@@ -143,7 +143,7 @@ const shards: Answer = ({ nodes, tls }, { client: { protocol } }) =>
     ),
   );
 
-/** The door that the client came by. */
+/** The listener that the client connected to. */
 const listenerOf = ({ own }: ClusterFace, { client }: CommandContext): FaceListener =>
   client.viaReplica ? (own.replica ?? own) : own;
 
@@ -224,14 +224,14 @@ function readsReplica(client: ClientState, reads: boolean): Buffer {
   return OK;
 }
 
-/** Commands of which the reply says what a client that is not logged in must not know. */
+/** Commands whose replies a client without login must not see. */
 export const ANSWERED_BY_FACE: readonly string[] = [
   ...Object.keys(ANSWERS),
   'cluster|countkeysinslot',
   'cluster|getkeysinslot',
 ];
 
-/** What a cluster of KeyDB, or of a Redis before 7.0, does not answer: clients that leave the proxy miss it. */
+/** Commands that a cluster of KeyDB, or of a Redis before 7.0, lacks: clients that leave the proxy would miss them. */
 const SINCE_70: ReadonlySet<string> = new Set(['cluster|shards', 'cluster|links']);
 
 /** Answers CLUSTER, READONLY, READWRITE or ASKING. */
@@ -259,14 +259,14 @@ function keysInSlot(context: CommandContext, spec: CommandSpec, face: ClusterFac
   const [slot, limit] = [numberAt(context, 2), context.parser.argc > 3 ? numberAt(context, 3) : null];
   if (slot === null || slot >= SLOTS) return context.refuse('ERR Invalid slot');
   if (context.parser.argc > 3 && limit === null) return context.refuse('ERR Invalid number of keys');
-  // A node knows of its own slots only.
+  // As in Redis, a node counts the keys of its own slots only.
   if (!face.isMine(slot)) return context.reply(limit === null ? integer(0) : array([]));
   const { router, servers } = context.clients.sequencer;
   if (servers[router.default.keylessRule.authority].identity?.mode === 'cluster') plain(context, spec);
   else answerSlot(context, slot, limit);
 }
 
-/** Null where the argument is no whole number from 0 on. */
+/** Null if the argument is not a whole number from 0 on. */
 function numberAt(context: CommandContext, index: number): number | null {
   const text = wordOf(context.argument(index));
   return /^\d{1,9}$/.test(text) ? Number(text) : null;

@@ -1,4 +1,7 @@
-/** Databases that a command names and only one server lets the proxy into: refused by name while writes go to both. */
+/**
+ * Commands that name a database which the proxy may use on one server only: they are refused while writes go to both
+ * servers.
+ */
 import { otherDatabase } from '../../script/frame-keys.js';
 import { Command } from '../../command/command.js';
 import type { CommandSpec } from '../../command/table.js';
@@ -7,12 +10,12 @@ import { otherSide, type Side } from '../../route/stage.js';
 import type { DatabaseLimit } from '../../upstream/database-limit.js';
 import type { CommandContext } from '../context.js';
 
-/** The database that SELECT takes the text for; null where it takes none. */
+/** The database number in the text; null if SELECT would refuse the text. */
 export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null);
 
 /**
- * Why the command at hand is refused for a database that it names; null where it is not. What the authority refuses, it
- * answers itself.
+ * Why the command at hand is refused for a database that it names; null if it is not. If the authority refuses the
+ * database, its own error answers.
  */
 export function refusalOfDatabases(context: CommandContext, { name }: CommandSpec): string | null {
   const { router, servers } = context.clients.sequencer;

@@ -1,6 +1,7 @@
 /**
- * Commands that touch more than their keys say (FLUSHALL, FLUSHDB, SWAPDB; MOVE and COPY between databases; scripts
- * without declared keys), or that change what scripts may call: they run alone, when every lane is empty.
+ * Commands that affect more than the keys that they name (FLUSHALL, FLUSHDB, SWAPDB; MOVE and COPY between databases;
+ * scripts without declared keys), or that change the code that scripts may call. They run alone, when every lane is
+ * empty.
  */
 import type { CommandSpec } from '../../command/table.js';
 import { ConnectionLost } from '../../upstream/connection.js';
@@ -24,14 +25,14 @@ import type { CommandContext } from '../context.js';
 
 const DRAIN_MS = 5_000;
 
-/** Runs the command at hand alone; `authority` is its keys' where it has keys. */
+/** Runs the command at hand alone. @param authority the authority of its keys, if it has keys */
 export function exclusive(context: CommandContext, spec: CommandSpec, authority?: Side): void {
   const { clients } = context;
   const { sequencer } = clients;
   const { router } = sequencer;
   if (!mayBegin(context)) return;
   const keyed = spec.name === 'move' || spec.name === 'copy';
-  // Scripts were looked at before.
+  // Scripts were checked before.
   const everyKey = !keyed && isAboutEveryKey(spec);
   const refused = refusalOfDatabases(context, spec) ?? (everyKey ? refusalOfEveryKey(clients, spec) : null);
   if (refused !== null) return context.refuse(refused);
@@ -49,21 +50,18 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
       : route.rule.mirrorsWrites || route.mixed;
   const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
   alone(context, side, async (lane) => {
-    // Noted before it is sent; and after it, for a verification may have begun in between.
+    // Noted before the command is sent, and again after it: a verification may have begun in between.
     if (tooWide) sequencer.suspects.hidden(spec.name);
     await run(context, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy);
     if (tooWide) sequencer.suspects.hidden(spec.name);
   });
 }
 
-/** Whether it touches every key of a database or more; what a server knows of scripts and functions is no key. */
+/** Whether the command affects every key of a database or more. Scripts and functions on a server are no keys. */
 export const isAboutEveryKey = (spec: CommandSpec): boolean =>
   spec.handling === 'exclusive' && spec.name !== 'move' && !spec.aboutCode;
 
-/**
- * Why a command about every key cannot be run as things are; null where it can. It is not mirrored where foreign keys
- * would be in its reach.
- */
+/** Why a command on every key cannot be run now; null if it can. It is not mirrored if it would reach foreign keys. */
 export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clients, spec: CommandSpec): string | null {
   const refused = `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused`;
   if (sharedTarget) return `${refused}: other shards keep their keys on the same target`;
@@ -75,8 +73,8 @@ export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clien
 }
 
 /**
- * Whether nothing comes between the look at the stages and the command: neither a flip nor another exclusive one. If
- * not, the command waits.
+ * Whether the command can run with the stages as they are now: no stage change and no other exclusive command is in
+ * progress. If one is, the command waits.
  */
 export function mayBegin(context: CommandContext): boolean {
   if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
@@ -85,14 +83,17 @@ export function mayBegin(context: CommandContext): boolean {
   return false;
 }
 
-/** Whether it does the same in every database: the mirror gets it, whatever database of the client it refuses. */
+/**
+ * Whether the command does the same in every database: then the mirror gets it even if it refuses the client's
+ * database.
+ */
 const isOfNoDatabase = ({ name, aboutCode }: CommandSpec): boolean =>
   aboutCode || name === 'flushall' || name === 'swapdb';
 
-/** What an exclusive command does: it answers the client. */
+/** The work of an exclusive command. It answers the client. */
 type Work = (lane: Lane) => Promise<void>;
 
-/** Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile. */
+/** Runs `work` with the client's lane to the server, when every lane is empty. No other command is sent meanwhile. */
 export function alone(context: CommandContext, side: Side, work: Work): void {
   context.flow.hold();
   pass(context, side, work)
@@ -108,7 +109,7 @@ async function pass(context: CommandContext, side: Side, work: Work): Promise<vo
     const lane = await sequencer.lanes[side].open(context.client.identity);
     const { source, target } = sequencer.lanes;
     await withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
-    // Nobody would answer, and nothing would ever begin again.
+    // On a closed lane no reply would come, and all clients would wait without a limit.
     if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
     await work(lane);
     await woken(sequencer.lanes[side]);
@@ -121,14 +122,14 @@ async function pass(context: CommandContext, side: Side, work: Work): Promise<vo
   }
 }
 
-/** Waits for all clients that what ran alone has woken. */
+/** Waits for the replies to all clients that the exclusive command has woken. */
 async function woken(lanes: Lanes): Promise<void> {
   await withDeadline(Promise.all([...lanes.allLocks()].map((locks) => wakeAll(locks, lanes.server))));
 }
 
 async function wakeAll(locks: KeyLocks, server: Server): Promise<void> {
   const blocked = locks.blocked();
-  // Some of them belong to the waking of the command that ran alone.
+  // Some blocked clients belong to the wakeup of the exclusive command.
   const wakeups = new Set([...blocked].flatMap(({ wakeup }) => wakeup ?? []));
   const rest = new Wakeup(locks, server, [], blocked);
   const over = [...wakeups, rest].map((wakeup) => new Promise<void>((resolve) => wakeup.after(resolve)));
@@ -188,7 +189,7 @@ async function run(
     const swapped = swappedBy(argumentsOf(frame, start));
     databasesSwapped(context, side, mirrored, () => swaps?.(mirrored ? swapped : 'unknown'));
   } else if (scriptSwaps) {
-    // Which databases, and whether the mirror has done the same, is unknown.
+    // It is unknown which databases were swapped, and whether the mirror has swapped them.
     if (mirrored) sequencer.suspects.hidden(SWAPPED_BY_SCRIPT);
     databasesSwapped(context, side, mirrored, () => swaps?.('unknown'));
   } else swaps?.('none');
@@ -198,20 +199,21 @@ async function run(
 }
 
 /**
- * Before a SWAPDB, or a script that may call it: KeyDB 6.3.4 crashes when it unblocks a client whose database was
- * swapped meanwhile (`unblockClientWaitingData` asserts). Blocked commands are sent again afterwards.
+ * Takes all blocking commands back from the servers, before a SWAPDB or a script that may call it; they are sent again
+ * afterwards. KeyDB 6.3.4 crashes when it unblocks a client whose database was swapped meanwhile (an assertion in
+ * `unblockClientWaitingData`).
  */
 export async function unblockAll({ blocked, sequencer }: Clients, side: Side): Promise<void> {
   if (!sequencer.servers[side].isKeydb) return;
   await withDeadline(Promise.all([...blocked].map((each) => each.interrupt())));
 }
 
-/** Why all that is written twice is suspect after a script that may have swapped databases. */
+/** Why all keys that are written twice are suspects after a script that may have swapped databases. */
 export const SWAPPED_BY_SCRIPT = 'a script that may call SWAPDB';
 
 /**
- * The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it again, at
- * both servers. `then` is called when both have run it.
+ * The authority has run SWAPDB, or a script that may have called it: connections with a selected database select it
+ * again, at both servers. `then` is called when both servers have run it.
  */
 export function databasesSwapped({ clients }: CommandContext, side: Side, mirrored: boolean, then: () => void): void {
   const { sequencer } = clients;

@@ -29,17 +29,17 @@ export interface ExecPlan {
   readonly commands: Mutable<QueuedCommand>[];
   readonly authority: Side;
   readonly workload: Workload;
-  /** By database; those in which something is done that the mirror gets, or whose order matters. */
+  /** The keys, by database. A database is listed if the mirror gets something there, or the order matters. */
   readonly keys: Map<number, string[]>;
 }
 
-/** Whether the command is about keys that it names. */
+/** Whether the command works on keys that it names. */
 export const isKeyed = ({ handling, name }: CommandSpec): boolean =>
   handling === 'keyed' || handling === 'script' || name === 'move';
 
 /**
  * The destination of each command, by the stages as they are now.
- * @returns `held` while a stage is changing; an Error, which is EXEC's reply, where the transaction cannot be run
+ * @returns `held` while a stage is changing; an Error, which is EXEC's reply, if the transaction cannot be run
  */
 export function planOf(context: CommandContext, queue: readonly Queued[]): ExecPlan | 'held' | Error {
   const { sequencer } = context.clients;
@@ -60,7 +60,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
       commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false, keys: [], db });
       continue;
     }
-    // The stage may have changed since it was queued.
+    // The stage may have changed since the command was queued.
     if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null)
       return new Error(
         'EXECABORT shadow-proxy: the counters of this transaction became per-region after MULTI: send the transaction again',
@@ -115,7 +115,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
   return { commands, authority, workload: first, keys: new Map() };
 }
 
-/** A PUBLISH goes where the transaction goes, and from there to its channel's authority, too. */
+/** A PUBLISH runs at the transaction's server. From there it goes to its channel's authority, too. */
 function followOfMessage(clients: Clients, { spec, workload }: QueuedCommand, authority: Side): Follow {
   const isOtherAuthority = workload.keylessRule.authority !== authority;
   if (isOtherAuthority) clients.sequencer.mirrors[otherSide(authority)].start();
@@ -128,6 +128,6 @@ function spansSlots(keys: ReadonlySet<string>): boolean {
   return slots.size > 1;
 }
 
-/** Whether it touches another database than the one that it runs in, or every key. */
+/** Whether the command affects another database than the selected one, or every key. */
 export const leavesDatabase = ({ spec, frame }: Queued): boolean =>
   spec.name === 'move' || isAboutEveryKey(spec) || (spec.name === 'copy' && otherDatabase(new Command(frame)) !== null);

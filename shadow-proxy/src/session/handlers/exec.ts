@@ -17,14 +17,14 @@ import { databaseOf } from './databases.js';
 import { crossing } from './split.js';
 import { refusedRight } from './wider-rights.js';
 
-/** A reply of the proxy's own, and before which of the queued commands it stands. */
+/** A reply of the proxy's own, and the index of the queued command before which it belongs. */
 export interface OwnReply {
   readonly before: number;
   readonly reply: Buffer;
 }
 
 export class Exec {
-  /** Databases that a server does not let the client select. */
+  /** Databases that a server does not let the client's user select. */
   readonly #refusedDbs: Readonly<Record<Side, Set<number>>> = { source: new Set(), target: new Set() };
 
   constructor(
@@ -33,7 +33,7 @@ export class Exec {
     private readonly own: readonly OwnReply[],
   ) {}
 
-  /** EXEC is the command at hand; it may have to wait, and is then looked at again. */
+  /** Answers EXEC, the command at hand. If it has to wait, it is dispatched again. */
   begin(): void {
     const { context } = this;
     if (this.#mayPublish() && context.clients.subscribers.holds(context, null)) return;
@@ -67,11 +67,14 @@ export class Exec {
     this.#ends(plan);
     const lost = (operation: Operation, reason: Error): void => context.lost(operation, reason);
     context.lanes.adopt(submitTransaction(sequencer, lane, placed, this.#done, lost), lane);
-    // Which database its next commands are for, EXEC shows.
+    // Only EXEC's reply shows which database the next commands use.
     if (plan.commands.some(isSelect)) context.flow.holdUntilIdle();
   }
 
-  /** The lane to the database; null when EXEC waits: for it, or for what the client has in flight on another one. */
+  /**
+   * The lane to the database; null if EXEC has to wait, for that lane or for the client's commands in flight on another
+   * one.
+   */
   #laneTo(side: Side, db: number): Lane | null {
     const { context } = this;
     const own = context.lanes.to(side);
@@ -86,8 +89,9 @@ export class Exec {
   }
 
   /**
-   * Finds out in which database each command runs: the authority lets the client into those to which it gives it a
-   * lane. False when EXEC waits for that.
+   * Finds the database in which each command runs. The client may select a database if the authority gives it a lane
+   * there.
+   * @returns false if EXEC has to wait for that
    */
   #place({ commands, authority, keys }: ExecPlan): boolean {
     let { db } = this.context.client;
@@ -108,7 +112,10 @@ export class Exec {
     return true;
   }
 
-  /** Whether the client has a lane to the database; if not, EXEC waits until it is known whether it can have one. */
+  /**
+   * Whether the client has a lane to the database. If it has none yet, EXEC waits until the server has granted or
+   * refused one.
+   */
   #reaches(side: Side, db: number): boolean {
     const { context } = this;
     const lanes = context.clients.sequencer.lanes[side];
@@ -127,7 +134,7 @@ export class Exec {
     return { commands, workload, db: this.context.client.db, keys: [...new Set(keys.get(db))], lanes };
   }
 
-  /** EXEC is answered; `db` is the client's database from now on, if it has run. */
+  /** EXEC is answered. @param db the client's database from now on, if the transaction was run */
   readonly #done: Done = (operation, reply, db) => {
     this.#arrive(db);
     this.context.deliver(operation, this.#withOwn(reply));
@@ -139,7 +146,7 @@ export class Exec {
     context.client.become({ db });
   }
 
-  /** Whether a command of it may be a message to others who are about to subscribe. */
+  /** Whether one of the commands may publish a message to clients that are about to subscribe. */
   #mayPublish(): boolean {
     const { subscribers, sequencer } = this.context.clients;
     const mayPublish = ({ spec, frame }: Queued): boolean =>
@@ -147,7 +154,9 @@ export class Exec {
     return subscribers.changing && this.queue.some(mayPublish);
   }
 
-  /** Whether EXEC is refused, or waits, for a command that the target would run and its user may not. */
+  /**
+   * Refuses EXEC, or lets it wait, for a command that the target would run although the source denies it to the user.
+   */
   #refusesRight({ commands, authority }: ExecPlan): boolean {
     const { context } = this;
     for (const { spec, frame } of commands) {
@@ -163,7 +172,7 @@ export class Exec {
     return false;
   }
 
-  /** Whether EXEC does nothing, for what was watched may have changed, or is unknown. */
+  /** Whether EXEC answers nil: a watched key may have changed, or the proxy cannot know. */
   #aborts(watch: Watching, plan: ExecPlan): boolean {
     const { context } = this;
     const otherAuthority =
@@ -190,8 +199,8 @@ export class Exec {
   }
 
   /**
-   * Runs a transaction when every lane is empty: one with keys in several databases, or that are not known.
-   * @param hides whether a script of it does not tell its keys
+   * Runs a transaction when every lane is empty: one with keys in several databases, or with unknown keys.
+   * @param hides whether one of its scripts does not name its keys
    */
   #runAlone(plan: ExecPlan, hides: boolean): void {
     const { context } = this;
@@ -206,12 +215,12 @@ export class Exec {
         ({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame),
       );
       if (maySwap) await unblockAll(context.clients, plan.authority);
-      // The client has left, and the lane of its WATCH is another client's by now.
+      // The client has left, and the lane of its WATCH belongs to another client by now.
       if (context.client.watch !== watch) return;
       const lane = watch?.take(shared) ?? shared;
       this.#ends(plan);
       if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
-      // Noted before it is sent; and after it, for a verification may have begun in between.
+      // Noted before the transaction is sent, and again after it: a verification may have begun in between.
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       const swaps = maySwap ? sequencer.swaps.begin() : null;
       const reply = await new Promise<Buffer>((resolve, reject) => {
@@ -236,7 +245,7 @@ export class Exec {
     });
   }
 
-  /** The lanes to the databases that the transaction has keys in; what has expired there is removed. */
+  /** The lanes to the databases in which the transaction has keys. Keys that have expired there are removed. */
   async #lanesOf({ commands, authority, keys }: ExecPlan): Promise<Map<number, Lane>> {
     const { context } = this;
     const { sequencer } = context.clients;
@@ -257,7 +266,7 @@ export class Exec {
 
   /** EXEC's reply with the proxy's own replies in their places. */
   #withOwn(reply: Buffer): Buffer {
-    // An error, or nil.
+    // The reply is an error, or nil.
     if (this.own.length === 0 || reply[0] !== STAR || reply[1] === MINUS) return reply;
     const replies: Buffer[] = [];
     let own = 0;

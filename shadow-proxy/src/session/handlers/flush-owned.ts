@@ -1,6 +1,6 @@
 /**
- * FLUSHALL and FLUSHDB at a proxy of a cluster whose servers hold other shards' slots, too: only this shard's keys go.
- * They are unlinked one slot after the other, in the order of everything else, so the mirror loses the same keys.
+ * FLUSHALL and FLUSHDB at a proxy of a cluster whose servers also have other shards' slots: only this shard's keys are
+ * deleted. They are unlinked slot by slot, in the order of all commands, so the mirror deletes the same keys.
  */
 import type { CommandSpec } from '../../command/table.js';
 import { decodeReply, isError, wordOf } from '../../resp/decode.js';
@@ -12,7 +12,7 @@ import { alone, mayBegin } from './exclusive.js';
 import { openPages } from './owned.js';
 import { sendPart, type Part } from './split.js';
 
-/** Takes the command at hand where it would take other shards' keys. */
+/** Takes the command at hand if it would delete other shards' keys. */
 export function flushOwned(context: CommandContext, spec: CommandSpec): boolean {
   const { clients, parser } = context;
   if (clients.face === null || !clients.sharedTarget || !['flushall', 'flushdb'].includes(spec.name)) return false;
@@ -32,7 +32,7 @@ export function flushOwned(context: CommandContext, spec: CommandSpec): boolean 
   return true;
 }
 
-/** Unlinks the shard's keys whose authority the server is; a refusal ends it. */
+/** Unlinks the shard's keys whose authority is this server, up to the first refusal. */
 async function unlinkAll(context: CommandContext, side: Side): Promise<Buffer | null> {
   const { sequencer, owned } = context.clients;
   const { router, table, servers, lanes } = sequencer;

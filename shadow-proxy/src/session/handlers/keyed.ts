@@ -1,4 +1,4 @@
-/** Commands on keys: to the authority of the keys' workload, and from there, as their effects, to its mirror. */
+/** Commands on keys. They go to the authority of the keys' workload, and their effects go to its mirror. */
 import type { CommandSpec } from '../../command/table.js';
 import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -45,8 +45,8 @@ function severalKeys(context: CommandContext, spec: CommandSpec): void {
 }
 
 /**
- * Sends the command at hand, as it lies in the buffer, to its authority.
- * @param key which argument is its only key; 0 where it has several, or none
+ * Sends the bytes of the command at hand to its authority.
+ * @param key the index of its only key among the arguments; 0 if it has several, or none
  */
 function send(
   context: CommandContext,
@@ -69,7 +69,7 @@ function send(
   const probe = follow === WRITE ? sequencer.effects.probeFor(operation) : null;
   const locks = sequencer.lanes[rule.authority].locks(db);
   if (locks.active) {
-    // Most keys have nobody who waits for them.
+    // For most keys no client is blocked.
     const concerned =
       key === 0 || locks.tracking || locks.concerns(frame.toString('latin1', argStart[key], argEnd[key]));
     if (concerned && !ordered(context, operation, lane, probe !== null)) return;
@@ -94,10 +94,13 @@ function send(
   }
 }
 
-/** Whether the command at hand, a read of a workload in `off`, is sent to a replica of the source, or waits for it. */
+/**
+ * Sends the command at hand, a read of a workload in `off`, to a replica of the source, or lets it wait for one.
+ * @returns whether it did
+ */
 function readReplica(context: CommandContext, spec: CommandSpec, workload: Workload): boolean {
   const { client, clients, parser, lanes, mustLogIn } = context;
-  // The authority refuses whom it does not know, and the replica has no scripts that clients loaded.
+  // The authority has to refuse a client that is not logged in; and a replica lacks the scripts that clients loaded.
   if (mustLogIn || spec.handling !== 'keyed') return false;
   const { frame, start, end } = parser;
   const { db, protocol } = client;
@@ -107,13 +110,15 @@ function readReplica(context: CommandContext, spec: CommandSpec, workload: Workl
   return true;
 }
 
-/** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */
+/**
+ * Sends the operation; if several lanes lead to the database, once no other lane has commands on its keys in flight.
+ */
 function ordered({ clients, lanes }: CommandContext, operation: Operation, lane: Lane, probed: boolean): boolean {
   const { sequencer } = clients;
   const keys = sequencer.keys.ids(operation.frame, operation.start);
   const writes = operation.spec === undefined || operation.spec.write || operation.spec.handling === 'script';
   if (!lanes.admits(lane, keys, writes)) return false;
-  // Behind a probed command, its second read holds the keys.
+  // With a probed command, its second read holds the keys.
   if (!probed) sequencer.hold(operation, lane, keys, writes);
   return true;
 }

@@ -8,7 +8,7 @@ const NESTED = {
   watch: 'ERR WATCH inside MULTI is not allowed',
 };
 
-/** The version of the Valkey that answers; null where another server does. */
+/** The version of the Valkey that answers; null if another server does. */
 function valkeyOf({ clients: { sequencer } }: CommandContext): string | null {
   const { software } = sequencer.servers[sequencer.router.default.keylessRule.authority];
   return software?.name === 'valkey' ? software.version : null;
@@ -21,7 +21,7 @@ export function refuseInMulti(context: CommandContext, command: string): void {
   context.refuse(`ERR ${named} not allowed inside a transaction`);
 }
 
-/** Refuses the MULTI or WATCH at hand: with the transaction as Valkey does, or without. */
+/** Refuses the MULTI or WATCH at hand. Valkey then refuses the whole transaction, other servers do not. */
 export function refuseNested(context: CommandContext, command: keyof typeof NESTED): void {
   const valkey = valkeyOf(context);
   if (valkey !== null && compareVersions(valkey, '8.1') >= 0) refuseInMulti(context, command);

@@ -1,8 +1,8 @@
 /**
- * DBSIZE and RANDOMKEY on a server that several shards share, and CLUSTER COUNTKEYSINSLOT and GETKEYSINSLOT where it is
- * no cluster's: a client sees its own shard's keys. The server does not know them, so its keys are scanned, on a
- * connection of its own: DBSIZE costs as much as a SCAN of the whole database, and counts twice what a table that
- * shrinks meanwhile shows twice.
+ * DBSIZE and RANDOMKEY on a server that several shards share, and CLUSTER COUNTKEYSINSLOT and GETKEYSINSLOT on a server
+ * without a cluster: a client sees its own shard's keys. The server does not know which keys those are, so the proxy
+ * scans its keys, on a connection of its own. DBSIZE costs as much as a SCAN of the whole database, and counts a key
+ * twice that SCAN returns twice.
  */
 import { randomShare } from '../../io/random.js';
 import type { Connection } from '../../upstream/connection.js';
@@ -17,14 +17,14 @@ import { hashSlot } from '../../route/slot.js';
 import type { Side } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 
-/** Keys that the server looks at at a time: well under a millisecond. */
+/** Keys that one SCAN returns: well under a millisecond of the server's time. */
 const PAGE_KEYS = 1000;
-/** So many keys are tried before a scan looks for one. */
+/** How many random keys are tried before a scan looks for one. */
 const TRIES = 32;
 
 type Answer = (context: CommandContext, asked: Asked, owned: Matcher) => Promise<Buffer>;
 
-/** A server, and a connection to it of the command's own. */
+/** A server, and the connection to it that belongs to this command. */
 interface Asked {
   readonly server: Server;
   readonly connection: Connection;
@@ -54,7 +54,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
 };
 
-/** Answers the command at hand, if it is one of these. */
+/** Answers the command at hand, if it is one of these. @returns whether it did */
 export function answerOwned(context: CommandContext, spec: CommandSpec, side: Side, owned: Matcher): boolean {
   const { name } = spec;
   const answer = ANSWERS[name] as Answer | undefined;
@@ -64,7 +64,7 @@ export function answerOwned(context: CommandContext, spec: CommandSpec, side: Si
   return true;
 }
 
-/** Answers with the keys of a slot that the default authority has: how many, or, with a limit, so many of them. */
+/** Answers with the number of the slot's keys on the default authority, or with up to `limit` of them. */
 export function answerSlot(context: CommandContext, slot: number, limit: number | null): void {
   const inSlot: Matcher = (key, start, end) => hashSlot(key, start, end) === slot;
   begin(context, context.clients.side, 'DBSIZE', async (asked) => {
@@ -88,7 +88,7 @@ function begin(context: CommandContext, side: Side, name: string, answer: (asked
   });
 }
 
-/** Whether the client may ask at all is the server's to say. */
+/** The server decides whether the client's user may run the command at all. */
 async function ask(
   context: CommandContext,
   side: Side,
@@ -115,7 +115,7 @@ async function ask(
   }
 }
 
-/** The shard's keys on a server, page by page, as the kit's own user. */
+/** Scans the shard's keys on a server, page by page, as the kit's own user. */
 export async function* openPages(
   context: CommandContext,
   server: Server,

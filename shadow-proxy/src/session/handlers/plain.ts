@@ -1,4 +1,4 @@
-/** Commands without keys that nothing is made of: the authority of `default` answers, and nothing follows. */
+/** Commands without keys that have no effect on the mirror: the authority of `default` answers them. */
 import type { CommandSpec } from '../../command/table.js';
 import { NOTHING, Operation } from '../../pipeline/operation.js';
 import type { CommandContext } from '../context.js';
@@ -7,7 +7,7 @@ import { answerOwned } from './owned.js';
 import { scanOf, shapeOf } from './scan.js';
 import { sendInside } from './send-together.js';
 
-/** The command at hand goes to the authority of the default workload, and nothing follows. */
+/** Sends the command at hand to the authority of the default workload. The mirror gets nothing. */
 export function plain(context: CommandContext, spec?: CommandSpec): void {
   const { parser, client, clients, lanes } = context;
   const { subscribers } = clients;

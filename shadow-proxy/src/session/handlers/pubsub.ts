@@ -1,7 +1,7 @@
 /**
- * Pub/sub of one client. It is subscribed over connections of its own (`subscription-link.ts`): to the authority of its
- * channels, so to one server, or to both where its channels belong to workloads of different authorities. What comes
- * over them is passed on as it comes, between the replies of the lanes.
+ * Pub/sub of one client. The client is subscribed over connections of its own (`subscription-link.ts`) to the authority
+ * of its channels: to one server, or to both if its channels belong to workloads with different authorities. Messages
+ * are passed on as they come, between the replies of the lanes.
  */
 import type { CommandSpec } from '../../command/table.js';
 import { closeFor } from '../../pipeline/failures.js';
@@ -51,13 +51,13 @@ export function publish(context: CommandContext, spec: CommandSpec): void {
 }
 
 /**
- * Whether messages to a channel with this rule go to both servers: not to a target where only other shards' subscribers
- * would hear them.
+ * Whether messages to a channel with this rule go to both servers. They do not go to a target where only other shards
+ * have subscribers.
  */
 export const mirrorsMessages = ({ sharedTarget }: Clients, { authority, mirrorsWrites }: StageRule): boolean =>
   mirrorsWrites && !(sharedTarget && authority === 'source');
 
-/** A server that lacks SPUBLISH has no subscribers to it. */
+/** A server without SPUBLISH has no subscribers for it. */
 export function followOfPublish(clients: Clients, spec: CommandSpec, authority: Side, mirrors: boolean): Follow {
   if (!mirrors) return NOTHING;
   return clients.sequencer.mirrorKnows(authority, spec) ? WRITE : NOTHING;
@@ -67,7 +67,7 @@ export function followOfPublish(clients: Clients, spec: CommandSpec, authority: 
 
 const SIDES: readonly Side[] = ['source', 'target'];
 
-/** What each command, and its confirmation, is about. */
+/** For each command and its confirmation: the kind of subscription, and whether it adds or removes. */
 const MEANINGS: Readonly<Record<string, { readonly kind: Kind; readonly joins: boolean }>> = Object.fromEntries(
   KINDS.flatMap((kind) => [
     [COMMANDS[kind].join.toLowerCase(), { kind, joins: true }],
@@ -76,8 +76,8 @@ const MEANINGS: Readonly<Record<string, { readonly kind: Kind; readonly joins: b
 );
 
 /**
- * SUBSCRIBE and its like: the client waits until all that it sent before is answered, and then until this is confirmed.
- * What others publish meanwhile waits, too: at a server it would come after this.
+ * SUBSCRIBE and the like. The client waits until all its earlier commands are answered, then until this one is
+ * confirmed. Other clients' PUBLISH waits meanwhile: at a server it would come after this command.
  */
 export function subscription(context: CommandContext, spec: CommandSpec): void {
   const { clients } = context;
@@ -92,17 +92,17 @@ export function subscription(context: CommandContext, spec: CommandSpec): void {
   subscriptions.change(spec);
 }
 
-/** The channels that the command at hand is about; null where it may be about any. */
+/** The channels of the command at hand; null if it may concern any channel. */
 function channelsOf(context: CommandContext, kind: Kind): string[] | null {
   const { argc } = context.parser;
   if (kind === 'pattern' || argc === 1) return null;
   return Array.from({ length: argc - 1 }, (_, i) => context.argument(i + 1).toString('latin1'));
 }
 
-/** What a name takes beside its bytes, about. */
+/** Bytes that a name takes in addition to its own, about. */
 const NAME_BYTES = 64;
 
-/** A part of a command that goes to one server. */
+/** The part of a command that goes to one server. */
 interface Part {
   readonly side: Side;
   readonly args: Buffer[];
@@ -110,11 +110,11 @@ interface Part {
 }
 
 export class Subscriptions implements Subscribed, Subscriber {
-  /** Names, as latin1, by what they are and where the client is subscribed to them. */
+  /** The names, as latin1, by kind and by the server at which the client is subscribed. */
   readonly names: Readonly<Record<Kind, Readonly<Record<Side, Set<string>>>>>;
   readonly links: Record<Side, Link | null> = { source: null, target: null };
   closed = false;
-  /** Bytes that the names take, about. A move to another server changes nothing in it. */
+  /** Bytes that the names take, about. A move to another server does not change them. */
   bytes = 0;
   #change: Promise<void> = Promise.resolve();
 
@@ -133,8 +133,8 @@ export class Subscriptions implements Subscribed, Subscriber {
   }
 
   /**
-   * A RESP2 client that is subscribed may do little else; the server says so. Whether the command at hand was taken to
-   * it.
+   * A RESP2 client with subscriptions may run few other commands; the server decides.
+   * @returns whether the command at hand was sent to it
    */
   takes(spec: CommandSpec | undefined): boolean {
     const { context } = this;
@@ -146,7 +146,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     return true;
   }
 
-  /** Sends the SUBSCRIBE, UNSUBSCRIBE … at hand to where its channels are. */
+  /** Sends the SUBSCRIBE, UNSUBSCRIBE and so on at hand to the servers of its channels. */
   change(spec: CommandSpec): void {
     const name = this.context.argument(0);
     this.#run(
@@ -185,7 +185,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     return kind === 'pattern' ? router.channelPattern(name.toString()) : router.channel(name, 0, name.length);
   }
 
-  /** The server for questions that any server can answer. */
+  /** A server for questions that either server can answer. */
   get #someSide(): Side {
     return (
       SIDES.find((side) => this.links[side] !== null) ??
@@ -193,7 +193,9 @@ export class Subscriptions implements Subscribed, Subscriber {
     );
   }
 
-  /** Sends commands in turn, up to the first that is refused; the client is held until they are answered. */
+  /**
+   * Sends commands one after the other, up to the first that is refused. The client is held until they are answered.
+   */
   #run(commands: readonly { side: Side; frame: Buffer; replies: number }[]): void {
     const { context } = this;
     context.flow.hold();
@@ -218,17 +220,17 @@ export class Subscriptions implements Subscribed, Subscriber {
       .catch((problem: unknown) => context.failed(problem));
   }
 
-  /** Resolves when nothing is being subscribed to, or unsubscribed from. */
+  /** Resolves when no subscription of this client is being changed. */
   settled(): Promise<void> {
     return this.#change;
   }
 
-  /** A connection to that server for this client. @throws as `Link.open`, and when the client disconnected */
+  /** Opens a connection to the server for this client. @throws as `Link.open`, and if the client has disconnected */
   async open(side: Side): Promise<Link> {
     const { context } = this;
     const link = await Link.open(context.clients.sequencer.servers[side], context.client.identity, {
       message: (buffer, start, end) => this.#pass(buffer, start, end),
-      // As the loss of the server would show itself.
+      // The client sees a closed connection, as if it had lost the server itself.
       lost: (lost) => {
         if (this.links[lost.side] === lost) context.destroy();
       },
@@ -238,7 +240,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     throw new ConnectionLost('the client disconnected');
   }
 
-  /** Confirmations come whatever CLIENT REPLY says; anything else is a reply. */
+  /** Passes on a reply. Confirmations are sent whatever CLIENT REPLY says; other replies follow it. */
   #answer(side: Side, buffer: Buffer, start: number, end: number): void {
     const frame = buffer.subarray(start, end);
     if (frame[0] !== STAR && frame[0] !== PUSH) return this.context.reply(frame);
@@ -246,7 +248,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     const meaning = MEANINGS[text(what)];
     if (meaning === undefined) return this.context.reply(frame);
     const total = this.#confirmed(side, meaning.kind, meaning.joins, name.data);
-    // A server counts what it knows of.
+    // A server counts only the subscriptions that it has itself.
     if (text(count) === String(total)) this.#pass(buffer, start, end);
     else
       this.#pass(
@@ -261,7 +263,7 @@ export class Subscriptions implements Subscribed, Subscriber {
       );
   }
 
-  /** @returns what the confirmation is to say: channels and patterns are counted together */
+  /** Notes a confirmed change. @returns the count for the client's confirmation: channels and patterns together */
   #confirmed(side: Side, kind: Kind, joins: boolean, name: Buffer | null): number {
     const names = this.names[kind][side];
     if (name !== null) {
@@ -290,7 +292,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     link?.close();
   }
 
-  /** The client has another protocol or user: what comes from now on is for that one. */
+  /** The client's protocol or user has changed: messages from now on follow the new one. */
   reidentified(): void {
     const { protocol, credentials } = this.context.client.identity;
     for (const link of Object.values(this.links)) {
@@ -305,7 +307,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     }
   }
 
-  /** Ends all subscriptions without a word. */
+  /** Ends all subscriptions without confirming it to the client. */
   close(): void {
     this.closed = true;
     for (const side of SIDES) this.#drop(side);

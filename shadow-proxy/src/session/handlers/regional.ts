@@ -1,6 +1,6 @@
 /**
- * Commands on workloads whose layout is `per-region`: answered from this region's counters instead of a lane, or
- * refused by name.
+ * Commands on workloads whose layout is `per-region`: answered from this region's counters, or refused. No lane carries
+ * them.
  *
  *   MULTI, the command, DISCARD ─▶ the client's own lane: may its user, and is the command well-formed?
  *                               ─▶ regional/commands.ts ─▶ the counters package ─▶ the target
@@ -21,7 +21,7 @@ import type { CommandBytes } from '../routing.js';
 import { hiddenBy } from './script.js';
 import type { CommandContext } from '../context.js';
 
-/** Takes the command at hand, if it is about such a workload; false where it goes its way. */
+/** Takes the command at hand if it works on such a workload. @returns false if another handler answers it */
 export function takeRegional(context: CommandContext, spec: CommandSpec): boolean {
   const { router } = context.clients.sequencer;
   const { workload, beside } = rewrittenIn(router, spec, context.parser);
@@ -47,7 +47,7 @@ export function takeRegional(context: CommandContext, spec: CommandSpec): boolea
 export const notAllowed = (name: string, workload: Workload): string =>
   `ERR shadow-proxy: ${name} is refused on "${workload.name}", whose counterLayout is per-region: ${REWRITTEN} are allowed`;
 
-/** The first of a command's keys that is rewritten, and the first that is not. */
+/** The first key of the command that is rewritten, and the first that is not. */
 export function rewrittenIn(
   router: Router,
   spec: CommandSpec,
@@ -64,7 +64,10 @@ export function rewrittenIn(
   return { workload, beside };
 }
 
-/** Commands that may touch such counters without a word: they would find nothing, or take parts away. */
+/**
+ * Refuses commands that may use such counters without naming them: they would find nothing, or delete parts of a
+ * counter.
+ */
 function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
   const { sequencer } = context.clients;
   const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
@@ -94,8 +97,8 @@ function answerAlone(context: CommandContext, spec: CommandSpec, workload: Workl
 }
 
 /**
- * Answers the command at hand with what `work` gives, if the client's user may run `commands`. Once all that the client
- * sent before is answered; it is held meanwhile.
+ * Answers the command at hand with the result of `work`, if the client's user may run `commands`. It begins once all
+ * earlier commands of the client are answered; the client is held meanwhile.
  */
 export function carryOut(
   context: CommandContext,
@@ -136,12 +139,13 @@ export function carryOut(
       return said;
     })
     .then(deliver)
-    // What was asked for may have been counted, or not: as the loss of the server would show itself.
+    // The command may have been counted, or not. The client sees a closed connection, as if it had lost the server
+    // itself.
     .catch((problem: Error) => context.lost(operation, problem));
   return true;
 }
 
-/** What the client is answered where surely nothing was done; null where that is not known. */
+/** The error for the client if the command was certainly not run; null if that is unknown. */
 function errorOf(problem: Error): Buffer | null {
   if (problem instanceof ErrorReply) return error(problem.message);
   if (!(problem instanceof CounterError)) return null;
@@ -160,7 +164,10 @@ function lastOf(replies: Buffer, start: number, end: number): number {
 
 const MINUS = '-'.charCodeAt(0);
 
-/** What the server says to the commands in the client's name without running them: an error, or null. */
+/**
+ * Asks the server whether it would run the commands for the client's user, without running them.
+ * @returns the error, or null
+ */
 async function refusalOf(
   context: CommandContext,
   lane: Lane,
@@ -199,8 +206,8 @@ async function refusalOf(
 }
 
 /**
- * Runs the commands in their order; those on one counter that follow each other, with nothing of this region in
- * between.
+ * Runs the commands in order. Neighbours on one counter run together, so that no other command of this region comes
+ * between them.
  */
 export async function perform(plain: PlainCounters, commands: readonly Rewritten[]): Promise<Buffer[]> {
   const replies: Buffer[] = [];
@@ -217,7 +224,9 @@ export async function perform(plain: PlainCounters, commands: readonly Rewritten
   return replies;
 }
 
-/** @returns what was answered to each command, for each of its names */
+/**
+ * @returns the answer to each command, for each of its names
+ */
 async function together(plain: PlainCounters, commands: readonly Rewritten[]): Promise<(readonly Answer[])[]> {
   const [{ names, step }] = commands;
   if (commands.length === 1) return [await Promise.all(names.map((name) => plain.run(name, step)))];

@@ -1,7 +1,7 @@
 /**
- * SCAN goes on at the server where it began, also after a change of stage: the cursors of the target are given to
- * clients with one bit more. It lies far above those that a server uses (a cursor is below the number of buckets of a
- * database), and low enough for clients that take a cursor for a number, exact up to 2^53.
+ * SCAN continues at the server where it began, also after a stage change. The target's cursors are given to clients
+ * with one more bit set. The bit is far above all cursors of a server (a cursor is below the number of buckets of a
+ * database), and below 2^53, so that clients may read a cursor as a number.
  */
 import { decodeReply, wordOf, type Reply } from '../../resp/decode.js';
 import { array, bulk, encodeCommand } from '../../resp/encode.js';
@@ -13,11 +13,11 @@ const OF_THE_TARGET = 1n << 52n;
 
 export interface Scan {
   readonly side: Side;
-  /** The command as that server is to get it; null for as it came. */
+  /** The command as the server is to get it; null for the client's own bytes. */
   readonly frame: Buffer | null;
 }
 
-/** The server of the SCAN at hand: `authority` if the scan begins, or its cursor is not valid. */
+/** The server of the SCAN at hand. A scan that begins, or has an invalid cursor, goes to `authority`. */
 export function scanOf(context: CommandContext, authority: Side): Scan {
   const { argc } = context.parser;
   const text = argc > 1 ? wordOf(context.argument(1)) : '';
@@ -29,8 +29,9 @@ export function scanOf(context: CommandContext, authority: Side): Scan {
 }
 
 /**
- * What a client gets instead of a server's reply to SCAN or KEYS, of which `owned` are this shard's keys; null where it
- * gets that one.
+ * The function that changes the server's reply to SCAN or KEYS for the client; null if the reply is passed on
+ * unchanged.
+ * @param owned matches this shard's keys
  */
 export function shapeOf(name: string, side: Side, owned: Matcher | null): ((reply: Buffer) => Buffer) | null {
   if (name === 'keys') return owned && ((reply) => keysOwned(decodeReply(reply).reply, owned) ?? reply);
@@ -45,13 +46,13 @@ export function shapeOf(name: string, side: Side, owned: Matcher | null): ((repl
 
 const same = (reply: Buffer): Buffer => reply;
 
-/** A list of keys without those of others; null for anything else. */
+/** A list of keys without other shards' keys; null for any other reply. */
 function keysOwned({ items }: Reply, owned: Matcher): Buffer | null {
   const keys = items?.map(({ data }) => data!).filter((key) => owned(key, 0, key.length));
   return keys ? array(keys.map((key) => bulk(key))) : null;
 }
 
-/** The target's reply to SCAN with its cursor as clients are given it; any other reply as it is. */
+/** The target's reply to SCAN with the cursor for clients; any other reply unchanged. */
 function withCursorOfTarget(reply: Buffer): Buffer {
   const head = /^\*2\r\n\$\d+\r\n(\d+)\r\n/.exec(reply.toString('latin1', 0, 64));
   if (head === null || head[1] === '0') return reply;

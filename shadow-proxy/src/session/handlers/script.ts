@@ -1,4 +1,4 @@
-/** Scripts and functions: what must be seen to before one may run. */
+/** Scripts and functions: what has to be done before one may run. */
 import { KeyList, keysOf } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
 import { Script } from '../../script/catalog.js';
@@ -12,15 +12,15 @@ import type { CommandContext } from '../context.js';
 import { plain } from './plain.js';
 
 /**
- * What a script does to keys that it does not tell, where it declares none:
+ * What a script without declared keys does to keys that it does not name:
  *
- * - `nothing`: it goes its way by the keys that it declares, or it touches none.
- * - `reads`: the authority answers, and nothing follows.
+ * - `nothing`: it declares keys, or uses none; it is sent like any command.
+ * - `reads`: the authority answers, and the mirror gets nothing.
  * - `writes`: it runs alone.
  */
 export type Hidden = 'nothing' | 'reads' | 'writes';
 
-/** Takes the script at hand, if it must wait, run alone or be refused; false where it goes its way by its keys. */
+/** Takes the script at hand if it must wait, run alone or be refused. @returns false if it can be sent by its keys */
 export function takeScript(context: CommandContext, spec: CommandSpec, route: Route): boolean {
   const { clients } = context;
   const { sequencer } = clients;
@@ -47,9 +47,9 @@ export function takeScript(context: CommandContext, spec: CommandSpec, route: Ro
 }
 
 /**
- * Whether the server knows the script, or will say itself that it does not. If the proxy knows its text and the server
- * perhaps not, it is loaded there; of a function it is asked what it does. What the client's user may do is asked, too,
- * for that decides what follows on the mirror. The client waits meanwhile.
+ * Whether the script can be sent now. If the proxy knows its text and the server perhaps not, the text is loaded there.
+ * For a function, the server is asked what it does. What the client's user may do is asked, too, because that decides
+ * what the mirror gets. The client waits meanwhile.
  */
 export function prepared(context: CommandContext, spec: CommandSpec, frame: Buffer, side: Side): boolean {
   const { sequencer } = context.clients;
@@ -79,13 +79,13 @@ function isKnown(context: CommandContext, spec: CommandSpec, frame: Buffer, side
   const script = scripts.find(args);
   if (!(script instanceof Script)) return true;
   noteLacking(context.clients, spec, frame, script, side);
-  // What no server has taken yet is not loaded for a client: it may be one whose user may not EVAL.
+  // A text that no server has accepted is not loaded for a client: its user may not be allowed to EVAL.
   if (!spec.name.startsWith('evalsha') || !script.accepted || scripts.knownTo(server, script)) return true;
   context.flow.retryWhen(scripts.load(server, script));
   return false;
 }
 
-/** Counts what the other server would not run of a script, or not survive. */
+/** Counts commands of a script that the other server lacks, or that would crash it. */
 function noteLacking(
   { support, sequencer: { servers } }: Clients,
   spec: CommandSpec,
@@ -102,11 +102,11 @@ function noteLacking(
   support.offerScript(spec, frame, script);
 }
 
-/** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
+/** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not name. */
 export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {
   if (!spec.readOnlyScript && servers[side].supported.knows(spec) && scripts.swapDatabases(frame)) return 'writes';
   const [argStart, argEnd]: number[][] = [[], []];
-  // With keys, or with a number of them that the server does not take.
+  // The script has keys, or its number of keys is one that the server refuses.
   if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0)
     return 'nothing';
   const routine = scripts.find(argumentsOf(frame));
@@ -116,7 +116,7 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
   return 'writes';
 }
 
-/** Why the script in `frame` cannot be run as things are; null where it can. */
+/** Why the script in `frame` cannot be run now; null if it can. */
 export function refusalOf(
   { sequencer, sharedTarget }: Clients,
   spec: CommandSpec,

@@ -1,6 +1,6 @@
 /**
- * Writes on a workload whose one writer is another region's node: with two writers it would lose increments. The plan
- * says whether they are refused, or only counted (`topology.secondWriter`).
+ * Writes on a workload whose only writer is another region's node. With two writers it would lose increments. The plan
+ * says whether such writes are refused or only counted (`topology.secondWriter`).
  */
 import { KeyList, keysOf, WRITES } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
@@ -11,8 +11,9 @@ import { hiddenBy } from './script.js';
 import type { CommandContext } from '../context.js';
 
 /**
- * Refuses the command at hand, or counts it, if it is such a write; true where it is refused. `again` where it was
- * counted before.
+ * Refuses or counts the command at hand if it is such a write.
+ * @param again whether it was counted before
+ * @returns true if it was refused
  */
 export function takeSecondWriter(context: CommandContext, spec: CommandSpec, again: boolean): boolean {
   const { router } = context.clients.sequencer;
@@ -65,5 +66,5 @@ function secondWriteOf(context: CommandContext, spec: CommandSpec): SecondWrite 
   return workload === undefined ? null : { workload, hidden: true };
 }
 
-/** The source is this region's own; the target's nodes are everybody's. */
+/** Each region has its own source; all regions share the target's nodes. */
 const reachesTarget = ({ authority, mirrorsWrites }: StageRule): boolean => authority === 'target' || mirrorsWrites;

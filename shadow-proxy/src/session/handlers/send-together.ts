@@ -1,4 +1,4 @@
-/** One command of a client that is sent as several, which are neighbours on their lane. */
+/** One command of a client that is sent as several, one right behind the other on their lane. */
 import { OutOfStep } from '../../pipeline/failures.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
@@ -9,9 +9,9 @@ import { encodeCommand } from '../../resp/encode.js';
 import type { CommandContext } from '../context.js';
 
 /**
- * Sends one command and, right behind it, the second read that its effect needs. Nothing comes between the two: they
- * are neighbours on their lane, and other lanes wait for the key until both are answered. Where the client's user may
- * not read, the key is copied.
+ * Sends a command and, right behind it, the read that its effect needs. Nothing comes between the two on their lane,
+ * and other lanes wait for the key until both are answered. If the client's user may not read, the key is copied
+ * instead.
  */
 export function sendProbed(context: CommandContext, operation: Operation, lane: Lane, probe: Buffer): void {
   const { sequencer } = context.clients;
@@ -42,9 +42,9 @@ export function sendProbed(context: CommandContext, operation: Operation, lane: 
 
 /**
  * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or
- * more, on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to
- * come; and from a snapshot, which harms it (upstream/scan-page.ts). Not so in a transaction.
- * @param shape what the client gets instead of the reply
+ * more, on another thread and on a snapshot. Then later commands on the connection overtake it, or wait for the next
+ * bytes, and snapshots harm the server (upstream/scan-page.ts). In a transaction KeyDB does neither.
+ * @param shape changes the reply for the client
  */
 export function sendInside(
   context: CommandContext,

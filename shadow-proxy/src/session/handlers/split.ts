@@ -1,6 +1,6 @@
 /**
- * A command whose keys have different authorities: split where its meaning allows, refused otherwise.
- * Both are counted, so that the plan can be corrected before a cutover.
+ * A command whose keys have different authorities. It is split if its meaning allows that, else refused. Both are
+ * counted, so that the plan can be corrected before a cutover.
  */
 import type { CommandSpec } from '../../command/table.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -27,7 +27,7 @@ export interface Part {
   readonly workload: Workload;
   readonly rule: StageRule;
   readonly mixed: boolean;
-  /** The keys' places in the client's command, from 0. */
+  /** The positions of the keys in the client's command, from 0. */
   readonly places: number[];
   readonly keys: Buffer[];
 }
@@ -47,11 +47,12 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
     context.reply(join(spec, parts, replies));
     context.flow.resume();
   };
-  /** Sends the parts once it is the turn of each. */
+  /** Sends the parts, once the keys of each are free. */
   const begin = (lanes: Record<Side, Lane>): void => {
     if (context.client.closed) return leave();
     const parts = partsOf(context);
-    // The stages may have changed while it waited, or an exclusive command be under way, or a lane be lost.
+    // While the command waited, the stages may have changed, an exclusive command may have begun, or a lane may be
+    // lost.
     if (parts === null || parts === 'rewritten' || sequencer.blocked) {
       leave();
       return parts === 'rewritten' ? context.flow.retryWhen('idle') : context.flow.retryWhen('open');
@@ -81,8 +82,8 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
 const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('latin1'));
 
 /**
- * Null while a workload is changing its stage; `rewritten` where that has ended meanwhile, and its commands go another
- * way.
+ * The parts; null while a workload is changing its stage; `rewritten` if a stage change has ended after which these
+ * commands are rewritten.
  */
 function partsOf(context: CommandContext): Part[] | 'rewritten' | null {
   const { router } = context.clients.sequencer;
@@ -132,7 +133,10 @@ export function sendPart(context: CommandContext, spec: CommandSpec, part: Part,
   });
 }
 
-/** MGET's values in the order of the keys; otherwise the sum. An error of a part is the whole's. */
+/**
+ * Joins the replies: MGET's values in the order of the keys, otherwise the sum. An error of one part is the error of
+ * the whole.
+ */
 function join(spec: CommandSpec, parts: readonly Part[], replies: readonly Buffer[]): Buffer {
   const failed = replies.find((reply) => isError(decodeReply(reply).reply));
   if (failed) return failed;

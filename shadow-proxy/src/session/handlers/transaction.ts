@@ -1,4 +1,4 @@
-/** MULTI … EXEC of one client: gathered here, and answered QUEUED. */
+/** MULTI … EXEC of one client. The commands are queued in the proxy, and answered QUEUED. */
 import type { CommandSpec } from '../../command/table.js';
 import { Refusal, rewrite, type Rewritten } from '../../regional/commands.js';
 import { argumentsOf } from '../../resp/decode.js';
@@ -18,7 +18,7 @@ import { CROSSSLOT } from '../cluster-face.js';
 import { refuseInMulti } from './nested.js';
 
 const QUEUED = simple('QUEUED');
-/** What a queued command takes beside its bytes, about. */
+/** Bytes that a queued command takes in addition to its own, about. */
 const QUEUED_BYTES = 256;
 const ABORTED = error('EXECABORT Transaction discarded because of previous errors.');
 
@@ -27,13 +27,16 @@ export class Transaction implements OpenTransaction {
   #authority: Side | null = null;
   #workload: Workload | null = null;
   #spoiled = false;
-  /** The slot of the keys, in a cluster; null if they have several. */
+  /** The slot of the keys, in a cluster; null if they are in several. */
   #slot: number | null | undefined;
-  /** Bytes that it takes while it is queued. */
+  /** Bytes that the queued commands take. */
   bytes = 0;
-  /** Replies of commands that the proxy answers itself, and before which of the queued commands they stand. */
+  /**
+   * Replies of commands that the proxy answers itself, each with the index of the queued command before which it
+   * belongs.
+   */
   readonly #own: OwnReply[] = [];
-  /** Commands on counters that are rewritten: these are a transaction by themselves. */
+  /** Commands on counters that the proxy rewrites. A transaction has either these or others. */
   readonly #regional: (Queued & { readonly workload: Workload })[] = [];
   readonly #exec: Exec;
 
@@ -41,7 +44,7 @@ export class Transaction implements OpenTransaction {
     this.#exec = new Exec(context, this.#queue, this.#own);
   }
 
-  /** EXEC will refuse: what is queued is let go. */
+  /** Makes EXEC answer EXECABORT. The queued commands are dropped. */
   spoil(): void {
     this.#spoiled = true;
     this.#queue.length = 0;
@@ -50,7 +53,10 @@ export class Transaction implements OpenTransaction {
     this.bytes = 0;
   }
 
-  /** Whether so many bytes more may be queued. If not, the command at hand is answered: EXEC will refuse. */
+  /**
+   * Whether `bytes` bytes more may be queued. If not, the command at hand is answered with an error, and EXEC will
+   * answer EXECABORT.
+   */
   #admits(bytes: number): boolean {
     const { context } = this;
     const { transactionBytes } = context.clients.limits.bounds;
@@ -63,14 +69,14 @@ export class Transaction implements OpenTransaction {
     return false;
   }
 
-  /** Takes the reply of a command that the proxy has answered itself: it is one of EXEC's. */
+  /** Queues the reply to a command that the proxy answers itself: it becomes one of EXEC's. */
   queueReply(reply: Buffer): void {
     if (!this.#admits(reply.length)) return;
     this.#own.push({ before: this.#queue.length, reply });
     this.context.reply(QUEUED);
   }
 
-  /** Takes the command at hand, which is about counters that are rewritten. */
+  /** Queues the command at hand, which uses counters that the proxy rewrites. */
   queueRegional(spec: CommandSpec, workload: Workload): void {
     if (this.#isMalformed(spec)) return;
     if (!this.#admits(this.context.command.length)) return;
@@ -78,14 +84,14 @@ export class Transaction implements OpenTransaction {
     this.context.reply(QUEUED);
   }
 
-  /** Takes the command at hand. */
+  /** Queues the command at hand. */
   queue(spec: CommandSpec): void {
     const { context } = this;
     const { parser } = context;
     if (this.#isMalformed(spec)) return;
     if (spec.name === 'save' && !this.#authorityIsKeydb) return refuseInMulti(context, 'save');
     const loads = spec.name === 'script|load';
-    // The other server is given the text when it is to run it.
+    // The text is kept for the other server, which may have to run it.
     if (loads) context.clients.sequencer.scripts.learn(context.argument(2));
     const everyKey = isAboutEveryKey(spec);
     const runsAlone = spec.name === 'move' || (everyKey && spec.name !== 'swapdb');
@@ -120,7 +126,7 @@ export class Transaction implements OpenTransaction {
     context.reply(QUEUED);
   }
 
-  /** KeyDB queues SAVE, as Redis before 7.0. */
+  /** KeyDB queues SAVE, as Redis before 7.0 does. */
   get #authorityIsKeydb(): boolean {
     const { router, servers } = this.context.clients.sequencer;
     return servers[this.#authority ?? router.default.keylessRule.authority].isKeydb;
@@ -137,7 +143,7 @@ export class Transaction implements OpenTransaction {
     this.#slot = this.#slot === undefined || this.#slot === slot ? slot : null;
   }
 
-  /** EXEC is the command at hand; it may have to wait, and is then looked at again. */
+  /** Answers EXEC, the command at hand. If it has to wait, it is dispatched again. */
   exec(): void {
     const { context } = this;
     if (!this.#spoiled && this.#slot === null) {
@@ -158,7 +164,7 @@ export class Transaction implements OpenTransaction {
     this.#exec.begin();
   }
 
-  /** Not the others' way: the replies are this region's, and nobody else's. */
+  /** Such a transaction is answered from this region's counters. No server's transaction is involved. */
   #execRegional(): void {
     const { context } = this;
     const [{ workload }] = this.#regional;

@@ -1,20 +1,23 @@
 /**
- * Most commands that may block find something at once. So they are first asked without blocking, on the shared lane,
- * in its order, like any other command; only one that finds nothing is sent to block on a lane of its own.
+ * Most commands that may block find something at once. So each is first tried without blocking, on the shared lane, in
+ * order. Only a command that finds nothing is sent to block, on a lane of its own.
  */
 import { blockOption } from '../../command/policy.js';
 import { wordOf } from '../../resp/decode.js';
 import { bulk, encodeCommand } from '../../resp/encode.js';
 
 export interface Attempt {
-  /** The command that does the same and does not block: its name in the table, and its bytes. */
+  /** A command that does the same without blocking: its name in the table, and its bytes. */
   readonly name: string;
   readonly frame: Buffer;
-  /** Its reply as that of the command that may block; null where it found nothing, or may not be asked. */
+  /** Turns its reply into that of the blocking command; null if it found nothing, or the user may not run it. */
   answer(reply: Buffer): Buffer | null;
 }
 
-/** @param commands what the server knows; null where there is no such command, or its timeout may be refused */
+/**
+ * @param commands the commands that the server knows
+ * @returns null if there is no such command, or the timeout may be refused
+ */
 export function attemptOf(args: readonly Buffer[], commands: ReadonlySet<string>): Attempt | null {
   const name = wordOf(args[0]).toLowerCase();
   const keys = args.slice(1, -1);
@@ -76,12 +79,15 @@ const isSeconds = (arg: Buffer | undefined): boolean => /^\d{1,9}(\.\d{1,6})?$/.
 /** Nil in either protocol. */
 export const isNothing = (reply: Buffer): boolean =>
   reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === DOLLAR) && reply[1] === MINUS);
-/** What pops answer that find nothing. */
+/** The reply of a pop that finds nothing. */
 const foundNothing = (reply: Buffer): boolean => isNothing(reply) || (reply[0] === STAR && reply[1] === ZERO);
-/** The user may block, and not do this; or the keys are given in a way that only the command itself explains. */
+/**
+ * The user may run the blocking command and not this one, or only the blocking command itself can explain what is
+ * wrong.
+ */
 const isRefusal = (reply: Buffer): boolean => !/^-(WRONGTYPE|NOGROUP) /.test(reply.toString('latin1', 0, 16));
 
-/** A reply `*2 key rest` without the heads that stand between the key and the rest. */
+/** A reply `*2 key rest` without the bytes between the key and the rest. */
 function without(reply: Buffer, heads: string): Buffer {
   const [, head, length] = /^(\*2\r\n\$(\d+)\r\n)/.exec(reply.toString('latin1', 0, 32))!;
   const end = head.length + Number(length) + 2;

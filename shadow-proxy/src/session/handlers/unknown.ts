@@ -1,6 +1,7 @@
 /**
- * Commands that the table does not know. What no server knows either, the authority refuses. A newer server's read is
- * answered, and nothing follows. Its write runs alone, and the keys that it may have written are copied.
+ * Commands that the table does not know. If no server knows the command either, the authority refuses it. If a newer
+ * server knows it: a read is answered, and the mirror gets nothing; a write runs alone, and the keys that it may have
+ * written are copied.
  */
 import { titleOf } from '../../command/forms.js';
 import type { ListedCommand } from '../../command/listed.js';
@@ -12,11 +13,13 @@ import { alone, mayBegin } from './exclusive.js';
 import { plain } from './plain.js';
 import { crossing } from './split.js';
 
-/** A name of a command has no more letters. */
+/** The longest name of a command, in bytes. */
 const MAX_NAME = 64;
 const MINUS = '-'.charCodeAt(0);
 
-/** @param again whether the command was looked at before, and had to wait */
+/**
+ * @param again whether the command was dispatched before, and had to wait
+ */
 export function unknown(context: CommandContext, again: boolean): void {
   const { client } = context;
   const { servers, router, table } = context.clients.sequencer;
@@ -24,15 +27,16 @@ export function unknown(context: CommandContext, again: boolean): void {
   const word = (index: number): string =>
     context.argument(index).subarray(0, MAX_NAME).toString('latin1').toLowerCase();
   const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
-  // What no server knows, such as a client's question for something newer, is refused by both alike: no client will
-  // miss it.
+  // A command that no server knows, such as a client's probe for something newer, is refused by both servers alike: no
+  // client will miss it.
   const isThere = servers[authority].commands.has(name);
   const other = otherSide(authority);
   if (!again && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
     countUnsupported(router.default.counters, titleOf(name), isThere ? other : authority, !isThere);
   }
   if (client.transaction !== null) {
-    // The server's own refusal is sent for, unless it might not refuse: then the command would run by itself.
+    // The server's own refusal is passed on. If the server might know the command after all, it is not sent, because it
+    // would run.
     if (isThere) return context.refuse(`ERR shadow-proxy: ${shown(name)} inside MULTI is not supported`);
     client.transaction.spoil();
   }
@@ -66,7 +70,7 @@ function write(context: CommandContext, name: string, listed: ListedCommand, sid
   };
   const { frame, start, end } = parser;
   alone(context, side, async (lane) => {
-    // Noted before it is sent; and after it, for a copy may have been made in between.
+    // Noted before the command is sent, and again after it: the key may have been copied in between.
     suspect();
     const reply = await new Promise<Buffer>((resolve, reject) => {
       const sink: Operation['sink'] = {

@@ -1,6 +1,6 @@
 /**
- * WATCH: on a private lane, on which EXEC then runs; what the client does in between goes as ever. The keys of the
- * transaction are reserved and the shared lanes empty while it runs, so that its place in the order is certain.
+ * WATCH: it is sent on a private lane, on which EXEC then runs; the client's other commands use its shared lane. While
+ * the transaction runs its keys are reserved and the shared lanes are empty, so that its place in the order is certain.
  */
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
@@ -16,7 +16,7 @@ import type { CommandContext } from '../context.js';
 import { refuseNested } from './nested.js';
 
 export class Watch implements Watching {
-  /** The keys' workloads, and how often each had changed its stage. */
+  /** The workloads of the keys, each with its number of stage changes at the time of the WATCH. */
   readonly #moves = new Map<Workload, number>();
 
   constructor(
@@ -25,7 +25,7 @@ export class Watch implements Watching {
     readonly workload: Workload,
   ) {}
 
-  /** Whether nobody can tell any more if a key has changed: EXEC is to do nothing, as if one had. */
+  /** Whether the proxy does not know any more if a key has changed: EXEC then answers nil, as if one had. */
   get broken(): boolean {
     const { lane, context } = this;
     const { protocol, credentials } = lane.identity;
@@ -39,17 +39,17 @@ export class Watch implements Watching {
   end(): void {
     if (this.context.client.watch === this) this.context.client.watches(null);
     if (this.lane.closed) return;
-    // Its next client must not watch what this one did.
+    // The lane's next client must not watch the keys of this one.
     this.#send(UNWATCH, IGNORED, true);
     this.giveBack();
   }
 
-  /** Passes the command at hand, which is WATCH of keys of these workloads, to the server. */
+  /** Sends the command at hand, a WATCH of keys of these workloads, to the server. */
   pass(workloads: ReadonlySet<Workload>): void {
     const { context } = this;
     const added = [...workloads].filter((workload) => !this.#moves.has(workload));
     for (const workload of added) this.#moves.set(workload, workload.moves);
-    // The connection is lost with what it watched, and EXEC will do nothing: so it will for these keys.
+    // The connection is lost with its watched keys. EXEC will answer nil, for the new keys as well.
     if (this.lane.closed) {
       context.reply(OK);
       // The client may have waited for the lane.
@@ -67,15 +67,16 @@ export class Watch implements Watching {
     });
   }
 
-  /** The server refused WATCH: a change of these workloads' stages does not matter to EXEC. */
+  /** The server refused the WATCH: stage changes of these workloads do not matter to EXEC. */
   #refused(added: readonly Workload[]): void {
     for (const workload of added) this.#moves.delete(workload);
     if (this.#moves.size === 0) this.end();
   }
 
   /**
-   * Runs EXEC; whether it could begin: if not, it is looked at again.
-   * @param db the database of its keys
+   * Runs EXEC.
+   * @returns whether it could begin; if not, EXEC is dispatched again
+   * @param db the database of the transaction's keys
    */
   exec(transaction: PlacedTransaction, db: number, done: Done): boolean {
     const { context, lane } = this;
@@ -129,7 +130,10 @@ export class Watch implements Watching {
     return true;
   }
 
-  /** The lane, for a transaction that runs alone, in the database of the shared one: to be given back after it. */
+  /**
+   * Gives the lane to a transaction that runs alone, in the database of the shared lane. The caller returns it
+   * afterwards.
+   */
   take(shared: Lane): Lane {
     this.context.client.watches(null);
     this.lane.home = shared;
@@ -137,7 +141,7 @@ export class Watch implements Watching {
     return this.lane;
   }
 
-  /** Puts the lane into the client's database. */
+  /** Selects the client's database on the lane. */
   #select(db = this.context.client.db): void {
     const { lane } = this;
     if (lane.identity.db === db) return;
@@ -145,7 +149,9 @@ export class Watch implements Watching {
     lane.identity = { ...lane.identity, db };
   }
 
-  /** @param first everything after it depends on it */
+  /**
+   * @param first whether the lane waits for the reply before it sends more
+   */
   #send(frame: Buffer, sink: Sink, first = false): void {
     const { context, lane, workload } = this;
     const { db, protocol } = lane.identity;
@@ -154,14 +160,14 @@ export class Watch implements Watching {
     context.clients.sequencer.submit(operation, lane);
   }
 
-  /** The lane is for the next client. @param reply EXEC's: an error may have left what was watched */
+  /** Returns the lane for the next client. @param reply EXEC's: after an error the keys may still be watched */
   giveBack(reply?: Buffer): void {
     if (reply?.[0] === MINUS && !this.lane.closed) this.#send(UNWATCH, IGNORED, true);
     this.context.clients.sequencer.lanes[this.lane.server.side].giveBack(this.lane);
   }
 }
 
-/** WATCH is the command at hand. */
+/** Answers WATCH, the command at hand. */
 export function watch(context: CommandContext): void {
   if (context.parser.argc < 2) return context.refuse("ERR wrong number of arguments for 'watch' command");
   if (context.client.transaction !== null) return refuseNested(context, 'watch');
@@ -188,7 +194,7 @@ export function watch(context: CommandContext): void {
   lanes[rule.authority]
     .borrow(context.client.identity)
     .then((lane) => {
-      // A stage that changes now has changed before the server knows what to watch.
+      // A stage that changes from now on changes before the server watches the keys.
       const watch = new Watch(context, lane, workload);
       context.client.watches(watch);
       if (context.client.closed) watch.end();
@@ -208,7 +214,7 @@ function workloadsOf(context: CommandContext): Set<Workload> {
   return found;
 }
 
-/** UNWATCH is the command at hand. */
+/** Answers UNWATCH, the command at hand. */
 export function unwatch(context: CommandContext): void {
   if (context.parser.argc !== 1) return context.refuse("ERR wrong number of arguments for 'unwatch' command");
   if (context.client.transaction !== null) return context.client.transaction.queueReply(OK);

@@ -1,4 +1,7 @@
-/** Refuses to a user with key patterns what KeyDB, which answers, does not check against them, and Redis 7 does. */
+/**
+ * Refuses commands that KeyDB would run for a user with key patterns although Redis 7 denies them: KeyDB does not check
+ * all their keys.
+ */
 import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
 import { allowsMore, refusedOption, type RightsCheck } from '../../command/rights.js';
 import type { CommandSpec } from '../../command/table.js';
@@ -6,16 +9,16 @@ import { argumentsOf } from '../../resp/decode.js';
 import type { Side } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 
-/** Takes the command at hand, if it is refused, or waits for what the target says of the user. */
+/** Takes the command at hand if it is refused, or has to wait until the target has said what the user may do. */
 export function takeWiderRight(context: CommandContext, spec: CommandSpec, check: RightsCheck): boolean {
   const { client } = context;
-  // EXEC looks at what is queued: the stage may change until then.
+  // EXEC checks the queued commands: the stage may change until then.
   if (client.transaction !== null || context.mustLogIn || !mayDiffer(context)) return false;
   const { router, servers } = context.clients.sequencer;
   if (router.oneAuthority && router.default.keylessRule.authority === 'source') return false;
   if (servers.target.privileges.mayUseAllKeys(client.credentials)) return false;
   const authority = authorityOf(context, spec);
-  // While a stage changes, the handler has the command looked at again.
+  // While a stage changes, the handler lets the command wait.
   if (authority === null) return false;
   const refused = refusedRight(context, check, context.command, authority);
   if (refused === null) return false;
@@ -24,7 +27,7 @@ export function takeWiderRight(context: CommandContext, spec: CommandSpec, check
   return true;
 }
 
-/** The server that answers for its first key; null while the workload is changing its stage. */
+/** The authority of the command's first key; null while the workload is changing its stage. */
 function authorityOf({ clients, parser }: CommandContext, spec: CommandSpec): Side | null {
   const { router } = clients.sequencer;
   const { frame, argStart, argEnd, argc } = parser;
@@ -41,8 +44,8 @@ const mayDiffer = ({ clients: { sequencer } }: CommandContext): boolean =>
   allowsMore(sequencer.servers.source, sequencer.servers.target);
 
 /**
- * Why the client may not run the command in `frame` where `authority` answers; null where it may. A promise while the
- * target is asked what the user may do.
+ * Why the client may not run the command in `frame` at `authority`; null if it may. A promise while the target is asked
+ * what the user may do.
  */
 export function refusedRight(
   context: CommandContext,
@@ -60,7 +63,7 @@ export function refusedRight(
 
 const REFUSED = 'is refused to a user with key patterns, which KeyDB does not check';
 
-/** The error for a user with key patterns; null where the servers check the same. */
+/** The error for a user with key patterns; null if both servers check the same. */
 function refusalOf({ clients }: CommandContext, check: RightsCheck, frame: Buffer): string | null {
   switch (check) {
     case 'sort': {
