@@ -6,6 +6,7 @@ import { JobPace } from '../check/job-pace.js';
 import { LONG } from '../clients/kinds/scripts.js';
 import { Unserved } from '../check/unserved.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
+import type { Address, Connection } from '../world/network.js';
 import type { Checks } from './checks.js';
 import type { Load } from './load.js';
 import { Outages } from './outages.js';
@@ -21,6 +22,8 @@ const UNWRITTEN = /^r\d/;
 export class Figures {
   /** When the mirror had effects on their way that have waited since. */
   #waitedSince: number | null = null;
+  /** The proxy's connections to the mirror when it was looked at last. */
+  #mirrorConnections: readonly Connection[] = [];
   readonly #unserved: Unserved | null;
   readonly #outages: Outages | null;
   readonly #pace = new JobPace();
@@ -117,12 +120,23 @@ export class Figures {
     const knownMs = SEEN_MS + (this.scene.profile.faults.silenceMs ?? 0);
     if (found !== null && !found.server.isUp && stillMs > knownMs && mirror.connected)
       return `connected to the ${found.name}, which ended ${stillMs.toFixed(0)} ms ago`;
-    // Of a connection that is lost, the effects become suspects.
+    // The effects of a lost connection become suspects: what waits on the other ones may be younger.
     const waits = stillMs > SEEN_MS && mirror.queuedEffects > 0 && mirror.connected;
+    const connections = found === null ? [] : this.#connectionsTo(found.server.address);
+    const hasLostOne = this.#mirrorConnections.some((connection) => !connections.includes(connection));
+    this.#mirrorConnections = connections;
     if (!waits) this.#waitedSince = null;
-    else this.#waitedSince ??= this.scene.now;
+    else if (this.#waitedSince === null || hasLostOne) this.#waitedSince = this.scene.now;
     const leastMs = this.#waitedSince === null ? 0 : Math.floor(this.scene.now - this.#waitedSince);
     return mirror.lagMs < leastMs ? `lag ${mirror.lagMs} ms, and effects have waited for ${leastMs} ms` : null;
+  }
+
+  /** The proxy's connections to a server that it has not lost yet. */
+  #connectionsTo({ host, port }: Address): readonly Connection[] {
+    return [...this.scene.world.network.connections].filter(
+      ({ from, to, near }) =>
+        from.host === this.scene.proxy.address.host && to.host === host && to.port === port && !near.isClosed,
+    );
   }
 
   #open({ undecided, mirror }: ShardSnapshot): string | null {
