@@ -41,8 +41,8 @@ export const ROUTE: readonly Fault[] = [
   {
     id: 'rampdown-is-not-mirrored',
     file: 'shadow-proxy/src/route/stage.ts',
-    from: "rampdown: { authority: 'target', mirrorsWrites: true,",
-    to: "rampdown: { authority: 'target', mirrorsWrites: false,",
+    from: "mirrorsWrites: true,\n    mirrorsReads: false,\n    sentence: 'The target answers.",
+    to: "mirrorsWrites: false,\n    mirrorsReads: false,\n    sentence: 'The target answers.",
     tests: ['unit/route/stage'],
   },
 ];

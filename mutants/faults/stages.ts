@@ -139,7 +139,7 @@ export const FLIP_TIMES: readonly Fault[] = [
   {
     id: 'a-flip-does-not-ask-who-will-be-the-authority',
     file: FLIP,
-    from: 'for (const side of left(to, from)) {',
+    from: 'for (const side of authorityLeft(to, from)) {',
     to: 'for (const side of [] as Side[]) {',
     tests: [...flip, 'integration/rules/rule-03-flip'],
   },

@@ -7,6 +7,7 @@
  *   node shadow-proxy/bin/run.mjs schema                      writes the JSON Schemas of a plan and of the chart's values, and docs/plan.md
  *   node shadow-proxy/bin/run.mjs docs                        writes docs/commands.md
  *   node shadow-proxy/bin/run.mjs docs:metrics                writes docs/metrics.md
+ *   node shadow-proxy/bin/run.mjs docs:stages                 writes docs/stages.md
  *   node shadow-proxy/bin/run.mjs docs:cli                    writes docs/cli.md
  *   node shadow-proxy/bin/run.mjs setup                       installs the parts of the machine that tests use
  *   node shadow-proxy/bin/run.mjs build                       installs what runs, and compiles
@@ -297,6 +298,11 @@ async function writeMetrics() {
   writeFileSync(join(ROOT, 'docs', 'metrics.md'), renderMetrics());
 }
 
+async function writeStages() {
+  const { renderStages } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/docs/stages.js')).href);
+  writeFileSync(join(ROOT, 'docs', 'stages.md'), renderStages());
+}
+
 async function writeCli() {
   const load = (file) => import(pathToFileURL(join(DIST, 'shadow-proxy/src', file)).href);
   const [{ renderCli }, { proxyProgram }, { operatorProgram }] = await Promise.all(
@@ -333,6 +339,7 @@ export async function main([what, ...args]) {
     schema: writeSchema,
     docs: writeDocs,
     'docs:metrics': writeMetrics,
+    'docs:stages': writeStages,
     'docs:cli': writeCli,
     build: () => undefined,
     setup,

@@ -1,8 +1,8 @@
 /** What the admin HTTP does with the stages of several shards. */
 import type { z } from 'zod';
-import type { StagePoint } from '../plan/plan.js';
 import { unixMs } from '../io/clock.js';
-import { formatPoint, STAGES, stageRule } from '../route/stage.js';
+import { formatPoint, stageRule, type StagePoint } from '../route/stage.js';
+import { stagesTo } from '../route/transitions.js';
 import { closedGates } from '../stages/gates.js';
 import type { Promotion, Rollback } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
@@ -91,12 +91,11 @@ async function undo(shards: readonly ShardControl[], done: readonly Done[], why:
   const stuck: Stuck[] = [];
   for (const { shard, workload, from } of [...done].reverse()) {
     const control = shards.find((each) => each.name === shard)!;
-    const at = STAGES.indexOf(control.snapshot().workloads.find(({ name }) => name === workload)!.stage);
-    const to = STAGES.indexOf(from.stage);
-    // The stage itself may be the same, and its share not.
-    const steps = at === to ? [from.stage] : at < to ? STAGES.slice(at + 1, to + 1) : STAGES.slice(to, at).reverse();
+    const { stage: now } = control.snapshot().workloads.find(({ name }) => name === workload)!;
+    const steps = stagesTo(now, from.stage) ?? [];
     try {
-      for (const stage of steps)
+      // The stage may be the same, and its share not. Where no way leads back, the shard says so.
+      for (const stage of steps.length === 0 ? [from.stage] : steps)
         await control.changeStage({
           workload,
           stage,
@@ -203,5 +202,5 @@ const pointsBefore = (done: readonly Of<Rollback>[]): Done[] =>
 const answeredByTarget = (shard: ShardControl): string[] =>
   shard
     .snapshot()
-    .workloads.filter(({ stage }) => stage === 'live' || stageRule(stage).authority === 'target')
+    .workloads.filter(({ stage }) => stageRule(stage).authority === 'target')
     .map(({ name }) => name);

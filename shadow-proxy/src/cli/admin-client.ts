@@ -7,11 +7,10 @@ import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../st
 import type { AdminAddress } from '../plan/admins.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { readWhole } from '../plan/file.js';
-import type { StagePoint } from '../plan/plan.js';
 import type { JobRequest } from '../storage/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/state.js';
-import type { Side } from '../route/stage.js';
+import type { Side, StagePoint } from '../route/stage.js';
 import { typed } from '../text/invocation.js';
 import { quoted } from '../text/shell.js';
 import { exchange } from './exchange.js';

@@ -7,7 +7,8 @@ import { loadAdmins } from '../plan/load.js';
 import { eachOnce, type AdminAddress } from '../plan/admins.js';
 import { closedGates } from '../stages/gates.js';
 import type { PromoteRequest, RollbackRequest } from '../stages/promotion.js';
-import { adminOf, type StagePoint } from '../plan/plan.js';
+import type { StagePoint } from '../route/stage.js';
+import { adminOf } from '../plan/plan.js';
 import { openPlan } from '../upstream/cluster.js';
 import {
   AdminClient,

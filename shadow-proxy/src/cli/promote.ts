@@ -14,6 +14,7 @@ import { CliError, exitCode, percentage } from './exit.js';
 import { Fleet } from './fleet.js';
 import { nextOf, renderGates } from './gates.js';
 import { NO_PROXY, withManual } from './manual.js';
+import { withStages } from './stages-help.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
 import { stdout } from './output.js';
 
@@ -67,6 +68,7 @@ export function addPromote(program: Command): void {
     .option('--reason <text>', 'reason, kept in the history')
     .option(...POINT_OF_NO_RETURN)
     .option('--json', 'print JSON');
+  withStages(command, true);
   withManual(command, 'shadow-compare promote sessions --dry-run', {
     0: 'the workload was moved; with --dry-run: it would be',
     1: 'a gate is closed (NO), or the move was refused: nothing was changed',

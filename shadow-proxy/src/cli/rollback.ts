@@ -2,6 +2,7 @@
 import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
+import { noReturn } from '../route/transitions.js';
 import { formatPoint } from '../storage/state.js';
 import { addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollback.js';
@@ -9,11 +10,12 @@ import { redactSecrets } from '../plan/endpoint.js';
 import { openPlan } from '../upstream/cluster.js';
 import { count } from '../text/figures.js';
 import type { Gate } from '../stages/gates.js';
-import { noReturn, type RollbackRequest } from '../stages/promotion.js';
+import type { RollbackRequest } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
 import { Fleet } from './fleet.js';
 import { withManual } from './manual.js';
+import { withStages } from './stages-help.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
 import { stderr, stdout } from './output.js';
 
@@ -45,6 +47,7 @@ export function addRollback(program: Command): void {
     .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--reason <text>', 'reason, kept in the history')
     .option('--json', 'print JSON');
+  withStages(command, false);
   withManual(command, 'shadow-compare rollback sessions --reason "slow replies"', {
     0: 'rolled back, or nothing to roll back; with --dry-run: it would be',
     1: 'refused, or not every workload could be rolled back',

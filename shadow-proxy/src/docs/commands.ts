@@ -3,7 +3,7 @@
  *
  * Room: docs: the generated pages of docs/.
  * Called by: no room.
- * Calls: text, plan, command, compare, telemetry, cli.
+ * Calls: text, route, plan, command, compare, telemetry, cli.
  */
 import { HARMLESS } from '../command/forms.js';
 import { refusal, type Handling } from '../command/policy.js';

@@ -16,11 +16,10 @@ import type { OutageSnapshot, OutageWorkload } from '../telemetry/snapshot.js';
 import type { Suspects } from '../suspects/suspects.js';
 import { formatPoint } from '../storage/state.js';
 import type { Router, Workload } from '../route/router.js';
-import { authoritiesOf, otherSide, type Side } from '../route/stage.js';
+import { authoritiesOf, isMirrored, otherSide, type Side, type StagePoint } from '../route/stage.js';
 import { forceBackOf, forceOf, insteadOf } from '../telemetry/advice.js';
 import type { GateAnswer } from '../stages/gate-answer.js';
 import { LISTED, StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
-import type { StagePoint } from '../plan/plan.js';
 
 export interface FailoverFacts extends StagePoint {
   readonly name: string;
@@ -46,7 +45,7 @@ export function decideFailover(facts: FailoverFacts): Decision {
   const { name, stage, dead, policy, suspect, unconfirmed, unsupported, users } = facts;
   const next = `start the ${dead} again`;
   const to: StagePoint = { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 };
-  if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next };
+  if (!isMirrored(stage)) return { why: `only the ${dead} has its keys`, next };
   if (suspect !== null) return { why: `the mirror is not clean: every key is a suspect: ${suspect}`, next };
   const why =
     unconfirmed > 0 ? `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys` : null;
@@ -211,7 +210,7 @@ export class Failover {
       workload,
       ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead,
     );
-    const toTarget = dead === 'source' && stage !== 'off' && stage !== 'complete';
+    const toTarget = dead === 'source' && isMirrored(stage);
     const decision = decideFailover({
       name,
       stage,

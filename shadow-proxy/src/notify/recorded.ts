@@ -1,7 +1,6 @@
 /** What the history of a shard records, as far as people are notified of it: changes of stage, failovers, takeovers. */
 import { describeEvent, type HistoryEvent } from '../storage/history.js';
-import type { StagePoint } from '../plan/plan.js';
-import { formatPoint } from '../route/stage.js';
+import { formatPoint, type StagePoint } from '../route/stage.js';
 import type { Happening } from './notice.js';
 
 /** Null for what nobody is notified of. @param now in ms since 1970 */

@@ -2,7 +2,7 @@
 import { evictionNote } from '../telemetry/evictions.js';
 import { describeRefused } from '../telemetry/refused-databases.js';
 import { count, duration, list, number } from '../text/figures.js';
-import { otherSide, SIDES, type Side } from '../route/stage.js';
+import { authoritiesOf, isMirrored, otherSide, SIDES, type Side } from '../route/stage.js';
 import {
   ACCEPT,
   backfillOf,
@@ -49,7 +49,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
   const { mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
   const { clientsClosed, replyFailures } = shard;
   const { failure: failed = 0, ...atLimits } = clientsClosed;
-  const writtenTwice = shard.workloads.some(({ stage }) => stage !== 'off' && stage !== 'complete');
+  const writtenTwice = shard.workloads.some(({ stage }) => isMirrored(stage));
   const inUse = (side: Side): boolean => shard[side].up !== null;
   const checks: readonly Check[] = [
     ...SIDES.flatMap((side) => ofServer(side, shard[side], isAuthority(shard, side))),
@@ -156,11 +156,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
 }
 
 /** Whether clients of a workload get this server's replies. */
-const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean =>
-  workloads.some(({ stage, percent }) => {
-    const target = stage === 'live' || stage === 'rampdown' || stage === 'complete';
-    return side === 'target' ? target : !target || (stage === 'live' && percent < 100);
-  });
+const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean => authoritiesOf(workloads).includes(side);
 
 function ofServer(
   side: Side,

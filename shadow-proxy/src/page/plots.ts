@@ -1,7 +1,6 @@
 /** What the plots of a shard show. Pure. */
 import type { PlotMark, PlotSeries, PlotSpec } from '../html/plot.js';
-import type { StagePoint } from '../plan/plan.js';
-import { formatPoint } from '../route/stage.js';
+import { formatPoint, type StagePoint } from '../route/stage.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { LatencyWindow } from '../storage/evidence.js';
 import type { Column, SeriesSnapshot } from '../telemetry/series.js';

@@ -1,5 +1,5 @@
 /** What the words on the page mean, one sentence or two each. The texts follow the project's glossary. Pure. */
-import type { Stage } from '../route/stage.js';
+import type { GateName } from '../route/transitions.js';
 
 export const TERMS = {
   source: 'The Redis that you are leaving.',
@@ -29,16 +29,7 @@ export const TERMS = {
 } as const;
 export type TermName = keyof typeof TERMS;
 
-export const STAGE_TERMS: Readonly<Record<Stage, string>> = {
-  off: 'Only the source has the keys. Nothing is sent to the target.',
-  dualwrite: 'The source answers. Each write is sent to the target too.',
-  shadow: 'The source answers. Writes and reads are sent to the target too, and the replies are compared.',
-  live: 'The target answers, for the percentage of the keys that is shown. The source is the mirror.',
-  rampdown: 'The target answers. Only writes are still sent to the source.',
-  complete: 'Only the target has the keys. There is no way back.',
-};
-
-export const GATE_TERMS: Readonly<Record<string, string>> = {
+export const GATE_TERMS: Readonly<Record<GateName, string>> = {
   servers:
     'Source and target are two different servers, the target accepts writes, and settings that clients can see are equal or accepted.',
   target: 'The target holds no keys that the migration would overwrite without your consent.',

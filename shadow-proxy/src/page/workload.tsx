@@ -3,13 +3,12 @@ import type { JSX } from 'preact';
 import type { Answer } from '../stages/gate-answer.js';
 import type { Gate } from '../stages/gates.js';
 import type { NextStage } from '../stages/next-stage.js';
-import type { StagePoint } from '../plan/plan.js';
 import { duration, list, number } from '../text/figures.js';
 import { sum, type WorkloadSnapshot } from '../telemetry/snapshot.js';
-import { formatPoint, STAGES } from '../route/stage.js';
+import { canReturn, formatPoint, STAGES, stageRule, type StagePoint } from '../route/stage.js';
 import { Command } from './command.js';
 import { Term } from './term.js';
-import { GATE_TERMS, STAGE_TERMS, type TermName } from './terms.js';
+import { GATE_TERMS, type TermName } from './terms.js';
 
 /** @param now ms since 1970, to say how long it has been in its stage @param full every gate, for paper */
 export function WorkloadCard({
@@ -40,7 +39,7 @@ export function WorkloadCard({
       )}
       {figures !== null && <Parity {...figures} />}
       {outlook !== null && <Next outlook={outlook} full={full} />}
-      {(point.stage === 'live' || point.stage === 'rampdown') && (
+      {canReturn(point.stage) && (
         <p>
           To go back: <Command text={`rollback ${name}`} />
         </p>
@@ -53,7 +52,7 @@ function StageTrack(point: StagePoint): JSX.Element {
   return (
     <ol class="track" aria-label="stages">
       {STAGES.map((stage) => (
-        <li aria-current={stage === point.stage ? 'step' : undefined} title={STAGE_TERMS[stage]}>
+        <li aria-current={stage === point.stage ? 'step' : undefined} title={stageRule(stage).sentence}>
           {stage === point.stage ? formatPoint(point) : stage}
         </li>
       ))}

@@ -7,6 +7,7 @@ import { sameServer } from './normalise.js';
 import { patternProblem, patternsCover } from './overlap.js';
 import { commonTo } from './owns.js';
 import { allWorkloads, type AdminPlan, type Plan, type ShardPlan, type WorkloadPlan } from './plan.js';
+import { isMirrored } from '../route/stage.js';
 
 type Say = (path: PlanPath, message: string) => void;
 
@@ -263,13 +264,7 @@ function topology(plan: Plan, say: Say): void {
     const otherRegion = plan.shards.find(
       ({ region }) => workload.writer !== null && region !== null && region !== workload.writer,
     );
-    if (
-      otherRegion === undefined ||
-      plan.topology.secondWriter === 'count' ||
-      workload.stage === 'off' ||
-      workload.stage === 'complete'
-    )
-      return;
+    if (otherRegion === undefined || plan.topology.secondWriter === 'count' || !isMirrored(workload.stage)) return;
     say(
       [...path, 'stage'],
       `is ${workload.stage}, in which keys are copied, but its only writer is ${workload.writer}, and shard ${otherRegion.name} is in ${otherRegion.region}: begin with "off", and promote it with --shard in the region that writes it`,
@@ -289,7 +284,7 @@ function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: Plan
       [...path, 'writer'],
       `is ${writer}, but counterLayout is per-region, in which each region writes: leave one of them out`,
     );
-  if (stage !== 'off' && stage !== 'complete')
+  if (isMirrored(stage))
     say(
       [...path, 'stage'],
       `is ${stage}, in which both servers hold the same keys, but counterLayout is per-region, with other keys on the target: "off" and complete are allowed`,

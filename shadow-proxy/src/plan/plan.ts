@@ -7,7 +7,7 @@
  * Calls: text, route.
  */
 import type { Owns, SlotRange } from '../route/owner.js';
-import type { Stage } from '../route/stage.js';
+import type { StagePoint } from '../route/stage.js';
 import type { Address, Endpoint, Listen, ServerEndpoint } from './endpoint.js';
 
 /**
@@ -184,12 +184,6 @@ export interface WorkloadPlan extends StagePoint {
   readonly counterLayout: CounterLayout;
   readonly failover: Plan['failover'];
   readonly gates: Gates;
-}
-
-/** Where a workload is: `percent` of its hash slots in `live`, the others in `shadow`; 100 in every other stage. */
-export interface StagePoint {
-  readonly stage: Stage;
-  readonly percent: number;
 }
 
 /** By name of the workload, `default` among them. */

@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { formatAddress, type Endpoint } from './endpoint.js';
 import { neighboursOf } from './normalise.js';
 import { patternIncludes, patternsOverlap } from './overlap.js';
-import { stageRule } from '../route/stage.js';
-import { allWorkloads, type Plan, type ShardPlan, type StagePoint, type Stages } from './plan.js';
+import { formatPoint, isMirrored, samePoint, stageRule, type StagePoint } from '../route/stage.js';
+import { allWorkloads, type Plan, type ShardPlan, type Stages } from './plan.js';
 
 /** Patterns and the workload each gives its keys to, in matching order; what none matches is `default`'s. */
 export type Routing = readonly (readonly [pattern: string, workload: string])[];
@@ -175,7 +175,7 @@ export function checkLayouts(plan: Plan, before: readonly string[] | null, stage
   return plan.workloads.flatMap(({ name }) => {
     const hasParts = now.includes(name);
     const point = stages[name];
-    if (hasParts && point.stage !== 'off' && point.stage !== 'complete')
+    if (hasParts && isMirrored(point.stage))
       return [
         `workload ${name} is ${show(point)}, a stage that counterLayout per-region does not have: roll it back to off first`,
       ];
@@ -190,12 +190,5 @@ export function checkLayouts(plan: Plan, before: readonly string[] | null, stage
 const takenBefore = (routing: Routing, end: number, pattern: string): boolean =>
   routing.slice(0, end).some(([earlier]) => patternIncludes(earlier, pattern));
 const withDefault = (routing: Routing): Routing => [...routing, ['*', 'default']];
-const samePoint = (a: StagePoint | undefined, b: StagePoint | undefined): boolean =>
-  a?.stage === b?.stage && a?.percent === b?.percent;
 const describe = (a: string, b: string): string => (a === '*' ? b : b === '*' || a === b ? a : `${a} and ${b}`);
-const show = (point: StagePoint | undefined): string =>
-  point === undefined
-    ? 'no stage'
-    : point.stage === 'live' && point.percent < 100
-      ? `live ${point.percent} %`
-      : point.stage;
+const show = (point: StagePoint | undefined): string => (point === undefined ? 'no stage' : formatPoint(point));

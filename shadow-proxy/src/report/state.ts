@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path';
 import { NO_CONSENT, type GateFacts } from '../stages/gate-facts.js';
-import { judgeGates, type GateName } from '../stages/gates.js';
+import type { GateName } from '../route/transitions.js';
+import { judgeGates } from '../stages/gates.js';
 import { nextStageOf, type NextStage } from '../stages/next-stage.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { noEvidence, readEvidence, type LatencyWindow } from '../storage/evidence.js';

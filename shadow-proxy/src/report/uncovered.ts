@@ -2,7 +2,7 @@
 import type { NextStage } from '../stages/next-stage.js';
 import { count, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
-import { formatPoint, stageRule } from '../route/stage.js';
+import { formatPoint, isPartial, stageRule } from '../route/stage.js';
 import type { ShardFacts } from './facts.js';
 
 export const notCovered = ({ from, snapshot, evidence, job }: ShardFacts): readonly string[] => [
@@ -30,7 +30,7 @@ function ofWorkload({ workload, from, evidence }: NextStage): string[] {
   const found: string[] = [];
   if (!mirrorsWrites) found.push(`${workload} is in ${from.stage}: nothing is compared.`);
   else if (!mirrorsReads) found.push(`${workload} is in ${from.stage}: replies to reads are not compared.`);
-  if (from.stage === 'live' && from.percent < 100)
+  if (isPartial(from))
     found.push(`${workload} is in ${formatPoint(from)}: clients get the source's replies for the other keys.`);
   if (mirrorsWrites && evidence.hours.length < 24)
     found.push(

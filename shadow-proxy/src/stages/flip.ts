@@ -19,13 +19,21 @@ import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Server } from '../upstream/server.js';
 import type { Suspect, Suspects } from '../suspects/suspects.js';
 import type { Workload } from '../route/router.js';
-import { SIDES, STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
+import { isPartial, SIDES, stageRule, type Side, type StagePoint } from '../route/stage.js';
+import {
+  authorityLeft,
+  authorityMoves,
+  channelsMove,
+  isLater,
+  noReturn,
+  stagesFrom,
+  transitionOf,
+} from '../route/transitions.js';
 import type { Clients } from '../session/clients.js';
 import { Carry } from './carry-over.js';
 import { NO_CONSENT, type Consent, type TargetFacts } from './gate-facts.js';
 import { judgeTarget } from './gates.js';
 import { LISTED, namedWorkload, StageError, type StageChange, type StageRequest } from './stage-change.js';
-import type { StagePoint } from '../plan/plan.js';
 
 export interface FlipContext {
   readonly sequencer: Sequencer;
@@ -150,7 +158,7 @@ export class Flipper {
     if (from.stage === to.stage && from.percent === to.percent) return null;
     this.#check(workload, from, to, request);
     const needsClean = authorityMoves(from, to) && request.force !== true;
-    return { workload, from, to, leaving: left(from, to), needsClean };
+    return { workload, from, to, leaving: authorityLeft(from, to), needsClean };
   }
 
   /** The target and the mirror allow it now. @throws {StageError} */
@@ -178,41 +186,30 @@ export class Flipper {
     to: StagePoint,
     { force = false, failover = false }: StageRequest,
   ): void {
-    if (from.stage === 'complete')
-      throw new StageError(
-        'no-return',
-        `"${workload.name}" is complete and cannot be rolled back: move it with a backfill in the other direction (runbooks/leave-keydb.md)`,
-      );
-    const step = STAGES.indexOf(to.stage) - STAGES.indexOf(from.stage);
-    // Both give clients the target's replies, and go back to where they get the source's.
-    const back = from.stage === 'rampdown' && to.stage === 'shadow';
-    if (workload.perRegion && to.stage !== 'complete') {
+    if (from.stage === 'complete') throw new StageError('no-return', noReturn(workload.name));
+    const transition = transitionOf(from.stage, to.stage, workload.perRegion);
+    if (transition === null) {
       throw new StageError(
         'not-adjacent',
-        `"${workload.name}" has counterLayout per-region: source and target hold different keys; the stages off and complete are allowed`,
+        workload.perRegion
+          ? `"${workload.name}" has counterLayout per-region: source and target hold different keys; the stages off and complete are allowed`
+          : `"${workload.name}" is in ${from.stage}: from there, ${stagesFrom(from.stage).join(' or ')} is allowed, one step at a time`,
       );
     }
-    if (!workload.perRegion && Math.abs(step) > 1 && !back) {
-      throw new StageError(
-        'not-adjacent',
-        `"${workload.name}" is in ${from.stage}: from there, ${around(from.stage)} is allowed, one step at a time`,
-      );
-    }
-    if (to.stage === 'live' && to.percent < 100 && workload.counters.spanning > 0) {
+    if (isPartial(to) && workload.counters.spanning > 0) {
       throw new StageError(
         'refused',
         `--percent is refused for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or did not name their keys; promote all its keys at once`,
       );
     }
-    const beyondShadow = STAGES.indexOf(to.stage) > STAGES.indexOf('shadow');
-    if (beyondShadow && this.context.sharedTarget) {
+    if (stageRule(to.stage).authority === 'target' && this.context.sharedTarget) {
       throw new StageError(
         'refused',
         'the target is shared with other shards of the plan: set `owns` of this shard before a workload goes beyond shadow',
       );
     }
     // Copies of its keys would be writes through a second node.
-    if (workload.writtenIn !== null && step > 0 && this.context.sequencer.router.secondWriter === 'refuse') {
+    if (workload.writtenIn !== null && isLater(from, to) && this.context.sequencer.router.secondWriter === 'refuse') {
       throw new StageError(
         'refused',
         `the only writer of "${workload.name}" is ${workload.writtenIn}: in this region it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`,
@@ -403,7 +400,7 @@ export class Flipper {
     const { sequencer } = this.context;
     await this.#drained();
     for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#untilAllClosed(server);
-    for (const side of left(to, from)) {
+    for (const side of authorityLeft(to, from)) {
       await sequencer.servers[side].identify().catch((problem: Error) => {
         throw new StageError(
           'refused',
@@ -432,29 +429,4 @@ export async function drained(sequencer: Sequencer, confirming: readonly Side[] 
       return new Promise<void>((resolve) => sequencer.mirrors[side].afterAppended(resolve));
     }),
   );
-}
-
-function authorityMoves(from: StagePoint, to: StagePoint): boolean {
-  return stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
-}
-
-const isLater = (from: StagePoint, to: StagePoint): boolean =>
-  STAGES.indexOf(to.stage) > STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent > from.percent);
-
-/** Which server has the workload's channels from then on; null where that does not change. */
-function channelsMove(from: StagePoint, to: StagePoint): Side | null {
-  const sideOf = ({ stage, percent }: StagePoint): Side => (percent < 100 ? 'source' : stageRule(stage).authority);
-  return sideOf(from) === sideOf(to) ? null : sideOf(to);
-}
-
-/** From which server keys are taken; the other way round: which gets some. */
-function left(from: StagePoint, to: StagePoint): readonly Side[] {
-  const ofTarget = ({ stage, percent }: StagePoint): number => (stageRule(stage).authority === 'target' ? percent : 0);
-  const more = ofTarget(to) - ofTarget(from);
-  return more === 0 ? [] : [more > 0 ? 'source' : 'target'];
-}
-
-function around(stage: Stage): string {
-  const at = STAGES.indexOf(stage);
-  return [STAGES[at + 1], STAGES[at - 1]].filter(Boolean).join(' or ');
 }

@@ -2,11 +2,12 @@
  * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot
  * be known closes a gate as much as what speaks against it.
  */
-import type { Gates, StagePoint } from '../plan/plan.js';
+import type { Gates } from '../plan/plan.js';
 import { HARMLESS } from '../command/forms.js';
 import type { UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
 import { NOT_COPIED, sum } from '../telemetry/snapshot.js';
-import type { Stage } from '../route/stage.js';
+import type { Stage, StagePoint } from '../route/stage.js';
+import { nextShare, SHARES, transitionOf, type GateName } from '../route/transitions.js';
 import { number } from '../text/figures.js';
 import { ACCEPT, backfillOf, drillOf, verifyOf } from '../telemetry/advice.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
@@ -20,48 +21,11 @@ export interface Gate extends GateAnswer {
   readonly name: GateName;
 }
 
-export type GateName =
-  | 'servers'
-  | 'target'
-  | 'users'
-  | 'compared'
-  | 'time'
-  | 'mismatches'
-  | 'allowed'
-  | 'inconclusive'
-  | 'suspects'
-  | 'verify'
-  | 'latency'
-  | 'unsupported'
-  | 'bypass'
-  | 'counters'
-  | 'evictions'
-  | 'drill'
-  | 'steps';
-
-/** Which gates a step needs. */
+/** The gates of the transition between these stages. @throws {Error} where there is none */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
-  if (from === 'off')
-    return to === 'complete' ? ['servers', 'users', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
-  if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
-  const watched: readonly GateName[] = [
-    'servers',
-    'users',
-    'compared',
-    'time',
-    'mismatches',
-    'allowed',
-    'inconclusive',
-    'suspects',
-    'verify',
-    'unsupported',
-    'bypass',
-    'counters',
-    'evictions',
-  ];
-  if (to === 'live') return [...watched, 'latency', 'drill', 'steps'];
-  // Nothing is compared in rampdown but writes; the source is about to be left.
-  return to === 'complete' ? ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
+  const transition = transitionOf(from, to) ?? transitionOf(from, to, true);
+  if (transition === null) throw new Error(`no transition from ${from} to ${to}`);
+  return transition.gates;
 }
 
 /** The gates that the step needs, each with its answer at `now`. */
@@ -342,7 +306,7 @@ const JUDGES: Readonly<
       return says(true, `all keys at once: ${number(spanning)} commands spanned hash slots or did not name their keys`);
     return says(
       false,
-      `${to.percent} % of the keys requested, at most ${most} % allowed in this step: leave out --percent, and promote by ${STEPS.join(', ')} %`,
+      `${to.percent} % of the keys requested, at most ${most} % allowed in this step: leave out --percent, and promote by ${SHARES.join(', ')} %`,
     );
   },
 };
@@ -392,13 +356,6 @@ const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
 
 const ago = (ms: number): string =>
   ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`;
-
-/** How `live` is taken, in percent of the keys. */
-export const STEPS = [1, 10, 50, 100];
-
-/** The share of the keys that comes next. */
-export const nextShare = ({ stage, percent }: StagePoint): number =>
-  stage === 'live' ? (STEPS.find((step) => step > percent) ?? 100) : STEPS[0];
 
 /** So many scripts are named. */
 const SCRIPTS = 3;

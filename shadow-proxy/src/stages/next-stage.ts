@@ -2,7 +2,9 @@
  * What lies before each workload, for the status page and the report: its next stage, and that one's gates. Judging
  * changes nothing.
  */
-import type { StagePoint, WorkloadClass, WorkloadPlan } from '../plan/plan.js';
+import type { WorkloadClass, WorkloadPlan } from '../plan/plan.js';
+import type { StagePoint } from '../route/stage.js';
+import { nextStage } from '../route/transitions.js';
 import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
 import type { LedgerTail } from '../telemetry/ledger.js';
 import type { GateFacts } from './gate-facts.js';
@@ -38,7 +40,7 @@ export function nextStageOf(
   judge = judgeGates,
 ): NextStage {
   const from = { stage, percent };
-  const to = stage === 'complete' ? null : nextPoint({ ...from, ...more });
+  const to = nextStage(stage, more.perRegion) === null ? null : nextPoint({ ...from, ...more });
   return {
     workload: workload.name,
     class: workload.class,

@@ -19,7 +19,7 @@ import type { Connection } from '../upstream/connection.js';
 import { Dialer } from '../upstream/dialer.js';
 import { Ownership } from '../lease/ownership.js';
 import { Turn } from '../io/turn.js';
-import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
+import type { Plan, ShardPlan } from '../plan/plan.js';
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
 import { readJournal, type JournalRecords } from '../storage/journal-reader.js';
 import { readState, StateStore, type HistoryEvent } from '../storage/state.js';
@@ -27,7 +27,8 @@ import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import { Router, type Workload } from '../route/router.js';
-import { noReturn } from './promotion.js';
+import { canReturn, type StagePoint } from '../route/stage.js';
+import { noReturn } from '../route/transitions.js';
 import { StageError, unknownWorkload } from './stage-change.js';
 
 export interface OfflineRequest {
@@ -107,9 +108,7 @@ async function rollBack(
     plan.workloads.map((each) => ({ ...each, ...point(each.name, each) })),
     point('default', plan.default),
   );
-  const moving = router.workloads.filter(
-    (each) => (wanted === null || each.name === wanted) && (each.stage === 'live' || each.stage === 'rampdown'),
-  );
+  const moving = router.workloads.filter((each) => (wanted === null || each.name === wanted) && canReturn(each.stage));
   const stuck = router.workloads
     .filter((each) => (wanted === null || each.name === wanted) && each.stage === 'complete')
     .map(({ name }) => name);

@@ -4,12 +4,12 @@
  */
 import { isoTime, unixMs } from '../io/clock.js';
 import type { Drill } from '../storage/evidence.js';
-import { STAGES, stageRule, type Stage } from '../route/stage.js';
+import { isPartial, type Stage, type StagePoint } from '../route/stage.js';
+import { isLater, nextShare, nextStage, noReturn, rollbackStage, stagesTo } from '../route/transitions.js';
 import { NO_CONSENT, type Consent, type GateFacts } from './gate-facts.js';
-import { closedGates, DRILL_NEEDS, isOpen, judgeGates, nextShare, type Gate } from './gates.js';
+import { closedGates, DRILL_NEEDS, isOpen, judgeGates, type Gate } from './gates.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import { StageError, type StageChange, type StageRequest } from './stage-change.js';
-import type { StagePoint } from '../plan/plan.js';
 
 export interface PromoteRequest {
   readonly workload: string;
@@ -94,11 +94,10 @@ const DRILL_PERCENT = 1;
 
 /** What comes after this point. @throws {StageError} where nothing does */
 export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
-  if (stage === 'complete') throw new StageError('no-return', 'the workload is complete: there is no next stage');
-  if (perRegion) return { stage: 'complete', percent: 100 };
-  if (stage === 'shadow') return { stage: 'live', percent: spanning > 0 ? 100 : nextShare({ stage, percent }) };
-  if (stage === 'live' && percent < 100) return { stage, percent: nextShare({ stage, percent }) };
-  return { stage: STAGES[STAGES.indexOf(stage) + 1], percent: 100 };
+  if (isPartial({ stage, percent })) return { stage, percent: nextShare({ stage, percent }) };
+  const next = nextStage(stage, perRegion);
+  if (next === null) throw new StageError('no-return', `the workload is ${stage}: there is no next stage`);
+  return { stage: next, percent: next === 'live' && spanning === 0 ? nextShare({ stage, percent }) : 100 };
 }
 
 /** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
@@ -117,10 +116,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
     stage,
     percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100,
   };
-  if (
-    STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) ||
-    (to.stage === from.stage && to.percent <= from.percent)
-  ) {
+  if (!isLater(from, to)) {
     throw new StageError(
       'refused',
       `"${workload}" is in ${from.stage} ${from.percent} %: the requested stage is not a later one; to go back, use \`rollback\``,
@@ -176,18 +172,13 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   const { workload, force, reason, by } = request;
   const from = context.standing(workload);
   if (from.stage === 'complete') throw new StageError('no-return', noReturn(workload));
-  const at = STAGES.indexOf(from.stage);
-  const to =
-    request.to ?? (stageRule(from.stage).authority === 'target' || from.stage === 'live' ? 'shadow' : STAGES[at - 1]);
-  const end = to === undefined ? -1 : STAGES.indexOf(to);
-  if (end === -1 || end >= at)
+  const to = request.to ?? rollbackStage(from.stage);
+  const steps = (to === null ? null : stagesTo(from.stage, to, true)) ?? [];
+  if (steps.length === 0)
     throw new StageError(
       'refused',
-      `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is no earlier stage' : `${to} is not an earlier stage`}`,
+      `"${workload}" is in ${from.stage}: ${to === null ? 'there is no earlier stage' : `${to} is not an earlier stage`}`,
     );
-  // From rampdown to shadow is one change: nothing is in between for clients.
-  const first = from.stage === 'rampdown' && end <= STAGES.indexOf('shadow') ? STAGES.indexOf('shadow') : at - 1;
-  const steps = STAGES.slice(end, first + 1).reverse();
   if (request.dryRun) {
     // Later steps leave no authority: the first is the one that can be refused.
     await context.check({ workload, stage: steps[0], force });
@@ -204,10 +195,6 @@ function planned(workload: string, { stage, percent }: StagePoint, steps: readon
   const points = [{ stage, percent }, ...steps.map((step) => ({ stage: step, percent: 100 }))];
   return points.slice(1).map((to, at) => ({ workload, from: points[at], to, heldMs: 0 }));
 }
-
-/** Why a workload that is complete cannot be rolled back, and what to do instead. */
-export const noReturn = (workload: string): string =>
-  `"${workload}" is complete and cannot be rolled back: since then, only the target gets writes. Leave it there, or move it with a backfill in the other direction (runbooks/leave-keydb.md)`;
 
 /** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
 async function rehearse(context: PromotionContext, { workload, by, dryRun }: RollbackRequest): Promise<Rollback> {

@@ -1,7 +1,6 @@
 /** A change of stage, as it is asked for, made, or refused. */
-import type { StagePoint } from '../plan/plan.js';
 import type { Router, Workload } from '../route/router.js';
-import type { Stage } from '../route/stage.js';
+import type { Stage, StagePoint } from '../route/stage.js';
 import { didYouMean } from '../text/near.js';
 import type { Consent } from './gate-facts.js';
 

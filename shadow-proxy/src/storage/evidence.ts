@@ -8,9 +8,8 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { StagePoint } from '../plan/plan.js';
 import type { UnsupportedCalls } from '../route/router.js';
-import { SIDES, STAGES } from '../route/stage.js';
+import { SIDES, STAGES, type StagePoint } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
 import type { LatencySnapshot } from '../telemetry/snapshot.js';
 

@@ -2,8 +2,8 @@
  * An event of the history in words, the same on a terminal, on the page and in the report. Pure, for browsers have it,
  * too.
  */
-import type { StagePoint, Stages } from '../plan/plan.js';
-import { formatPoint } from '../route/stage.js';
+import type { Stages } from '../plan/plan.js';
+import { formatPoint, type StagePoint } from '../route/stage.js';
 
 export interface HistoryEvent {
   readonly event: string;

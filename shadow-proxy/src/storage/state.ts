@@ -18,9 +18,9 @@ import { isoTime } from '../io/clock.js';
 import { after, sleep } from '../io/timers.js';
 import { diskAsync, writeAll, writeFileAsync } from '../io/files.js';
 import { redactSecrets } from '../plan/endpoint.js';
-import type { Plan, StagePoint, Stages } from '../plan/plan.js';
+import type { Plan, Stages } from '../plan/plan.js';
 import { checkRouting, firstStages, perRegionOf, routingOf } from '../plan/reload.js';
-import { formatPoint, STAGES } from '../route/stage.js';
+import { formatPoint, STAGES, type StagePoint } from '../route/stage.js';
 import { describeEvent, type HistoryEvent } from './history.js';
 import { seal, unseal } from './sealed.js';
 

@@ -2,7 +2,7 @@
  * Commands of `shadow-compare` that gates, the status page and `status` name as the next step. Each is made here, and
  * only where the proxy accepts it: a command that is refused leads nowhere. Pure, for browsers have it, too.
  */
-import type { StagePoint } from '../plan/plan.js';
+import { canReturn, type StagePoint } from '../route/stage.js';
 import { SIDES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { OutageWorkload, ShardSnapshot } from './snapshot.js';
 
@@ -43,7 +43,7 @@ export function verifyOf(workloads: readonly Standing[], repair = false): NextCo
 
 /** From the stages in which clients get the target's replies, and there is a way back. */
 export const rollbackOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): NextCommand =>
-  stage === 'live' || stage === 'rampdown' ? `rollback ${name}` : undefined;
+  canReturn(stage) ? `rollback ${name}` : undefined;
 
 /** Refused while gates are closed, and says which: so the way on is shown in each stage but the last. */
 export const promoteOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): NextCommand =>

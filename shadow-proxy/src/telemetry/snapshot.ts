@@ -7,8 +7,8 @@
  * Calls: text, io, route, plan, command, compare.
  */
 import type { CountingKind } from '../command/counting-kind.js';
-import type { Side, Stage } from '../route/stage.js';
-import type { StagePoint, WorkloadClass } from '../plan/plan.js';
+import type { Side, Stage, StagePoint } from '../route/stage.js';
+import type { WorkloadClass } from '../plan/plan.js';
 
 export interface ServerSnapshot {
   /** Redacted. */

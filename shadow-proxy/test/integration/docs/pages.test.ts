@@ -10,6 +10,7 @@ import { renderCli } from '../../../src/docs/cli.js';
 import { renderCommands } from '../../../src/docs/commands.js';
 import { renderMetrics } from '../../../src/docs/metrics.js';
 import { renderPlan } from '../../../src/docs/plan.js';
+import { renderStages } from '../../../src/docs/stages.js';
 import { pages, ROOT, textOf } from './documented.js';
 
 const page = (name: string): string => textOf(`docs/${name}`);
@@ -24,6 +25,10 @@ test('docs/plan.md is what the schema says', () => {
 
 test('docs/metrics.md is what the table says', () => {
   assert.equal(page('metrics.md'), renderMetrics(), 'run: npm run docs:metrics');
+});
+
+test('docs/stages.md is what the tables say', () => {
+  assert.equal(page('stages.md'), renderStages(), 'run: npm run docs:stages');
 });
 
 test('docs/cli.md is what commander knows of both programs', async () => {

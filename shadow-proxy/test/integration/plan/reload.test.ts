@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { StagePoint, Stages } from '../../../src/plan/plan.js';
+import type { Stages } from '../../../src/plan/plan.js';
+import type { StagePoint } from '../../../src/route/stage.js';
 import {
   checkOwns,
   checkReload,

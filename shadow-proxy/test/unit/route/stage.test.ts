@@ -1,7 +1,15 @@
 /** What each stage means, and which servers answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { authoritiesOf, formatPoint, otherSide, stageRule, STAGES } from '../../../src/route/stage.js';
+import {
+  authoritiesOf,
+  canReturn,
+  formatPoint,
+  isMirrored,
+  otherSide,
+  stageRule,
+  STAGES,
+} from '../../../src/route/stage.js';
 
 test('each stage has its authority, and the commands that are replicated to the mirror', () => {
   const row = (stage: (typeof STAGES)[number]): readonly [string, string, boolean, boolean] => {
@@ -16,6 +24,11 @@ test('each stage has its authority, and the commands that are replicated to the 
     ['rampdown', 'target', true, false],
     ['complete', 'target', false, false],
   ]);
+});
+
+test('writes go to both servers between off and complete, and from two of these stages clients can go back', () => {
+  assert.deepEqual(STAGES.filter(isMirrored), ['dualwrite', 'shadow', 'live', 'rampdown']);
+  assert.deepEqual(STAGES.filter(canReturn), ['live', 'rampdown']);
 });
 
 test('the percentage is said of a stage that is live in part', () => {

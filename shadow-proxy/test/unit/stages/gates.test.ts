@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { NO_CONSENT, type GateFacts } from '../../../src/stages/gate-facts.js';
 import { closedGates, gatesFor, judgeGates, type Gate } from '../../../src/stages/gates.js';
 import { nextPoint } from '../../../src/stages/promotion.js';
-import type { StagePoint } from '../../../src/plan/plan.js';
+import type { StagePoint } from '../../../src/route/stage.js';
 import type { WorkloadEvidence } from '../../../src/storage/evidence.js';
 
 const SAME_SETTINGS = { visible: [], tuning: [], unread: [], refusals: { source: null, target: null } };

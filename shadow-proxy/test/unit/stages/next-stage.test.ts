@@ -6,7 +6,6 @@ import type { GateFacts } from '../../../src/stages/gate-facts.js';
 import type { Gate } from '../../../src/stages/gates.js';
 import { nextStageOf } from '../../../src/stages/next-stage.js';
 import { nextPoint, type Standing } from '../../../src/stages/promotion.js';
-import { STAGES } from '../../../src/route/stage.js';
 
 const NOW = new Date('2026-03-04T12:00:00Z');
 const evidence = { stage: 'shadow' } as WorkloadEvidence;
@@ -56,6 +55,5 @@ test('each stage has one next stage; live goes by 1, 10, 50 and 100 % of the key
   // Commands that span hash slots cannot be moved by shares of the keys.
   assert.deepEqual(nextPoint(standing('shadow', 100, { spanning: 1 })), { stage: 'live', percent: 100 });
   // A counter with one part per region moves in one step.
-  for (const stage of STAGES.filter((each) => each !== 'complete'))
-    assert.deepEqual(nextPoint(standing(stage, 100, { perRegion: true })), { stage: 'complete', percent: 100 }, stage);
+  assert.deepEqual(nextPoint(standing('off', 100, { perRegion: true })), { stage: 'complete', percent: 100 });
 });

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_CONSENT, type GateFacts } from '../../../src/stages/gate-facts.js';
-import { judgeGates, judgeTarget, type GateName } from '../../../src/stages/gates.js';
+import type { GateName } from '../../../src/route/transitions.js';
+import { judgeGates, judgeTarget } from '../../../src/stages/gates.js';
 import type { WorkloadEvidence } from '../../../src/storage/evidence.js';
 
 const SAME_SETTINGS = { visible: [], tuning: [], unread: [], refusals: { source: null, target: null } };
