@@ -1,6 +1,7 @@
 /**
- * Which of the two servers are authorities, and whether they are trusted. While one is not, nothing is copied from it,
- * and no stage changes that would make it clean (rule 1): everything is frozen. `health/trust.ts` decides that.
+ * Which of the two servers are authorities, and whether they are trusted. While an authority is not trusted, nothing is
+ * copied from it, and stages that would make it clean cannot change (rule 1): everything is frozen. `health/trust.ts`
+ * decides which server is trusted.
  */
 import type { Router } from '../route/router.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
@@ -16,7 +17,7 @@ export class Authorities {
     private readonly unfrozen: () => void,
   ) {}
 
-  /** Why nothing may be copied, or deleted, now; null where it may. */
+  /** Why nothing may be copied or deleted now; null if it may. */
   get frozen(): string | null {
     return this.#frozen;
   }
@@ -34,12 +35,12 @@ export class Authorities {
     return this.distrusted.has(side);
   }
 
-  /** Whether clients are sent to it. */
+  /** Whether the server gets commands of clients. */
   isNeeded(side: Side): boolean {
     return authoritiesOf(this.router.workloads).includes(side);
   }
 
-  /** Whether the mirror of any workload follows it. */
+  /** Whether a workload has its mirror on the other side of this server. */
   isFollowed(side: Side): boolean {
     return this.router.workloads.some(
       ({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole),

@@ -1,6 +1,6 @@
 /**
- * What a mirror's answers mean: compared and matched, accepted, never confirmed, never sent. What cannot be read from
- * an answer makes the operation's keys suspects, or is counted as inconclusive.
+ * What a mirror's replies mean: compared and matched, accepted, never confirmed, never sent. If a reply does not show
+ * what happened, the operation's keys become suspects, or the comparison counts as inconclusive.
  */
 import { increment } from '../route/router.js';
 import type { Scripts } from '../script/catalog.js';
@@ -10,7 +10,7 @@ import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
 import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
 
-/** The parts of the order that confirmations need. */
+/** What confirmations need of the sequencer. */
 export interface ConfirmationsOrder {
   readonly scripts: Scripts;
   readonly suspects: SuspectKeys;
@@ -25,8 +25,8 @@ export class Confirmations implements MirrorEvents {
   #droppedCount = 0;
 
   /**
-   * @param connected is called when the mirror is connected again, or not any more
-   * @param database is called when it lets effects into a database no more (`why`), or again (null)
+   * @param connected is called when the mirror is connected or disconnected
+   * @param database is called when the mirror refuses effects in a database (`why`), or accepts them again (null)
    */
   constructor(
     private readonly order: ConfirmationsOrder,
@@ -48,7 +48,7 @@ export class Confirmations implements MirrorEvents {
 
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
     const { expiry, verdicts } = this.order;
-    // A key that may just have expired on one side is a suspect before its replies are compared.
+    // A key that may just have expired on one side becomes a suspect before its replies are compared.
     if (operation.follow === WRITE) expiry.confirmed(operation, true);
     verdicts.differs(operation, buffer, start, end, now);
     if (operation.follow === WRITE) this.#outcome(operation, now);
@@ -83,14 +83,14 @@ export class Confirmations implements MirrorEvents {
     else increment(operation.workload.counters.inconclusive, PROXY_FAILED);
   }
 
-  /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */
+  /** Checks what a confirmed write may have left behind: a wrong time to live, or data taken from a suspect. */
   #outcome(operation: Operation, now: number): void {
     const { suspects, verdicts } = this.order;
     if (now - operation.answeredAt + operation.stalledMs > TTL_TOLERANCE_MS) verdicts.late(operation, now);
     if (suspects.any) suspects.spread(operation);
   }
 
-  /** An effect may not have reached the mirror; the text of a script neither. */
+  /** An effect, or the text of a script, may not have reached the mirror. */
   #notApplied(operation: Operation, reason: string): void {
     const { scripts, suspects } = this.order;
     const { spec } = operation;

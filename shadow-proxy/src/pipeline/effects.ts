@@ -1,6 +1,6 @@
 /**
- * What the mirror gets once the authority has replied: a read as it was, for its reply to be compared; a write as
- * it was, as its effect, or not at all: then its keys are suspects, and copied.
+ * What the mirror gets once the authority has replied: a read unchanged, so that its reply can be compared; a write
+ * unchanged, or as its effect, or not at all. In the last case its keys become suspects, and are copied.
  */
 import { copied, type Between, type Effect } from '../command/effect.js';
 import { argumentCount, decodeReply, type Reply } from '../resp/decode.js';
@@ -16,7 +16,7 @@ import type { SuspectKeys } from './suspicion.js';
 
 const MINUS = '-'.charCodeAt(0);
 
-/** The parts of the order that effects need. */
+/** What effects need of the sequencer. */
 export interface EffectsOrder {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly scripts: Scripts;
@@ -38,13 +38,16 @@ export class Effects {
     };
   }
 
-  /** The second read that the command's effect needs; null where it needs none. */
+  /** The second read that the command's effect needs; null if it needs none. */
   probeFor(operation: Operation): Buffer | null {
     const probe = operation.spec!.effect?.probe ?? null;
     return probe && probe(operation.command.args);
   }
 
-  /** Sends the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
+  /**
+   * Sends the mirror the effect of a command whose second read was answered.
+   * @param probe null if that read was refused
+   */
   probed(operation: Operation, probe: Reply | null): void {
     if (operation.reply[operation.replyStart] === MINUS) {
       operation.workload.counters.refused++;
@@ -63,7 +66,7 @@ export class Effects {
 
   /** A read was answered by the authority. */
   read(operation: Operation, buffer: Buffer, start: number, end: number): void {
-    // A user who may not, or a server that cannot: that says nothing about the data.
+    // An error about the user or the server says nothing about the data.
     if (buffer[start] === MINUS && !isAboutData(buffer, start)) return;
     operation.reply = buffer;
     operation.replyStart = start;
@@ -115,7 +118,7 @@ export class Effects {
     return this.between[lane!.server.side];
   }
 
-  /** @param form what the authority's reply shows that servers before 7.0 do not support; null where that is nothing */
+  /** @param form the form in the authority's reply that servers before 7.0 do not support; null if there is none */
   noteReply(form: string | null, { counters }: Workload): void {
     const { source, target } = this.order.servers;
     if (form !== null && source.isBefore70 !== target.isBefore70)
@@ -147,14 +150,16 @@ export class Effects {
         follower.replyEnd = same ? replyEnd : reply.length;
       }
     }
-    // Only now: the first one's `frame` was needed above.
+    // Appended only now: its `frame` was needed above.
     this.order.mirrorOf(operation).append(operation);
     for (const companion of this.#companions.splice(0)) this.order.mirrorOf(companion).append(companion);
   }
 
   /**
-   * Sends the mirror what a command took that blocked on a private lane; `operation` is the command, `reply` the
-   * authority's. Where the order among those that were woken together is not known, only what comes to the same in any.
+   * Sends the mirror what a command took that blocked on a private lane. If the order among the clients that were woken
+   * together is unknown, only effects that are the same in any order are sent.
+   * @param operation the command
+   * @param reply the authority's
    */
   woken(operation: Operation, reply: Buffer, ordered: boolean): void {
     operation.reply = reply;

@@ -1,6 +1,7 @@
 /**
- * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it is acknowledged, and lost.
- * A look at the key removes it. So an EXISTS goes before such a command where KeyDB is the authority, on the same lane.
+ * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it acknowledges the write,
+ * then drops the value. Any read of the key removes it. So where KeyDB is the authority, an EXISTS is sent before such
+ * a command, on the same lane.
  */
 import type { CommandSpec } from '../command/table.js';
 import { argumentCount, argumentsOf } from '../resp/decode.js';
@@ -11,8 +12,8 @@ import { IGNORED, NOTHING, Operation } from './operation.js';
 import type { Sequencer } from './sequencer.js';
 
 /**
- * Has KeyDB remove what has expired, right before the command frame at `start` is sent on the lane, if that may keep a
- * time to live.
+ * Makes KeyDB remove expired keys before the command at `start` of the frame, if that command may keep a time to live.
+ * Sent on the same lane, right before it.
  */
 export function removeExpired(
   sequencer: Sequencer,

@@ -1,79 +1,84 @@
 /**
- * The order of keys where one lane does not tell it. Replies of different connections do not tell in which order
- * their commands ran, so a command waits
+ * The order of keys that one lane alone does not give. Replies on different connections do not show in which order
+ * their commands ran. So a command waits
  *
- * - where several lanes lead to one database: for those of other lanes on the same key that are in flight, if either
- *   of the two writes;
- * - for keys that are reserved: a command on a private connection, or a write that may wake a client which blocks
- *   (`waking.ts`), has them to itself.
+ * - if several lanes lead to one database: for commands of other lanes on the same key, if one of the two writes;
+ * - for reserved keys: a command on a private connection, or a write that may wake a blocked client (`wakeup.ts`), has
+ *   them to itself.
  *
- * First come, first served: a command that may not go yet takes a ticket, and later ones on its keys queue behind that,
- * unless both only read. A ticket holds nothing, so that no two wait for each other. When keys are set free, the
- * tickets on them go in their order.
+ * First come, first served: a command that has to wait makes a lock request, and later commands on its keys queue
+ * behind that request, unless both only read. A lock request holds no keys, so no two commands wait for each other.
+ * When keys become free, the requests for them are granted in their order.
  *
- * While there is one lane, and nothing is reserved, there is nothing to do.
+ * With one lane, and nothing reserved, no command asks.
  */
 import { monotonicMs } from '../io/clock.js';
 import { OLD_RESERVATION_MS, type ReservationsSnapshot } from '../telemetry/snapshot.js';
 import type { Carrier } from './operation.js';
 
 interface Holding {
-  /** The lane that holds the key; null where several do, all reading. */
+  /** The lane that holds the key; null if several lanes do, all reading. */
   lane: Carrier | null;
   readers: number;
   writers: number;
 }
 
-/** A command that blocks at the server until one of its keys has something for it. */
+/** A command that is blocked at the server until one of its keys has data for it. */
 export interface BlockedClient {
-  /** The lane that it has to itself. */
+  /** The private lane that carries the command. */
   readonly lane: Carrier;
-  /** All its keys. */
+  /** All keys of the command. */
   readonly keys: readonly string[];
-  /** The keys whose writes may wake it. */
+  /** The keys whose writes may wake the command. */
   readonly waitsOn: readonly string[];
-  /** The key that it writes when it is woken; null where that is the one that woke it, or none. */
+  /** The key that the command writes when it is woken; null if that is the key that woke it, or none. */
   readonly destination: string | null;
-  /** What may have woken it; null where nothing that went through the proxy can have. */
+  /** The write that may have woken the command; null if no write through the proxy can have. */
   wakeup: PendingWakeup | null;
-  /** A write that declared no such key may have woken it before: what it takes has no known place in the order. */
+  /**
+   * A write that did not declare the key may have woken the command before: the place of what it takes in the order is
+   * unknown.
+   */
   unordered: boolean;
 }
 
-/** A write that may have woken waiters, until it is known whether it has. */
+/** A write that may have woken blocked clients, until it is known whether it has. */
 export interface PendingWakeup {
-  /** The waiter has answered; `taken` is null where it took nothing. */
+  /** The blocked client was answered. @param taken null if it took nothing */
   settled(blockedClient: BlockedClient, taken: Taken | null): void;
-  /** Calls `then` when it is over. */
+  /** Calls `then` when the wakeup is over. */
   after(then: () => void): void;
 }
 
 /** What a woken client took. */
 export interface Taken {
-  /** Two of different domains may be sent in any order; `*` in none but the server's, which is not known. */
+  /**
+   * Effects of different domains may be sent in any order. Effects of domain `*` have the server's order, which is
+   * unknown.
+   */
   readonly domain: string;
   /**
-   * Sends the effect to the mirror; `ordered` where the order among those that were woken together is known, or none
-   * matters.
+   * Sends the effect to the mirror.
+   * @param ordered whether the order among the clients that were woken together is known, or does not matter
    */
   tell(ordered: boolean): void;
 }
 
-/** Keys that only the one who reserved them may use. */
+/** Keys that only their holder may use. */
 export interface Reservation {
   readonly keys: ReadonlySet<string>;
-  /** When it was made, in ms of the monotonic clock. */
+  /** When the reservation was made, in ms of the monotonic clock. */
   readonly since: number;
   readonly then: (() => void)[];
 }
 
-/** What waits for its turn. */
+/** A command that waits for keys. */
 export interface Request {
-  /** Null where it must have the keys to itself. */
+  /** Null if the command must have the keys to itself. */
   readonly lane: Carrier | null;
   readonly keys: readonly string[];
   readonly writes: boolean;
-  /** Called once nothing is in the way of these keys; the one that is called takes them at once, or waits again. */
+  /** Called once the keys are free. The function takes the keys at once, or waits again. */
   go(): void;
 }
 
@@ -81,12 +86,12 @@ export interface Request {
 export interface LockRequest {
   readonly locks: KeyLocks;
   readonly number: number;
-  /** When it was first queued, in ms of the monotonic clock. */
+  /** When the command was first queued, in ms of the monotonic clock. */
   readonly since: number;
   readonly request: Request;
 }
 
-/** What the orders have reserved, and who waits; `now` in ms of the monotonic clock. */
+/** The reservations of all databases, and the commands that wait. @param now in ms of the monotonic clock */
 export function reservationsOf(allLocks: readonly KeyLocks[], now: number): ReservationsSnapshot {
   const ages = allLocks.flatMap((locks) => locks.reservedSince().map((since) => now - since));
   const waits = allLocks.flatMap((locks) => locks.waitsSince() ?? []).map((since) => now - since);
@@ -100,17 +105,17 @@ export function reservationsOf(allLocks: readonly KeyLocks[], now: number): Rese
 }
 
 export class KeyLocks {
-  /** Whether a command has to ask at all. */
+  /** Whether commands have to ask for their keys at all. */
   active = false;
-  /** Effects of woken clients, which have their replies, that wait for the reply to the write that woke them. */
+  /** How many effects of woken clients, which have their replies, wait for the reply to the write that woke them. */
   withheld = 0;
   #tracking = false;
   readonly #held = new Map<string, Holding>();
-  /** Who waits, by key, in the order of their numbers. */
+  /** The waiting requests by key, in the order of their numbers. */
   readonly #queues = new Map<string, LockRequest[]>();
   readonly #waiting = new Set<LockRequest>();
   #lastNumber = 0;
-  /** Keys whose queues are to be looked at. */
+  /** Keys whose queues are to be checked. */
   readonly #freed = new Set<string>();
   #advancing = false;
   readonly #reserved = new Map<string, number>();
@@ -130,14 +135,15 @@ export class KeyLocks {
     this.active = this.#tracking || this.#reserved.size > 0 || this.#waitedOn.size > 0 || this.#waiting.size > 0;
   }
 
-  /** Whether, while one lane leads to the database, a command on this key alone has to ask. */
+  /** With one lane to the database: whether a command on this key has to ask. */
   concerns(key: string): boolean {
     return this.#reserved.has(key) || this.#waitedOn.has(key) || this.#queues.has(key);
   }
 
   /**
-   * Whether a command of `lane` on these keys may go now; of no lane: one that must have them to itself.
-   * @param lockRequest its ticket, if it has waited: only earlier ones are before it
+   * Whether a command on these keys may be sent now.
+   * @param lane null if the command must have the keys to itself
+   * @param lockRequest its request, if it has waited: only earlier requests are ahead of it
    */
   admits(
     lane: Carrier | null,
@@ -154,7 +160,7 @@ export class KeyLocks {
     return this.#waiting.size === 0 || !this.#isBehind(keys, writes, lockRequest?.number ?? Infinity);
   }
 
-  /** Whether a ticket with a smaller number waits for one of the keys. */
+  /** Whether a request with a smaller number waits for one of the keys. */
   #isBehind(keys: readonly string[], writes: boolean, number: number): boolean {
     for (const key of keys) {
       for (const lockRequest of this.#queues.get(key) ?? []) {
@@ -189,8 +195,8 @@ export class KeyLocks {
   // ── who waits ───────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Queues what is not admitted.
-   * @param previous the ticket that it had, whose place it keeps
+   * Queues a command that is not admitted.
+   * @param previous its earlier request, whose place it keeps
    */
   wait(request: Request, previous: LockRequest | null = null): LockRequest {
     const lockRequest: LockRequest = {
@@ -215,14 +221,14 @@ export class KeyLocks {
     return lockRequest;
   }
 
-  /** Stops waiting, if it waits. */
+  /** Withdraws a request, if it still waits. */
   leave(lockRequest: LockRequest): void {
     if (this.#remove(lockRequest)) this.#advance(lockRequest.request.keys);
   }
 
-  /** Does the work when its turn comes, or now; it takes the keys before it first awaits anything. */
+  /** Does the work when the keys are free. The work takes the keys before its first `await`. */
   withLock<T>(lane: Carrier | null, keys: readonly string[], writes: boolean, work: () => Promise<T>): Promise<T> {
-    // What it throws is its caller's: the turn begins where another client's reply has set the keys free.
+    // An exception of the work rejects the caller's promise: it must not reach the reply that has freed the keys.
     const begin = async (): Promise<T> => work();
     if (!this.active || this.admits(lane, keys, writes)) return begin();
     return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(begin()) }));
@@ -239,11 +245,11 @@ export class KeyLocks {
     return true;
   }
 
-  /** Something is no longer in the way of these keys. */
+  /** Checks who waits for these keys: one obstacle less is in their way. */
   #advance(keys: Iterable<string>): void {
     if (this.#waiting.size === 0) return;
     for (const key of keys) this.#freed.add(key);
-    // Who goes may set keys free in turn: they are looked at after that.
+    // A granted command may free keys in turn: they are checked after it.
     if (this.#advancing) return;
     this.#advancing = true;
     try {
@@ -256,7 +262,7 @@ export class KeyLocks {
     }
   }
 
-  /** Lets go who may go of those that wait for the key. */
+  /** Grants the requests for the key that can be granted. */
   #grantWaiting(key: string): void {
     const queue = this.#queues.get(key);
     if (queue === undefined) return;
@@ -265,7 +271,7 @@ export class KeyLocks {
       const { lane, keys, writes, go } = lockRequest.request;
       if (this.admits(lane, keys, writes, lockRequest)) {
         this.#remove(lockRequest);
-        // Who stood behind it for another key, may be first there now.
+        // A request that waited behind this one for another key may be the first there now.
         for (const each of keys) this.#freed.add(each);
         go();
       } else if (writes) return;
@@ -274,7 +280,7 @@ export class KeyLocks {
 
   // ── reservations ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** From now on, until it is released, no command on these keys is admitted. */
+  /** Reserves the keys: until they are released, no command on them is admitted. */
   reserve(keys: Iterable<string>): Reservation {
     const reservation: Reservation = { keys: new Set(keys), since: monotonicMs(), then: [] };
     this.#reservations.add(reservation);
@@ -295,19 +301,19 @@ export class KeyLocks {
     this.#advance(reservation.keys);
   }
 
-  /** When each reservation was made that is not released, in ms of the monotonic clock. */
+  /** When each open reservation was made, in ms of the monotonic clock. */
   reservedSince(): number[] {
     return [...this.#reservations].map(({ since }) => since);
   }
 
-  /** When the command was queued that has waited for its keys for longest; null where none waits. */
+  /** When the longest waiting command was queued; null if none waits. */
   waitsSince(): number | null {
     let first: number | null = null;
     for (const { since } of this.#waiting) if (first === null || since < first) first = since;
     return first;
   }
 
-  /** Resolves once all that is reserved now is released. */
+  /** Resolves once all present reservations are released. */
   async afterReservations(): Promise<void> {
     await Promise.all([...this.#reservations].map(({ then }) => new Promise<void>((resolve) => then.push(resolve))));
   }
@@ -332,7 +338,7 @@ export class KeyLocks {
     this.#activate();
   }
 
-  /** Who may be woken by a write to these keys; by what the woken ones write in turn, too. */
+  /** The blocked clients that a write to these keys may wake, and those that their writes may wake in turn. */
   wokenBy(keys: Iterable<string>): Set<BlockedClient> {
     const woken = new Set<BlockedClient>();
     if (this.#waitedOn.size === 0) return woken;
@@ -347,13 +353,13 @@ export class KeyLocks {
     return woken;
   }
 
-  /** The keys of a command that writes them, and of whom it may wake. */
+  /** The keys of a write, and those of the clients that it may wake. */
   withWoken(keys: readonly string[]): readonly string[] {
     const woken = this.wokenBy(keys);
     return woken.size === 0 ? keys : [...keys, ...[...woken].flatMap((blockedClient) => blockedClient.keys)];
   }
 
-  /** Everyone who blocks in the database. */
+  /** All blocked clients of the database. */
   blocked(): Set<BlockedClient> {
     return new Set([...this.#waitedOn.values()].flatMap((blockedClients) => [...blockedClients]));
   }

@@ -1,6 +1,6 @@
 /**
- * A lane to an authority: one connection, one database, one user, one protocol; commands of any number of clients
- * in, replies in the same order out.
+ * A lane to an authority: one connection, one database, one user, one protocol; it carries commands of any number of
+ * clients, and the replies in the same order.
  *
  *   submit(operation) ──▶ outbox ──▶ server ──▶ readable ──▶ answered(operation, reply)
  */
@@ -25,38 +25,41 @@ export interface LaneEvents {
 const PUSH = '>'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
 
-/** Whether a reply confirms that the lane is as what follows needs it. */
+/** Whether a reply confirms that the lane is in the state that later commands need. */
 export type Confirms = (reply: Buffer) => boolean;
 export const isNoError: Confirms = (reply) => reply[0] !== MINUS;
-/** A chunk as large as this (a TLS record) may have more behind it. */
+/** A chunk of this size (a TLS record) may have more data behind it. */
 const FULL_CHUNK = 16_384;
 
 export class Lane implements ConnectionOwner, Carrier {
   closed = false;
-  /** Not to be given to another client. */
+  /** Set when the lane must not be given to another client. */
   retired = false;
-  /** The lane for questions about its commands: a private lane may be blocked, or another client's by then. */
+  /**
+   * The lane for questions about this lane's commands. A private lane may be blocked, or belong to another client by
+   * then.
+   */
   home: Lane = this;
-  /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
+  /** Whether the lane's user may run the reads that the proxy adds to a transaction, as far as is known. */
   mayProbe = true;
   mayAskLife = true;
-  /** Whether its user may MULTI, as the server said last; null where it was not asked. */
+  /** Whether the lane's user may MULTI, by the server's last answer; null if it was not asked. */
   mayMulti: boolean | null = null;
-  /** When it last carried something, in ms of the monotonic clock. */
+  /** When the lane last carried something, in ms of the monotonic clock. */
   usedAt: number;
   /** When the connection was last read to the end. */
   #emptiedAt: number;
   readonly #inFlight = new Ring<Operation>();
   #submitted = 0;
   #answered = 0;
-  /** What waits until the server has confirmed what it depends on; null where nothing has to be confirmed. */
+  /** Operations that wait until the server has confirmed what they depend on; null if nothing has to be confirmed. */
   #held: Operation[] | null = null;
-  /** Who waits for the first `at` operations to be answered. */
+  /** Functions to call once the first `at` operations are answered. */
   readonly #marks: { at: number; then: () => void }[] = [];
 
   constructor(
     readonly server: Server,
-    /** Changes only for a private lane, whose client may SELECT. */
+    /** Changes only on a private lane, whose client may SELECT. */
     public identity: LaneIdentity,
     private readonly connection: Connection,
     private readonly latency: LatencyRecorder,
@@ -75,7 +78,7 @@ export class Lane implements ConnectionOwner, Carrier {
   get runId(): string {
     return this.connection.runId;
   }
-  /** Whether the server let its user in. */
+  /** Whether the server admitted the lane's user. */
   get admitted(): boolean {
     return this.connection.admitted;
   }
@@ -86,7 +89,8 @@ export class Lane implements ConnectionOwner, Carrier {
     return this.#inFlight.length;
   }
   /**
-   * Scripts in flight, those of transactions too: how many, and when the first was sent, in ms of the monotonic clock.
+   * Scripts in flight, including those in transactions: how many, and when the first was sent, in ms of the monotonic
+   * clock.
    */
   get scripts(): Scripts {
     return scriptsIn(this.#inFlight, ({ submittedAt }) => submittedAt);
@@ -97,12 +101,12 @@ export class Lane implements ConnectionOwner, Carrier {
     for (let i = 0; i < this.#inFlight.length; i++) count += this.#inFlight.at(i)!.batch?.commands.length ?? 1;
     return count;
   }
-  /** Bytes that the server has not taken yet. */
+  /** Bytes that are not written to the server yet. */
   get unsentBytes(): number {
     return this.connection.outbox.bytes;
   }
 
-  /** On a lane that is lost it is lost, too: nothing may wait for it forever. */
+  /** On a lane that is lost the operation is lost at once: nothing may wait for it forever. */
   submit(operation: Operation): void {
     operation.lane = this;
     if (this.closed) {
@@ -123,19 +127,19 @@ export class Lane implements ConnectionOwner, Carrier {
     if (operation.check === FRAMING) this.#held = [];
   }
 
-  /** Submits what everything after it depends on, as `first` does. */
+  /** Submits an operation on which all later ones depend, as `first` says. */
   submitFirst(operation: Operation): void {
     this.first(operation);
     this.submit(operation);
   }
 
   /**
-   * Everything after the operation, which is about to be submitted, depends on it, such as on a SELECT: nothing more is
-   * sent before the server has answered. Where the answer is no confirmation, the lane is closed, and what waited was
-   * never sent.
-   * @param confirms looks at the answer; absent: any but an error confirms
-   * @param dependents only these depend on it, which are submitted right behind it: without a confirmation they are
-   * not sent, and are answered as it was
+   * The operation about to be submitted, such as a SELECT, is one on which all later ones depend: nothing more is sent
+   * before the server has answered it. If the answer is not a confirmation, the lane is closed, and the waiting
+   * operations were never sent.
+   * @param confirms judges the answer; by default any reply but an error confirms
+   * @param dependents if given, only these operations depend on it. They are submitted right behind it. Without a
+   * confirmation they are not sent, and get the same answer
    */
   first(operation: Operation, confirms: Confirms = isNoError, dependents: readonly Operation[] | null = null): void {
     const { sink } = operation;
@@ -154,7 +158,7 @@ export class Lane implements ConnectionOwner, Carrier {
     };
   }
 
-  /** Answers for the server what was not sent: the oldest in flight, and of what waits. */
+  /** Answers operations that were not sent: the oldest in flight, and its dependents among those that wait. */
   #refuse(dependents: readonly Operation[], buffer: Buffer, start: number, end: number): void {
     const now = monotonicMs();
     for (const operation of dependents) {
@@ -166,7 +170,7 @@ export class Lane implements ConnectionOwner, Carrier {
     this.#sendHeld();
   }
 
-  /** Sends what waited, up to the next one that everything after it depends on. */
+  /** Sends the waiting operations, up to the next one on which all later ones depend. */
   #sendHeld(): void {
     const held = this.#held ?? [];
     this.#held = null;
@@ -187,9 +191,10 @@ export class Lane implements ConnectionOwner, Carrier {
   }
 
   readable(reader: FrameReader): void {
-    // Not the turn's own time, which is that of its beginning: the server may have run the commands since.
+    // The turn's own time is that of its beginning: the server may have run the commands since.
     const now = monotonicMs();
-    // What comes now was not there when the connection was last read to the end: so late it may be, and no more.
+    // A reply that comes now had not arrived when the connection was last read to the end. So it was late by at most
+    // this much.
     const silentMs = now - this.#emptiedAt;
     this.usedAt = now;
     const before = this.#answered;
@@ -201,7 +206,7 @@ export class Lane implements ConnectionOwner, Carrier {
       operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
-    // If a reply has come only in part, the socket was not emptied.
+    // If a reply has arrived only in part, the socket was not emptied.
     if (reader.fedBytes < FULL_CHUNK && reader.at === reader.limit) this.#emptiedAt = now;
     this.latency.answered(this.#answered - before, now);
     if (this.#marks.length > 0) this.#passMarks();

@@ -1,4 +1,4 @@
-/** The lanes to one server in its role as authority: opened when first used, shared, closed when idle. */
+/** The lanes to one server as an authority: opened at first use, shared, closed when idle. */
 import { monotonicMs } from '../io/clock.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
@@ -15,11 +15,11 @@ import type { Side } from '../route/stage.js';
 import { HandshakeRefused, type Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
 
-/** A lane that carried nothing for so long is closed. */
+/** How long, in ms, a lane may be idle before it is closed. */
 export const IDLE_MS = 60_000;
-/** Private lanes that are kept for the next client. */
+/** How many idle private lanes are kept for the next client. */
 const MAX_IDLE = 64;
-/** Logins of which the last answer is remembered. */
+/** For how many logins the server's last answer is remembered. */
 const MAX_VERIFIED = 1_000;
 const NONE: ReadonlySet<Lane> = new Set();
 
@@ -27,20 +27,20 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #opening = new Map<string, Promise<Lane>>();
   readonly #locks = new Map<number, KeyLocks>();
-  /** Private lanes that nobody has at the moment. */
+  /** Private lanes without a client at present. */
   readonly #idle: Lane[] = [];
   /** All private lanes. */
   readonly #borrowed = new Set<Lane>();
-  /** Settled when everybody has a lane who asked for one. */
+  /** Settled when every client that asked for a lane has one. */
   #asked: Promise<unknown> = Promise.resolve();
-  /** How long commands block is no latency. */
+  /** Not reported: the time for which commands block is not a latency. */
   readonly #unmeasured = new Latencies();
   readonly #sweeper: Timer;
-  /** When the server was asked last whether it takes a login, and its answer. */
+  /** For each login, when the server was last asked about it, and its answer. */
   readonly #verified = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
   #inUse: () => ReadonlySet<Lane> = () => NONE;
   #closed = false;
-  /** How often the lanes have selected their databases again. */
+  /** How many times the lanes have selected their databases again. */
   #selections = 0;
 
   constructor(
@@ -53,12 +53,12 @@ export class Lanes {
     this.#sweeper = every(IDLE_MS / 2, () => void this.#closeIdle()).unref();
   }
 
-  /** @param inUse lanes that clients are on, who may have commands for them again */
+  /** @param inUse the lanes of clients, which may send commands on them again */
   usedBy(inUse: () => ReadonlySet<Lane>): void {
     this.#inUse = inUse;
   }
 
-  /** The order of the database's keys. */
+  /** The locks of the database's keys. */
   locks(db: number): KeyLocks {
     let locks = this.#locks.get(db);
     if (locks === undefined) this.#locks.set(db, (locks = new KeyLocks()));
@@ -69,26 +69,26 @@ export class Lanes {
     return nameOf(identity, this.server.side);
   }
 
-  /** The open lane, if there is one, and the client may use it. */
+  /** The open lane, if there is one that the client may use. */
   get(identity: LaneIdentity): Lane | undefined {
     return identity.login?.standing[this.server.side] === 'unknown'
       ? undefined
       : this.#lanes.get(this.#nameOf(identity));
   }
 
-  /** The shared ones. */
+  /** The shared lanes. */
   all(): IterableIterator<Lane> {
     return this.#lanes.values();
   }
 
-  /** Lanes that one client has to itself, and those that are kept for the next one. */
+  /** Private lanes: those of one client each, and those that are kept for the next client. */
   private(): IterableIterator<Lane> {
     return this.#borrowed.values();
   }
 
   /**
-   * Has every lane select its database again, those that are being opened, too. After SWAPDB, KeyDB 6.3.4 leaves a
-   * connection with what its database held before, until then.
+   * Lets every lane select its database again, including those that are being opened. After SWAPDB, a connection of
+   * KeyDB 6.3.4 still uses the database's former data until then.
    */
   selectAgain(): void {
     this.#selections++;
@@ -101,7 +101,7 @@ export class Lanes {
     lane.submitFirst(new Operation(frame, 0, frame.length, IGNORED, undefined, this.framing, db, protocol, NOTHING));
   }
 
-  /** A lane on the connection, which was begun to be opened after so many selections. */
+  /** The lane on a connection. @param selections how many selections there were when the connection was begun */
   #laneOn(connection: Connection, identity: LaneIdentity, latency: LatencyRecorder, selections: number): Lane {
     if (this.#closed || connection.ended) {
       connection.destroy();
@@ -117,21 +117,24 @@ export class Lanes {
     return allScripts([...this.#lanes.values(), ...this.#borrowed].map(({ scripts }) => scripts));
   }
 
-  /** Resolves once all that the shared lanes (to the database) have in flight now is answered, or lost. */
+  /** Resolves once everything in flight on the shared lanes (to the database) is answered or lost. */
   async emptied(db?: number): Promise<void> {
     const lanes = [...this.#lanes.values()].filter(({ identity }) => db === undefined || identity.db === db);
     await Promise.all(lanes.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
   }
 
-  /** Resolves once that is so in every database, and all keys that are reserved then are free. */
+  /**
+   * Resolves once everything in flight in every database is answered or lost, and all keys that are reserved then are
+   * free.
+   */
   async quiet(): Promise<void> {
     await this.emptied();
     await Promise.all([...this.#locks.values()].map((locks) => locks.afterReservations()));
   }
 
   /**
-   * The lane, opened if need be.
-   * @throws {HandshakeRefused} with the server's own error, {Error} when the server cannot be reached
+   * The lane; it is opened if there is none.
+   * @throws {HandshakeRefused} with the server's own error, {Error} if the server cannot be reached
    */
   async open(identity: LaneIdentity): Promise<Lane> {
     if (identity.login !== undefined) await this.admit(identity.login);
@@ -147,10 +150,9 @@ export class Lanes {
   }
 
   /**
-   * Has the server say whether it lets the client in, once: a lane that is open already was let in for others, perhaps
-   * under another password.
-   * @throws {HandshakeRefused} where it does not know the user, or has another password, {Error} where it cannot be
-   * asked
+   * Asks the server, once, whether it admits the client: an open lane was admitted for other clients, perhaps under an
+   * earlier password.
+   * @throws {HandshakeRefused} if the server refuses the user or the password, {Error} if it cannot be reached
    */
   async admit(login: Login): Promise<void> {
     const { side } = this.server;
@@ -163,7 +165,7 @@ export class Lanes {
     }
   }
 
-  /** One answer is enough for all that logged in before the question. */
+  /** One answer serves all clients that logged in before the question. */
   async #verify(credentials: Credentials, since: number): Promise<void> {
     const digest = digestOf(credentials);
     const known = this.#verified.get(digest);
@@ -178,8 +180,8 @@ export class Lanes {
   }
 
   /**
-   * The server wants a password from now on: lanes of clients that came when it did so before, and which were opened
-   * when it did not, are closed, once nothing is in flight there or at the next call.
+   * The server has begun to demand a password. Lanes that were opened without one are closed if their clients came
+   * while it was demanded: now if nothing is in flight there, otherwise at the next call.
    */
   retireUnauthenticated(): void {
     const { side } = this.server;
@@ -197,14 +199,14 @@ export class Lanes {
     if (lane.closed) this.forget(lane);
   }
 
-  /** Every database's order. */
+  /** The key locks of every database. */
   allLocks(): IterableIterator<KeyLocks> {
     return this.#locks.values();
   }
 
   /**
-   * A lane for one client alone, until it is given back: its commands are not in the order of the others, so that
-   * their sender reserves their keys. First come, first served, whichever connection is open first.
+   * A lane for one client alone, until it is returned. Its commands have no order with other lanes' commands, so their
+   * sender reserves their keys. Clients get lanes in the order in which they asked, whichever connection opens first.
    * @throws as `open`
    */
   async borrow(identity: LaneIdentity): Promise<Lane> {
@@ -232,7 +234,7 @@ export class Lanes {
     return lane;
   }
 
-  /** Takes a borrowed lane back; nothing of its client may be left on it. */
+  /** Takes back a private lane. Nothing of its client may be left on it. */
   giveBack(lane: Lane): void {
     if (lane.closed) return;
     if (lane.retired) this.#shut(lane);
@@ -265,7 +267,7 @@ export class Lanes {
       locks.tracking = true;
     const selections = this.#selections;
     const connection = await this.server.open(identity);
-    // What the other lanes had in flight before the keys were tracked must be answered before this lane is used.
+    // What the other lanes had in flight before keys were tracked must be answered before this lane is used.
     await Promise.all(siblings.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
     const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.latencies), selections);
     this.#lanes.set(name, lane);
@@ -281,7 +283,8 @@ export class Lanes {
   }
 
   /**
-   * Whether the server would not open another one for its clients, who keep what they have, as at the server itself.
+   * Whether the server would refuse to open another such lane for its clients. They keep this one, as they would keep a
+   * connection to the server itself.
    */
   async #isLast({ identity: { credentials } }: Lane): Promise<boolean> {
     if (credentials === undefined) return this.server.needsPassword;
@@ -291,7 +294,7 @@ export class Lanes {
     );
   }
 
-  /** One lane left: its order is the order. */
+  /** One lane is left: its order is the order of the database. */
   #relax(db: number): void {
     const left = [...this.#lanes.values()].filter((lane) => lane.identity.db === db);
     if (left.length <= 1 && ![...this.#opening.keys()].some((name) => dbOf(name) === db))
@@ -300,7 +303,8 @@ export class Lanes {
 }
 
 /**
- * Passwords are distinguished by their digest; clients without a login by whether the server needed one when they came.
+ * The name under which lanes are shared. Passwords are distinguished by their digests, clients without a login by
+ * whether the server demanded one when they came.
  */
 export function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
   const user =

@@ -2,8 +2,8 @@
  * One connection to the mirror, which stays in one database: nothing is sent on it before the server has confirmed that
  * database, so no effect can run in another one.
  *
- * Equal bytes are the rule, so the mirror's stream is compared before it is parsed: as many expected replies as lie
- * side by side are one comparison.
+ * Replies are equal most of the time, so the mirror's bytes are compared before they are parsed: expected replies that
+ * are neighbours in memory are compared at once.
  */
 import { monotonicMs } from '../io/clock.js';
 import type { FrameReader } from '../resp/reader.js';
@@ -19,13 +19,13 @@ import { ACCEPT, COMPARE, FRAMING, NOTHING, Operation } from './operation.js';
 const PUSH = '>'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
 
-/** What a channel needs of its lane. */
+/** What a channel needs of the mirror lane. */
 export interface ChannelOwner {
-  /** The server, for messages. */
+  /** The server's name in messages. */
   readonly label: string;
   readonly events: MirrorEvents;
   readonly framing: Workload;
-  /** An operation is answered or lost: its bytes have room again. */
+  /** An operation was answered or lost: its bytes are free again. */
   release(operation: Operation): void;
   /** Some replies were read. */
   progressed(): void;
@@ -37,23 +37,23 @@ export class MirrorChannel implements ConnectionOwner {
   connection: Connection | undefined;
   /** The connection is being made. */
   opening = false;
-  /** Why the server does not let effects into the database; null where it does, or has not been asked. */
+  /** Why the server refuses effects in the database; null if it accepts them, or was not asked yet. */
   refusal: string | null = null;
-  /** When a refused database is asked for again, in ms of the monotonic clock. */
+  /** When a refused database is tried again, in ms of the monotonic clock. */
   retryAt = 0;
-  /** The database must be selected again, and confirmed, before anything else is sent. */
+  /** Set when the database must be selected again, and confirmed, before anything else is sent. */
   stale = false;
-  /** A reply is awaited before anything else is sent. */
+  /** Set while a reply must come before anything else is sent. */
   asking = false;
   protocol: 2 | 3 = 2;
-  /** Whether the server takes HELLO 3; null where it was not asked. */
+  /** Whether the server accepts HELLO 3; null if it was not asked. */
   speaks3: boolean | null = null;
-  /** Effects for the database that were appended to the lane, and those of them that are confirmed or dropped. */
+  /** Effects that were appended for this database, and how many of them are confirmed or dropped. */
   appended = 0;
   done = 0;
-  /** So many of the oldest operations in `sent` are detached. */
+  /** How many of the oldest operations in `sent` are detached. */
   detached = 0;
-  /** When it last carried something, in ms of the monotonic clock. */
+  /** When the channel last carried something, in ms of the monotonic clock. */
   usedAt = 0;
   readonly #latency: LatencyRecorder;
 
@@ -69,7 +69,7 @@ export class MirrorChannel implements ConnectionOwner {
     return this.sent.length > 0;
   }
 
-  /** Begins on a connection that is in its database. */
+  /** Begins on a connection whose database is selected. */
   begin(connection: Connection, stale: boolean): void {
     this.connection = connection;
     this.opening = false;
@@ -81,7 +81,7 @@ export class MirrorChannel implements ConnectionOwner {
     connection.attach(this);
   }
 
-  /** Has no connection any more. @returns what was sent and not answered */
+  /** Ends the connection. @returns operations that were sent and not answered */
   end(): Operation[] {
     this.connection = undefined;
     this.opening = false;
@@ -98,7 +98,10 @@ export class MirrorChannel implements ConnectionOwner {
     this.connection!.outbox.add(operation.frame, operation.start, operation.end);
   }
 
-  /** Sends what only prepares the connection; `answered` is given the reply, or null where the connection is lost. */
+  /**
+   * Sends a command that only prepares the connection.
+   * @param answered gets the reply, or null if the connection is lost
+   */
   frame(args: readonly (string | number)[], now: number, answered: (reply: Buffer | null) => void): Operation {
     const frame = encodeCommand(args);
     const { framing } = this.owner;
@@ -111,7 +114,7 @@ export class MirrorChannel implements ConnectionOwner {
   }
 
   readable(reader: FrameReader): void {
-    // Not the turn's own time, which is that of its beginning: the mirror may have run the commands since.
+    // The turn's own time is that of its beginning: the mirror may have run the commands since.
     const now = monotonicMs();
     this.usedAt = now;
     let answered = 0;
@@ -135,7 +138,7 @@ export class MirrorChannel implements ConnectionOwner {
     if (this.connection !== undefined) this.owner.lost(this);
   }
 
-  /** How many of the oldest operations the unread bytes answer exactly as expected; consumes those bytes. */
+  /** Consumes replies that are exactly as expected. @returns how many operations they answer */
   #equalRun(reader: FrameReader): number {
     const first = this.sent.at(0);
     if (first === undefined || first.check !== COMPARE) return 0;
@@ -179,7 +182,7 @@ export class MirrorChannel implements ConnectionOwner {
     const { buffer, start, end } = reader;
     try {
       if (operation.confirmed !== null) {
-        // A producer of the proxy's own judges by itself.
+        // A producer of the proxy's own judges its reply itself.
         operation.confirmed(buffer.subarray(start, end));
       } else if (operation.check === COMPARE || buffer[start] === MINUS) {
         events.differs(operation, buffer, start, end, now);
@@ -191,7 +194,7 @@ export class MirrorChannel implements ConnectionOwner {
     }
   }
 
-  /** What the reply means is not known: as if it had been lost, only that the connection goes on. */
+  /** The meaning of the reply is unknown: the operation counts as lost, and the connection goes on. */
   #failed(operation: Operation, thrown: unknown): void {
     this.owner.events.failed(operation, thrown);
     operation.confirmed?.(null);
@@ -207,10 +210,10 @@ export class MirrorChannel implements ConnectionOwner {
   }
 }
 
-/** Whether the operation is what was appended, and not what only prepares the connection for it. */
+/** Whether the operation is an effect or a read, not one that only prepares the connection. */
 export const isEffect = ({ check, follow }: Operation): boolean => check !== FRAMING || follow !== NOTHING;
 
-/** A loop beats a call for replies as short as most are. */
+/** For short replies, and most are short, a loop is faster than a call. */
 function equalBytes(a: Buffer, at: number, b: Buffer, start: number, end: number): boolean {
   const length = end - start;
   if (length > 64) return a.compare(b, start, end, at, at + length) === 0;

@@ -1,4 +1,4 @@
-/** What becomes of the effects that a mirror is sent, and of its connections. */
+/** What happens to the effects that a mirror is sent, and to its connections. */
 import type { Operation } from './operation.js';
 
 export interface MirrorEvents {
@@ -6,22 +6,22 @@ export interface MirrorEvents {
   matched(operation: Operation, now: number): void;
   /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
-  /** An effect whose own reply is not compared was accepted. */
+  /** An effect was accepted; its reply is not compared. */
   accepted(operation: Operation, now: number): void;
-  /** The effect was sent and the connection lost: the mirror may have run it or not. */
+  /** The effect was sent and the connection lost: the mirror may or may not have run it. */
   unconfirmed(operation: Operation): void;
   /** The effect was not sent: the queue was full. */
   dropped(operation: Operation): void;
-  /** The effect was not sent: the mirror does not take it. `reason` names what it refuses. */
+  /** The effect was not sent: the mirror refuses it. @param reason what it refuses */
   refused(operation: Operation, reason: RefusedFrame): void;
   /**
-   * The proxy has failed at the mirror's reply: what became of the operation is not known.
-   * @throws {OutOfStep} what was thrown, where it is that
+   * The proxy has thrown at the mirror's reply: it is unknown what happened to the operation.
+   * @throws {OutOfStep} if that is the exception
    */
   failed(operation: Operation, thrown: unknown): void;
-  /** The mirror lets effects into the database, or not; `why` is null where it does. */
+  /** The mirror refuses effects in the database (`why`), or accepts them again (null). */
   database(db: number, why: string | null): void;
-  /** The mirror is connected again, or not any more. */
+  /** The mirror was connected or disconnected. */
   connected(up: boolean): void;
 }
 

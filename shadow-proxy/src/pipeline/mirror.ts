@@ -1,14 +1,14 @@
 /**
  * What a shard's mirror is sent: effects in the order of the authority's replies, across all databases, users and
- * protocols, by the kit's own user; and the mirror's replies held against the authority's.
+ * protocols, by the kit's own user; and the mirror's replies, compared with the authority's.
  *
  *   append(operation) ──▶ unsent ──(batch)──▶ channel of its database ──▶ reply ──▶ equal bytes? ── yes ─▶ confirmed
  *                                                                                       └─ no ─▶ differs(operation, reply)
  *
- * A pipelined SELECT that is refused would leave what follows it in another database. So each database has a connection
- * of its own, a channel, which the server has confirmed before an effect is sent. Effects in different databases are in
- * no order with each other; one that reaches beyond its database waits until all channels are empty, and what follows
- * it on another channel waits until it is confirmed.
+ * After a pipelined SELECT that is refused, the next commands would run in another database. So each database has its
+ * own connection, a channel, and the server has confirmed the database before an effect is sent. Effects in different
+ * databases have no order. An effect beyond its database waits until all channels are empty, and later effects on other
+ * channels wait until it is confirmed.
  */
 import { shiftTtl, shortenTtl } from '../command/ttl.js';
 import { monotonicMs } from '../io/clock.js';
@@ -29,23 +29,23 @@ import type { Turn } from '../io/turn.js';
 export interface MirrorLimits {
   /** Bytes of effects and expected replies that may wait. */
   readonly queueBytes: number;
-  /** How long effects may wait for others to share a write, in ms. */
+  /** How long effects may wait so that several share a write, in ms. */
   readonly batchMs: number;
 }
 
-/** So many effects are sent at the end of the turn, without waiting for others. */
+/** At this number of effects they are sent at the end of the turn, without waiting for more. */
 const BATCH_EFFECTS = 2048;
-/** What may lie in the socket: more waits in `unsent`, where a time to live can still be corrected. */
+/** Bytes that may be in the socket. More waits in `unsent`, where a time to live can still be corrected. */
 const WINDOW_BYTES = 1 << 20;
-/** A time to live that waited longer than this is sent as what is left of it. */
+/** A time to live that has waited longer than this, in ms, is sent as the time that is left. */
 const TTL_LAG_MS = 4;
-/** What waits longer than this is detached from the buffers that it came in. */
+/** An operation that waits longer than this, in ms, is detached from its input buffers. */
 const DETACH_MS = 50;
 const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1000;
-/** A database that was refused is asked for again when an effect comes for it after so long. */
+/** How long after a refusal, in ms, an effect makes the proxy ask for its database again. */
 const REFUSED_MS = 1000;
-/** A channel that carried nothing for so long is closed; that of database 0 stays. */
+/** How long, in ms, a channel may be idle before it is closed. The channel of database 0 stays. */
 const IDLE_MS = 60_000;
 
 const MINUS = '-'.charCodeAt(0);
@@ -54,28 +54,31 @@ const [THREE, CR] = ['3'.charCodeAt(0), 13];
 export class MirrorLane implements ChannelOwner {
   /** Called with each operation as it gets its place in the order; null without a listener. */
   #listeners: readonly ((operation: Operation) => void)[] | null = null;
-  /** By how many whole ms the mirror's clock is ahead of the authority's; 0 where they agree. */
+  /** By how many whole ms the mirror's clock is ahead of the authority's; 0 if they agree. */
   clockAheadMs = 0;
-  /** Since when that is known, in ms of the monotonic clock; Infinity while looks at the clocks contradict it. */
+  /** Since when `clockAheadMs` is known, in ms of the monotonic clock; Infinity while measurements contradict it. */
   clockKnownFrom = 0;
   readonly #unsent = new Ring<Operation>();
   readonly #main: MirrorChannel;
-  /** By database. */
+  /** The channels by database. */
   readonly #channels = new Map<number, MirrorChannel>();
-  /** The channel that takes what is in its database and reaches no further; null where that has to be looked at. */
+  /**
+   * The channel for effects in the present database that do not reach beyond it; null if the channel has to be chosen
+   * again.
+   */
   #current: MirrorChannel | null = null;
-  /** The channel that was sent what reaches beyond its database; another one waits until that is confirmed. */
+  /** The channel with an unconfirmed effect beyond its database; the other channels wait for it. */
   #alone: MirrorChannel | null = null;
-  /** The channel that was sent a SWAPDB: all wait until that is confirmed. */
+  /** The channel with an unconfirmed SWAPDB; all channels wait for it. */
   #swapping: MirrorChannel | null = null;
-  /** A SWAPDB was lost with its connection: it may run until that is seen to be closed. */
+  /** A SWAPDB was lost with its connection. It may still run until that connection is seen to be closed. */
   #mayHaveSwapped = false;
   /** An effect waits for the replies to others. */
   #waitingForReplies = false;
   /** How often the mirror was connected. */
   #times = 0;
   #up = false;
-  /** Lost connections, by their numbers at the server, until they are seen to be closed there. */
+  /** The client IDs of lost connections at the server, until they are seen to be closed there. */
   #lostClientIds: number[] = [];
   #lostRunId = '';
   #bytes = 0;
@@ -85,16 +88,16 @@ export class MirrorLane implements ChannelOwner {
   #opening = false;
   #closed = false;
   #waitingForDrain = false;
-  /** How often databases were to be selected again. */
+  /** How often the channels had to select their databases again. */
   #selections = 0;
-  /** So many of the oldest operations in `unsent` are detached. */
+  /** How many of the oldest operations in `unsent` are detached. */
   #detached = 0;
   #detaching: Timer | undefined;
   readonly #marks: Mark[] = [];
-  /** Effects that came, and those of them that were sent or dropped. */
+  /** How many effects were appended, and how many of them were sent or dropped. */
   #pushed = 0;
   #taken = 0;
-  /** What came after `at` effects waits while they are closed. */
+  /** Gates; while one is closed, effects after the first `at` wait. */
   readonly #gates: { readonly at: number; closed: boolean }[] = [];
 
   constructor(
@@ -129,7 +132,7 @@ export class MirrorLane implements ChannelOwner {
     return Math.max(0, now - Math.min(since, now));
   }
 
-  /** Scripts that the server may be running as the mirror: none of them before its last answer. */
+  /** Scripts that the mirror's server may be running: only those that were sent since its last answer. */
   get scripts(): Scripts {
     const channels = [...this.#channels.values()];
     return allScripts(
@@ -137,7 +140,7 @@ export class MirrorLane implements ChannelOwner {
     );
   }
 
-  /** Why effects in the database are not sent; null where they are, as far as is known. */
+  /** Why effects in the database are not sent; null if they are, as far as is known. */
   refusalOf(db: number): string | null {
     const channel = this.#channels.get(db);
     if (channel === undefined || channel.refusal === null) return null;
@@ -158,7 +161,7 @@ export class MirrorLane implements ChannelOwner {
     void this.#open();
   }
 
-  /** Takes an effect, or, where there is no room, says that it was dropped. */
+  /** Appends an effect. If there is no room, it is reported as dropped. */
   append(operation: Operation): void {
     if (this.#bytes + operation.size > this.limits.queueBytes && this.queued > 0 && !isIndispensable(operation))
       this.events.dropped(operation);
@@ -176,7 +179,7 @@ export class MirrorLane implements ChannelOwner {
     else if (this.#timer === undefined) this.#timer = after(this.limits.batchMs, this.#flush);
   }
 
-  /** Takes effects that must run side by side, or, where there is no room, says of each that it was dropped. */
+  /** Appends effects that must run as neighbours. If there is no room, each is reported as dropped. */
   appendAll(operations: readonly Operation[]): void {
     const size = operations.reduce((sum, operation) => sum + operation.size, 0);
     if (this.#bytes + size > this.limits.queueBytes && this.queued > 0)
@@ -184,7 +187,7 @@ export class MirrorLane implements ChannelOwner {
     else for (const operation of operations) this.#push(operation);
   }
 
-  /** Calls `listener` with each operation as it gets its place in the order, until what is returned is called. */
+  /** Calls `listener` with each operation when it gets its place in the order. @returns a function that ends this */
   listen(listener: (operation: Operation) => void): () => void {
     this.#listeners = [...(this.#listeners ?? []), listener];
     return () => {
@@ -201,7 +204,10 @@ export class MirrorLane implements ChannelOwner {
     this.#marks.push({ waits, pushed: this.#pushed, then });
   }
 
-  /** Holds back what comes from now on until it is opened: what came before is still being found out. */
+  /**
+   * Closes a gate: effects that are appended from now on wait until the returned function opens it. Earlier changes are
+   * still being determined.
+   */
   gate(): () => void {
     const gate = { at: this.#pushed, closed: true };
     this.#gates.push(gate);
@@ -213,17 +219,17 @@ export class MirrorLane implements ChannelOwner {
     };
   }
 
-  /** How much is still being found out. */
+  /** How many gates are closed. */
   get gates(): number {
     return this.#gates.length;
   }
 
-  /** Whether it has confirmed everything, and nothing is still being found out. */
+  /** Whether every effect is confirmed, and no gate is closed. */
   get isEmpty(): boolean {
     return this.queued === 0 && this.#gates.length === 0;
   }
 
-  /** Calls `visit` for what waits, of each database oldest first, until it returns false. */
+  /** Calls `visit` for each waiting operation, per database from the oldest on, until it returns false. */
   eachQueued(visit: (operation: Operation) => boolean): void {
     for (const ring of [...[...this.#channels.values()].map(({ sent }) => sent), this.#unsent]) {
       for (let i = 0; i < ring.length; i++) if (!visit(ring.at(i)!)) return;
@@ -231,8 +237,8 @@ export class MirrorLane implements ChannelOwner {
   }
 
   /**
-   * Has every channel select its database again, and wait for the answer, before it is sent anything: SWAPDB leaves
-   * KeyDB's connections with what their databases held before.
+   * Lets every channel select its database again, and wait for the answer, before it sends anything else. After SWAPDB,
+   * KeyDB's connections still use the former data of their databases.
    */
   selectAgain(): void {
     this.#selections++;
@@ -240,12 +246,12 @@ export class MirrorLane implements ChannelOwner {
     for (const channel of this.#channels.values()) channel.stale = true;
   }
 
-  /** Sends what waits now, without waiting for more. */
+  /** Sends the waiting effects now. */
   flush(): void {
     this.#flush();
   }
 
-  /** Leaves the server at once, for the one that the endpoint names now. */
+  /** Leaves the server at once, for the one to which the endpoint leads now. */
   reconnect(): void {
     this.#main.connection?.destroy();
   }
@@ -258,7 +264,7 @@ export class MirrorLane implements ChannelOwner {
     for (const { connection } of this.#channels.values()) connection?.destroy();
   }
 
-  /** Detaches what has waited for long, and closes channels that have carried nothing for long. */
+  /** Detaches operations that have waited for long, and closes idle channels. */
   #detach(): void {
     const now = monotonicMs();
     const since = now - DETACH_MS;
@@ -324,8 +330,8 @@ export class MirrorLane implements ChannelOwner {
   };
 
   /**
-   * The channel for the effect that is next, which may refuse it; null where the effect waits: for the server to
-   * confirm the database, or for what must be confirmed before.
+   * The channel for the next effect; it may refuse the effect. Null if the effect has to wait: for the server to
+   * confirm the database, or for an earlier effect to be confirmed.
    */
   #channelFor(operation: Operation, now: number): MirrorChannel | null {
     if (this.#swapping !== null) {
@@ -346,7 +352,7 @@ export class MirrorLane implements ChannelOwner {
     if (channel.stale) {
       channel.stale = false;
       this.#ask(channel, ['SELECT', channel.db], now, (refusal) => {
-        // A new connection is in its database, or is refused it by name.
+        // A new connection has its database, or was refused it by an error.
         if (refusal !== null) throw new OutOfStep(`${this.label} refused to select database ${channel.db}: ${refusal}`);
       });
       return null;
@@ -368,7 +374,7 @@ export class MirrorLane implements ChannelOwner {
     return null;
   }
 
-  /** Asks what everything after it depends on; nothing is sent on the channel until it is answered. */
+  /** Sends a question on which all later commands depend; nothing more is sent on the channel until it is answered. */
   #ask(
     channel: MirrorChannel,
     args: readonly (string | number)[],
@@ -387,9 +393,9 @@ export class MirrorLane implements ChannelOwner {
   }
 
   /**
-   * Puts the channel into the protocol of the effect that is next. A refusal changes the form of replies only, so HELLO
-   * is confirmed once for each connection, and sent along after that. Where the server refuses it, the command is sent
-   * all the same, and reads, which are only compared, are not.
+   * Switches the channel to the protocol of the next effect. A refused HELLO changes only the form of replies, so it is
+   * confirmed once for each connection, and later sent along with the effects. If the server refuses it, commands are
+   * sent all the same, except reads, which are only compared.
    */
   #speak(operation: Operation, channel: MirrorChannel, now: number): 'spoken' | 'later' | 'refused' {
     const { protocol } = operation;
@@ -413,13 +419,13 @@ export class MirrorLane implements ChannelOwner {
     const hello = channel.frame(['HELLO', protocol], now, (reply) => {
       if (reply !== null && reply[0] === MINUS) throw new OutOfStep(`${this.label} refused HELLO ${protocol}`);
     });
-    // The lag is that of the effect behind it.
+    // Its lag is that of the effect behind it.
     hello.answeredAt = operation.answeredAt;
     this.#bytes += hello.size;
     return 'spoken';
   }
 
-  /** The effect that is next is not sent. */
+  /** Drops the next effect, which the mirror refuses. */
   #refuse(operation: Operation, channel: MirrorChannel, reason: RefusedFrame): void {
     this.#unsent.shift();
     this.#taken++;
@@ -444,7 +450,9 @@ export class MirrorLane implements ChannelOwner {
     nextTurn(() => (connection.congested ? connection.onceDrained(go) : go()));
   }
 
-  /** A time to live as what is left of it, a moment of expiry by the mirror's clock. */
+  /**
+   * Corrects the times in an effect: a time to live to what is left of it, an absolute expiry to the mirror's clock.
+   */
   #correctTtl(operation: Operation, now: number): void {
     const late = now - operation.answeredAt > TTL_LAG_MS;
     const shortened = !late
@@ -470,7 +478,7 @@ export class MirrorLane implements ChannelOwner {
   #shifted(operation: Operation): Buffer | null {
     const { follow, spec, frame, start } = operation;
     if (this.clockAheadMs === 0 || follow !== WRITE || spec === undefined || spec.absoluteTtl === null) return null;
-    // Likewise.
+    // SET key value has none.
     if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
     return shiftTtl(operation.command.args, this.clockAheadMs);
   }
@@ -494,7 +502,7 @@ export class MirrorLane implements ChannelOwner {
       this.#marks.shift()!.then();
   }
 
-  /** One connection is lost: the others are closed with it, and all of them must be seen to end. */
+  /** One connection is lost: the others are closed with it. All of them must be seen to be closed at the server. */
   lost(): void {
     if (!this.#up) return;
     this.#up = false;
@@ -530,14 +538,17 @@ export class MirrorLane implements ChannelOwner {
     if (!this.#closed) this.start();
   }
 
-  /** Remembers connections of the last server only: what went to another server changes nothing there. */
+  /** Remembers a lost connection, if it led to the last server: on another server it can change nothing here. */
   #mustEnd({ runId, clientId }: Connection): void {
     if (runId !== this.#lostRunId) this.#lostClientIds = [];
     this.#lostRunId = runId;
     this.#lostClientIds.push(clientId);
   }
 
-  /** All that the channel has sent, with the rest of a transaction that was sent in part: it cannot continue. */
+  /**
+   * All operations that the channel has sent. If a transaction was sent in part, its rest is included: it cannot
+   * continue.
+   */
   #drain(channel: MirrorChannel): Operation[] {
     const sent = channel.end();
     for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING;) {
@@ -557,7 +568,7 @@ export class MirrorLane implements ChannelOwner {
     const selections = this.#selections;
     try {
       connection = await this.#connect(0);
-      // What the lost connections left in the server's receive buffers must not run after what comes now.
+      // Commands of the lost connections in the server's receive buffers must not run after new ones.
       if (this.#lostRunId === this.server.runId) await this.#endLost();
       if (this.#closed || connection.ended) throw new Error('the connection ended');
       this.#lostClientIds = [];
@@ -584,12 +595,12 @@ export class MirrorLane implements ChannelOwner {
     return this.server.open({ db, protocol: 2, credentials: this.server.endpoint.credentials });
   }
 
-  /** Asks again, on a connection of its own, for a database that was refused some time ago. */
+  /** Asks for a database that was refused some time ago, on a connection of its own. */
   #tryAgain(channel: MirrorChannel): void {
     if (this.#up && !channel.opening && monotonicMs() >= channel.retryAt) void this.#openChannel(channel);
   }
 
-  /** Opens a connection in the channel's database; the effects wait for it, unless it was refused before. */
+  /** Opens a connection in the channel's database. Its effects wait for it, unless the database was refused before. */
   async #openChannel(channel: MirrorChannel): Promise<void> {
     const times = this.#times;
     const selections = this.#selections;
@@ -615,7 +626,7 @@ export class MirrorLane implements ChannelOwner {
 
 const reasonOf = (problem: Error): string => (problem instanceof DatabaseRefused ? problem.reply : problem.message);
 
-/** Waits for so many effects of each channel, and for `pushed` effects behind which gates are. */
+/** Waits for so many effects of each channel, and for all gates among the first `pushed` effects. */
 interface Mark {
   readonly waits: readonly { readonly channel: MirrorChannel; readonly at: number }[];
   readonly pushed: number;
@@ -624,7 +635,7 @@ interface Mark {
 
 const isConfirmed = ({ waits }: Mark): boolean => waits.every(({ channel, at }) => channel.done >= at);
 
-/** Detaches those of the oldest operations that have waited since then. @returns how many are detached */
+/** Detaches the oldest operations, as far as they have waited since `since`. @returns how many are detached */
 function detachIn(ring: Ring<Operation>, detached: number, since: number): number {
   for (; detached < ring.length; detached++) {
     const operation = ring.at(detached)!;
@@ -634,5 +645,5 @@ function detachIn(ring: Ring<Operation>, detached: number, since: number): numbe
   return detached;
 }
 
-/** FLUSHALL and its like are small and rare, and no list of suspects says what they did. */
+/** FLUSHALL and the like are small and rare, and no list of suspects could name what they changed. */
 const isIndispensable = ({ spec }: Operation): boolean => spec?.handling === 'exclusive';

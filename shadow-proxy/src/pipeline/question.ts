@@ -1,4 +1,7 @@
-/** A question to both servers at one place in the order: to the authority, and at its reply's place to the mirror. */
+/**
+ * A question to both servers at one place in the order: to the authority, and to the mirror at the place of the
+ * authority's reply.
+ */
 import { monotonicMs } from '../io/clock.js';
 import { sleep } from '../io/timers.js';
 import { decodeReply } from '../resp/decode.js';
@@ -8,21 +11,21 @@ import { ACCEPT, NOTHING, Operation, type Carrier } from './operation.js';
 import type { Sequencer } from './sequencer.js';
 
 const DENIED = '-NOPERM';
-/** How often it is looked whether a command still runs alone, in ms. */
+/** How often, in ms, to check whether an exclusive command still runs. */
 const PASSING_MS = 1;
 
-/** A key's life on both servers; null where a server refused. */
+/** A key's remaining life on both servers; null if a server refused to say. */
 export interface BothLives {
   readonly authority: KeyLife | null;
   readonly mirror: KeyLife | null;
-  /** Both were answered between these two, in ms of the monotonic clock. */
+  /** The interval in which both servers answered, in ms of the monotonic clock. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Asks for a key's life on a lane of an operation's authority, and on its mirror.
- * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
+ * Asks for a key's remaining life at an operation's authority, on its lane, and at the mirror.
+ * @param answered is called at the place of the mirror's reply, with null if a connection is lost first
  * @param placed is called at the place of the question in the mirror's order
  * @param holds whether other lanes' writes to the key wait meanwhile
  */
@@ -62,9 +65,10 @@ export function askLife(
 }
 
 /**
- * Likewise, once no other lane has a write to the key in flight: what the authority says would be sent to the mirror
- * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
- * @throws {Error} when a connection is lost first
+ * Asks both servers for a key's remaining life, once no other lane has a write to the key in flight: else the question
+ * could reach the mirror before a write that the authority has run already. It also waits for an exclusive command,
+ * which may write keys that it does not name.
+ * @throws {Error} if a connection is lost first
  */
 export async function lifeOnBoth(
   sequencer: Sequencer,

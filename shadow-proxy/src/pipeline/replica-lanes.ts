@@ -1,7 +1,7 @@
 /**
- * Lanes to a replica of the source's master, for the reads that it may answer: those of workloads in `off`, where the
- * plan allows it. Nothing follows such a read, so it is in no order with other commands. Where no replica serves,
- * there is no lane, and the authority answers.
+ * Lanes to a replica of the source's master, for reads of workloads in `off`, if the plan allows it. The mirror gets
+ * nothing of such a read, so it has no order with other commands. If no replica serves, there is no lane, and the
+ * authority answers.
  *
  *   to(identity) ─▶ open lane │ none, or not yet ─▶ the authority
  *                       ▲
@@ -20,7 +20,7 @@ import { IDLE_MS, nameOf } from './lanes.js';
 import type { LaneIdentity, Operation } from './operation.js';
 
 const LOOK_MS = 1_000;
-/** Lanes that wait to be opened again; past that they are tried at once. */
+/** How many lanes may wait to be opened again; beyond that, lanes are opened without a pause. */
 const MAX_FAILED = 1_000;
 
 export interface ReplicaContext {
@@ -37,7 +37,7 @@ export class ReplicaLanes implements LaneEvents {
   reads = 0;
   readonly #lanes = new Map<string, Lane>();
   readonly #opening = new Set<string>();
-  /** By lane, when it may be opened again, in ms of the monotonic clock. */
+  /** When a lane may be opened again, in ms of the monotonic clock, by lane. */
   readonly #failedUntil = new Map<string, number>();
   readonly #latency = new Latencies();
   readonly #timer: Timer;
@@ -48,7 +48,7 @@ export class ReplicaLanes implements LaneEvents {
     this.#timer = every(LOOK_MS, () => void this.#checkReplicas()).unref();
   }
 
-  /** The client's lane; null while it is being opened, and where no replica serves the client: nobody waits for it. */
+  /** The client's lane; null while it is being opened, or if no replica serves the client. No command waits for it. */
   to(identity: LaneIdentity): Lane | null {
     const name = nameOf(identity, 'source');
     const open = this.#lanes.get(name);
@@ -67,7 +67,7 @@ export class ReplicaLanes implements LaneEvents {
     lane.submit(operation);
   }
 
-  /** Never rejects: without a lane the authority answers. */
+  /** Never rejects: without a lane, the authority answers. */
   async #open(name: string, identity: LaneIdentity): Promise<void> {
     const { connections, source, turn } = this.by;
     try {
@@ -88,7 +88,7 @@ export class ReplicaLanes implements LaneEvents {
     }
   }
 
-  /** Whether the node is a replica that gets its master's writes. */
+  /** Whether the node is a replica that receives its master's writes. */
   async #serves(): Promise<boolean> {
     const { items } = await this.by.connections.ask('ROLE');
     return items?.length === 5 && text(items[0]) === 'slave' && text(items[3]) === 'connected';

@@ -1,7 +1,7 @@
 /**
- * What the mirror gets of scripts and functions. One that does the same anywhere is replicated; of any other, only the
- * state of its keys shows what it did. Where neither its declared keys nor its text show which keys those are, the
- * authority is asked to name what changes meanwhile.
+ * What the mirror gets of scripts and functions. A deterministic script is replicated. For any other, only the state of
+ * its keys shows what it did. If neither its declared keys nor its text name those keys, the authority is asked which
+ * keys change meanwhile.
  */
 import { Command } from '../command/command.js';
 import type { CommandTable } from '../command/table.js';
@@ -15,13 +15,13 @@ import type { MirrorLane } from './mirror.js';
 import { ACCEPT, BEYOND, Operation, WRITE, type Carrier } from './operation.js';
 import type { SuspectKeys } from './suspicion.js';
 
-/** The parts of the order that scripts need. */
+/** What script effects need of the sequencer. */
 export interface ScriptOrder {
   readonly table: CommandTable;
   readonly scripts: Scripts;
   readonly suspects: SuspectKeys;
   readonly lanes: Readonly<Record<Side, Lanes>>;
-  /** What scripts change at the servers. */
+  /** The keys that scripts change at the servers. */
   readonly changes: Readonly<Record<Side, Changes>>;
   mirrorOf(operation: Operation): MirrorLane;
 }
@@ -29,7 +29,7 @@ export interface ScriptOrder {
 export class ScriptEffects {
   constructor(private readonly order: ScriptOrder) {}
 
-  /** A deterministic script is replicated; of any other only the keys' state shows what it did. */
+  /** Replicates a deterministic script; for any other, copies its keys. */
   follow(operation: Operation): void {
     if (this.repeats(operation, operation.command.args)) {
       this.dropSpan(operation);
@@ -42,12 +42,13 @@ export class ScriptEffects {
   }
 
   /**
-   * Whether the script in `frame` may write what neither its declared keys nor its text tell, and the authority can.
+   * Whether the script in `frame` may write keys that neither its declared keys nor its text name, and the authority
+   * can name.
    */
   hidesChanges(frame: Buffer, start: number): boolean {
     const args = argumentsOf(frame, start);
     const routine = this.order.scripts.find(args);
-    // A digest whose text was never seen, or a function that the server does not have.
+    // A digest whose text never came through the proxy, or a function that the server lacks.
     if (routine === undefined)
       return args[0].toString('latin1').toLowerCase().startsWith('evalsha') && args[2]?.toString('latin1') !== '0';
     if (!routine.staysInDatabase(args) || routine.writesNothing(this.order.table) || !routine.callsCommands)
@@ -56,21 +57,21 @@ export class ScriptEffects {
     return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
   }
 
-  /** Notes what changes at the authority from now on: the operation is sent to it on that lane. */
+  /** Collects the keys that change at the authority from now on. The operation is sent on that lane. */
   beginSpan(operation: Operation, lane: Carrier): void {
     operation.span = this.order.changes[lane.server.side].begin(operation.db, lane);
   }
 
-  /** Nothing has run. */
+  /** Ends the collection: nothing has run. */
   dropSpan(operation: Operation): void {
     if (operation.span !== null) this.order.changes[operation.lane!.server.side].drop(operation.span);
     operation.span = null;
   }
 
   /**
-   * The keys that changed at the authority since the span began are suspect; until they are known, the mirror is sent
-   * nothing more. Where the server does not name them, `otherwise` is called.
-   * @param script one that may have changed them
+   * The keys that changed at the authority since the span began become suspects. Until they are known, the mirror is
+   * sent nothing more. If the server cannot name them, `otherwise` is called.
+   * @param script the script that may have changed them
    */
   followChanges(operation: Operation, reason: string, script: Command, otherwise: () => void): void {
     const { db, lane } = operation;
@@ -88,16 +89,19 @@ export class ScriptEffects {
     });
   }
 
-  /** The same for a script that ran by itself: if the server names no keys, those of its text are suspects. */
+  /**
+   * The same for a script outside a transaction. If the server names no keys, those in the script's text become
+   * suspects.
+   */
   followUnnamed(operation: Operation, reason: string): void {
     const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
     this.followChanges(operation, reason, asked, () => this.order.suspects.script(operation.db, asked, reason));
   }
 
   /**
-   * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be replicated on the mirror;
-   * if so, the mirror is given its text where it lacks it. The mirror runs it as the kit's user, who may do everything:
-   * so it is repeated only for users who may, too.
+   * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be replicated. If so, a mirror
+   * that lacks the text is sent it. The mirror runs it as the kit's user, who may do everything: so it is replicated
+   * only for users who may do everything, too.
    */
   repeats(operation: Operation, args: readonly Buffer[]): boolean {
     const mirror = this.order.mirrorOf(operation);
@@ -112,13 +116,13 @@ export class ScriptEffects {
     )
       return false;
     if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
-    // If it declares only some of its keys, the order of several lanes on the others is unknown.
+    // If it declares only some of its keys, the order of several lanes on the other keys is unknown.
     const { reads, writes } = this.order.scripts.undeclared(args, this.order.table);
     if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0'))
       return false;
     const byDigest = args[0].length >= 'evalsha'.length;
     const known = this.order.scripts.knownTo(mirror.server, script);
-    // Before it is appended: a load that finds no room is forgotten again.
+    // Noted before it is appended: if there is no room for the load, the note is removed again.
     this.order.scripts.loadedOn(mirror.server, script);
     // From then on the mirror knows the text in every database.
     if (!known) operation.reach = BEYOND;

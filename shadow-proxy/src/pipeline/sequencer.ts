@@ -42,7 +42,7 @@ import {
 } from './suspicion.js';
 import { Wakeup } from './wakeup.js';
 
-/** A server that ought to say that it is BUSY may be so late. */
+/** How late a server may answer BUSY when it should. */
 const BUSY_LATE_MS = 2_000;
 
 export interface SequencerOptions {
@@ -50,7 +50,7 @@ export interface SequencerOptions {
   readonly router: Router;
   readonly table: CommandTable;
   readonly scripts: Scripts;
-  /** Makes what compares and suspects; called once, before anything is sent. */
+  /** Makes the part that compares and suspects. Called once, before anything is sent. */
   readonly suspicion: (sequencer: Sequencer) => Suspicion;
   readonly journal: Pick<Journal, 'noteKey'>;
   readonly limits: MirrorLimits;
@@ -58,9 +58,9 @@ export interface SequencerOptions {
   readonly failures: Failures;
   /** Called when the mirror of one side is connected, or disconnected. */
   readonly mirrorChanged: (side: Side, up: boolean) => void;
-  /** Called when the mirror of one side lets effects into a database no more (`why`), or again (null). */
+  /** Called when the mirror of one side refuses effects in a database (`why`), or accepts them again (null). */
   readonly mirrorDatabase: (side: Side, db: number, why: string | null) => void;
-  /** Null where nobody looks at single commands. */
+  /** Null if no traces are taken. */
   readonly observer: Observer | null;
 }
 
@@ -74,11 +74,11 @@ export class Sequencer implements LaneEvents {
   readonly turn: Turn;
   readonly journal: SequencerOptions['journal'];
   readonly failures: Failures;
-  /** To the servers as authorities. */
+  /** The lanes to the servers as authorities. */
   readonly lanes: Readonly<Record<Side, Lanes>>;
-  /** What scripts change at the servers. */
+  /** The keys that scripts change at the servers. */
   readonly changes: Readonly<Record<Side, Changes>>;
-  /** To the servers as mirrors. */
+  /** The lanes to the servers as mirrors. */
   readonly mirrors: Readonly<Record<Side, MirrorLane>>;
   readonly latencies: Readonly<Record<Side, Latencies>>;
   readonly effects: Effects;
@@ -101,7 +101,7 @@ export class Sequencer implements LaneEvents {
     this.failures = options.failures;
     this.keys = new FrameKeys(options.table, options.scripts);
     this.latencies = { source: new Latencies(), target: new Latencies() };
-    // Without an observer, no command passes by a place where one could be.
+    // Without an observer, commands are submitted directly.
     if (observer !== null) this.submit = (operation, lane) => observer.submit(operation, lane);
     const events = observer?.ofLanes(this) ?? this;
     const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], events, turn, router.default);
@@ -113,7 +113,7 @@ export class Sequencer implements LaneEvents {
       new Confirmations(
         this,
         (up) => {
-          // A SWAPDB that was lost with the connection may have run until it was seen to be closed.
+          // A SWAPDB that was lost with its connection may have run until the connection was seen to be closed.
           if (up) this.lanes[side].selectAgain();
           options.mirrorChanged(side, up);
         },
@@ -153,7 +153,7 @@ export class Sequencer implements LaneEvents {
     this.#blocked = true;
   }
 
-  /** Commands and copies may start again. */
+  /** Lets commands and copies start again. */
   unbar(): void {
     this.#blocked = false;
   }
@@ -165,15 +165,12 @@ export class Sequencer implements LaneEvents {
     lane.submit(operation);
   }
 
-  /** Whether the mirror of that authority knows the command. */
+  /** Whether the authority's mirror knows the command. */
   mirrorKnows(authority: Side, spec: CommandSpec): boolean {
     return this.servers[otherSide(authority)].supported.knows(spec);
   }
 
-  /**
-   * Notes that the operation holds these keys in the order of several lanes, if there are several, and whom it may
-   * wake.
-   */
+  /** Notes the keys that the operation holds while there are several lanes, and the clients that it may wake. */
   hold(operation: Operation, lane: Carrier, keys: readonly string[], writes = operation.follow === WRITE): void {
     const locks = this.lanes[lane.server.side].locks(operation.db);
     if (!locks.active) return;
@@ -210,13 +207,13 @@ export class Sequencer implements LaneEvents {
   lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
     const lanes = this.lanes[lane.server.side];
     lanes.forget(lane);
-    // The server may still run what lies in its receive buffer: until it is seen to be closed, its keys cannot be
-    // repaired.
+    // The server may still run commands in its receive buffer. Until the connection is seen to be closed, their keys
+    // cannot be repaired.
     if (operations.length > 0) this.verdicts.awaitClosed(lane);
     for (const operation of operations) this.#lost(operation, reason, REPLY_LOST);
   }
 
-  /** What the operation did is not known. Each step is taken, whatever another one throws. */
+  /** It is unknown what the operation did. Each step is taken, even if another one throws. */
   #lost(operation: Operation, reason: Error, why: string): void {
     const step = (work: () => void): void => {
       try {
@@ -232,7 +229,7 @@ export class Sequencer implements LaneEvents {
     step(() => operation.sink?.lost(operation, reason));
   }
 
-  /** Databases were swapped at the server: every connection that stands in one selects it again. */
+  /** Databases were swapped at the server: every connection with a selected database selects it again. */
   selectAgain(side: Side): void {
     this.lanes[side].selectAgain();
     this.mirrors[side].selectAgain();
@@ -244,8 +241,8 @@ export class Sequencer implements LaneEvents {
   }
 
   /**
-   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on each, it would say that it
-   * is BUSY.
+   * Whether scripts in flight explain why the server answers no command: it answers BUSY only once a script has run for
+   * `busyAfterMs`.
    * @param now in ms of the monotonic clock
    */
   mayBeBusy(side: Side, now: number): boolean {
@@ -253,7 +250,7 @@ export class Sequencer implements LaneEvents {
     return count > 0 && now - since < count * this.servers[side].busyAfterMs + BUSY_LATE_MS;
   }
 
-  /** Whether no lost connection can still change anything. */
+  /** Whether every lost connection is closed at its server, so that it can change nothing more. */
   get allClosed(): boolean {
     return this.verdicts.allClosed();
   }

@@ -1,7 +1,6 @@
 /**
- * SWAPDB gives databases other numbers on the two servers at two moments, and what scans them reads on connections that
- * are in no order. Such a reader waits while a swap is under way, repeats what it read meanwhile, and knows a database
- * by an id that stays.
+ * The two servers run SWAPDB at different moments, and keyspace scans read on connections without an order. So a reader
+ * waits while a swap is in progress, repeats what it read meanwhile, and knows each database by an id that stays.
  *
  *   begin ─▶ SWAPDB on the authority ─▶ SWAPDB on the mirror ─▶ end: the ids have other numbers
  *      └───────────── under way: no copy begins, what is read counts for nothing ──┘
@@ -11,8 +10,9 @@
 export type Swapped = readonly [number, number];
 
 /**
- * - `none`: the authority has refused.
- * - `unknown`: which databases, or whether both servers have swapped them. All that is written twice is suspect then.
+ * - `none`: the authority has refused the SWAPDB.
+ * - `unknown`: it is unknown which databases were swapped, or whether both servers have. All keys that are written
+ *   twice are suspects then.
  */
 export type SwapOutcome = Swapped | 'none' | 'unknown';
 
@@ -22,9 +22,9 @@ export function swappedBy(args: readonly Buffer[]): Swapped {
   return [a, b];
 }
 
-/** What stays of a database as its number changes: the number that it had in the beginning. */
+/** What stays of a database when its number changes: its number at the start. */
 export class DatabaseIds {
-  /** By number, and by id, where the two are not the same. */
+  /** The ids by number, and the numbers by id, where the two differ. */
   readonly #ids = new Map<number, number>();
   readonly #numbers = new Map<number, number>();
 
@@ -55,24 +55,24 @@ export class DatabaseIds {
 }
 
 export class Swaps {
-  /** As both servers have them while none is under way. */
+  /** The databases as both servers have them while no swap is in progress. */
   readonly ids = new DatabaseIds();
-  /** How many were begun. */
+  /** How many swaps were begun. */
   begun = 0;
-  /** How many have an unknown outcome. */
+  /** How many swaps had an unknown outcome. */
   unknown = 0;
   #underWay = 0;
   #waiting: (() => void)[] = [];
   readonly #listeners = new Set<() => void>();
 
-  /** Whether the numbers of databases may be different on the two servers. */
+  /** Whether databases may have different numbers on the two servers. */
   get underWay(): boolean {
     return this.#underWay > 0;
   }
 
   /**
    * SWAPDB, or a script that may call it, is about to be sent to the authority.
-   * @returns to be called once, when both servers have run it, or its outcome is unknown
+   * @returns a function to be called once, when both servers have run it or its outcome is unknown
    */
   begin(): (outcome: SwapOutcome) => void {
     this.begun++;
@@ -88,14 +88,14 @@ export class Swaps {
     };
   }
 
-  /** Calls `listener` when one begins, and when one has ended, until what is returned is called. */
+  /** Calls `listener` when a swap begins, and when it has ended. @returns a function that ends this */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /**
-   * Resolves when none is under way: what was read before is known to be of the database that was meant, or not.
+   * Resolves when no swap is in progress. Then it is known which database earlier reads belong to.
    * @throws the signal's reason, instead of waiting
    */
   async settled(signal?: AbortSignal): Promise<void> {
@@ -103,7 +103,8 @@ export class Swaps {
   }
 
   /**
-   * What the work resolves with; where a swap was under way meanwhile, it is done again.
+   * Does the work, and repeats it if a swap was in progress meanwhile.
+   * @returns what the work resolves with
    * @throws the signal's reason, instead of waiting
    */
   async undisturbed<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -115,7 +116,7 @@ export class Swaps {
     }
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no swap is in progress. */
   async #end(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     const aborted = new AbortController();

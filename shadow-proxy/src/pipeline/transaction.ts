@@ -49,27 +49,30 @@ export interface QueuedCommand {
   readonly workload: Workload;
   readonly follow: Follow;
   readonly mustCopy: boolean;
-  /** The keys that it declares, for the order of several lanes. */
+  /** The keys that the command declares, for the order of several lanes. */
   readonly keys: readonly string[];
-  /** The database that it runs in; of a SELECT, the one after it. */
+  /** The database in which the command runs; for a SELECT, the one that it selects. */
   readonly db: number;
 }
 
 export interface PlacedTransaction {
   readonly commands: readonly QueuedCommand[];
   readonly workload: Workload;
-  /** The database that its client is in when it begins. */
+  /** The client's database when the transaction begins. */
   readonly db: number;
-  /** Its keys in the lane's database. */
+  /** The transaction's keys in the lane's database. */
   readonly keys: readonly string[];
-  /** Lanes to its databases, where it has several and runs alone: questions about their keys are asked there. */
+  /**
+   * Lanes to the transaction's databases, if there are several and it runs alone: questions about its keys are asked
+   * there.
+   */
   readonly lanes: ReadonlyMap<number, Lane>;
 }
 
 /**
- * What the client is answered in the end.
+ * Called with EXEC's reply.
  * @param reply the bytes of EXEC's reply
- * @param db the database that its client is in from now on; null where EXEC has not run
+ * @param db the client's database from now on; null if EXEC has not run
  */
 export type Done = (operation: Operation, reply: Buffer, db: number | null) => void;
 
@@ -77,15 +80,15 @@ interface Element {
   readonly command: QueuedCommand;
   readonly args: readonly Buffer[];
   readonly probed: boolean;
-  /** The index of its reply among those of EXEC. */
+  /** The index of the command's reply among those of EXEC. */
   readonly at: number;
 }
 
 export const isSelect = ({ spec }: Pick<QueuedCommand, 'spec'>): boolean => spec.name === 'select';
 
 /**
- * Sends the batch; the returned operation is its EXEC, whose reply goes to `done`, in the lane's order.
- * @param lost is called when the connection was lost before EXEC was answered
+ * Sends the batch. The reply to its EXEC goes to `done`, in the lane's order.
+ * @param lost is called if the connection was lost before EXEC was answered
  */
 export function submitTransaction(
   sequencer: Sequencer,
@@ -98,7 +101,7 @@ export function submitTransaction(
   const { db, protocol } = lane.identity;
   const moves = transaction.db !== db || commands.some(isSelect);
   const writes = commands.some((command) => command.follow === WRITE || command.spec.write);
-  // Without MULTI each command would run by itself, and a refused SELECT would leave the rest in another database.
+  // Without MULTI each command would run by itself, and after a refused SELECT the rest would run in another database.
   const asksFirst = moves || lane.mayMulti !== true;
   const dependents: Operation[] = [];
   const send = (frame: Buffer, sink: Sink, follow: Follow, spec?: CommandSpec, confirms?: Confirms): Operation => {
@@ -108,7 +111,7 @@ export function submitTransaction(
     sequencer.submit(operation, lane);
     return operation;
   };
-  // The server does not tell in which database a key changed.
+  // The server does not name the database in which a key changed.
   const isHidden = ({ spec, follow, frame, db: runsIn }: QueuedCommand): boolean =>
     runsIn === db && spec.handling === 'script' && follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, 0);
   const hidden = commands.filter(isHidden);
@@ -131,7 +134,7 @@ export function submitTransaction(
   };
   const suspect = (command: QueuedCommand, reason: string): void =>
     sequencer.suspects.frame(command.db, command.frame, 0, reason);
-  // The lane is in its own database again: nothing has run, or the last SELECT has.
+  // The lane's own database is selected again: either nothing has run, or the last SELECT has.
   const returned: Confirms = (reply) => {
     const replies = splitReplies(reply, 0, reply.length);
     return replies === null || replies.at(-1)![0] !== MINUS;
@@ -165,7 +168,7 @@ export function submitTransaction(
       answered: (operation, buffer, start, end) => {
         const replies = splitReplies(buffer, start, end);
         if (replies === null) {
-          // Without MULTI (a user who may no more) each command has run by itself.
+          // Without MULTI (the user may not run it any more) each command has run by itself.
           const ranAlone = refusal !== null && !asksFirst;
           const alone = ranAlone ? elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : [])) : [];
           const followed = ranAlone && operation.span !== null ? hidden : [];
@@ -176,7 +179,7 @@ export function submitTransaction(
               followed.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
-          // What came behind it is queued, and not run.
+          // Later commands on the connection are queued, and not run.
           if (refusal === null && isStillOpen(buffer, start)) throw new OutOfStep('the server refused EXEC');
           return;
         }
@@ -206,8 +209,8 @@ export function submitTransaction(
 }
 
 /**
- * What the client is answered for an EXEC that did not run. Each command was answered QUEUED before the server saw it:
- * why the server refused one, because of its memory say, is as that of a state that has changed in between.
+ * The client's reply to an EXEC that did not run. The proxy answered QUEUED before the server saw the commands. So a
+ * server's refusal, such as for its memory, is reported like a state that has changed in between.
  */
 function abortOf(reply: Buffer, reason: Buffer | null): Buffer {
   return reason !== null && reply.toString('latin1', 0, ABORTED.length) === ABORTED
@@ -215,7 +218,7 @@ function abortOf(reply: Buffer, reason: Buffer | null): Buffer {
     : reply;
 }
 
-/** A user who may write the key and not read it: from now on, what only a second read would tell is copied. */
+/** The user may write the key but not read it: from now on, effects that need a second read are copied instead. */
 const probing = (lane: Lane): Sink => ({
   answered: (_operation, buffer, start) => {
     if (buffer[start] === MINUS) lane.mayProbe = false;
@@ -223,11 +226,11 @@ const probing = (lane: Lane): Sink => ({
   lost: () => undefined,
 });
 
-/** Whether the reply to EXEC or DISCARD, behind a MULTI that was accepted, leaves the connection inside MULTI. */
+/** Whether the connection is still inside MULTI after this reply to EXEC or DISCARD. Its MULTI was accepted. */
 export const isStillOpen = (reply: Buffer, start: number): boolean =>
   reply[start] === MINUS && reply.toString('latin1', start, start + ABORTED.length) !== ABORTED;
 
-/** The elements of EXEC's reply as frames; null when it did not run (an error or nil). */
+/** The elements of EXEC's reply as frames; null if it did not run (an error or nil). */
 function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | null {
   if (buffer[start] !== STAR) return null;
   let at = buffer.indexOf(13, start) + 2;
@@ -243,7 +246,7 @@ function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | nu
   return replies;
 }
 
-/** In which database each command has run, which of the SELECTs took effect by their replies. */
+/** The database in which each command has run: the replies show which SELECTs took effect. */
 function databasesOf(elements: readonly Element[], replies: readonly Buffer[], begins: number): number[] {
   let db = begins;
   return elements.map(({ command, args, at }) => {
@@ -253,8 +256,8 @@ function databasesOf(elements: readonly Element[], replies: readonly Buffer[], b
 }
 
 /**
- * Repeats what succeeded on the mirror.
- * @param databases in which each command has run
+ * Sends the mirror the effects of the commands that succeeded.
+ * @param databases the database in which each command has run
  * @param hidden commands whose keys the authority names
  */
 function followTransaction(
@@ -268,7 +271,7 @@ function followTransaction(
 ): void {
   const left: QueuedCommand[] = [];
   const effects: ReplicatedCommand[] = [];
-  // At once, so that a later command of the transaction which reads the key is not trusted either.
+  // At once: a later command of the transaction that reads the key must not be trusted either.
   const suspect = (command: QueuedCommand, db: number): void => {
     const { frame, spec } = command;
     if (hidden.includes(command)) left.push(command);
@@ -282,7 +285,8 @@ function followTransaction(
     if (hasText && raw[0] !== MINUS) sequencer.scripts.accepted(args);
     if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
-      // An error of its form, not of the data: the mirror may refuse to queue it, and then the whole transaction.
+      // An error about the command's form, not its data: the mirror may refuse to queue the command, and then refuses
+      // the whole transaction.
       const isOfForm = isRefusal(raw.toString('latin1', 1));
       if (command.follow === READ && isAboutData(raw, 0) && !isOfForm)
         effects.push({ frame: command.frame, reply: 'same', command, db, raw });
@@ -320,7 +324,7 @@ function followTransaction(
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
     else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
   }
-  // Before the effects: what else the transaction did with the keys that are named now is judged when they are suspect.
+  // Before the effects: when they are judged, the keys that the server names now must be suspects already.
   if (left.length === 0) sequencer.scriptEffects.dropSpan(exec);
   else
     sequencer.scriptEffects.followChanges(exec, 'script', new Command(left[0].frame), () =>
@@ -382,12 +386,12 @@ function appendTransaction(
   last.check = COMPARE;
   last.reply = expected;
   last.replyEnd = expected.length;
-  // Without `raw`: the buffers that replies came in hold far more.
+  // Without `raw`: the buffers of the replies are far larger.
   last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
   mirror.appendAll([...batch, last]);
 }
 
-/** Whether the command touches more than its database, or gives the mirror the text of a script. */
+/** Whether the command reaches beyond its database, or gives the mirror the text of a script. */
 const reachesBeyond = (spec: CommandSpec, frame: Buffer): boolean =>
   spec.handling !== 'keyed' || (spec.name === 'copy' && otherDatabase(new Command(frame)) !== null);
 
@@ -423,7 +427,7 @@ const MULTI = encodeCommand(['MULTI']);
 const EXEC = encodeCommand(['EXEC']);
 const ABORTED = '-EXECABORT';
 const BECAUSE = Buffer.from('-EXECABORT Transaction discarded because of: ');
-/** Stands in the expected reply where anything but an error will do; never equal to a real reply of these commands. */
+/** A placeholder in the expected reply for anything but an error; never equal to a real reply of these commands. */
 const ANYTHING = Buffer.from('+?\r\n');
 const STAR = '*'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);

@@ -1,16 +1,15 @@
 /**
- * Rule 6: what a woken client takes follows the write that woke it. The two replies come on two connections, in any
- * order; nothing may come between them in the mirror's order. So the keys are reserved from the moment that the write
- * is sent until its own effect is appended, and each client that it may have woken has answered, or is seen to block
- * still.
+ * Rule 6: on the mirror, what a woken client takes comes right after the write that woke it. The two replies come on
+ * two connections, in any order. So the keys are reserved from the moment when the write is sent, until its own effect
+ * is appended, and each client that it may have woken was answered or is seen to be still blocked.
  *
  *   write ─▶ reserve ─▶ answered ─▶ effect ─▶ CLIENT LIST ─┬─ still blocked ─────────────▶ give up the reservation
  *                                                          └─ its reply comes ─▶ effect ─▶ give up the reservation
  *
- * A push into an empty list wakes no more clients than it has elements. Once as many have taken one, the others still
- * block, and the server is not asked: most queues have more workers than jobs.
+ * A push into an empty list wakes no more clients than it has elements. Once that many clients have taken one, the
+ * others must still be blocked, and the server is not asked: most queues have more workers than jobs.
  *
- * Rule 19: a blocked client belongs to one waking at a time, which alone waits for it and holds its keys.
+ * Rule 19: a blocked client belongs to one wakeup at a time. Only that one waits for it and reserves its keys.
  */
 import { sleep } from '../io/timers.js';
 import { decodeReply, text } from '../resp/decode.js';
@@ -18,25 +17,25 @@ import type { KeyLocks, Reservation, Taken, BlockedClient, PendingWakeup } from 
 import type { Server } from '../upstream/server.js';
 import type { Wakes } from './operation.js';
 
-/** How often, in ms, the server is asked about clients that it woke and that have not answered yet. */
+/** How often, in ms, the server is asked about clients that may have been woken and are not answered yet. */
 const ASK_MS = [1, 2, 5, 10, 20];
-/** How long, in ms, the replies of clients that a push has woken are waited for before the server is asked. */
+/** How long, in ms, to wait for the replies of clients that a push has woken, before the server is asked. */
 const REPLIES_MS = 2;
 
 export class Wakeup implements PendingWakeup, Wakes {
   readonly #reservation: Reservation;
   readonly #open: Set<BlockedClient>;
-  /** Whether all its clients wait on one key, and none writes another one when it is woken. */
+  /** Whether all clients wait for one key, and none of them writes another key when it is woken. */
   readonly #onOneKey: boolean;
   readonly #taken: Taken[] = [];
   readonly #then: (() => void)[] = [];
   #answered = false;
   #ended = false;
-  /** How many more clients can have been woken; not limited where the write does not tell it. */
+  /** How many more clients can have been woken; Infinity if the write does not limit it. */
   #mayTake = Infinity;
 
   /**
-   * @param keys what the write writes
+   * @param keys the keys of the write
    * @param woken by `KeyLocks.wokenBy`
    * @param pushed elements that the write gives to its one key, a list; 0 for any other write
    */
@@ -47,7 +46,8 @@ export class Wakeup implements PendingWakeup, Wakes {
     woken: ReadonlySet<BlockedClient>,
     private readonly pushed = 0,
   ) {
-    // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it forever.
+    // A client that an earlier wakeup waits for stays with that one. Otherwise the earlier one would wait for it
+    // forever.
     this.#open = new Set([...woken].filter(({ wakeup }) => wakeup === null));
     this.#reservation = locks.reserve([...keys, ...[...this.#open].flatMap((blockedClient) => blockedClient.keys)]);
     this.#onOneKey = [...woken].every(({ keys, destination }) => keys.length === 1 && destination === null);
@@ -56,7 +56,7 @@ export class Wakeup implements PendingWakeup, Wakes {
 
   /**
    * The write's effect has its place in the order.
-   * @param buffer with the authority's reply at `start`; absent where the write was none
+   * @param buffer has the authority's reply at `start`; absent if there was no write
    */
   answered(buffer?: Buffer, start = 0): void {
     this.#answered = true;
@@ -68,27 +68,27 @@ export class Wakeup implements PendingWakeup, Wakes {
 
   /**
    * Whether the list was empty before the push, and each client that it may have woken takes from that list alone and
-   * gives nothing to another.
+   * pushes to no other.
    */
   #wakesOneEach(buffer: Buffer, start: number): boolean {
     if (this.pushed === 0 || !this.#onOneKey) return false;
     return Number(text(decodeReply(buffer, start).reply)) === this.pushed;
   }
 
-  /** The write's connection is lost: what came when, nobody can tell. */
+  /** The connection of the write is lost: the order of what happened is unknown. */
   lost(): void {
     this.#letGo();
     this.#answered = true;
     this.#settle();
   }
 
-  /** The clients that have not answered are not waited for. */
+  /** Stops waiting for clients that were not answered. */
   #letGo(): void {
     for (const blockedClient of this.#open) blockedClient.wakeup = null;
     this.#open.clear();
   }
 
-  /** A client has answered; `taken` is null where it took nothing. */
+  /** A client was answered. @param taken null if it took nothing */
   settled(blockedClient: BlockedClient, taken: Taken | null): void {
     blockedClient.wakeup = null;
     this.#open.delete(blockedClient);
@@ -100,7 +100,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     this.#settle();
   }
 
-  /** Calls `then` when it is over. */
+  /** Calls `then` when the wakeup is over. */
   after(then: () => void): void {
     if (this.#ended) then();
     else this.#then.push(then);
@@ -122,7 +122,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     for (const then of this.#then) then();
   }
 
-  /** What the server says after the write has been answered is the state after the write. */
+  /** What the server says after it has answered the write is the state after the write. */
   async #ask(afterMs: number): Promise<void> {
     if (afterMs > 0) await sleep(afterMs);
     for (let i = 0; !this.#ended; i++) {
@@ -132,7 +132,7 @@ export class Wakeup implements PendingWakeup, Wakes {
       const blocked = await this.server.connections
         .blocked(blockedClients.map(({ lane }) => lane.clientId))
         .catch(() => null);
-      // A server that is disconnected: their lanes report it.
+      // The server is disconnected: the clients' lanes report that.
       if (blocked === null) continue;
       for (const blockedClient of blockedClients) {
         if (!blocked.has(blockedClient.lane.clientId) || !this.#open.delete(blockedClient)) continue;

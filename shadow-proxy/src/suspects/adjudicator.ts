@@ -1,6 +1,6 @@
 /**
- * What a difference means. Equal bytes never come here: the judge sees the rest, names the rule that explains it,
- * or the mismatch; asks both servers where the frames alone do not decide; and has the keys repaired.
+ * What a difference means. Equal bytes never come here. The judge names the rule that explains the difference, or a
+ * mismatch; asks both servers if the frames alone do not decide; and has the keys repaired.
  */
 import {
   compareEachOfExec,
@@ -44,16 +44,16 @@ export interface Finding {
   /** What differed. */
   readonly kind: string;
   readonly authority: Side;
-  /** Both replies, whole frames. */
+  /** The replies of both servers, as whole frames. */
   readonly source: Buffer;
   readonly target: Buffer;
 }
 
-/** Questions to both servers at a time; a flood of differences beyond that stays without a verdict. */
+/** The most questions to both servers at a time. Beyond that, differences get no verdict. */
 const MINUS = '-'.charCodeAt(0);
 const MAX_QUESTIONS = 256;
 
-/** A pair that is compared again, and whether a difference is one of the data. */
+/** A pair of replies that is compared again, and a function that says whether their difference is one of the data. */
 interface Recomparison {
   readonly pair: DeferredPair;
   readonly decides: boolean;
@@ -62,14 +62,14 @@ interface Recomparison {
 /** How the values of one key differ, and what each server holds. */
 interface ValueDifference {
   readonly kind: keyof typeof VALUE_KINDS;
-  /** False where it may come from the moment alone. */
+  /** False if the difference may come from the moment alone. */
   readonly sure: boolean;
   readonly authority: HeldValue;
   readonly mirror: HeldValue;
 }
 
 interface HeldValue {
-  /** As DUMP gave it; null where the key is not there. */
+  /** The key's DUMP; null if the key does not exist. */
   readonly payload: Buffer | null;
   readonly life: KeyLife;
 }
@@ -90,12 +90,12 @@ const CRLF = Buffer.from('\r\n');
 
 export class Adjudicator implements Verdicts {
   #questions = 0;
-  /** Keys about which both servers are being asked, and how many questions there are. */
+  /** Keys about which both servers are being asked, and the number of questions. */
   readonly #asked = new Map<
     string,
     { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }
   >();
-  /** How many lost connections may still run what each server holds of them. */
+  /** How many lost connections may still run what is left in the server's receive buffers, by server. */
   readonly #burying = new Map<Server, number>();
 
   constructor(
@@ -107,33 +107,33 @@ export class Adjudicator implements Verdicts {
     private readonly observer: Pick<Observer, 'concluded'> | null = null,
   ) {}
 
-  /** Differences without a verdict yet: the servers are being asked. */
+  /** Differences without a verdict yet: both servers are being asked. */
   get undecided(): number {
     return this.#questions;
   }
 
-  /** Whether it is being found out if the key is right on the mirror. */
+  /** Whether both servers are being asked if the key is equal. */
   asksAbout(id: string): boolean {
     return this.#asked.has(id);
   }
 
-  /** All such keys. */
+  /** All keys about which the servers are being asked. */
   keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }> {
     return this.#asked.values();
   }
 
-  /** Whether that is being found out for any key of the workload. */
+  /** Whether the servers are being asked about a key of the workload. */
   asksOf(workload: Workload): boolean {
     for (const asked of this.#asked.values()) if (asked.workload === workload) return true;
     return false;
   }
 
-  /** Whether no lost connection can still change anything (at that server). */
+  /** Whether every lost connection (to that server) is closed there, so that it can change nothing more. */
   allClosed(server?: Server): boolean {
     return server === undefined ? this.#burying.size === 0 : !this.#burying.has(server);
   }
 
-  /** Ends a lost connection at the server; keeps trying while the server cannot be reached. */
+  /** Closes a lost connection at the server. Repeated while the server cannot be reached. */
   awaitClosed({ server, clientId, runId }: LostConnection): void {
     this.#countBurying(server, 1);
     const attempt = (): void => {
@@ -157,7 +157,7 @@ export class Adjudicator implements Verdicts {
     else this.#burying.set(server, count);
   }
 
-  /** An effect was confirmed, or the authority's reply came, perhaps so late that a time to live in it is off. */
+  /** An effect was confirmed, or the authority's reply came, perhaps so late that a time to live in it is wrong. */
   late(operation: Operation, now: number): void {
     const { follow, batch, db } = operation;
     if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
@@ -176,7 +176,7 @@ export class Adjudicator implements Verdicts {
     return source.software?.name === target.software?.name && source.software?.version === target.software?.version;
   }
 
-  /** Whether the command gives a time to live that counts from the moment it runs. */
+  /** Whether the command sets a time to live that counts from the moment it runs. */
   #counts(name: string, command: Command): boolean {
     if (name.startsWith('eval')) return this.sequencer.scripts.find(command.args)?.setsTtl !== false;
     const ttl = rowOf(name)?.relativeTtl;
@@ -204,7 +204,7 @@ export class Adjudicator implements Verdicts {
     if (verdict.kind !== 'match' && this.#isInChunks(pair)) {
       this.#defer(pair, recomparison);
     } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#suspectOperation(pair)) {
-      // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
+      // What the command read or wrote on the mirror may have been wrong: its keys were suspects before this.
       if (pair.writes) this.#suspectKeys(pair, 'derived');
       this.#defer(pair, recomparison);
     } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#showsUnnamed(pair)) {
@@ -221,7 +221,7 @@ export class Adjudicator implements Verdicts {
     }
   }
 
-  /** The pair says nothing until its keys are copied: then it is compared another way. */
+  /** The pair shows nothing until its keys are copied. Then its replies or values are compared. */
   #defer(pair: Pair, recomparison: Recomparison | null): void {
     const { operation, writes } = pair;
     const { db, workload } = operation;
@@ -237,12 +237,12 @@ export class Adjudicator implements Verdicts {
       ...{ db, workload, read, pairs: suspect === first ? pairs : 0, tries: tries + 1 },
       keys: read === null ? [suspect.key] : keys,
     });
-    // A write's data are compared key by key, once each of them is copied.
+    // The values of a write's keys are compared one by one, once each key is copied.
     const waits = suspects.slice(0, read === null ? undefined : 1).map((each) => this.deferred.add(each, of(each)));
     if (waits[0] !== true) this.inconclusive({ workload, pairs }, first);
   }
 
-  /** The keys that are suspects; if none is listed, all of them become suspects. */
+  /** The suspects among the keys. If none is a suspect, all of them become suspects. */
   #suspectsOf(pair: Pair, keys: readonly Buffer[]): Suspect[] {
     const { db, workload } = pair.operation;
     if (workload.suspect !== null) return [];
@@ -250,7 +250,7 @@ export class Adjudicator implements Verdicts {
     return keys.flatMap((key) => this.deferred.suspectOf(db, [key]) ?? []);
   }
 
-  /** Pairs that could not be compared the other way, either. */
+  /** The pairs could not be compared the other way, either. */
   inconclusive({ workload, pairs }: Pick<DeferredPair, 'workload' | 'pairs'>, suspect?: Suspect): void {
     if (pairs === 0) return;
     increment(workload.counters.inconclusive, 'suspect', pairs);
@@ -261,7 +261,7 @@ export class Adjudicator implements Verdicts {
   /**
    * Both servers have answered a read again, at one place in the order.
    * @param echo carries the authority's reply
-   * @param decides whether a difference there is one of the data
+   * @param decides whether a difference is one of the data
    */
   recompared(echo: Operation, mirror: Buffer, pair: DeferredPair, decides: boolean): void {
     const { counters } = echo.workload;
@@ -271,7 +271,7 @@ export class Adjudicator implements Verdicts {
     } else this.#differs(echo, Buffer.from(mirror), monotonicMs(), { pair, decides });
   }
 
-  /** Both servers have answered with the values of a key, at one place in the order. */
+  /** Both servers have given the value of a key, at one place in the order. */
   valuesCompared(pair: DeferredPair, authority: Side, difference: ValueDifference | null, decides: boolean): void {
     const { db, workload, keys, pairs, tries } = pair;
     const { counters } = workload;
@@ -308,7 +308,8 @@ export class Adjudicator implements Verdicts {
       case 'allowed':
         counters.compared++;
         increment(counters.allowed, verdict.rule);
-        // An allowed difference of a write has left different data behind, but for digits; so has an eviction.
+        // After an allowed difference of a write the data differ, except for the form of a number. After an eviction
+        // they differ, too.
         if ((pair.writes && verdict.rule !== 'score-form') || verdict.rule === 'evicted')
           this.#suspectKeys(pair, verdict.rule);
         return;
@@ -316,7 +317,7 @@ export class Adjudicator implements Verdicts {
         increment(counters.inconclusive, verdict.reason);
         if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
         this.#noteLackingScript(pair);
-        // A read that the mirror could not serve shows nothing of its keys.
+        // A read that the mirror could not serve shows nothing about its keys.
         if (pair.writes || pair.mirror[0] !== MINUS)
           this.#suspectKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
         return;
@@ -329,7 +330,7 @@ export class Adjudicator implements Verdicts {
     }
   }
 
-  /** The mirror did not take the script, nor its text: it is given the text again. */
+  /** The mirror refused the script or lacks its text: it is given the text again. */
   #noteLackingScript({ operation, name, frame, start, mirror }: Pair): void {
     if (mirror[0] !== MINUS || !name.startsWith('eval') || mayHaveWritten(mirror, 0, mirror.length)) return;
     this.sequencer.scripts.unknownTo(this.sequencer.mirrorOf(operation).server, new Command(frame, start).args);
@@ -354,22 +355,22 @@ export class Adjudicator implements Verdicts {
     });
   }
 
-  /** Every key of the command, read or written, is suspect. */
+  /** Every key of the command, read or written, becomes a suspect. */
   #suspectKeys({ operation, frame, start, writes }: Pair, reason: string): void {
     this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.named(operation.db, key, reason));
-    // And those that it does not tell.
+    // Keys that the command does not name become suspects, too.
     if (writes) this.sequencer.suspects.frame(operation.db, frame, start, reason);
   }
 
   /**
-   * Whether the one key of the effect has a chunked copy in progress: that the mirror lacks some of it is
-   * known, and all that a difference shows.
+   * Whether the only key of the effect has a chunked copy in progress: the mirror lacks a part of the key, and a
+   * difference shows no more than that.
    */
   #isInChunks({ operation, frame, start }: Pair): boolean {
     const { chunked: chunked } = this.sequencer.suspects;
     if (chunked.size === 0) return false;
     let [keys, found] = [0, false];
-    // A client may have named several keys. The mirror gets only the key that something was taken from.
+    // The client may have named several keys. The mirror gets only the key from which something was taken.
     const [replicated, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
     const all = this.sequencer.keys.eachPlaced(operation.db, new Command(replicated, at), (db, key) => {
       keys++;
@@ -378,7 +379,7 @@ export class Adjudicator implements Verdicts {
     return all && keys === 1 && found;
   }
 
-  /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
+  /** Makes the command's keys suspects if one of them is a suspect already, or had an unknown time to live. */
   #suspectOperation({ operation, frame, start }: Pair): boolean {
     const { sequencer } = this;
     if (operation.workload.suspect !== null || sequencer.suspects.isIn(operation.db, frame, start)) return true;
@@ -389,7 +390,7 @@ export class Adjudicator implements Verdicts {
     return asks;
   }
 
-  /** Whether a key of the command may have been changed by a script whose changes are not named yet. */
+  /** Whether a script whose changes are not known yet may have changed a key of the command. */
   #showsUnnamed({ operation, frame, start }: Pair): boolean {
     const lane = operation.lane!;
     const changes = this.sequencer.changes[lane.server.side];
@@ -397,7 +398,7 @@ export class Adjudicator implements Verdicts {
     return databases.some((db) => changes.mayShow(db, lane, operation.answeredAt));
   }
 
-  /** One side has the key and the other has not: did it expire, or was it evicted? */
+  /** One server has the key and the other has not: asks whether the key expired or was evicted. */
   #ask(pair: Pair, now: number, toleranceMs: number): void {
     const { operation, verdict } = pair;
     const { sequencer } = this;
@@ -414,8 +415,8 @@ export class Adjudicator implements Verdicts {
       written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys),
     };
     const unlisten = sequencer.mirrorOf(operation).listen((other) => {
-      // What is copied because of this very difference comes behind the questions; what clients write may have been
-      // answered before them.
+      // A copy that repairs this very difference comes after the questions. Writes of clients may have been answered
+      // before them.
       const isCopy = other.confirmed !== null;
       if (other.follow === WRITE && !(isCopy && watch.unplaced === 0))
         watch.written ||= this.#writes(other, watch.keys);
@@ -448,7 +449,7 @@ export class Adjudicator implements Verdicts {
             readOnly: !pair.writes,
           }),
         );
-        // With several keys, one that explains it is enough.
+        // With several keys, one key that explains the difference is enough.
         const final =
           verdicts.find(({ kind }) => kind === 'allowed') ??
           verdicts.find(({ kind }) => kind === 'inconclusive') ??
@@ -467,7 +468,7 @@ export class Adjudicator implements Verdicts {
       });
   }
 
-  /** The pair's keys, each where the command looks for it. */
+  /** The pair's keys, each with the database in which the command uses it. */
   #keysOf({ operation, frame, start }: Pair): PlacedKey[] {
     const keys: PlacedKey[] = [];
     this.sequencer.keys.eachPlaced(operation.db, new Command(frame, start), (db, key) => {
@@ -476,7 +477,7 @@ export class Adjudicator implements Verdicts {
     return keys;
   }
 
-  /** What stands for the operation in a question about that database. */
+  /** An operation in that database which a question can refer to. */
   async #inDatabase(operation: Operation, db: number): Promise<Operation> {
     if (operation.db === db) return operation;
     const { frame, start, end, spec, workload, protocol } = operation;
@@ -487,7 +488,7 @@ export class Adjudicator implements Verdicts {
   }
 
   /**
-   * Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database.
+   * Whether the write may have changed one of the keys. FLUSHALL and the like may have changed any key in any database.
    */
   #writes(operation: Operation, keys: readonly PlacedKey[]): boolean {
     return operation.spec?.handling === 'exclusive' || this.#hasKey(operation, keys);
@@ -507,7 +508,7 @@ export class Adjudicator implements Verdicts {
     return has || (!all && keys.some((wanted) => wanted.db === db));
   }
 
-  /** Whether a write to one of the keys is already ordered after the operation. */
+  /** Whether a later write to one of the keys is in the order already. */
   #writtenSince(operation: Operation, keys: readonly PlacedKey[]): boolean {
     let written = false;
     this.sequencer.mirrorOf(operation).eachQueued((other) => {
@@ -523,7 +524,7 @@ interface PlacedKey {
   readonly key: Buffer;
 }
 
-/** Keys about which a question is under way, and whether they were written since. */
+/** Keys about which a question is in progress, and whether they were written since. */
 interface Watch {
   readonly keys: readonly PlacedKey[];
   /** Questions that have no place in the mirror's order yet. */
@@ -532,8 +533,8 @@ interface Watch {
 }
 
 /**
- * What the pair's verdict is about. MOVE and COPY … DB look for two keys: the one that they take, which MOVE removes,
- * and another one in its way.
+ * The keys that the pair's verdict is about. MOVE and COPY … DB use two keys: the one that they read, which MOVE
+ * removes, and one of the same name in the other database.
  */
 function readingOf(
   { verdict, name, operation, frame, start }: Pair,
@@ -546,12 +547,12 @@ function readingOf(
   return { read, about: read === verdict && name === 'copy' ? answers : written };
 }
 
-/** Two replies to one command, which are not equal, and what the frames alone say of them. */
+/** Two replies to one command that are not equal, and what the frames alone say about them. */
 interface Pair {
   readonly operation: Operation;
   /** The command that was sent to the mirror. */
   readonly command: CommandView;
-  /** The client's command, by its name and its bytes. */
+  /** The client's command: its name and its bytes. */
   readonly name: string;
   readonly frame: Buffer;
   readonly start: number;
@@ -564,8 +565,8 @@ interface Pair {
 }
 
 /**
- * The target gave the client an error where the source did not; what is known of it by its form was counted when it was
- * sent.
+ * The target answered the client with an error, and the source did not. Forms that only one server knows were counted
+ * when the command was sent.
  */
 function isNewError({ operation, authority, mirror, name, frame, start }: Pair): boolean {
   if (operation.lane?.server.side !== 'target' || authority[0] !== MINUS || mirror[0] === MINUS) return false;

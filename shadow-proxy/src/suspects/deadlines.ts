@@ -1,15 +1,15 @@
 /**
- * When keys run out, as far as it went through the proxy: a hash table of numbers, without the keys themselves, which
- * are known by 53 bits of their hashes.
+ * When keys expire, as far as their times to live came through the proxy. A hash table of numbers, without the keys
+ * themselves, which are known by 53 bits of their hashes.
  *
- * A moment of expiry is a span: the two servers do not agree to the millisecond, and neither says when exactly it ran
- * the command. Times are in ms of the monotonic clock.
+ * A moment of expiry is a span: the two servers differ by milliseconds, and neither says when exactly it ran the
+ * command. Times are in ms of the monotonic clock.
  */
 
-/** The table holds three quarters of this at most: 12 MiB. */
+/** The most slots; three quarters of them are filled at most: 12 MiB. */
 const MAX_SLOTS = 1 << 19;
 const FIRST_SLOTS = 1 << 10;
-/** One in so many is looked at to find the middle. */
+/** One slot in this many is sampled to find the median. */
 const SAMPLED = 64;
 
 export class Deadlines {
@@ -17,12 +17,12 @@ export class Deadlines {
   #earliest = new Float64Array(FIRST_SLOTS);
   #latest = new Float64Array(FIRST_SLOTS);
   #used = 0;
-  /** The last moment at which any key that was noted may still be about to expire. */
+  /** The last moment at which any noted key may expire. */
   #last = -Infinity;
-  /** Deadlines far ahead that were forgotten because the list was full. */
+  /** Deadlines far ahead that were forgotten because the table was full. */
   forgotten = 0;
 
-  /** @param oldest what expired before this moment is of no interest to anybody any more */
+  /** @param oldest expiries before this moment do not matter any more */
   constructor(private readonly oldest: () => number) {}
 
   get isEmpty(): boolean {
@@ -34,7 +34,7 @@ export class Deadlines {
     return this.#last >= from;
   }
 
-  /** The key expires between `earliest` and `latest`; whatever was known of it before is replaced. */
+  /** Notes that the key expires between `earliest` and `latest`. Replaces what was known of the key. */
   note(hash: number, earliest: number, latest: number): void {
     let slot = slotOf(this.#hashes, hash);
     if (this.#hashes[slot] === 0) {
@@ -50,7 +50,7 @@ export class Deadlines {
     if (latest > this.#last) this.#last = latest;
   }
 
-  /** The key may also expire between these two. */
+  /** Notes that the key may also expire between these two. */
   widen(hash: number, earliest: number, latest: number): void {
     const slot = slotOf(this.#hashes, hash);
     const known = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
@@ -79,14 +79,14 @@ export class Deadlines {
     return this.#earliest[slot] <= to && this.#latest[slot] >= from;
   }
 
-  /** What holds for one key may hold for the other: it was renamed or copied. */
+  /** What is noted of one key may also hold for the other: the key was renamed or copied. */
   copy(from: number, to: number): void {
     const slot = slotOf(this.#hashes, from);
     const earliest = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
     if (earliest !== -Infinity) this.widen(to, earliest, this.#latest[slot]);
   }
 
-  /** Drops what is past; grows, or drops about the half that is farthest ahead. */
+  /** Drops spans in the past, then grows the table, or drops the half of the spans that is farthest ahead. */
   #makeRoom(): void {
     const [hashes, earliest, latest] = [this.#hashes, this.#earliest, this.#latest];
     const past = this.oldest();
@@ -115,7 +115,7 @@ export class Deadlines {
   }
 }
 
-/** The slot of the hash, or the empty one where it belongs; there are a power of two. */
+/** The slot of the hash, or the empty slot where it belongs. The number of slots is a power of two. */
 export function slotOf(hashes: Float64Array, hash: number): number {
   const mask = hashes.length - 1;
   let slot = ((hash | 0) ^ ((hash | 0) >>> 15)) & mask;

@@ -1,7 +1,7 @@
 /**
- * Pairs of replies that differ while a key is a suspect: the mirror lacks what the authority has. They say nothing
- * then, and wait until the key is copied. After that the read is sent to both servers again; for a write, which cannot
- * be, the key's values are compared (`copy/repair/recheck.ts`).
+ * Pairs of replies that differ while a key is a suspect: the mirror lacks what the authority has. Such a difference
+ * shows nothing, and waits until the key is copied. Then a read is sent to both servers again. A write cannot be sent
+ * again: the values of its key are compared (`copy/repair/recheck.ts`).
  */
 import type { Workload } from '../route/router.js';
 import { keyId, type Suspect, type Suspects } from './suspects.js';
@@ -9,27 +9,27 @@ import { keyId, type Suspect, type Suspects } from './suspects.js';
 export interface DeferredPair {
   readonly db: number;
   readonly workload: Workload;
-  /** The read that is sent again, as a whole frame; null where the values of the key are compared. */
+  /** The read that is sent again, as a whole frame; null if the values of the key are compared. */
   readonly read: Buffer | null;
-  /** Its keys; one where values are compared. */
+  /** The keys of the read, or the one key whose values are compared. */
   readonly keys: readonly Buffer[];
-  /** How many pairs it stands for: a read that clients repeat is sent once. */
+  /** How many pairs this one stands for: a read that clients repeat is sent once. */
   pairs: number;
-  /** How often it was compared again, and a key was a suspect by then. */
+  /** How many times the pair was compared again while a key had become a suspect. */
   tries: number;
 }
 
-/** A key has so many different reads that wait; beyond that its values are compared. */
+/** How many different reads may wait for one key; beyond that its values are compared. */
 const MAX_READS = 16;
-/** A longer read is not kept: the values of its key are compared. */
+/** A longer read, in bytes, is not kept: the values of its key are compared. */
 const MAX_READ_BYTES = 4_096;
-/** So many wait in all. */
+/** How many pairs may wait in all. */
 const MAX_PAIRS = 10_000;
-/** So often a pair is compared again. */
+/** How many times a pair is compared again. */
 const MAX_TRIES = 5;
 
 export class DeferredPairs {
-  /** By the id of a suspect, then by what is compared. */
+  /** The pairs by the id of the suspect, then by what is compared. */
   readonly #byKey = new Map<string, Map<string, DeferredPair>>();
   #waiting = 0;
   /** Pairs that are being compared again now. */
@@ -44,7 +44,7 @@ export class DeferredPairs {
     return this.#waiting + this.asked;
   }
 
-  /** The first of the keys that is a suspect; undefined where none is. */
+  /** The first of the keys that is a suspect; undefined if none is. */
   suspectOf(db: number, keys: readonly Buffer[]): Suspect | undefined {
     for (const key of keys) {
       const suspect = this.suspects.get(keyId(db, key));
@@ -53,7 +53,7 @@ export class DeferredPairs {
     return undefined;
   }
 
-  /** Has the pair wait for the suspect, which is one of its keys; false where it cannot. */
+  /** Lets the pair wait for the suspect, which is one of its keys. @returns false if it cannot */
   add(suspect: Suspect, pair: DeferredPair): boolean {
     if (pair.tries > MAX_TRIES) return false;
     const id = keyId(suspect.db, suspect.key);
@@ -65,7 +65,7 @@ export class DeferredPairs {
     let what = pair.read?.toString('latin1') ?? '';
     let added = pair;
     if (!pairs.has(what) && (what.length > MAX_READ_BYTES || pairs.size >= MAX_READS)) {
-      // Equal values give equal replies; of another key than this one they say nothing.
+      // Equal values of this key give equal replies only if the command has no other key.
       if (pair.keys.length > 1) return false;
       what = '';
       added = { ...pair, read: null };
@@ -81,7 +81,7 @@ export class DeferredPairs {
     return true;
   }
 
-  /** Takes out what waits for the key; `asked` counts it until it has a verdict. */
+  /** Removes the pairs that wait for the key; `asked` counts them until they have a verdict. */
   take(db: number, key: Buffer): DeferredPair[] {
     const id = keyId(db, key);
     const pairs = [...(this.#byKey.get(id)?.values() ?? [])];

@@ -1,15 +1,15 @@
 /**
- * The edge of expiry. A key with a time to live does not end at the same instant on both servers, and a write does not
- * reach them at the same instant: one may find the key, the other find it expired. A write that does not replace the
- * key (HSET, INCR, SADD…) then leaves different data behind, and its reply need not show it.
+ * The edge of expiry. A key with a time to live does not expire at the same instant on both servers, and a write does
+ * not reach them at the same instant. So one server may find the key and the other find it expired. A write that does
+ * not replace the key (HSET, INCR, SADD…) then leaves different data behind, and its reply may not show it.
  *
  *   a time to live passes through ──▶ Deadlines            a span in which the key ends on both servers
  *   a write is confirmed          ──▶ did the key's span meet the time from its sending to its confirmation?
  *                                      └─ yes ─▶ which server found the key is not known: it is copied
  *
- * A key of which nothing is known may have a time to live: another process may have sent the write that gave it, or
- * there were too many to remember. Both servers are asked right before a write that depends on it, in the order. Where
- * they do not answer, the write's keys are copied.
+ * A key of which nothing is known may have a time to live: another process may have set it, or there were too many to
+ * remember. Before a write that depends on such a key, both servers are asked, in the order. If they do not answer, the
+ * write's keys are copied.
  */
 import { absoluteTtl, relativeTtl } from '../command/ttl.js';
 import { WRITES } from '../command/keys.js';
@@ -28,43 +28,43 @@ import type { Sequencer } from '../pipeline/sequencer.js';
 import type { ExpiryEdges } from '../pipeline/suspicion.js';
 import { DatabaseIds, swappedBy } from '../pipeline/swaps.js';
 
-/** Servers look at their clocks once a turn, and count in whole ms. */
+/** Servers read their clocks once a turn, and count in whole ms. */
 const MARGIN_MS = 15;
-/** By how much the clocks of three machines may run apart, and by how much two of them may be set apart, in ms. */
+/** How far the clocks of three machines may drift apart, and by how many ms two of them may be set apart. */
 const DRIFT = 50e-6;
 const CLOCK_MARGIN_MS = 25;
-/** Keys that are listed one by one about which the servers were asked in vain. */
+/** How many keys are listed one by one about which the servers did not answer. */
 const MAX_UNLEARNED = 10_000;
-/** What expired so long before the oldest effect that waits is forgotten. */
+/** Expiries are forgotten when they are older than the oldest waiting effect by this much, in ms. */
 const KEPT_MS = 10_000;
 
-// What a command has to do with times to live.
-/** Depends on whether its keys are there. */
+// How a command depends on times to live, as bits.
+/** The result depends on whether the keys exist. */
 const TOUCHES = 1;
 const TIMES = 2;
 const MOVES = 4;
 const RUNS = 8;
 const SWAPS = 16;
-/** Leaves different data behind where one server has the key and the other has not; its reply need not show that. */
+/** The command leaves different data behind if only one server has the key; its reply may not show that. */
 const CREATES = 32;
-/** Changes how long a key lives that is there: afterwards nothing shows how long it had lived before. */
+/** The command changes the time to live of a key that exists: afterwards nothing shows the former one. */
 const CHANGES_LIFE = 64;
 
 export class Expiry implements ExpiryEdges {
   readonly #deadlines: Deadlines;
   /** Keys without a time to live. */
   readonly #persistent = new KnownKeys();
-  /** Keys of which nothing is known, about which both servers are being asked. */
+  /** Keys of which nothing is known, and about which both servers are being asked. */
   readonly #learning = new Set<number>();
-  /** Keys about which they were asked in vain, and whether there were more than are listed. */
+  /** Keys about which the servers did not answer, and whether there were more than are listed. */
   readonly #unlearned = new Set<number>();
   #looksAtAll = false;
-  /** By command id. */
+  /** The bits of each command, by its id. */
   readonly #roles: Uint8Array;
   readonly #set: CommandSpec;
-  /** Keys whose lives are being asked for: how many questions about each have no answer yet. */
+  /** Keys whose time to live is being asked for: how many questions about each are open. */
   readonly #measuring = new Map<number, number>();
-  /** The keys of a database are noted under its id. */
+  /** Keys are noted under the id of their database. */
   readonly #ids = new DatabaseIds();
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
@@ -92,7 +92,7 @@ export class Expiry implements ExpiryEdges {
     });
   }
 
-  /** Whether a script has just run on the key, and both servers are being asked what time it has left. */
+  /** Whether a script has just run on the key, and both servers are being asked for its time to live. */
   asksAbout(db: number, key: Buffer): boolean {
     return this.#measuring.size > 0 && this.#measuring.has(this.#hash(db, key));
   }
@@ -121,25 +121,25 @@ export class Expiry implements ExpiryEdges {
     this.#look(operation, spec, operation.original, operation.command, monotonicMs(), differs);
   }
 
-  /** A key was copied: `life` is what the authority said, between `from` and now. */
+  /** A key was copied. @param life the authority's answer, given between `from` and now */
   copied(db: number, key: Buffer, life: KeyLife, from: number, now: number): void {
     if (life.state === 'expires') this.#note(this.#hash(db, key), from, now, life.ms, false);
     else this.#persists(this.#hash(db, key));
   }
 
-  /** Nothing was found out about the key: writes that depend on it are copied, once they are confirmed. */
+  /** Nothing is known about the key: writes that depend on it are copied, once they are confirmed. */
   #failed(hash: number): void {
     if (this.#unlearned.size < MAX_UNLEARNED) this.#unlearned.add(hash);
     else this.#looksAtAll = true;
   }
 
-  /** Whether a write may be confirmed of whose keys nothing is known. */
+  /** Whether a write whose keys are unknown here may be confirmed. */
   #mayBeUnknown({ submittedAt, answeredAt }: Operation): boolean {
     return (
       this.#looksAtAll ||
       this.#unlearned.size > 0 ||
       this.#deadlines.forgotten > 0 ||
-      // The command has blocked: facts from before may be forgotten.
+      // The command was blocked: facts from before it may be forgotten.
       answeredAt - submittedAt > KEPT_MS
     );
   }
@@ -174,7 +174,7 @@ export class Expiry implements ExpiryEdges {
     }
     const command = new Command(frame, start);
     if ((this.#roles[spec.id] & RUNS) !== 0 && this.#writesNothing(command)) return;
-    // The lane is in one database: what a key in another one does is shown by the reply.
+    // The lane is in one database. For a key in another one, the reply shows what happened.
     this.sequencer.keys.eachPlaced(about.db, command, (db, key, access) => {
       if (db === about.db) this.#learn(lane, about, key, 0, key.length, (access & WRITES) !== 0);
     });
@@ -193,7 +193,7 @@ export class Expiry implements ExpiryEdges {
     return false;
   }
 
-  /** Asks both servers about the key `buffer[start, end)`, unless something is known of it. */
+  /** Asks both servers about the key `buffer[start, end)`, if nothing is known of it. */
   #learn(lane: Carrier, about: About, buffer: Buffer, start: number, end: number, writes = true): void {
     const { db } = about;
     const hash = this.#hash(db, buffer, start, end);
@@ -205,8 +205,8 @@ export class Expiry implements ExpiryEdges {
       this.#learning.delete(hash);
       if (both === null || both.authority === null || both.mirror === null) return this.#failed(hash);
       const { authority, mirror, from, to } = both;
-      // What is still to be copied is missing, and has not expired.
-      // Where neither expires, no expiry explains that one lacks the key: it is a difference, for a comparison to find.
+      // A key that is still to be copied is missing on the mirror, and has not expired. If the key expires on neither
+      // server, no expiry explains why one of them lacks it: it is a difference, for a comparison to find.
       if (authority.state !== 'expires' && mirror.state !== 'expires') this.#persists(hash);
       else if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
         this.copied(db, key, authority, from, to);
@@ -215,13 +215,16 @@ export class Expiry implements ExpiryEdges {
     askLife(this.sequencer, lane, about, key, answered, () => undefined, true);
   }
 
-  /** Whether its workload is a suspect, or its chunked copy is running. */
+  /** Whether the key's workload is a suspect, or its chunked copy is in progress. */
   #isToBeCopied(db: number, key: Buffer): boolean {
     const { router, suspects } = this.sequencer;
     return router.match(key, 0, key.length).suspect !== null || suspects.chunked.has(keyId(db, key));
   }
 
-  /** The mirror ran the command `asked` as `replicated`; `differs`: the mirror answered something else. */
+  /**
+   * The mirror ran the command `asked` in the form `replicated`.
+   * @param differs whether its reply was not the authority's
+   */
   #look(
     operation: Operation,
     spec: CommandSpec,
@@ -233,7 +236,7 @@ export class Expiry implements ExpiryEdges {
     const role = this.#roles[spec.id];
     const { db } = operation;
     if ((role & TOUCHES) !== 0) {
-      // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
+      // A server may drop a value written with KEEPTTL to a key that has expired and is not removed yet.
       const keepsTtl = spec.keepsTtl !== null && spec.keepsTtl(asked.args);
       const from = keepsTtl ? 0 : operation.submittedAt - MARGIN_MS;
       const creates =
@@ -252,7 +255,7 @@ export class Expiry implements ExpiryEdges {
   }
 
   /**
-   * Whether a key of the command may have expired between the two moments, or that is not known.
+   * Whether a key of the command may have expired between the two moments, as far as is known.
    * @param asUnknown whether a key of which nothing is known counts
    */
   #edgeOf(
@@ -279,7 +282,7 @@ export class Expiry implements ExpiryEdges {
     return why;
   }
 
-  /** Notes the time to live that the command gave, if it did. */
+  /** Notes the time to live that the command set, if it set one. */
   #time(operation: Operation, replicated: Command, now: number): void {
     const { frame, start } = replicated;
     const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
@@ -287,7 +290,7 @@ export class Expiry implements ExpiryEdges {
     const plain = this.#plainTtl(frame, argc);
     if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
     const { args } = replicated;
-    // Whether a condition let it pass is shown by its own reply, which a transaction has not.
+    // Whether the condition was met is shown by the command's own reply, which is missing in a transaction.
     const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
     const relative = relativeTtl(args);
     if (relative !== null) return this.#note(hash, countsFrom(operation), now, relative.ms, conditional);
@@ -302,7 +305,7 @@ export class Expiry implements ExpiryEdges {
     this.#note(hash, Math.min(...moments) - margin, Math.max(...moments) + margin, 0, conditional);
   }
 
-  /** The time to live in ms of the most frequent forms, whose arguments are located already; -1 for all others. */
+  /** The time to live in ms in the most frequent forms, whose arguments are located already; -1 for other forms. */
   #plainTtl(frame: Buffer, argc: number): number {
     const [starts, ends] = [this.#argStart, this.#argEnd];
     const length = ends[0] - starts[0];
@@ -313,7 +316,7 @@ export class Expiry implements ExpiryEdges {
     const unit = option ? frame[starts[3]] | 0x20 : frame[starts[0]] | 0x20;
     if (option && (ends[3] - starts[3] !== 2 || (frame[starts[3] + 1] | 0x20) !== X || (unit !== E && unit !== P)))
       return -1;
-    // GETEX, and EXPIREAT with its like.
+    // GETEX; EXPIREAT and the like.
     if (!option && ((frame[ends[0] - 1] | 0x20) === T || unit === G)) return -1;
     let value = 0;
     for (let i = starts[at]; i < ends[at]; i++) {
@@ -324,7 +327,7 @@ export class Expiry implements ExpiryEdges {
     return unit === P ? value : value * 1000;
   }
 
-  /** @param also what was known of the key may hold as well */
+  /** @param also whether the former note of the key may hold, too */
   #note(hash: number, from: number, to: number, ms: number, also: boolean): void {
     const drift = ms * DRIFT;
     if (this.#unlearned.size > 0) this.#unlearned.delete(hash);
@@ -332,7 +335,7 @@ export class Expiry implements ExpiryEdges {
     else this.#deadlines.note(hash, from + ms - drift, to + ms + drift);
   }
 
-  /** RENAME, RENAMENX, COPY, MOVE: the time to live goes with the value. */
+  /** RENAME, RENAMENX, COPY, MOVE: the time to live moves with the value. */
   #move(db: number, args: readonly Buffer[]): void {
     const from = this.#hash(db, args[1]);
     const option = args.findIndex((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'DB');
@@ -347,7 +350,7 @@ export class Expiry implements ExpiryEdges {
     else fieldTtls?.moved(db, args[1], option === -1 ? db : Number(args[option + 1].toString()), args[2]);
   }
 
-  /** SWAPDB: what one database held is in the other now, with its times to live. */
+  /** SWAPDB: the keys of the two databases are exchanged, with their times to live. */
   #swap(args: readonly Buffer[]): void {
     const swapped = swappedBy(args);
     this.#ids.swap(swapped);
@@ -359,12 +362,12 @@ export class Expiry implements ExpiryEdges {
   }
 
   /**
-   * A script may have given its keys a TTL; only the servers know. They are asked right behind it, so that no later
-   * command of the order comes before the answer: what such a command finds would not be known.
+   * A script may have set times to live that only the servers know. Both are asked right behind it, so that no later
+   * command of the order comes before the answer.
    */
   ranOn(lane: Carrier, operation: Operation, command: Command): void {
     const script = this.sequencer.scripts.find(command.args);
-    // A function is not repeated: its keys are copied, with their TTLs.
+    // A function is not replicated: its keys are copied, with their TTLs.
     if (script !== undefined && !(script instanceof Script && script.setsTtl)) return;
     if (operation.mustCopy || operation.span !== null) return;
     for (const key of this.#writtenBy(command)) this.#measure(lane, operation, key);
@@ -385,7 +388,7 @@ export class Expiry implements ExpiryEdges {
     if ((this.sequencer.fieldTtls?.size ?? 0) > 0 && script?.called.some((name) => MOVING.has(name)) === true)
       for (const key of this.#writtenBy(command)) this.sequencer.suspects.key(db, key, 'field-ttl');
     if (script?.setsTtl === false) return;
-    // The answer to the question behind it comes later than its own.
+    // The answer to the question behind the script comes later than the script's own.
     for (const key of this.#writtenBy(command))
       if (!this.#measuring.has(this.#hash(db, key))) this.sequencer.suspects.key(db, key, 'ttl-unknown');
   }
@@ -407,7 +410,7 @@ export class Expiry implements ExpiryEdges {
     askLife(this.sequencer, lane, operation, key, answered, () => undefined, true);
   }
 
-  /** Both servers have said, between the two moments, how long the key lives. */
+  /** Both servers have answered, between the two moments, how long the key lives. */
   #judge(
     db: number,
     key: Buffer,
@@ -428,31 +431,34 @@ export class Expiry implements ExpiryEdges {
   }
 }
 
-/** What a question about a key is asked for. */
+/** The operation for which a question about a key is asked. */
 type About = Pick<Operation, 'workload' | 'db' | 'protocol'>;
 
-/** Whether the command may create a key, or gives one the time to live of another. */
+/** Whether the command may create a key, or gives a key the time to live of another. */
 const mayCreate = ({ name, flags, movesTtl, handling }: CommandSpec): boolean =>
   handling === 'script' ||
   movesTtl ||
   name === 'smove' ||
-  // The server refuses it when its memory is full.
+  // A server refuses such a command when its memory is full.
   flags.includes('denyoom');
 
-/** Whether one server lacks what does not expire soon on the other. */
+/** Whether one server lacks a key that does not expire soon on the other. */
 function isMissing(authority: KeyLife, mirror: KeyLife, elapsedMs: number): boolean {
   if (authority.state !== 'absent' && mirror.state !== 'absent') return false;
   const there = authority.state === 'absent' ? mirror : authority;
   return there.state !== 'absent' && !expiresWithin(there, elapsedMs + TTL_TOLERANCE_MS + 2 * MARGIN_MS);
 }
 
-/** What takes a hash with its fields' times to live to another key. */
+/** Commands that take a hash, with the times to live of its fields, to another key. */
 const MOVING: ReadonlySet<string> = new Set(['rename', 'renamenx', 'copy', 'move', 'restore']);
 const KEEPTTL_LENGTH = 'KEEPTTL'.length;
 const [ZERO, THREE, CR] = ['0'.charCodeAt(0), '3'.charCodeAt(0), 13];
 const [E, G, K, P, T, X] = ['e', 'g', 'k', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
 
-/** Whether the authority has accepted the script, and the mirror is sent it and no copy of its keys; of EXEC true. */
+/**
+ * Whether the authority has run the script and the mirror gets the script itself, not a copy of its keys. True for
+ * EXEC.
+ */
 const isRepeated = ({ spec, mustCopy, replyEnd }: Operation): boolean =>
   spec === undefined || (!mustCopy && replyEnd > 0);
 

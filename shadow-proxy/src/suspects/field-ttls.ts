@@ -1,13 +1,13 @@
 /**
- * Fields of hashes that expire at the source (Redis 7.4, Valkey 9), where the target cannot hold that and the plan says
- * `hashFieldTtl: strip`. The copy has no times to live. What the source removes is removed from the mirror by another
- * copy:
+ * Fields of hashes that expire at the source (Redis 7.4, Valkey 9), if the target has no such expiry and the plan says
+ * `hashFieldTtl: strip`. Copies have no times to live. When the source removes a field, another copy removes it from
+ * the mirror:
  *
  *   copied without times to live ──▶ the next field expires at … ──▶ shortly before, the key is a suspect
  *                          ▲                                                      │
  *                          └── copied again, until the source has removed it ◀────┘
  *
- * A key that is known here is noted in the journal, as a suspect is: the next process copies it, and knows it again.
+ * Each such key is noted in the journal, like a suspect: the next process copies it, and so finds its fields again.
  */
 import { monotonicMs } from '../io/clock.js';
 import { after, clearTimer, type Timer } from '../io/timers.js';
@@ -18,18 +18,18 @@ import type { FieldTtls, TimedKey } from '../pipeline/suspicion.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import { keyId } from './suspects.js';
 
-/** Keys are looked at together that are due within so many ms. */
+/** Keys that are due within the same so many ms are handled together. */
 const SPAN_MS = 100;
-/** So long before a field expires its key is suspect: clocks are read with an error. */
+/** How long before a field expires, in ms, its key becomes a suspect: clocks are read with an error. */
 const EDGE_MS = 50;
-/** A field that the source has not removed yet is looked for again after so long, in the end. */
+/** The longest pause, in ms, until a field that the source has not removed yet is checked again. */
 const AGAIN_MS = 2_000;
 
 interface Tracked {
   readonly db: number;
   readonly key: Buffer;
   readonly workload: Workload;
-  /** When its next field expires, in ms of the monotonic clock. */
+  /** When the key's next field expires, in ms of the monotonic clock. */
   readonly at: number;
 }
 
@@ -53,7 +53,10 @@ export class FieldTtlTracker implements FieldTtls {
     return monotonicMs() + this.#offset(side);
   }
 
-  /** What the server's clock shows at the least, less our monotonic one: nothing is taken to have expired early. */
+  /**
+   * The earliest time that the server's clock may show, minus the proxy's monotonic clock: so no field counts as
+   * expired too early.
+   */
   #offset(side: Side): number {
     const { unixTimeAtZero, errorMs } = this.sequencer.servers[side].clock;
     return unixTimeAtZero - errorMs;
@@ -62,7 +65,7 @@ export class FieldTtlTracker implements FieldTtls {
   copied({ db, key, workload }: TimedKey, side: Side, fields: number, expired: number, next: number): boolean {
     this.stripped += fields;
     const id = keyId(db, key);
-    // What may have expired by now, and may not, is looked at again.
+    // A field that may or may not have expired by now is checked again.
     const soonest = next - this.#offset(side) - 2 * this.sequencer.servers[side].clock.errorMs;
     const now = monotonicMs();
     const at = expired > 0 ? Math.min(soonest, now + AGAIN_MS) : soonest;
@@ -76,7 +79,7 @@ export class FieldTtlTracker implements FieldTtls {
     if (this.#keys.size > 0) this.#keys.delete(keyId(db, key));
   }
 
-  /** What one key held is in another one now. */
+  /** The value of one key has moved to another. */
   moved(fromDb: number, from: Buffer, toDb: number, to: Buffer): void {
     if (this.#keys.has(keyId(fromDb, from))) this.sequencer.suspects.key(toDb, to, 'field-ttl');
   }
@@ -88,8 +91,8 @@ export class FieldTtlTracker implements FieldTtls {
   }
 
   /**
-   * Stages have changed. A key that the target answers for from now on has fields there that never expire: the source
-   * gets it as it is there, for it would remove them.
+   * Stages have changed. Fields never expire on the target. A key whose authority is the target from now on is copied
+   * to the source as it is there; otherwise the source would still remove the fields.
    */
   stagesMoved(): void {
     for (const [id, { db, key, workload }] of this.#keys) {
@@ -99,7 +102,7 @@ export class FieldTtlTracker implements FieldTtls {
     }
   }
 
-  /** Notes again, in the journal's next file, what is to be copied again. */
+  /** Notes in the journal's next file the keys that are still to be copied again. */
   carry(): void {
     for (const { db, key } of this.#keys.values()) this.journal.noteKey(db, key, 0, key.length);
   }
@@ -126,7 +129,7 @@ export class FieldTtlTracker implements FieldTtls {
       this.#due.delete(span);
       for (const id of ids) {
         const tracked = this.#keys.get(id);
-        // Otherwise it was copied since, and is due another time.
+        // Otherwise the key was copied since, and is due at another time.
         if (tracked === undefined || Math.floor(tracked.at / SPAN_MS) !== span) continue;
         this.#keys.delete(id);
         this.sequencer.suspects.key(tracked.db, tracked.key, 'field-ttl');

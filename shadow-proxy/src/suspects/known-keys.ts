@@ -1,11 +1,10 @@
 /**
- * Keys of which it is known that they have no time to live, by their hashes: both servers have said so, or a copy has.
- * The newest ones of many: a table that is full becomes the older one of two, and what only the one before it held is
- * not known any more.
+ * Keys that are known, by their hashes, to have no time to live: both servers have said so, or a copy has. It remembers
+ * the newest of them in two tables: a full table becomes the older one, and the one before it is forgotten.
  */
 import { slotOf } from './deadlines.js';
 
-/** Each of the two tables holds three quarters of this at most: 4 MiB. */
+/** The most slots of each of the two tables; three quarters of them are filled at most: 4 MiB. */
 const MAX_SLOTS = 1 << 19;
 const FIRST_SLOTS = 1 << 10;
 
@@ -37,7 +36,7 @@ export class KnownKeys {
 const contains = (slots: Float64Array, hash: number): boolean =>
   slots.length > 0 && slots[slotOf(slots, hash)] === hash;
 
-/** @returns whether it was not there yet */
+/** @returns whether the hash was not there yet */
 function insert(slots: Float64Array, hash: number): boolean {
   const slot = slotOf(slots, hash);
   if (slots[slot] === hash) return false;

@@ -1,6 +1,6 @@
 /**
- * Keys whose equality on both servers is not certain, and why. Each new suspicion of a key gets a new generation, so
- * that a repair which began before it cannot clear it.
+ * Keys that may differ between the servers, and why. Each new suspicion of a key gets a new generation, so that a
+ * repair which began before it cannot clear it.
  */
 import { REPLY_LOST } from '../pipeline/suspicion.js';
 import type { Workload } from '../route/router.js';
@@ -11,24 +11,24 @@ export interface Suspect {
   readonly key: Buffer;
   readonly workload: Workload;
   reason: string;
-  /** Whether an effect that was acknowledged may be missing on the mirror: not so where only a reply was lost. */
+  /** Whether an acknowledged effect may be missing on the mirror. False if only a reply was lost. */
   acknowledged: boolean;
-  /** Whether a client's write, or a copy, touched the key: if not, it may be a foreign key that was only read. */
+  /** Whether a client's write, or a copy, touched the key. If not, it may be a foreign key that was only read. */
   touched: boolean;
   generation: number;
-  /** The generation for which a copy is in the order already, though not confirmed; 0 where there is none. */
+  /** The generation whose copy is in the order already, though not confirmed; 0 if there is none. */
   copied: number;
-  /** The newest generation whose copy the mirror has confirmed in time; 0 where there is none. */
+  /** The newest generation whose copy the mirror has confirmed in time; 0 if there is none. */
   confirmed: number;
-  /** The script that made it suspect last, for people; null where none did. */
+  /** The script that made the key a suspect last, for people; null if none did. */
   script: string | null;
   /** Of the copies that came to the mirror so late that their time to live may be off. */
   readonly lateness: Lateness;
 }
 
 /**
- * Suspicions of a key that nothing may have written, unless it is said: they come from replies of reads, too, or from a
- * keyspace scan.
+ * Reasons under which the key may not have been written at all, unless the caller says so: they also come from replies
+ * to reads, and from keyspace scans.
  */
 const UNTOUCHED: ReadonlySet<string> = new Set([
   'mismatch',
@@ -39,10 +39,10 @@ const UNTOUCHED: ReadonlySet<string> = new Set([
   'process-ended-unwritten',
 ]);
 
-/** So many copies of a key may come late before one is accepted. */
+/** How many copies of a key may come late before one is accepted. */
 export const LATE_COPIES = 8;
 
-/** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
+/** How many keys are listed one by one. Beyond that, the whole workload becomes suspect. */
 const MAX_LISTED = 100_000;
 
 export const keyId = (db: number, key: Buffer): string => `${db}:${key.toString('latin1')}`;
@@ -83,7 +83,7 @@ export class Suspects {
 
   /**
    * Notes a suspicion; `key` is copied.
-   * @param written whether the kit has written the key, or a client through it; null where the reason says that
+   * @param written whether the kit, or a client through it, has written the key; null if the reason says that
    */
   mark(
     db: number,
@@ -129,23 +129,21 @@ export class Suspects {
   /** Ends the suspicion, unless there is a newer one than `generation`. */
   clear(suspect: Suspect, generation: number): boolean {
     const id = keyId(suspect.db, suspect.key);
-    // A suspicion that was ended before may have been followed by another one of the same key.
+    // A suspicion that was ended before may have been followed by a new one of the same key.
     if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;
     this.#keys.delete(id);
     this.cleared(suspect);
     return true;
   }
 
-  /** How many keys of the workload are suspect; with `which`, those of them for which it holds. */
+  /** How many keys of the workload are suspects. @param which counts only these */
   count(workload: Workload, which: (suspect: Suspect) => boolean = () => true): number {
     let count = 0;
     for (const suspect of this.#keys.values()) if (suspect.workload === workload && which(suspect)) count++;
     return count;
   }
 
-  /**
-   * For each workload with suspects: how many there are, and how many of them may lack an effect.
-   */
+  /** For each workload with suspects: how many there are, and how many of them may lack an effect. */
   byWorkload(): ReadonlyMap<Workload, { total: number; acknowledged: number }> {
     const counts = new Map<Workload, { total: number; acknowledged: number }>();
     for (const { workload, acknowledged } of this.#keys.values()) {

@@ -1,5 +1,5 @@
 /**
- * Which keys become suspects by what happens on the lanes, and what depends on a key that is one.
+ * Decides which keys become suspects by what happens on the lanes, and which commands depend on a suspect.
  *
  * Room: suspects: keys that may differ between the servers: why, since when, and which keys depend on them.
  * Called by: copy, stages, health, shard.
@@ -35,7 +35,7 @@ export interface SuspectTrackerOptions {
 }
 
 export class SuspectTracker implements SuspectKeys {
-  /** By `keyId`; all of them are suspects. */
+  /** Chunked copies by `keyId`; all their keys are suspects. */
   readonly chunked = new Map<string, ChunkedCopy>();
 
   constructor(private readonly by: SuspectTrackerOptions) {}
@@ -47,7 +47,9 @@ export class SuspectTracker implements SuspectKeys {
     return suspects.size !== 0 || adjudicator.undecided !== 0 || router.suspicions.workloads !== 0;
   }
 
-  /** Notes in the journal that the command frame at `start` is about to be sent, and what it writes. */
+  /**
+   * Notes in the journal that the command at `start` of the frame is about to be sent, with the keys that it writes.
+   */
   note(db: number, frame: Buffer, start: number): void {
     const { journal } = this.by;
     const { keys } = this.by.sequencer;
@@ -56,7 +58,7 @@ export class SuspectTracker implements SuspectKeys {
     else if (keys.specOf(frame, start)?.handling === 'script' && this.#mayHide(command.args)) journal.noteHidden();
   }
 
-  /** Whether the script of these arguments may write keys that it neither declares nor names. */
+  /** Whether the script with these arguments may write keys that it neither declares nor names. */
   #mayHide(args: readonly Buffer[]): boolean {
     const { scripts, table } = this.by.sequencer;
     if (scripts.find(args)?.writesNothing(table) === true) return false;
@@ -73,7 +75,7 @@ export class SuspectTracker implements SuspectKeys {
     this.#mark(db, key, reason, null, false);
   }
 
-  /** A key that a client has written, or may have. */
+  /** A key that a client has written, or may have written. */
   #written(db: number, key: Buffer, reason: string, script: string | null = null): void {
     this.#mark(db, key, reason, script, true);
   }
@@ -85,7 +87,7 @@ export class SuspectTracker implements SuspectKeys {
     this.by.suspects.mark(db, key, workload, reason, script, written);
   }
 
-  /** The operation's keys: all it wrote, or may have written. */
+  /** All keys that the operation wrote, or may have written, become suspects. */
   operation(operation: Operation, reason: string): void {
     if (operation.bundle?.keys) {
       for (const key of operation.bundle.keys) this.#written(operation.db, key, reason);
@@ -103,14 +105,15 @@ export class SuspectTracker implements SuspectKeys {
     const { keys } = this.by.sequencer;
     const { frame, start } = command;
     const isScript = keys.specOf(frame, start)?.handling === 'script';
-    // A time to live that is off is so on keys that both servers have.
+    // Only keys that both servers have can differ in their time to live.
     if (isScript && !ABOUT_TTL.has(reason)) return this.script(db, command, reason);
     if (!keys.eachWritten(db, command, (db, key) => this.#written(db, key, reason))) this.hidden(reason);
   }
 
   /**
-   * What the script or function wrote: the keys that it declares, or, without such, those that its text names. Where it
-   * may write others, every workload is suspect: a script that declares a key of one workload may write to another's.
+   * The keys that a script or function wrote become suspects: its declared keys, or, without any, those that its text
+   * names. If it may write other keys, every workload becomes suspect: a script that declares a key of one workload may
+   * write to another's.
    */
   script(db: number, command: Command, reason: string): void {
     const { scripts, table, keys } = this.by.sequencer;
@@ -126,14 +129,14 @@ export class SuspectTracker implements SuspectKeys {
       if (writes === null) this.hidden(reason);
       return;
     }
-    // The keys of a function are all that its library names.
+    // A function's keys are all those that its library names.
     if (routine !== undefined && !(routine instanceof Script))
       for (const key of writes ?? []) this.#written(db, key, reason, title);
     const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
     if (!trusted) this.hidden(reason);
   }
 
-  /** A write whose keys are unknown: every workload that is written twice is suspect. */
+  /** A write whose keys are unknown: every workload that is written twice becomes suspect. */
   hidden(reason: string): void {
     for (const workload of this.by.sequencer.router.workloads) {
       if (!workload.whole || workload.keylessRule.mirrorsWrites)
@@ -148,8 +151,9 @@ export class SuspectTracker implements SuspectKeys {
   }
 
   /**
-   * What is suspect in one of the two databases of a SWAPDB is suspect in the other, too: once when the authority has
-   * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
+   * A key that is a suspect in one of the two databases of a SWAPDB becomes a suspect in the other, too: when the
+   * authority has swapped them, and again when the mirror has, because of what was found meanwhile about earlier
+   * commands.
    */
   swapped(frame: Buffer, start: number): void {
     const swapped = swappedBy(argumentsOf(frame, start));
@@ -161,21 +165,21 @@ export class SuspectTracker implements SuspectKeys {
   // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Whether the command frame at `start` reads, or may read, a suspect key: what it writes from that key is,
-   * too. A copy that is in the order already makes the key right for what comes after it.
+   * Whether the command at `start` of the frame reads, or may read, a suspect: then the keys that it writes become
+   * suspects, too. A copy that is already in the order makes the key equal for later commands.
    */
   isReadBy(db: number, frame: Buffer, start: number): boolean {
     return this.#touchedBy(db, new Command(frame, start), READS, (suspect) => suspect.copied !== suspect.generation);
   }
 
-  /** Whether the command frame at `start` has, or may have, a suspect key. */
+  /** Whether one of the keys of the command at `start` of the frame is, or may be, a suspect. */
   isIn(db: number, frame: Buffer, start: number): boolean {
     return this.#touchedBy(db, new Command(frame, start), READS | WRITES, () => true);
   }
 
   /**
-   * Suspicion spreads: a write that the mirror confirms now was on its way before it was known that it reads a
-   * suspect key. What it wrote from that key is copied.
+   * Suspicion spreads. The write that the mirror confirms now may have read a key that became a suspect only after the
+   * write was sent. The keys that it wrote are copied.
    */
   spread(operation: Operation): void {
     const { spec, batch, db } = operation;

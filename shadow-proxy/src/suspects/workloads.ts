@@ -1,4 +1,4 @@
-/** Workloads that are suspect as a whole. That is in the journal before anything else happens. */
+/** Workloads that are suspect as a whole. The journal notes each before anything else happens. */
 import type { Router, Workload } from '../route/router.js';
 import type { Journal } from '../storage/journal.js';
 
@@ -15,7 +15,7 @@ export class SuspectWorkloads {
     this.journal.flush();
   }
 
-  /** Every key of each workload that is written twice, and that `which` selects, is suspect. */
+  /** Every key of each workload that is written twice, and that `which` selects, becomes a suspect. */
   markAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
     for (const workload of this.router.workloads)
       if (workload.keylessRule.mirrorsWrites && which(workload)) this.mark(workload, reason);
