@@ -15,6 +15,8 @@ export const SLOW = new Set([
   // unit/cli/fleet has several processes' worth of shards.
   ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'fleet', 'hostile', 'jobs', 'plan-init', 'printing', 'promote'),
   ...below(`${PROXY}/cli`, 'restart-ttl', 'runbook', 'standby'),
+  // Every command of the runbooks, in a fleet. unit/runbook/pages reads each; cli/ask has the questions to servers.
+  ...below(PROXY, 'runbook/commands'),
   // Every command, and large values of many clients. protocol/wire and protocol/client have some of each.
   ...below(`${PROXY}/protocol`, 'everything', 'sockets', 'client-limits', 'fairness'),
   // Shards that share a target, and users with few rights. cluster/face, copy/foreign and rules/privileges have some.

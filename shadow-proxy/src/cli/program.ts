@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   rollback: async () => (await import('./rollback.js')).addRollback,
   history: async () => (await import('./history.js')).addHistory,
   guard: async () => (await import('./guard.js')).addGuard,
+  ask: async () => (await import('./ask.js')).addAsk,
   notify: async () => (await import('./notify.js')).addNotify,
   'key-hash': async () => (await import('./key-hash.js')).addKeyHash,
   report: async () => (await import('./report.js')).addReport,

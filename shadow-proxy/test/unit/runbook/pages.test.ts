@@ -3,7 +3,7 @@
  * docs/commands.test.ts and docs/pages.test.ts.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openRunbook, runbookNames, SHELF } from '../../../src/runbook/shelf.js';
@@ -62,4 +62,26 @@ test('every step of the weeks shows what it printed, or asks for JSON', () => {
     for (const { id, sample, run } of openRunbook(name).steps)
       assert.ok(sample !== null || /--json|--format/.test(run), `${name} ${id}`);
   }
+});
+
+test('every command of every page names the plan, or the port and the user of a server', () => {
+  const lines = readdirSync(SHELF)
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((file) =>
+      text(file.slice(0, -'.md'.length))
+        .split('\n')
+        .map((line, i) => [`${file}:${i + 1}: `, line]),
+    );
+  const wrong = lines.filter(
+    ([, line]) =>
+      (/\b(keydb|redis)-cli -/.test(line) && !/-p \d+ .*--user \w+/.test(line)) ||
+      /shadow-compare (status|history|backfill|verify|promote|rollback|report|accept|guard|ask)\b(?!.*--plan)[^`]* --/.test(
+        line,
+      ) ||
+      /npx --no-install shadow-compare (status|history|backfill|verify|report|guard)`/.test(line),
+  );
+  assert.deepEqual(
+    wrong.map((each) => each.join('')),
+    [],
+  );
 });
