@@ -14,6 +14,11 @@ export const TRUTHS: readonly Truth[] = [
       'sockets and parsing run in parallel, commands do not: a 600 ms script blocked reads on eight other connections for 500 ms, with any number of threads. KeyDB helps where connections and parsing are the load, not where single commands are',
   },
   {
+    what: 'its further threads rest behind the proxy',
+    means:
+      'the proxy has one connection for each database, user and protocol, and KeyDB gives a thread 20 clients before the next gets one: expect a gain from server-threads only after the cutover, and measure it before (npm run loadtest, docs/capacity.md)',
+  },
+  {
     what: 'no conflict-free types',
     means:
       'with active-active, concurrent writes to one key are replayed, and a full resync keeps one side only: counters lose increments',
