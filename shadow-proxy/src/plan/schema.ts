@@ -1,6 +1,6 @@
 /**
  * The shape of a plan file: one definition for the validator and for the JSON Schema that editors complete from.
- * What no shape can say (two shards on one address, a percent without `live`) is in `check.ts`.
+ * Rules that a shape cannot express (two shards on one address, a percent without `live`) are in `check.ts`.
  */
 import { z } from 'zod';
 import { SLOTS } from '../route/slot.js';
@@ -51,7 +51,7 @@ const owns = z.union([
     slots: z
       .string()
       .regex(/^\d+(-\d+)?( *, *\d+(-\d+)?)*$/, 'hash slots such as "0-5460" or "0-99,200"')
-      .describe('Hash slots as Redis Cluster counts them; the hash tag of a key counts'),
+      .describe('Hash slots as in Redis Cluster; a key with a {hash tag} is in the slot of its tag'),
   }),
 ]);
 
@@ -89,7 +89,7 @@ const clientTls = z.strictObject({
 
 const listenTls = z.strictObject({
   cert: path.describe('PEM file of the certificate that clients see'),
-  key: path.describe('PEM file of its key'),
+  key: path.describe("PEM file of the certificate's key"),
   ca: path.describe("PEM file of the CA that signed the clients' certificates").optional(),
   requireClientCert: z.boolean().default(false).describe('Refuse clients without a certificate signed by `ca`'),
 });
@@ -103,14 +103,14 @@ const admin = z.strictObject({
     .array(z.string().min(1))
     .min(1)
     .describe(
-      'host:port at which `shadow-compare` reaches it from another machine, with {shard} for the name of the shard; two where the shard has a standby. Default: listen',
+      'host:port at which `shadow-compare` reaches this address from another machine; {shard} stands for the name of the shard. With a standby, the addresses of both proxies. Default: listen',
     )
     .optional(),
   token: z.string().min(1).describe('Bearer token, or ${NAME} for an environment variable').optional(),
   tokenFile: path.describe('File with the bearer token').optional(),
 });
 
-/** The defaults. */
+/** The defaults of `gates`. */
 export const GATES = {
   minCompared: 100_000,
   minMinutes: 60,
@@ -164,7 +164,7 @@ const gate = {
   unsupportedHours: z
     .number()
     .positive()
-    .describe('Hours without a client using a command that one server does not support'),
+    .describe('Hours in which no client may have used a command that only one server supports'),
   allowUnsupported: z
     .record(z.string().min(1), z.string().min(1))
     .describe(
@@ -220,9 +220,9 @@ const shard = z.strictObject({
   owns: owns
     .describe('Where several shards share a target: the keys of this shard, as patterns or hash slots')
     .optional(),
-  region: name.describe('The region of its target, in an active-active topology').optional(),
+  region: name.describe("In an active-active topology: the region of the shard's target").optional(),
   tls: shardTls.optional(),
-  admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
+  admin: admin.describe("The shard's own admin address, where each shard has a process of its own").optional(),
 });
 
 const clusterUrl = z
@@ -241,16 +241,18 @@ const clusterReplicas = z.strictObject({
     .int()
     .min(0)
     .max(65_535)
-    .describe("Where the first shard's replica listens, at the host of `listen`; each further one has the next port"),
+    .describe("Port of the first shard's replica, at the host of `listen`; each further shard has the next port"),
   announce: z
     .string()
     .min(1)
-    .describe('Likewise as clients reach it, as `announce`. Default: the host of `announce`, and `port`')
+    .describe(
+      "host:port at which clients reach the first shard's replica, in the form of the cluster's `announce`. Default: the host of that `announce`, and `port`",
+    )
     .optional(),
 });
 
 const cluster = z.strictObject({
-  source: clusterSide.describe('Nodes of the Redis Cluster to leave; the others are read from it'),
+  source: clusterSide.describe('Nodes of the Redis Cluster to leave; the proxy asks them for the other nodes'),
   target: clusterSide.describe('Nodes of the KeyDB cluster to move to, or one standalone KeyDB'),
   listen: z
     .string()
@@ -260,7 +262,7 @@ const cluster = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'host:port of the first shard as clients reach it; each further shard has the next port, unless {shard}, its name, is in it. Default: listen',
+      'host:port at which clients reach the first shard; each further shard has the next port. With {shard}, which stands for the name of the shard, all have the same port. Default: listen',
     )
     .optional(),
   cuts: z
@@ -280,11 +282,13 @@ const cluster = z.strictObject({
     .optional(),
   tls: shardTls.optional(),
   admin: admin
-    .describe("The first shard's own admin address, for one process a shard; each further one has the next port")
+    .describe(
+      "The first shard's own admin address, where each shard has a process of its own; each further shard has the next port",
+    )
     .optional(),
 });
 
-/** How a workload is written where several nodes accept writes. */
+/** Which node writes a workload, where several nodes accept writes. */
 const writing = {
   writer: name
     .describe(
@@ -295,7 +299,7 @@ const writing = {
     .enum(COUNTER_LAYOUTS)
     .default('plain')
     .describe(
-      'For class counter. With plain, each counter is one key. With library, the applications use the counters package. With per-region, the proxy rewrites each plain counter to one key for each region; such a workload is "off" or complete',
+      'For class counter. With plain, each counter is one key. With library, the applications use the counters package. With per-region, the proxy rewrites each plain counter to one key for each region; the stage of such a workload is "off" or complete',
     ),
 };
 
@@ -305,26 +309,26 @@ const failover = z
     'When an authority is down. manual: clients get an error until the operator decides; automatic: clients move to the mirror if it has confirmed every acknowledged write',
   );
 
-const FIRST_STAGE = 'First stage; later the saved state is valid, not the plan. Write "off" in quotes';
+const FIRST_STAGE = 'Stage at the first start; after that the saved state decides, not the plan. Write "off" in quotes';
 
 const workloadClass = z
   .enum(WORKLOAD_CLASSES)
   .default('general')
   .describe(
-    'Kind of its values. An active-active topology needs a writer for counter and leaderboard, or a counterLayout for counter. The other classes are for information only',
+    'What the keys are used for. An active-active topology needs a writer for counter and leaderboard, or a counterLayout for counter. The other classes are for information only',
   );
 
 const workload = z.strictObject({
   name: name.describe('Name of the workload in commands, metrics, status and history; "default" is not allowed'),
   keys: patterns.describe(
-    'Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it. A pattern is refused if earlier workloads have all its keys',
+    'Glob patterns of the keys, as for KEYS. A key belongs to the first workload that matches it. A pattern is refused if all its keys belong to earlier workloads',
   ),
-  channels: patterns.describe('Glob patterns of its pub/sub channels').optional(),
+  channels: patterns.describe("Glob patterns of the workload's pub/sub channels").optional(),
   class: workloadClass,
   ...writing,
   stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
   percent: percent.optional(),
-  failover: failover.describe("Own value; default: the plan's").optional(),
+  failover: failover.describe("The workload's own value. Default: the plan's").optional(),
   gates: workloadGates.optional(),
 });
 
@@ -349,7 +353,7 @@ const limits = z.strictObject({
   loginMs: milliseconds
     .default(10_000)
     .describe(
-      'How long a client may take for its TLS handshake and, where the authority requires a password, for its login; then it is closed',
+      'How long a client may take for its TLS handshake and, where the authority requires a password, for its login; a slower client is closed',
     ),
   idleMs: z
     .number()
@@ -358,7 +362,7 @@ const limits = z.strictObject({
     .default(0)
     .meta({ title: 'milliseconds' })
     .describe(
-      'A client that sends nothing for this time is closed, unless it waits for messages or in a blocking command; 0: never',
+      'A client that sends nothing for this time is closed, unless it is subscribed to a channel or blocked; 0: never',
     ),
   connectMs: milliseconds.default(5_000).describe('Timeout of one connection attempt to a server'),
   downAfterMs: milliseconds
@@ -368,7 +372,7 @@ const limits = z.strictObject({
     .min(250)
     .default(1_000)
     .describe(
-      'A connection that waits longer for a reply is closed if the server answers on another one; its keys become suspects',
+      'A connection that waits longer than this for a reply is closed if the server answers on another connection; the keys of its commands become suspects',
     ),
   flipMs: milliseconds.default(5_000).describe("How long a stage change may hold a workload's commands"),
   drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
@@ -389,7 +393,9 @@ const opentelemetry = z.strictObject({
       'Base URL of an OTLP receiver over HTTP, such as http://127.0.0.1:4318; ${NAME} is an environment variable',
     ),
   headersFile: path
-    .describe('File with headers for it, one `name: value` on each line, such as the API key of a vendor')
+    .describe(
+      'File with HTTP headers for the receiver, one `name: value` on each line, such as the API key of a vendor',
+    )
     .optional(),
   traceShare: z
     .number()
@@ -410,7 +416,7 @@ const opentelemetry = z.strictObject({
 
 const receiver = z.strictObject({
   kind: z.enum(RECEIVER_KINDS).describe('Protocol of the receiver'),
-  name: name.describe('Its name in the log and in metrics. Default: its kind').optional(),
+  name: name.describe('Name of the receiver in the log and in metrics. Default: its kind').optional(),
   url: z
     .string()
     .min(1)
@@ -428,7 +434,7 @@ const receiver = z.strictObject({
     .array(z.enum(NOTIFY_EVENTS))
     .min(1)
     .default([...NOTIFY_EVENTS])
-    .describe('What it is notified of'),
+    .describe('Events that are sent to the receiver'),
 });
 
 export const planSchema = z.strictObject({
@@ -449,7 +455,7 @@ export const planSchema = z.strictObject({
       ...writing,
       stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
       percent: percent.optional(),
-      failover: failover.describe("Own value; default: the plan's").optional(),
+      failover: failover.describe("The workload's own value. Default: the plan's").optional(),
       gates: workloadGates.optional(),
     })
     .prefault({})
@@ -473,7 +479,9 @@ export const planSchema = z.strictObject({
       mode: z
         .enum(['primary-replica', 'active-active'])
         .default('primary-replica')
-        .describe('Whether one node of the target accepts writes, or one in each region'),
+        .describe(
+          'primary-replica: one node of the target accepts writes. active-active: one node in each region does',
+        ),
       regions: z
         .array(name)
         .default([])
@@ -503,7 +511,7 @@ export const planSchema = z.strictObject({
     .enum(['auto', 'node'])
     .default('auto')
     .describe(
-      "What reads and writes the clients' sockets: the native module, where it can be loaded and clients do not use TLS, or always Node",
+      "What reads and writes the clients' sockets. auto: the native module if it can be loaded and clients do not use TLS, otherwise Node.js. node: always Node.js",
     ),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Limits and timeouts'),
@@ -529,7 +537,7 @@ export const planSchema = z.strictObject({
         .max(100)
         .default(4)
         .describe('Number of files that are kept, including the current one'),
-      redact: z.boolean().default(true).describe('false writes keys and replies in full'),
+      redact: z.boolean().default(true).describe('Whether keys and replies are redacted; false writes them in full'),
       keepDays: z
         .number()
         .int()
@@ -540,11 +548,13 @@ export const planSchema = z.strictObject({
     })
     .prefault({})
     .describe('The record of mismatches, in <state>/<shard>/ledger.jsonl'),
-  opentelemetry: opentelemetry.describe('Where traces and metrics are sent, besides /metrics').optional(),
+  opentelemetry: opentelemetry
+    .describe('OTLP receiver of traces and metrics; /metrics is served all the same')
+    .optional(),
   notify: z
     .array(receiver)
     .default([])
-    .describe('Who is notified of what happens: Slack, PagerDuty, Alertmanager, webhooks'),
+    .describe('Receivers of notifications: Slack, PagerDuty, Alertmanager, webhooks'),
 });
 
 /** A plan file whose shape is right, with defaults, before addresses, secrets and certificates are read. */
