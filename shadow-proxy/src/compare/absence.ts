@@ -1,6 +1,6 @@
 /**
- * Differences that come from a key that one side has no more: it expired there a moment earlier, or was evicted.
- * The frames alone do not decide; what both servers say about the key afterwards is judged here.
+ * Differences whose cause is a key that one side no longer has: it expired there a moment earlier, or was evicted. The
+ * frames alone do not decide. This file judges what both servers say about the key afterwards.
  */
 import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
 import { expiresWithin, type KeyLife } from '../resp/key-life.js';
@@ -9,7 +9,7 @@ import { isOfTheServer } from './rules.js';
 import type { CommandView, Verdict } from './verdict.js';
 import { isAboutKey, isCondition } from './wording.js';
 
-/** Commands that are about no key that could be missing, or about all of them. */
+/** Commands without a key that could be missing, or on all keys. */
 const KEYLESS = new Set([
   '',
   'ping',
@@ -31,8 +31,9 @@ const KEYLESS = new Set([
 ]);
 
 /**
- * Which evidence could still allow a difference; null for a verdict that stands. A read's reply shows the absence of
- * its key (or, where it reads several, may be about any of them); any differing reply to a write may come from it.
+ * The evidence that could still make a difference an allowed one; null if the verdict is final. A read's reply shows
+ * whether its key exists (with several keys, any of them may be missing). Any difference in the reply to a write may
+ * come from a missing key.
  */
 export function needsEvidence(
   verdict: Verdict,
@@ -53,42 +54,43 @@ export function needsEvidence(
   if (!isRead(command)) return 'absence';
   if (verdict.what === 'missing-on-mirror' || verdict.what === 'missing-on-authority') return 'absence';
   if (command.name === 'mget') return keysMissing(a, m) === null ? null : 'absence';
-  // One server finds a key of the wrong type where the other finds none, and goes on with the rest.
+  // One server finds a key of the wrong type where the other finds none and continues with the next.
   const complains = [a, m].some((reply) => isError(reply) && !isAboutKey(text(reply), command));
   return readsSeveralKeys(command) && !complains ? 'absence' : null;
 }
 
 const isConditionError = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));
 
-/** What both servers said about one key, at one place in its order, after its replies had differed. */
+/** What both servers said about one key after its replies had differed, at one place in the order. */
 export interface Evidence {
-  /** Null when it could not be asked. */
+  /** Null if the server could not be asked. */
   readonly authorityLife: KeyLife | null;
   readonly mirrorLife: KeyLife | null;
-  /** Whether `evicted_keys` rose since the last time that it was known that nothing was missing. */
+  /** Whether `evicted_keys` rose since it was last known that no key was missing. */
   readonly authorityEvicted: boolean;
   readonly mirrorEvicted: boolean;
   /** Whether another write to the key was ordered between the command and the questions. */
   readonly writtenSince: boolean;
   /** How long before its expiry a key may already have expired on the other side, in ms. */
   readonly toleranceMs: number;
-  /** How long after the replies the questions were answered, in ms; 0 when absent. */
+  /** How long after the replies the questions were answered, in ms; absent means 0. */
   readonly elapsedMs?: number;
   /**
-   * True for a command that only read: the side that lacked the key then still lacks it, unless it was written since.
-   * False for one that wrote: a key that is missing by now may be so by its own doing. Absent where neither is known.
+   * True for a read: the side that lacked the key still lacks it, unless the key was written since. False for a write,
+   * which may itself have removed a key that is missing now. Absent if neither is known.
    */
   readonly readOnly?: boolean;
 }
 
 /**
- * The verdict once the evidence for one key is in: `expiry-edge` only if the side that had the key was about to lose
- * it, `evicted` only if the side that lacks it evicts. Where the evidence proves nothing either way, inconclusive.
+ * The verdict with the evidence for one key. `expiry-edge` only if the side that had the key was about to lose it;
+ * `evicted` only if the side that lacks the key evicts. If the evidence proves neither, inconclusive.
  */
 export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
   if (verdict.kind !== 'mismatch') return verdict;
   const lacking = lackingSides(verdict.what);
-  // Of a reply that does not show who lacked the key, an edge on either side is proof; an eviction is one on both.
+  // If the reply does not show who lacked the key, an expiry on either side is proof. An eviction is proof only on
+  // both.
   const isEdge = lacking.some((side) => maybeLacked(evidence, side) && hadLittleLeft(evidence, other(side)));
   if (isEdge) return { kind: 'allowed', rule: 'expiry-edge' };
   const isEviction = lacking.every((side) => maybeLacked(evidence, side) && evicted(evidence, side));
@@ -99,8 +101,8 @@ export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
 }
 
 /**
- * The verdict on MOVE or COPY, read as one on the key that it was to write. Where the side that did nothing still has
- * the key that was to be taken, another key was in its way there: it is the side that did it which lacked that one.
+ * The verdict on MOVE or COPY, as one on the key that the command was to write. If the side that did nothing still has
+ * the key to take, another key was in the way there: the side that ran the command lacked that other key.
  */
 export function readAtDestination(verdict: Verdict, taken: Pick<Evidence, 'authorityLife' | 'mirrorLife'>): Verdict {
   if (verdict.kind !== 'mismatch') return verdict;
@@ -124,27 +126,29 @@ const lifeOn = (evidence: Evidence, side: Side): KeyLife | null =>
 const evicted = (evidence: Evidence, side: Side): boolean =>
   side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted;
 
-/** Whether the key of the side that had it was surely within the tolerance of its expiry, or has since expired. */
+/**
+ * Whether the key of the side that had it was certainly about to expire, within the tolerance, or has expired since.
+ */
 function hadLittleLeft(evidence: Evidence, side: Side): boolean {
   const life = lifeOn(evidence, side);
   const elapsed = evidence.elapsedMs ?? 0;
-  // After another write, the time to live is that write's.
+  // After another write, the time to live is the later write's.
   if (life === null || evidence.writtenSince) return false;
-  // A write may have removed the key itself.
+  // A write may itself have removed the key.
   if (life.state === 'absent')
     return evidence.readOnly !== false && elapsed <= evidence.toleranceMs && !evicted(evidence, side);
   return expiresWithin(life, evidence.toleranceMs - elapsed);
 }
 
-/** False where the key is there on the side that seemed to lack it, and nothing can have put it there. */
+/** False if the key exists on the side that seemed to lack it, and nothing can have written it there. */
 function maybeLacked(evidence: Evidence, side: Side): boolean {
   const life = lifeOn(evidence, side);
   return !evidence.readOnly || evidence.writtenSince || life === null || life.state === 'absent';
 }
 
 /**
- * Why the evidence is none: the side that had the key could not be asked, has lost it for another reason, or was asked
- * so late that less than the tolerance is left by now.
+ * Why the evidence proves nothing: the side that had the key could not be asked, has lost the key for another reason,
+ * or was asked so late that less than the tolerance is left by now.
  */
 function whyInconclusive(evidence: Evidence, lacking: Side): string | null {
   if (!maybeLacked(evidence, lacking)) return null;

@@ -22,12 +22,12 @@ export function allowsRandom({ command, authority, mirror }: Difference): boolea
   if (![...a, ...m].every((item) => isString(item) || item.type === ',')) return false;
   const size = withValues ? 2 : 1;
   const count = Number(command.args[2].toString('latin1'));
-  // Fewer than were asked for are all there are; a negative count asks for repetitions.
+  // Fewer elements than the command asked for are all that exist. A negative count allows repetitions.
   if (count > a.length / size) return sameElements(a, m, size);
   return !withValues || sharedPairsAgree(a, m);
 }
 
-/** Names and values one after another: RESP2 has them so, RESP3 as pairs. Null when they are neither. */
+/** Names and values one after another: flat in RESP2, pairs in RESP3. Null for any other reply. */
 function flatPairs(items: readonly Reply[]): readonly Reply[] | null {
   if (items.every((item) => item.items === null)) return items.length % 2 === 0 ? items : null;
   return items.every((item) => item.type === '*' && item.items?.length === 2)

@@ -1,5 +1,5 @@
 /**
- * Are two replies to one command the same, and if not, why?
+ * Decides whether two replies to one command are the same, and if not, why.
  *
  *   compareReplies ──▶ match │ allowed(rule) │ inconclusive(reason) │ mismatch ──▶ needsEvidence ──▶ judgeAbsence
  *
@@ -36,8 +36,8 @@ const QUICK_RULES = RULES.filter((rule) => rule.allowsBytes !== undefined);
 
 /**
  * Compares two replies to the same command, in the same protocol.
- * @param authority the one frame that the authority answered
- * @param mirror the one frame that the mirror answered
+ * @param authority the authority's reply, one frame
+ * @param mirror the mirror's reply, one frame
  */
 export function compareReplies(command: CommandView, authority: Buffer, mirror: Buffer, limits: Tolerances): Verdict {
   if (authority.equals(mirror)) return MATCH;
@@ -56,18 +56,18 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
   return { kind: 'mismatch', what: mismatchKind(difference), offset: firstDifference(authority, mirror) };
 }
 
-/** What a mirror that has no memory left refuses. */
+/** The reason when the mirror refuses commands because its memory is full. */
 export const MIRROR_FULL = 'mirror-full';
 const MIRROR_READ_ONLY = 'mirror-read-only';
 const SLOT_AWAY = 'mirror-slot-away';
 
-/** What to say of an effect without a reply to compare, which the mirror has refused. */
+/** The verdict on an effect that the mirror has refused, and that has no reply to compare. */
 export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
   const reason = unableTo(command, text(decodeReply(mirror).reply));
   return reason === null ? { kind: 'mismatch', what: 'error' } : { kind: 'inconclusive', reason };
 }
 
-/** Why the mirror cannot run the command now, whatever its data; null where the error does not say so. */
+/** Why the mirror cannot run the command at present, whatever its data; null if the error does not say so. */
 function unableTo(command: CommandView, error: string): string | null {
   if (servesNotSlot(error, command)) return SLOT_AWAY;
   const cannotServe = MIRROR_STATES.get(error.split(' ', 1)[0]);
@@ -76,10 +76,10 @@ function unableTo(command: CommandView, error: string): string | null {
   return takesNoWrites(error, command) ? MIRROR_READ_ONLY : null;
 }
 
-/** States in which a server refuses writes only. */
+/** States in which a server refuses only writes. */
 const OF_WRITES = new Set([MIRROR_FULL, MIRROR_READ_ONLY]);
 
-/** Why a mirror refuses a command before it looks at a key, by the code of its error. */
+/** The states in which a mirror refuses a command before it reads a key, by the code of its error. */
 const MIRROR_STATES = new Map([
   ['LOADING', 'mirror-loading'],
   ['BUSY', 'mirror-busy'],
@@ -89,31 +89,31 @@ const MIRROR_STATES = new Map([
   ['NOSCRIPT', 'mirror-lacks-script'],
 ]);
 
-/** Why the replies do not show whether the data differ; null when they can. */
+/** Why the replies do not show whether the data differ; null if they can show it. */
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
   if (isError(mirror)) {
-    // It did not even look at the key, so an error of the authority may be right all the same.
+    // The mirror did not read the key, so an error of the authority may still be right.
     const unable = unableTo(command, text(mirror));
     if (unable !== null && (!isRead(command) || !OF_WRITES.has(unable))) return unable;
-    // The command in it that was refused has its own verdict.
+    // The refused command in the transaction has its own verdict.
     if (name === 'exec' && !isError(authority) && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';
   }
-  // Keys that have expired and are not removed yet are counted.
+  // DBSIZE counts keys that have expired and are not removed yet.
   if (name === 'dbsize' && integerOf(authority) !== null && integerOf(mirror) !== null) return 'dbsize-counts-expired';
   const items = itemsOfBoth(authority, mirror);
   if (items === null) return null;
-  // What is idle for just so long is in one reply, and not in the other.
+  // An entry that has just reached the idle time may be in one reply only.
   if (name === 'xpending') return word(args[3]) === 'IDLE' && sharedPendingAgree(...items) ? 'idle-filter' : null;
   if (name === 'sort' || name === 'sort_ro') {
-    // Not sorted, or with ties: a set has then no order, a list has. A LIMIT cuts it anywhere.
+    // Without an order, or with ties, a set has no fixed order (a list has). LIMIT cuts such a result anywhere.
     const by = args.findIndex((arg, i) => i > 1 && word(arg) === 'BY');
     const limited = args.some((arg, i) => i > 1 && word(arg) === 'LIMIT');
     const sorts = by !== -1 && args[by + 1]?.includes('*') && !args.some((arg, i) => i > 1 && word(arg) === 'ALPHA');
     if (by === -1 || sorts || items[0].length !== items[1].length) return null;
     return limited || sameElements(...items, 1) ? 'sort-without-order' : null;
   }
-  // A script may pass on the members of a set as they came, or a list.
+  // A script may return the members of a set in the server's order, or a list.
   return isScript(command) && sameElements(...items, 1) ? 'script-order' : null;
 }
 
@@ -127,28 +127,30 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
   if (authority.type !== mirror.type || isNull(authority) !== isNull(mirror)) return 'type';
   const items = itemsOfBoth(authority, mirror);
   if (items === null) return 'value';
-  // Fields that only one server has change the length, and are not what is wrong.
+  // Fields that only one server has change the length; they are not the difference.
   if (command.name.startsWith('xinfo|')) return 'value';
   if (items[0].length !== items[1].length) return 'length';
   return sameElements(...items, 1) ? 'order' : 'value';
 }
 
-/** An error that is not about what the key holds, and that a missing key may get as well. */
+/**
+ * Whether the reply is an error that does not depend on the value of the key, so that a missing key may get it as well.
+ */
 const isComplaint = (reply: Reply, command: CommandView): boolean =>
   isError(reply) && !isAboutKey(text(reply), command);
 const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
 
-/** The judgement of one command of a transaction. */
+/** The verdict on one command of a transaction. */
 export interface ExecFinding {
   readonly verdict: Verdict;
-  /** Which command it is; null when the replies differ as a whole. */
+  /** The index of the command; null if the replies differ as a whole. */
   readonly index: number | null;
-  /** The replies that were judged: of that command, or the whole ones. */
+  /** The two replies that were judged: those to the command, or the whole ones. */
   readonly authority: Buffer;
   readonly mirror: Buffer;
 }
 
-/** The worst that is to say of two replies to EXEC, each command judged by its own rules; the first of equals. */
+/** The worst finding about two replies to EXEC, whose commands are judged one by one; the first among equals. */
 export function compareExec(
   commands: readonly CommandView[],
   authority: Buffer,
@@ -162,7 +164,7 @@ export function compareExec(
   return worst;
 }
 
-/** All that is to say of two replies to EXEC: a finding for each command whose replies are not equal. */
+/** All findings about two replies to EXEC: one for each command whose replies are not equal. */
 export function compareEachOfExec(
   commands: readonly CommandView[],
   authority: Buffer,
@@ -184,7 +186,7 @@ export function compareEachOfExec(
 
 const [STAR, MINUS] = [42, 45];
 
-/** The elements' frames; null for what is no array. */
+/** The frames of the elements; null if the reply is no array. */
 function elementsOf(frame: Buffer): Buffer[] | null {
   if (frame[0] !== STAR || frame[1] === MINUS) return null;
   const scanner = new FrameScanner();

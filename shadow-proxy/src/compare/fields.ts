@@ -28,14 +28,14 @@ interface Tuple {
 }
 
 const CONSUMER: Fields = { newer: ['inactive'], time: ['idle', 'inactive'] };
-/** What a stream says of idempotent producers. */
+/** The fields about idempotent producers of a stream. */
 const OF_PRODUCERS = ['idmp-duration', 'idmp-maxsize', 'pids-tracked', 'iids-tracked', 'iids-added', 'iids-duplicates'];
 const GROUP: Fields = { newer: ['entries-read', 'lag', 'nacked-count'], estimates: ['entries-read', 'lag'] };
 const STREAM: Fields = {
   newer: ['max-deleted-entry-id', 'entries-added', 'recorded-first-entry-id', ...OF_PRODUCERS],
   layout: ['radix-tree-keys', 'radix-tree-nodes'],
   lists: {
-    // Only with FULL; otherwise their number.
+    // Fields with FULL; without FULL the reply has their number.
     groups: {
       ...GROUP,
       lists: {
@@ -49,11 +49,11 @@ const STREAM: Fields = {
 /** XPENDING key group [IDLE ms] start end count: a list of ID, consumer, idle time, deliveries. */
 const PENDING: Tuple = { timeAt: 2 };
 
-/** Whether two lists of pending entries are equal but for how long they are idle. */
+/** Whether two lists of pending entries are equal except for their idle times. */
 export const pendingEntriesAgree = (authority: Reply, mirror: Reply): boolean =>
   new Differences().inList(PENDING, authority, mirror);
 
-/** Whether those entries are that are in both lists, whatever else is in one of them. */
+/** Whether the entries that are in both lists are equal except for their idle times. */
 export function sharedPendingAgree(authority: readonly Reply[], mirror: readonly Reply[]): boolean {
   const others = new Map(mirror.map((entry) => [text(entry.items?.[0] ?? entry), entry]));
   return authority.every((entry) => {
@@ -82,7 +82,7 @@ export function fieldDifferences(
 
 class Differences {
   readonly why = new Set<Why>();
-  /** The side that has the newer fields: it is the same one throughout. */
+  /** The side with the newer fields; it must be the same throughout the reply. */
   #newer: 'authority' | 'mirror' | null = null;
 
   constructor(private readonly sameRelease = true) {}
@@ -137,7 +137,7 @@ class Differences {
 
 const isEstimate = (reply: Reply): boolean => integerOf(reply) !== null || isNull(reply);
 
-/** A map, or the flat list of names and values that stands for it in RESP2; null when it is neither. */
+/** A map, or RESP2's flat list of names and values; null for any other reply. */
 function fieldsOf(reply: Reply): Map<string, Reply> | null {
   const { items, type } = reply;
   if (items === null || (type !== '%' && type !== '*') || items.length % 2 !== 0) return null;

@@ -1,6 +1,6 @@
 /**
- * What does a command answer when its key is not there? By that, one of two differing replies may show that its
- * server lacked the key. The replies are those of Redis 7.0.15 and KeyDB 6.3.4.
+ * What each command answers when its key does not exist. So one of two differing replies may show that its server
+ * lacked the key. The replies are those of Redis 7.0.15 and KeyDB 6.3.4.
  */
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import { integerOf, isEmpty, isString, word } from './shape.js';
@@ -37,7 +37,7 @@ const isNoSuchKey = says(/^ERR no such key/);
 const isNoGroup = says(/^NOGROUP /);
 const needsKey = says(/requires the key to exist/);
 const isOk: Looks = (reply) => reply.type === '+' && text(reply) === 'OK';
-/** The number that was to be added: the sum began at nothing. */
+/** The reply is the number that was to be added: the sum began at 0. */
 const isNumber =
   (value: (args: readonly Buffer[]) => number): Looks =>
   (reply, args) =>
@@ -72,7 +72,7 @@ const READS = table([
 const distinct = (args: readonly Buffer[], step: number): number =>
   new Set(args.filter((_, i) => i % step === 0).map((arg) => arg.toString('latin1'))).size;
 
-/** ZADD key [options] score member …: how many members there are. */
+/** ZADD key [options] score member …: the number of members. */
 function zaddMembers(args: readonly Buffer[]): number {
   const first = args.findIndex((arg, i) => i > 1 && !/^(NX|XX|GT|LT|CH|INCR)$/.test(word(arg)));
   return first === -1 ? 0 : distinct(args.slice(first + 1), 2);
@@ -80,7 +80,7 @@ function zaddMembers(args: readonly Buffer[]): number {
 
 const hasOption = (args: readonly Buffer[], from: number, option: string): boolean =>
   args.some((arg, i) => i >= from && word(arg) === option);
-/** SET key value [NX|XX] [GET]: with NX it is set where the key is not there. */
+/** SET key value [NX|XX] [GET]: NX sets the key only if it does not exist. */
 const isFreshSet: Looks = (reply, args) =>
   hasOption(args, 3, 'NX') && !hasOption(args, 3, 'GET') ? isOk(reply, args) : isNull(reply);
 
@@ -113,7 +113,7 @@ export const isRead = (command: CommandView): boolean => READS.has(command.name)
 
 export type Side = 'authority' | 'mirror';
 
-/** The side whose reply, alone of the two, is what a missing key gives; null when that is unknown. */
+/** The side whose reply, and not the other's, is that for a missing key; null if that is unknown. */
 export function missingOn(command: CommandView, authority: Reply, mirror: Reply): Side | null {
   if (command.name === 'exec') return null;
   if (command.name === 'mget') return missingOnAll(keysMissing(authority, mirror));
@@ -127,8 +127,8 @@ function missingOnAll(missing: readonly { side: Side }[] | null): Side | null {
 }
 
 /**
- * The keys of an MGET, by their place in it, that one side has and the other has not; null unless that is all that
- * differs.
+ * The keys of an MGET, by their index, that one side has and the other lacks; null if the replies differ in any other
+ * way.
  */
 export function keysMissing(authority: Reply, mirror: Reply): readonly { index: number; side: Side }[] | null {
   const [a, m] = [authority.items, mirror.items];
@@ -142,7 +142,7 @@ export function keysMissing(authority: Reply, mirror: Reply): readonly { index: 
   return missing.length > 0 ? missing : null;
 }
 
-/** How many keys a read of several looks at; one key's absence then changes a reply in ways of its own. */
+/** Whether the command reads several keys: then the absence of one key changes the reply in other ways. */
 export function readsSeveralKeys({ name, args }: CommandView): boolean {
   switch (name) {
     case 'exists':

@@ -1,34 +1,37 @@
 /**
- * Do two frames hold the same strings in whatever order? Asked of every SMEMBERS, whose order differs between any two
- * servers: so it is answered from the bytes, without decoding them.
+ * Decides whether two frames have the same strings in any order. Every SMEMBERS is compared so, because its order
+ * differs between any two servers. So it works on the bytes, without decoding them.
  */
 const [CR, DOLLAR, STAR, TILDE, PERCENT] = [13, 36, 42, 126, 37];
 const NONE = -1;
 
-/** Kept between calls, none of which waits: where each distinct element lies, how often it is left, and the table. */
+/**
+ * Reused between calls, none of which awaits: the start of each distinct element, how many of it are left, and the hash
+ * table.
+ */
 let starts = new Int32Array(64);
 let ends = new Int32Array(64);
 let hashes = new Int32Array(64);
 let counts = new Int32Array(64);
 let slots = new Int32Array(256);
-/** Beyond this the arrays are not kept. */
+/** Larger arrays are not kept. */
 const KEEP = 1 << 16;
 
-/** What `next` found: an element's end and its hash. */
+/** The result of `next`: the element's end and its hash. */
 let elementEnd = 0;
 let elementHash = 0;
-/** So that nobody can choose elements that collide. */
+/** A random seed, so that clients cannot choose elements that collide. */
 const SEED = (Math.random() * 2 ** 32) | 0;
 
 /**
- * True if both frames are the same kind of aggregate of strings, with the same elements (of `size` strings each)
- * equally often. False is no answer: what is not flat, or differs, is for a closer look.
+ * True if both frames are aggregates of strings of the same type, with the same elements (of `size` strings each), each
+ * equally often. False decides nothing: a frame that is not flat, or differs, needs a closer comparison.
  */
 export function haveSameStrings(a: Buffer, b: Buffer, size: 1 | 2): boolean {
   const type = a[0];
   if (a.length !== b.length || (type !== STAR && type !== TILDE && (type !== PERCENT || size !== 2))) return false;
   const first = a.indexOf(CR) + 2;
-  // The same type, and as many.
+  // The same type, and the same number of elements.
   if (a.compare(b, 0, first, 0, first) !== 0) return false;
   const items = Number(a.toString('latin1', 1, first - 2));
   const most = type === PERCENT ? items : items / size;
@@ -79,14 +82,14 @@ function reserve(elements: number): void {
   }
 }
 
-/** Whether the element `index` of `a` is the one of `from` at `at` that `next` has found. */
+/** Whether the element that `next` has found in `from` at `at` equals the element `index` of `a`. */
 function isAt(index: number, a: Buffer, from: Buffer, at: number): boolean {
   if (hashes[index] !== elementHash || ends[index] - starts[index] !== elementEnd - at) return false;
   for (let i = starts[index], j = at; j < elementEnd; i++, j++) if (a[i] !== from[j]) return false;
   return true;
 }
 
-/** Finds the end and the hash (FNV-1a) of the `size` strings at `at`; false where something else is there. */
+/** Finds the end and the FNV-1a hash of the `size` strings at `at`. @returns false if there is something else */
 function next(buffer: Buffer, at: number, size: number): boolean {
   let hash = SEED;
   let end = at;

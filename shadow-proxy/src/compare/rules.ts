@@ -1,6 +1,6 @@
 /**
- * Which replies may differ: a table of named rules. The first rule that is for the command and allows the pair
- * names the verdict; what none allows is a mismatch.
+ * Which replies may differ: a table of named rules. The first rule that applies to the command and allows the pair
+ * gives the verdict its name. If no rule allows the pair, it is a mismatch.
  */
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import { allowsCursor, allowsRandom, allowsUnordered, sizeOfElements } from './collections.js';
@@ -13,12 +13,12 @@ import { meanTheSame } from './wording.js';
 
 export interface Rule {
   readonly name: RuleName;
-  /** What it allows, for people. */
+  /** What the rule allows, for people. */
   readonly sentence: string;
-  /** Whether the rule is for the command of this name. */
+  /** Whether the rule applies to the command of this name. */
   appliesTo(name: string): boolean;
   allows(difference: Difference): boolean;
-  /** The same from the bytes, where that is quicker; false leaves it to `allows`. */
+  /** The same from the bytes, if that is faster; after false, `allows` decides. */
   allowsBytes?(command: CommandView, authority: Buffer, mirror: Buffer): boolean;
 }
 
@@ -27,13 +27,13 @@ const oneOf = (...names: readonly string[]): ((name: string) => boolean) => {
   return (name) => set.has(name);
 };
 
-/** The commands whose replies tell of the server, or of who is connected to it. */
+/** Commands whose replies are about the server, or about its clients. */
 const OF_THE_SERVER =
   /^(info|hello|role|time|lastsave|lolwut|command|wait|waitaof|publish|spublish|memory\|(stats|doctor|malloc-stats)|.+\|help)$/;
-/** Those all of whose subcommands do. */
+/** Commands all of whose subcommands are about the server. */
 const ALL_OF_THE_SERVER = /^(client|config|command|acl|latency|slowlog|cluster|module|pubsub)\|/;
 
-/** Whether a reply is no datum of a key. */
+/** Whether replies to the command are about the server, and not about a key's data. */
 export const isOfTheServer = (name: string): boolean => OF_THE_SERVER.test(name) || ALL_OF_THE_SERVER.test(name);
 
 export const RULES: readonly Rule[] = [
@@ -55,7 +55,7 @@ export const RULES: readonly Rule[] = [
     sentence:
       'A score or a coordinate is the same number on both servers, written with other digits, or zero with a sign.',
     appliesTo: hasScores,
-    // In the replies that every rule sees, they are written in one way.
+    // All rules see the replies with scores in one notation.
     allows: ({ authority, mirror }) => same(authority, mirror),
   },
   {
@@ -123,7 +123,7 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-/** The reply with bytes 8 to 15 of each HyperLogLog cleared: its last count, or that there is none (hyperloglog.c). */
+/** The reply with bytes 8 to 15 of each HyperLogLog cleared: they cache its last count (hyperloglog.c). */
 function withoutLastCount(reply: Reply): Reply {
   const { items, data } = reply;
   if (items !== null) return { ...reply, items: items.map(withoutLastCount) };
@@ -135,13 +135,13 @@ function allowsTtl({ command, authority, mirror, limits }: Difference): boolean 
   const [a, m] = [integerOf(authority), integerOf(mirror)];
   // -1 and -2 are no times.
   if (a === null || m === null || a < 0n || m < 0n) return false;
-  // Seconds are rounded, so that times within the tolerance may be one more apart than its whole seconds.
+  // Seconds are rounded: times within the tolerance may differ by one second more.
   const unit = command.name.startsWith('p') ? 1 : 1000;
   const apart = Math.abs(Number(m - a) - (command.name.endsWith('expiretime') ? (limits.clockAheadMs ?? 0) / unit : 0));
   return apart <= Math.ceil(limits.ttlMs / unit);
 }
 
-/** The types that an encoding can belong to: `listpack` is a hash's, a set's or a sorted set's. */
+/** The types of keys that can have an encoding: `listpack` can be a hash, a set or a sorted set. */
 const TYPES_OF: Readonly<Record<string, string>> = {
   int: 'string',
   embstr: 'string',
@@ -157,7 +157,7 @@ const TYPES_OF: Readonly<Record<string, string>> = {
   listpackex: 'hash',
   stream: 'stream',
 };
-/** The same by the first byte of a DUMP: the types of the RDB format that are those of a key. */
+/** The same for the first byte of a DUMP: the RDB types of each type of key. */
 const TYPES_OF_DUMP: Readonly<Record<string, readonly number[]>> = {
   string: [0],
   list: [1, 10, 14, 18],
@@ -195,7 +195,7 @@ const typesOfObject = (reply: Reply): string | undefined =>
 const shareAType = (a: string | undefined, b: string | undefined): boolean =>
   Boolean(a && b) && a!.split(' ').some((type) => b!.split(' ').includes(type));
 
-/** The rule that stands for all that differs in an XINFO; null where something differs that may not. */
+/** The rule that allows all differences in an XINFO; null if one of them is not allowed. */
 function principal({ command, authority, mirror, limits }: Difference): RuleName | null {
   const why = fieldDifferences(command.name, authority, mirror, limits.sameRelease ?? true);
   return (['newer-fields', 'estimates', 'encoding', 'time-dependent'] as const).find((rule) => why?.has(rule)) ?? null;
@@ -223,13 +223,13 @@ function allowsNewer(difference: Difference): boolean {
   return justIds ? interleaves(claimed, entries, deleted) : leavesOutDeleted(entries, claimed);
 }
 
-/** Whether `older` is `newer` with a nil in the place of each entry that was deleted. */
+/** Whether `older` is `newer` with a nil for each deleted entry. */
 function leavesOutDeleted(newer: readonly Reply[], older: readonly Reply[]): boolean {
   const left = older.filter((entry) => entry.items !== null || entry.data !== null);
   return left.length === newer.length && left.every((entry, i) => same(entry, newer[i]));
 }
 
-/** Whether `all` is `entries` in their order, with the `deleted` in between. */
+/** Whether `all` has the `entries` in their order, with `deleted` entries in between. */
 function interleaves(all: readonly Reply[], entries: readonly Reply[], deleted: readonly Reply[]): boolean {
   let next = 0;
   const rest = all.filter((id) => {
@@ -237,6 +237,6 @@ function interleaves(all: readonly Reply[], entries: readonly Reply[], deleted: 
     if (isNext) next++;
     return !isNext;
   });
-  // As many as there are deleted ones, if all entries were met: the lengths add up.
+  // If all entries were found, the lengths show that the rest are deleted ones.
   return isWithin(rest, deleted, 1);
 }

@@ -1,8 +1,8 @@
 /**
- * How a score is written. Redis 7 forgets the sign of a zero in a small sorted set (its listpack stores whole numbers
- * as such), KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. KeyDB, and
- * Redis to 7.0, write a fraction with 17 digits (`0.10000000000000001`), Valkey, and Redis from 7.2 on, with as few as
- * tell it (`0.1`); so does Redis from 8.0 on with coordinates. It is the same number: order, ranges and sums are equal.
+ * How a score is written. Redis 7 loses the sign of a zero in a small sorted set (its listpack stores integers), KeyDB
+ * 6.3 does not: after `ZADD z -0 m`, or with a weight of -1, one answers `0`, the other `-0`. KeyDB, and Redis up to
+ * 7.0, write a fraction with 17 digits (`0.10000000000000001`). Valkey, and Redis since 7.2, write the shortest form
+ * (`0.1`); Redis since 8.0 does so for coordinates, too. The number is the same: order, ranges and sums are equal.
  */
 import type { Reply } from '../resp/decode.js';
 import { word } from './shape.js';
@@ -12,7 +12,7 @@ type Where = (reply: Reply) => Reply;
 
 const NUMBER = /^-?\d[\d.]*(e[+-]?\d+)?$/;
 
-/** One way for each number; what is none, such as `inf`, stays. */
+/** The number in one notation; any other text, such as `inf`, is unchanged. */
 function written(reply: Reply): Reply {
   const text = reply.data?.toString('latin1') ?? '';
   return NUMBER.test(text) ? { ...reply, data: Buffer.from(`${Number(text) + 0}`) } : reply;
@@ -33,7 +33,7 @@ const WHERE: ReadonlyMap<string, Where> = new Map(
   Object.entries({
     zscore: written,
     zincrby: written,
-    // With INCR; without, it answers an integer.
+    // With INCR; without it, the reply is an integer.
     zadd: written,
     zmscore: ofEach,
     zpopmin: ofPairs,
@@ -48,7 +48,7 @@ const WHERE: ReadonlyMap<string, Where> = new Map(
     zrevrank: at(1),
   }),
 );
-/** With the option only. */
+/** Commands that return scores only with the option. */
 const WITHSCORES = new Set([
   'zrange',
   'zrevrange',
@@ -60,14 +60,14 @@ const WITHSCORES = new Set([
   'zrandmember',
 ]);
 
-/** Each found place may have its coordinates among what is known of it. */
+/** With WITHCOORD each place has its coordinates in its entry. */
 const WITHCOORD = new Set(['geosearch', 'georadius', 'georadius_ro', 'georadiusbymember', 'georadiusbymember_ro']);
 const ofPlaces: Where = (reply) => map(reply, (place) => map(place, (item) => map(item, written)));
 
 /** Whether scores or coordinates may be in the replies to the command. */
 export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name) || WITHCOORD.has(name);
 
-/** The reply with every score written in one way. */
+/** The reply with all scores in one notation. */
 export function withScoresAlike({ name, args }: CommandView, reply: Reply): Reply {
   const where = WHERE.get(name);
   if (where !== undefined) return where(reply);

@@ -1,7 +1,7 @@
 /** Questions about decoded replies that several rules ask. */
 import { text, type Reply } from '../resp/decode.js';
 
-/** The reply as one string that equals another's exactly if the replies are equal; it does not recurse. */
+/** The reply as one string. Two replies have the same string exactly if they are equal. Without recursion. */
 export function canonical(reply: Reply): string {
   const parts: string[] = [];
   const left: Reply[] = [reply];
@@ -37,7 +37,7 @@ function counted(elements: readonly string[]): Map<string, number> {
   return counts;
 }
 
-/** Whether `part` holds nothing that `whole` does not hold as often, taking `size` items as one element. */
+/** Whether `whole` has every element of `part` at least as often, where `size` items are one element. */
 export function isWithin(part: readonly Reply[], whole: readonly Reply[], size: 1 | 2): boolean {
   const counts = counted(grouped(whole, size));
   return grouped(part, size).every((element) => {
@@ -47,11 +47,11 @@ export function isWithin(part: readonly Reply[], whole: readonly Reply[], size: 
   });
 }
 
-/** Whether both hold the same elements equally often, in whatever order. */
+/** Whether both have the same elements, each equally often, in any order. */
 export const sameElements = (a: readonly Reply[], b: readonly Reply[], size: 1 | 2): boolean =>
   a.length === b.length && isWithin(a, b, size);
 
-/** Whether a field that is in both flat lists of pairs has the same value in both. */
+/** Whether fields that are in both flat lists of pairs have the same values. */
 export function sharedPairsAgree(a: readonly Reply[], b: readonly Reply[]): boolean {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < a.length; i += 2) values.set(canonical(a[i]), canonical(a[i + 1]));
@@ -62,7 +62,7 @@ export function sharedPairsAgree(a: readonly Reply[], b: readonly Reply[]): bool
   return true;
 }
 
-/** A string that is there. */
+/** A string that is not nil. */
 export const isString = (reply: Reply): boolean => reply.type === '$' && reply.data !== null;
 
 /** An integer's value; null for every other reply. */
@@ -78,7 +78,7 @@ export function areCounts(a: Reply, b: Reply): boolean {
 
 export const isEmpty = (reply: Reply): boolean => reply.items?.length === 0;
 
-/** The items of an aggregate of which neither is null; null where that is not so, or the types differ. */
+/** The items of both aggregates; null if one is nil, or the types differ. */
 export function itemsOfBoth(a: Reply, b: Reply): [readonly Reply[], readonly Reply[]] | null {
   return a.items !== null && b.items !== null && a.type === b.type ? [a.items, b.items] : null;
 }

@@ -1,7 +1,7 @@
 /** What a comparison is about, and what it may say. */
 import type { Reply } from '../resp/decode.js';
 
-/** A command as far as a comparison looks at it. */
+/** A command as the comparison needs it. */
 export interface CommandView {
   /** In lower case, with the subcommand where the command has one: `hgetall`, `xinfo|stream`. */
   readonly name: string;
@@ -29,7 +29,8 @@ export interface Difference {
 }
 
 /**
- * What allows a difference; the first thirteen by the replies alone (rules.ts), the last two by evidence (absence.ts).
+ * The rule that allows a difference. The first thirteen decide by the replies alone (rules.ts), the last two by
+ * evidence (absence.ts).
  */
 export type RuleName =
   | 'unordered'
@@ -49,14 +50,14 @@ export type RuleName =
   | 'evicted';
 
 export type MismatchKind =
-  /** Both have one, and they differ. */
+  /** Both sides have a value, and the values differ. */
   | 'value'
   | 'type'
   /** Aggregates of different sizes. */
   | 'length'
   /** The same elements in another order. */
   | 'order'
-  /** One side's reply is what a key that is not there answers, and the other's is not. */
+  /** One side's reply is that for a missing key, and the other's is not. */
   | 'missing-on-mirror'
   | 'missing-on-authority'
   /** An error on one side, or two different ones. */
@@ -80,5 +81,5 @@ export type Verdict =
 
 const SEVERITY: Record<Verdict['kind'], number> = { match: 0, allowed: 1, inconclusive: 2, mismatch: 3 };
 
-/** Whether `a` is a worse thing to have found than `b`. */
+/** Whether `a` is a worse verdict than `b`. */
 export const isWorse = (a: Verdict, b: Verdict): boolean => SEVERITY[a.kind] > SEVERITY[b.kind];

@@ -1,5 +1,5 @@
 /**
- * When do two error replies say the same? The texts are those of Redis 7.0.15 and KeyDB 6.3.4 (which are Redis
+ * Decides whether two error replies mean the same. The texts are those of Redis 7.0.15 and KeyDB 6.3.4 (which are Redis
  * 6.2's), taken from both servers.
  */
 // cspell:ignore bybox bypolygon
@@ -7,21 +7,21 @@ import type { CommandView } from './verdict.js';
 
 const SCRIPTS = new Set(['eval', 'evalsha', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro']);
 
-/** Whether the reply is what the author of a script chose it to be. */
+/** Whether the command runs a script, whose author chooses the reply. */
 export const isScript = (command: CommandView): boolean => SCRIPTS.has(command.name);
 
 interface Meaning {
-  /** The first word: what clients branch on. */
+  /** The first word, which clients check. */
   readonly code: string;
-  /** The rest, without what only words it differently. */
+  /** The rest, without differences of wording. */
   readonly text: string;
   /** The script that failed, where the error names it. */
   readonly script?: string;
 }
 
-/** `… script: <sha1>, on @user_script:1.`: how Redis 7 says where a script failed. */
+/** How Redis 7 shows where a script failed: `… script: <sha1>, on @user_script:1.`. */
 const SCRIPT_7 = / script: ([0-9a-f]{40}), on @[^:]*:\d+\.$/;
-/** `Error running script (call to f_<sha1>): @user_script:1: @user_script: 1: ERR …`: how Redis 6 does. */
+/** How Redis 6 shows it: `Error running script (call to f_<sha1>): @user_script:1: @user_script: 1: ERR …`. */
 const SCRIPT_6 = /^Error running script \(call to f_([0-9a-f]{40})\): @[^:]*:\d+: (?:@[^:]*: \d+: )?(?:ERR )?/;
 
 function meaningOf(error: string, command: CommandView): Meaning {
@@ -46,9 +46,9 @@ function plain(text: string): string {
     .replace(/\bkeydb\b/g, 'redis');
 }
 
-/** Texts that mean the same, either way round; what their groups of one name match must be equal. */
+/** Two texts that mean the same, in either order. Groups of the same name must match equal text. */
 interface Pair {
-  /** The commands it is for; all when absent. */
+  /** The commands that give these texts; absent means all. */
   readonly commands?: readonly string[];
   readonly newer: RegExp;
   readonly older: RegExp;
@@ -59,7 +59,7 @@ const POPS = ['zpopmin', 'zpopmax'];
 const GEO_STORES = ['georadius', 'georadiusbymember', 'geosearchstore'];
 const GEO_MEMBERS = ['georadiusbymember', 'georadiusbymember_ro', 'geosearch', 'geosearchstore'];
 const SCRIPT_COMMANDS = [...SCRIPTS];
-/** From 7.2 on the command is quoted, and 8.0 names one ID more. */
+/** Since 7.2 the command is in quotes, and 8.0 names one ID more. */
 const UNBALANCED_STREAMS =
   /^unbalanced '?(?<command>xread(group)?)'? list of streams: for each stream key an id.* must be specified\.$/;
 
@@ -122,7 +122,7 @@ const PAIRS: readonly Pair[] = [
     older: UNBALANCED_STREAMS,
   },
   {
-    // Valkey 9 has one shape more.
+    // Valkey 9 has one more shape.
     commands: ['geosearch', 'geosearchstore'],
     newer: /^exactly one of byradius, bybox and bypolygon can be specified for (?<command>.+)$/,
     older: /^exactly one of byradius and bybox can be specified for (?<command>.+)$/,
@@ -189,8 +189,8 @@ function agree(a: RegExpExecArray | null, b: RegExpExecArray | null): boolean {
 }
 
 /**
- * Whether the server did not know the command or its options, or has them outside a cluster only: the same bytes are
- * refused whatever the data are.
+ * Whether the server does not know the command or its options, or has them only outside a cluster: it refuses the same
+ * bytes whatever the data are.
  */
 export function isRefusal(error: string): boolean {
   return REFUSAL.test(error);
@@ -205,27 +205,26 @@ const CONDITIONS = new Set(
   ).split(' '),
 );
 
-/** Whether the error is about the server's condition or the user's rights, not of the data. */
+/** Whether the error is about the state of the server or the user's rights, not about the data. */
 export const isCondition = (error: string): boolean => CONDITIONS.has(error.split(' ', 1)[0]);
 
 /**
- * Whether the server had no memory left for it: in its own reply, in that of a script in which that happened, or at the
- * end of a transaction.
+ * Whether the server had no memory left for the command: by its own reply, that of a script, or that of a transaction.
  */
 export const lacksMemory = (error: string, command: CommandView): boolean =>
   error.startsWith('OOM ') ||
   ((isScript(command) || error.startsWith('EXECABORT ')) && error.includes('OOM command not allowed'));
 
-/** Whether the server takes no writes now, for it has become a replica: in its own reply, or in that of a script. */
+/** Whether the server refuses writes because it is a replica now: by its own reply, or that of a script. */
 export const takesNoWrites = (error: string, command: CommandView): boolean =>
   error.startsWith('READONLY ') || (isScript(command) && error.includes('READONLY You can'));
 
-/** Whether a node of a cluster does not serve the key's slot now: in its own reply, or in that of a script. */
+/** Whether a node of a cluster does not serve the key's slot now: by its own reply, or that of a script. */
 export const servesNotSlot = (error: string, command: CommandView): boolean =>
   /^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) /.test(error) ||
   (isScript(command) && /CLUSTERDOWN|attempted to access (a non local key|keys that do not hash)/.test(error));
 
-/** Whether the error shows what the key holds: a server that lacks the key does not say it. */
+/** Whether the error depends on the value of the key: a server that lacks the key does not give it. */
 export const isAboutKey = (error: string, { name }: CommandView): boolean =>
   ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
 const ABOUT_KEY =

@@ -7,13 +7,13 @@ import type { Argument } from '../resp/encode.js';
 import { Connection } from './connection.js';
 import { openSocket } from './open-socket.js';
 
-/** What a connection says of itself before anything else. `username` is absent for password-only servers. */
+/** The login of a connection. `username` is absent for servers with a password only. */
 export interface Credentials {
   readonly username?: string;
   readonly password: string;
 }
 
-/** Whether both are the same login, each perhaps of another client. */
+/** Whether both are the same login; two clients may have it. */
 export const isSameLogin = (a: Credentials | undefined, b: Credentials | undefined): boolean =>
   a?.username === b?.username && a?.password === b?.password;
 
@@ -21,7 +21,7 @@ const TIMEOUT_MS = 2_000;
 
 /**
  * @returns the reply, which may be an error of the server
- * @throws {Error} where it does not answer in time, or refuses the login
+ * @throws {Error} if the server does not answer in time, or refuses the login
  */
 export async function askOnce(
   address: Address,
@@ -37,7 +37,7 @@ export async function askOnce(
         : [['AUTH', ...(credentials.username ? [credentials.username] : []), credentials.password]];
     const replies = await inTime(connection.askAll([...login, args]), TIMEOUT_MS, () => new Error('timed out'));
     const reply = replies.at(-1)!;
-    // A wrong password shows in the question's own answer, but says less there.
+    // A wrong password also fails the question, with an error that says less.
     if (login.length > 0 && isError(replies[0]) && isError(reply)) throw new Error(text(replies[0]));
     return reply;
   } finally {

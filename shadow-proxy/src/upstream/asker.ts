@@ -1,7 +1,7 @@
 /**
- * A server that is asked questions, each of which changes nothing: for the operator's tools, beside the lanes.
+ * Asks a server questions that change nothing: for the operator's tools, on a connection of their own.
  *
- * Every question has a deadline, every answer a limit, and the connection ends with `asking`, however that ends.
+ * Every question has a deadline, every answer a limit. The connection is closed when `asking` ends, however it ends.
  */
 import { unixMs } from '../io/clock.js';
 import { parseInfo } from './server.js';
@@ -15,13 +15,13 @@ import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
 const CONNECT_MS = 5_000;
-/** For the answer to one question, or to several that are sent together. */
+/** The time limit for one answer, or for several that are asked for together, in ms. */
 const ANSWER_MS = 10_000;
-/** More is no answer to a question that is asked here. */
+/** The largest answer; no question that is asked here has a larger one. */
 const ANSWER_BYTES = 256 << 20;
 const LOOK_MS = 100;
 
-/** A server could not be asked; the message says which, and why. */
+/** The server could not be asked. The message says which server, and why. */
 export class AskError extends Error {
   override readonly name = 'AskError';
 }
@@ -29,8 +29,7 @@ export class AskError extends Error {
 /**
  * Connects, logs in, asks, and closes the connection.
  * @param signal closes it at once
- * @throws {AskError} where the server cannot be reached or refuses, does not answer in time, or answers what no Redis
- * does
+ * @throws {AskError} if the server cannot be reached or refuses, does not answer in time, or answers as no Redis does
  */
 export async function asking<T>(
   endpoint: Endpoint,
@@ -49,7 +48,7 @@ export async function asking<T>(
     return await ask(asker);
   } catch (problem) {
     if (problem instanceof AskError) throw problem;
-    // What an answer of another shape makes of the code that reads it.
+    // The error of code that reads an answer of an unexpected shape.
     const unread = problem instanceof TypeError || problem instanceof RangeError;
     const why = unread ? 'an answer is not what a Redis answers: check the address' : (problem as Error).message;
     throw new AskError(`${endpoint.label}: ${why}`, { cause: problem });
@@ -58,7 +57,7 @@ export async function asking<T>(
   }
 }
 
-/** Asks all of them at once. The first that fails stops the others. */
+/** Asks all of them at once. The first failure aborts the others. */
 export async function askingAll<I, T>(
   all: readonly I[],
   ask: (each: I, signal: AbortSignal, i: number) => Promise<T>,
@@ -72,7 +71,7 @@ export async function askingAll<I, T>(
   }
 }
 
-/** One server and what is asked of it. */
+/** One server, and the questions to it. */
 export class Asker {
   readonly refusals: string[] = [];
 
@@ -91,7 +90,7 @@ export class Asker {
     await this.must('AUTH', ...(username === undefined ? [] : [username]), password);
   }
 
-  /** @throws {AskError} where it is refused */
+  /** @throws {AskError} if the server refuses */
   async must(...command: Argument[]): Promise<Reply> {
     const [reply] = await this.all([command]);
     if (!isError(reply)) return reply;
@@ -100,7 +99,7 @@ export class Asker {
     throw new AskError(`${this.endpoint.label} refuses ${String(command[0])}: ${refusal}${hint}`);
   }
 
-  /** Null where it is refused. */
+  /** Null if the server refuses. */
   async may(...command: Argument[]): Promise<Reply | null> {
     const [reply] = await this.all([command]);
     if (!isError(reply)) return reply;
@@ -112,7 +111,7 @@ export class Asker {
     return parseInfo(text(await this.must('INFO', ...(section === undefined ? [] : [section]))));
   }
 
-  /** The replies to several commands, errors among them. */
+  /** The replies to several commands, including errors. */
   async all(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
     const before = this.bytesRead();
     const { label } = this.endpoint;
@@ -130,7 +129,7 @@ export class Asker {
   }
 }
 
-/** The server's clock minus this machine's in ms, and by how much that may be wrong. */
+/** The server's clock minus this machine's, in ms, and the possible error of that. */
 export async function clockOf(asker: Asker): Promise<{ offsetMs: number; errorMs: number }> {
   const since = unixMs();
   const [seconds, micros] = (await asker.must('TIME')).items!.map((part) => Number(text(part)));

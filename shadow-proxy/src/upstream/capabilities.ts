@@ -1,15 +1,16 @@
 /**
- * What the kit uses of a server where its user may, and can do without: each is tried when a server is first seen. What
- * it cannot do without refuses the start (`lease/ownership.ts`), or closes the gate `servers` (`NEEDED`).
+ * Capabilities of a server that the kit uses if its user may, and can do without. Each is tried when a server is first
+ * seen. If a capability is indispensable, its refusal prevents the start (`lease/ownership.ts`) or closes the gate
+ * `servers` (`NEEDED`).
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
 export interface Capability {
   readonly name: string;
-  /** A harmless call of it. */
+  /** A harmless call of the capability. */
   readonly probe: readonly Argument[];
-  /** What follows where the server refuses it, for people. */
+  /** What is missing if the server refuses it, for people. */
   readonly without: string;
 }
 
@@ -52,7 +53,7 @@ export const CAPABILITIES: readonly Capability[] = [
   },
 ];
 
-/** The capabilities that the server refuses: an unknown command, or one that its user may not call. */
+/** The capabilities that the server refuses: it does not know the command, or its user may not call it. */
 export async function missingOf(ask: (...args: Argument[]) => Promise<Reply>): Promise<readonly Capability[]> {
   const replies = await Promise.all(CAPABILITIES.map(({ probe }) => ask(...probe)));
   return CAPABILITIES.filter((_, i) => isError(replies[i]) && /^(NOPERM|ERR unknown)/i.test(text(replies[i])));

@@ -1,6 +1,6 @@
 /**
- * The shards of a plan that names a cluster: read from the slot maps of both sides as they are now. A side that does
- * not answer has its map of the last start, `<state>/slots.json`: a retired source keeps no proxy from starting.
+ * The shards of a plan that names a cluster: derived from the present slot maps of both sides. For a side that does not
+ * answer, the map of the last start is used (`<state>/slots.json`): so a retired source prevents no start.
  */
 import { disk, replaceFile } from '../io/files.js';
 import { printable } from '../text/printable.js';
@@ -13,20 +13,20 @@ import { loadPlan } from '../plan/load.js';
 import type { ClusterPlan, ClusterSide, Plan } from '../plan/plan.js';
 import { readSlots } from './slots.js';
 
-/** More masters than this were never tried. */
+/** The most masters that were tested. */
 const MAX_MASTERS = { source: 12, target: 6 };
 const KEPT = 'slots.json';
 
 /**
  * Reads a plan, and the slot maps of its cluster if it has one.
- * @throws {PlanError} also where the cluster cannot be read, or slots have no master
+ * @throws {PlanError} also if the cluster cannot be read, or slots have no master
  */
 export const openPlan = async (file: string, keeps = false): Promise<Plan> => derive(loadPlan(file), file, keeps);
 
 /**
  * The plan with its shards.
- * @param keeps whether the maps are written down for the next start
- * @throws {PlanError} likewise
+ * @param keeps whether the maps are saved for the next start
+ * @throws {PlanError} if the cluster cannot be read, or slots have no master
  */
 export async function derive(plan: Plan, file: string, keeps = false): Promise<Plan> {
   const { cluster } = plan;
@@ -56,7 +56,7 @@ type Side = 'source' | 'target';
 /** Null for a side that is one standalone server. */
 type Maps = Readonly<Record<Side, readonly SlotMaster[] | null>>;
 
-/** Null where there are none, or they cannot be read: they only stand in for a server that does not answer. */
+/** Null if no maps are saved, or they cannot be read: they are needed only for a server that does not answer. */
 function keptMaps(state: string): Maps | null {
   try {
     return JSON.parse(disk.readFile(join(state, KEPT)).toString()) as Maps;
@@ -65,7 +65,7 @@ function keptMaps(state: string): Maps | null {
   }
 }
 
-/** @throws {Error} where the state's directory cannot be written */
+/** @throws {Error} if the state's directory cannot be written */
 function keepMaps(state: string, maps: Maps): void {
   disk.mkdir(state);
   replaceFile(join(state, KEPT), `${JSON.stringify(maps)}\n`);
@@ -77,7 +77,7 @@ const refusing =
     throw new PlanError(file, [{ path, message }]);
   };
 
-/** Null where that side is one standalone server. @throws {PlanError} */
+/** Null if that side is one standalone server. @throws {PlanError} */
 async function read(
   cluster: ClusterPlan,
   side: Side,
@@ -104,7 +104,7 @@ async function read(
   return masters;
 }
 
-/** What the first node that answers says. @throws {Error} with what each said, where none does */
+/** The answer of the first node that answers. @throws {Error} with each node's error, if none does */
 async function ask({ seeds, tls, username, password }: ClusterSide): Promise<SlotMaster[] | null> {
   const credentials = password === null ? undefined : { username: username ?? undefined, password };
   const failures: string[] = [];

@@ -1,8 +1,7 @@
 /**
- * One connection to a server: bytes out once a turn, whole frames in.
+ * One connection to a server: it writes once a turn, and reads whole frames.
  *
- * It is opened by `Server.open`, which asks the questions of the handshake through `ask`; then its owner
- * (a lane) takes the frames over with `attach`.
+ * `Server.open` opens it, and does the handshake with `ask`. Then its owner (a lane) gets all frames, by `attach`.
  */
 import { FrameReader } from '../resp/reader.js';
 import { decodeReply, type Reply } from '../resp/decode.js';
@@ -12,7 +11,7 @@ import { Outbox } from '../io/outbox.js';
 import type { TcpSocket } from '../io/sockets.js';
 import type { Turn } from '../io/turn.js';
 
-/** The connection ended, or could not be made, before what was asked of it was answered. */
+/** The connection was closed, or could not be opened, before all questions on it were answered. */
 export class ConnectionLost extends Error {
   readonly code = 'CONNECTION_LOST';
 }
@@ -24,19 +23,19 @@ export interface ConnectionOwner {
   readable(reader: FrameReader): void;
   /** The connection is closed; called once. */
   lost(reason: Error): void;
-  /** Asks the server for any reply; where it is there, the connection carries little, and may be silent for long. */
+  /** Sends any command that has a reply. Implemented where a connection carries little, and may be silent for long. */
   askForLife?(): void;
 }
 
 export class Connection {
   readonly outbox: Outbox;
-  /** The server's number for this connection, 0 where the server would not tell. */
+  /** The connection's client ID at the server; 0 if the server did not give it. */
   clientId = 0;
   /** The run ID of the server at the other end; empty if it is unknown. */
   runId = '';
-  /** Whether its user was let in; false for one without a login where a password is needed. */
+  /** Whether the server admitted the connection's user. False without a login where a password is demanded. */
   admitted = true;
-  /** How often bytes have come. */
+  /** How many times bytes have arrived. */
   chunks = 0;
   readonly #socket: TcpSocket;
   readonly #reader = new FrameReader();
@@ -75,27 +74,27 @@ export class Connection {
     return !this.#ended && (this.#asked.length > 0 || this.#owner.waits);
   }
 
-  /** As its owner does it. */
+  /** Calls the owner's function. */
   askForLife(): void {
     if (!this.#ended) this.#owner.askForLife?.();
   }
 
-  /** Hands the frames from now on to `owner`. */
+  /** Gives all further frames to `owner`. */
   attach(owner: ConnectionOwner): void {
     this.#owner = owner;
   }
 
-  /** Calls `lost` when the connection ends; its answers stay with `ask`. */
+  /** Calls `lost` when the connection is closed; replies still go to `ask`. */
   attachLost(lost: (reason: Error) => void): void {
     this.#owner = { waits: false, readable: (reader) => this.#answer(reader), lost };
   }
 
-  /** Sends one command and waits for its reply; only while nobody is attached. */
+  /** Sends one command and waits for its reply. Only while no owner is attached. */
   ask(...args: Argument[]): Promise<Reply> {
     return this.askFrame(encodeCommand(args));
   }
 
-  /** Sends several commands in one write and waits for their replies; only while nobody is attached. */
+  /** Sends several commands in one write and waits for their replies. Only while no owner is attached. */
   askAll(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
     if (commands.length === 0) return Promise.resolve([]);
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
@@ -118,7 +117,7 @@ export class Connection {
     return decodeReply(await this.askBytes(frame)).reply;
   }
 
-  /** The reply to the command frame, or those to several commands, as they came. */
+  /** The bytes of the reply to the frame, or of the replies to its several commands. */
   askBytes(frame: Buffer, replies = 1): Promise<Buffer> {
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {
@@ -157,7 +156,7 @@ export class Connection {
   }
 }
 
-/** Who waits for so many replies: `buffer[start, end)`. */
+/** A caller that waits for `replies` replies; it gets `buffer[start, end)`. */
 interface Asked {
   readonly replies: number;
   take(buffer: Buffer, start: number, end: number): void;

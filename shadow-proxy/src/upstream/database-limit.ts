@@ -1,29 +1,29 @@
-/** Which databases a server lets the kit's user select: its own SELECT says so, whatever its settings are. */
+/** Which databases a server lets the kit's user select. The server's answers to SELECT decide, not its settings. */
 import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 
 export interface DatabaseLimit {
-  /** Databases 0 to `count - 1` can be selected; 1 where the server refuses every SELECT of another one. */
+  /** Databases 0 to `count - 1` can be selected; 1 if the server refuses all others. */
   readonly count: number;
-  /** The server's answer to a SELECT of the next one; null where it was not found. */
+  /** The server's error for database `count`; null if no limit was found. */
   readonly refusal: string | null;
 }
 
-/** What a server has that was not configured otherwise. */
+/** The number of databases of a server with default settings. */
 const DEFAULT = 16;
-/** More are not looked for. */
+/** The search ends here. */
 const MOST = 2 ** 20;
 
-/** What a refused SELECT says of the state of the server, and not of the database. */
+/** Errors to SELECT that are about the state of the server, and not about the database. */
 const PASSING = /^(BUSY|LOADING|MASTERDOWN|NOAUTH|WRONGPASS|TRYAGAIN|UNBLOCKED) /;
 
-/** Whether the error, a server's answer to SELECT, says that it does not let this user into the database. */
+/** Whether the error, an answer to SELECT, says that this user may not use the database. */
 export const refusesDatabase = (refusal: string): boolean => !PASSING.test(refusal);
 
 /**
- * Asks on a connection that is used for nothing else: it ends in any database.
- * @param configured what `CONFIG GET databases` says, which is looked at first; null where that is refused
- * @throws {Error} where the server answers SELECT with an error that says nothing of databases
+ * Finds the limit, on a connection that is used for nothing else: afterwards any database may be selected on it.
+ * @param configured the answer to `CONFIG GET databases`, which is tried first; null if that is refused
+ * @throws {Error} if the server answers SELECT with an error that is not about databases
  */
 export async function findDatabaseLimit(
   ask: (...args: Argument[]) => Promise<Reply>,
@@ -32,7 +32,7 @@ export async function findDatabaseLimit(
   const guess = configured ?? DEFAULT;
   const guesses = [guess, guess - 1];
   let refusal: string | null = null;
-  // Database `low - 1` can be selected, and `high` cannot, or is not looked for.
+  // Database `low - 1` can be selected. Database `high` cannot, or is beyond the end of the search.
   let [low, high] = [1, MOST];
   while (low < high) {
     const next = guesses.shift() ?? (high === MOST ? low * 2 : (low + high) >> 1);

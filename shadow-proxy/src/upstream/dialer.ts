@@ -1,4 +1,4 @@
-/** The address of a server: a fixed one, or that of a master which Sentinel, or its cluster, names. */
+/** The address of a server: a fixed one, or that of a master named by Sentinel or by its cluster. */
 import type { TcpSocket, TlsSocket } from '../io/sockets.js';
 import { isNull, text, errorText } from '../resp/decode.js';
 import {
@@ -22,16 +22,16 @@ export class NoMasterError extends Error {
 }
 
 export class Dialer {
-  /** Who is asked where the server is: Sentinels, or nodes of its cluster. */
+  /** The servers that are asked for the address: Sentinels, or nodes of the cluster. */
   #guides: Address[];
   #credentials: Credentials | undefined;
   /** The last known address of the cluster's node. */
   #last: Address | null = null;
-  /** When the certificate that the server showed last ends, in ms since 1970; null before, and in the clear. */
+  /** When the server's certificate expires, in ms since 1970, as last seen; null before that, and without TLS. */
   certificateEndsAt: number | null = null;
 
   /**
-   * @param timeoutMs for one attempt
+   * @param timeoutMs the time limit of one attempt
    * @param role which of a cluster's nodes: the master, or a replica of it
    */
   constructor(
@@ -43,7 +43,7 @@ export class Dialer {
     this.#guides = endpoint.kind === 'server' ? [] : [...addressesOf(endpoint)];
   }
 
-  /** The endpoint for people: no password in it. */
+  /** The endpoint for people, without a password. */
   get label(): string {
     return this.endpoint.label;
   }
@@ -52,26 +52,28 @@ export class Dialer {
     return this.#credentials;
   }
 
-  /** From the next connection on: the same server or master, perhaps with another password or certificate. */
+  /**
+   * Sets the endpoint of further connections: the same server or master, perhaps with another password or certificate.
+   */
   renew(endpoint: Endpoint, timeoutMs: number): void {
     this.endpoint = endpoint;
     this.timeoutMs = timeoutMs;
     this.#credentials = credentialsOf(endpoint);
   }
 
-  /** Whether it is a cluster's node. */
+  /** Whether the endpoint is a node of a cluster. */
   get isCluster(): boolean {
     return this.endpoint.kind === 'cluster';
   }
 
-  /** Whether Sentinel, or a cluster, says which server it is. */
+  /** Whether Sentinel, or a cluster, says which server is the master. */
   get followsMaster(): boolean {
     return this.endpoint.kind !== 'server' && this.role === 'master';
   }
 
   /**
    * The address to connect to now.
-   * @throws {NoMasterError} when no Sentinel, or no node of the cluster, answers with one
+   * @throws {NoMasterError} if no Sentinel, or no node of the cluster, answers with one
    */
   async resolve(): Promise<Address> {
     const { endpoint } = this;
@@ -89,7 +91,7 @@ export class Dialer {
         failures.push(`${formatAddress(guide)}: ${(error as Error).message}`);
       }
     }
-    // The master itself runs a script, and answers nothing else: nobody knows better than that it is where it was.
+    // The master itself runs a script and answers nothing else: its last address is the best known one.
     const master = this.role === 'master' ? this.#last : null;
     if (master !== null && failures.some((failure) => failure.startsWith(`${formatAddress(master)}: BUSY `)))
       return master;
@@ -106,7 +108,7 @@ export class Dialer {
       : this.#replicaBy(node, endpoint)));
   }
 
-  /** The same replica as long as there is one. */
+  /** Returns the same replica as long as it exists. */
   async #replicaBy(node: Address, { tls, slots }: ClusterEndpoint): Promise<Address> {
     const replicas = await readReplicas(node, tls, this.#credentials, slots);
     const last = this.#last && formatAddress(this.#last);
@@ -132,9 +134,7 @@ export class Dialer {
     return socket;
   }
 
-  /**
-   * Looks at the server's certificate as it is now: connections that were made before a renewal still have the old one.
-   */
+  /** Reads the server's present certificate: connections from before a renewal still show the old one. */
   async lookAtCertificate(): Promise<void> {
     if (this.endpoint.tls === null) return;
     (await this.connect(await this.resolve())).destroy();

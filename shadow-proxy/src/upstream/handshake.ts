@@ -1,4 +1,7 @@
-/** How a connection introduces itself to a server, and how the server's list of connections is read and shortened. */
+/**
+ * The handshake of a connection with a server, and how the server's list of connections is read, and connections are
+ * killed.
+ */
 import { monotonicMs } from '../io/clock.js';
 import { sleep } from '../io/timers.js';
 import { isError, text, type Reply, errorText } from '../resp/decode.js';
@@ -8,19 +11,19 @@ import type { Side } from '../route/stage.js';
 import type { Connection } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
 
-/** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
+/** The server refused the handshake; `reply` is its own error, for the client. */
 export class HandshakeRefused extends Error {
   readonly code = 'HANDSHAKE_REFUSED';
   constructor(
     readonly reply: string,
-    /** Which server, where that is known. */
+    /** Which server refused, if that is known. */
     readonly side?: Side,
   ) {
     super(printableBytes(reply));
   }
 }
 
-/** The server let the connection in, and not into its database; `reply` is its own error. */
+/** The server accepted the login and refused the database; `reply` is its own error. */
 export class DatabaseRefused extends HandshakeRefused {
   constructor(
     reply: string,
@@ -32,7 +35,7 @@ export class DatabaseRefused extends HandshakeRefused {
   }
 }
 
-/** What a server's refusal means, for people: a password that the plan does not give is named. */
+/** The meaning of a server's refusal, for people. If the plan lacks a password, the text says so. */
 export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: string): string =>
   credentials === undefined && refusal.startsWith('NOAUTH')
     ? `the ${side} ${label} requires a password, and the plan has none (${printableBytes(refusal)}): add it to the URL, or set passwordFile`
@@ -40,12 +43,12 @@ export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: s
 
 export type Ask = (...args: Argument[]) => Promise<Reply>;
 
-/** How long a killed connection may take to be seen closed. */
+/** How long to wait until a killed connection is seen to be closed. */
 const KILL_TIMEOUT_MS = 5_000;
 
 /**
- * HELLO carries the password, the protocol and the name, and answers with the connection's id.
- * @returns whether the server wants a password that it was not given: every command will get this error
+ * Sends HELLO with the password, the protocol and the name; its reply has the connection's client ID.
+ * @returns whether the server demands a password and none was given: every command will get this error
  * @throws {HandshakeRefused}
  */
 export async function greet(
@@ -79,10 +82,10 @@ export async function greet(
 }
 
 /**
- * Greets, and asks which server is at the other end, in one write. A client's user may not be allowed to ask, so the
- * kit's own user (`own`) does, before the connection becomes the client's.
- * @returns as `greet`; and the run ID, empty where the server does not tell
- * @throws {HandshakeRefused} also where the connection cannot become the client's again
+ * Greets, and asks for the server's run ID, in one write. A client's user may not be allowed to ask, so the kit's own
+ * user (`own`) does, before the connection becomes the client's.
+ * @returns as `greet`; and the run ID, empty if the server does not show it
+ * @throws {HandshakeRefused} also if the connection cannot become the client's again
  */
 export async function greetAndAsk(
   connection: Connection,
@@ -95,7 +98,7 @@ export async function greetAndAsk(
   const greeted = greet(connection, protocol, credentials, name);
   const asked = asOwn ?? connection.ask('INFO', 'server');
   const [wantsPassword, info] = await Promise.all([greeted, asked]);
-  // Without HELLO, the login came behind the question.
+  // Without HELLO, the login was sent after the question.
   const again = asOwn === null && isError(info) && !wantsPassword;
   return { wantsPassword, runId: runIdIn(again ? await connection.ask('INFO', 'server') : info) };
 }
@@ -124,10 +127,10 @@ export async function requireMaster(connection: Connection, label: string): Prom
     throw new Error(`${label} is a ${errorText(role.items[0])}, not a master: waiting until the failover ends`);
 }
 
-/** The highest ID: of no client. */
+/** The highest client ID, which no client has. */
 export const NOBODY = '9223372036854775807';
 
-/** The server's connections: a line of `field=value` for each number. @throws {HandshakeRefused} */
+/** The server's connections: a line of `field=value` for each client ID. @throws {HandshakeRefused} */
 export async function listClients(ask: Ask, ...filter: Argument[]): Promise<Map<number, string>> {
   const reply = await ask('CLIENT', 'LIST', ...filter);
   if (isError(reply)) throw new HandshakeRefused(text(reply));
@@ -135,14 +138,14 @@ export async function listClients(ask: Ask, ...filter: Argument[]): Promise<Map<
   return new Map(lines.map((line) => [Number(/\bid=(\d+)/.exec(line)?.[1]), line]));
 }
 
-/** A field of such a line; empty where it has none. */
+/** A field of such a line; empty if the line has none. */
 export const clientField = (line: string, name: string): string =>
   new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? '';
 
 /**
- * Ends a connection, and waits until the server does not know it any more: commands may still sit in its receive
- * buffer, and must not run after what we send next.
- * @throws {Error} when the server does not allow that, or the connection does not end
+ * Kills a connection, and waits until the server does not list it any more: commands in its receive buffer must not run
+ * after the proxy's next ones.
+ * @throws {Error} if the server does not allow that, or the connection does not end
  */
 export async function killClient(ask: Ask, id: number, label: string): Promise<void> {
   const deadline = monotonicMs() + KILL_TIMEOUT_MS;

@@ -1,9 +1,9 @@
 /**
  * Who a server is: its process (run ID), the history that its data belong to (replication ID), and its role. Pure.
  *
- * A server that was a replica for a moment has another server's data under the same run ID. Redis and KeyDB then tell
- * another `master_replid`. Two changes of it mean nothing: a master takes a new one when it begins or ends its backlog,
- * and a server that was promoted without having synchronized continues its own, which it shows as `master_replid2`.
+ * A server that was a replica for a moment has another server's data under the same run ID. Redis and KeyDB then show
+ * another `master_replid`. Two changes of it are harmless. A master takes a new ID when it begins or ends its backlog.
+ * A server that was promoted without having synchronized continues its own history, which it shows as `master_replid2`.
  */
 
 import { otherSide, type Side } from '../route/stage.js';
@@ -13,21 +13,21 @@ export interface Identity {
   readonly runId: string;
   /** The replication ID of the history of its data; empty if the server does not show it. */
   readonly replId: string;
-  /** The history that it continues since it was promoted; empty where it was not. */
+  /** The history that the server continues since its promotion; empty if it was not promoted. */
   readonly replIdBefore: string;
-  /** `master`, `slave`, or KeyDB's `active-replica`; empty where the server does not tell. */
+  /** `master`, `slave`, or KeyDB's `active-replica`; empty if the server does not show it. */
   readonly role: string;
-  /** `standalone`, `cluster` or `sentinel`; empty where the server does not tell. */
+  /** `standalone`, `cluster` or `sentinel`; empty if the server does not show it. */
   readonly mode: string;
-  /** `host:port` of the server that it replicates from; null where there is none. */
+  /** `host:port` of the server's master; null if it has none. */
   readonly replicates: string | null;
 }
 
-/** What is remembered of a server over the end of a process; `replId` is empty where it was not noted. */
+/** What is saved of a server for the next process; `replId` is empty if it was unknown. */
 export type KnownIdentity = Pick<Identity, 'runId' | 'replId'>;
 
 const NO_HISTORY = '0'.repeat(40);
-/** A promoted server shows the history that it continues for so long: the default of `repl-backlog-ttl`, in ms. */
+/** How long a promoted server shows the history that it continues, in ms: the default of `repl-backlog-ttl`. */
 const HISTORY_SHOWN_MS = 3_600_000;
 
 /** @param server `INFO server` @param replication `INFO replication` */
@@ -50,21 +50,21 @@ export function identityOf(server: ReadonlyMap<string, string>, replication: Rea
 export const modeOf = (server: ReadonlyMap<string, string>): string =>
   server.get('redis_mode') ?? server.get('server_mode') ?? '';
 
-/** Whether it takes its data from another server, and nothing but that. */
+/** Whether the server only takes data from another server. */
 export const isReplica = ({ role }: Pick<Identity, 'role'>): boolean => role === 'slave' || role === 'replica';
 
-/** Distinguishes two states of a server: another one may hold other data. */
+/** Distinguishes two states of a server, which may have different data. */
 export const fingerprint = ({ runId, replId }: KnownIdentity): string => (replId === '' ? runId : `${runId}/${replId}`);
 
 /**
- * Why the server may hold other data than at the last look; null where it holds the same history.
- * @param sinceMs time since the last look
+ * Why the server may hold other data than at the last check; null if it has the same history.
+ * @param sinceMs time since the last check
  */
 export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number): string | null {
   if (before.runId === '') return null;
   if (before.runId !== now.runId)
     return `restarted or was replaced (run ID changed: ${short(before.runId)} → ${short(now.runId)})`;
-  // Active replicas merge what their peers hold; their IDs tell nothing about that.
+  // Active replicas merge their peers' data; their replication IDs say nothing about that.
   if (before.replId === '' || now.replId === '' || before.replId === now.replId || now.role === 'active-replica')
     return null;
   const replaced = `was a replica of another server meanwhile (replication ID changed: ${short(before.replId)} → ${short(now.replId)})`;
@@ -76,20 +76,20 @@ export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number):
 /** The oldest version of Redis that a server may be compatible with. */
 const OLDEST = [6, 2] as const;
 
-/** Whether it is that of Redis `major.minor` or newer; a server that does not tell is. */
+/** Whether the version is that of Redis `major.minor` or newer; true if the server does not show it. */
 export function isSince(version: string, [major, minor]: readonly [major: number, minor: number]): boolean {
   const [ours, next = 0] = version.split('.').map(Number);
   if (version === '') return true;
   return !(ours < major || (ours === major && next < minor));
 }
 
-/** Why a server of this version is not used; null where it is. */
+/** Why a server of this version is refused; null if it is not. */
 export const tooOld = (side: Side, version: string): string | null =>
   isSince(version, OLDEST)
     ? null
     : `the ${side} is Redis ${version}, and the oldest that is supported is ${OLDEST.join('.')}: upgrade the ${side} first, with a replica of ${OLDEST.join('.')} or 7.0 and a failover to it`;
 
-/** The refusal where both addresses of a shard lead to one server. */
+/** The refusal if both addresses of a shard lead to one server. */
 export const oneServer = (side: Side, runId: string): string =>
   `the ${side} is the same server as the ${otherSide(side)} (run ID ${short(runId)}): every write would run twice; configure two different servers`;
 

@@ -1,13 +1,13 @@
 /**
  * Rule 20: a connection can go silent without closing, because a firewall or a connection table forgot it, while new
- * ones work. One that waits for replies and has brought nothing for `limits.silentMs` is asked about on another
- * connection:
+ * ones work. If a connection waits for replies and has brought nothing for `limits.silentMs`, the server is asked about
+ * it on another connection:
  *
  *   waits, and brings nothing ─▶ CLIENT LIST beside ─┬─ no answer, BUSY, LOADING ─▶ the server is slow or down, not the connection
  *                                                    ├─ it blocks, or still sends ─▶ it may take its time
  *                                                    └─ neither, three times ─────▶ closed: its replies are lost, its keys suspect
  *
- * The server answers a question that it got long after the command: so it has run that command, or never got it.
+ * The server answers a question that was sent long after the command: so it has run that command, or never received it.
  */
 import type { Connection } from './connection.js';
 import { clientField } from './handshake.js';
@@ -18,11 +18,11 @@ import type { ServerConnections } from './server-connections.js';
 
 const LOOK_MS = 200;
 /**
- * So often must the server have answered on the other connection: a KeyDB has threads, and a client that blocked may
+ * How many times the server must have answered on the other connection. A KeyDB has threads, and a blocked client may
  * just have been woken.
  */
 const STRIKES = 3;
-/** A connection that only listens is asked for a sign of life after so much silence, in ms. */
+/** After this much silence, in ms, a connection that only listens is asked for a sign of life. */
 const LISTENER_MS = 15_000;
 
 /** A server, and the connections to it that are watched. */
@@ -32,25 +32,25 @@ export interface Watched {
 }
 
 export interface LivenessContext {
-  /** How long a connection may wait for a reply and bring nothing before the server is asked about it, in ms. */
+  /** How long a connection may wait for a reply, in ms, before the server is asked about it. */
   silentMs(): number;
-  /** The connection is closed, after so many ms of silence. */
+  /** The connection was closed after `silentMs` of silence. */
   closed(server: Watched, connection: Connection, silentMs: number): void;
 }
 
 interface Seen {
   /** `Connection.chunks` at that time. */
   chunks: number;
-  /** Since when it has brought nothing, and whether it was waiting then; in ms of `listenedMs`. */
+  /** Since when the connection has brought nothing, and whether it was waiting then; in ms of `listenedMs`. */
   since: number;
   waited: boolean;
   strikes: number;
 }
 
-/** What a server says of a connection that waits: a line of its CLIENT LIST; undefined where it does not know it. */
+/** Whether the connection is silent, by its line in the server's CLIENT LIST; undefined if it is not listed. */
 export function isSilent(line: string | undefined): boolean {
   if (line === undefined) return true;
-  // In a command that blocks, or in CLIENT PAUSE.
+  // In a blocking command, or in CLIENT PAUSE.
   if (clientField(line, 'flags').includes('b')) return false;
   // A command that is still being received.
   return clientField(line, 'qbuf') === '0' || Number(clientField(line, 'idle')) > 1;
@@ -95,7 +95,7 @@ export class Liveness {
 
   async #ask(silent: readonly Connection[]): Promise<void> {
     const lines = await this.server.connections.glance(silent);
-    // What came meanwhile lies in the sockets.
+    // Bytes that have arrived meanwhile are still in the sockets: they are read first.
     await afterReading();
     for (const connection of silent) {
       const seen = this.#seen.get(connection)!;

@@ -1,6 +1,6 @@
 /**
- * Asks a server whether a client that connects now, and does not log in, may run commands. A connection keeps what it
- * was given when it was made, so the probe's is made again for each question, by RESET: one round trip.
+ * Asks a server whether a new client without a login may run commands. A connection keeps the rights that it got when
+ * it was opened. So the probe resets its connection with RESET for each question: one round trip.
  *
  *   RESET (the user is `default` again, if that needs no password) ─ PING ─▶ NOAUTH? ─ HELLO AUTH SETNAME (the kit again)
  */
@@ -22,17 +22,17 @@ const isNoAuth = (reply: Reply): boolean => isError(reply) && text(reply).starts
 
 export class LoginProbe {
   #connection: Promise<Connection> | undefined;
-  /** A question that is not sent yet: one that asks now may share its answer. */
+  /** A question that is not sent yet. A later caller may share its answer. */
   #next: Promise<boolean> | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  /** How often it was closed: a question that waits for another one is not asked afterwards. */
+  /** How many times the probe was closed. A waiting question is not asked after that. */
   #closed = 0;
   /** The server lacks RESET (before Redis 6.2), or the kit's user may not send it. */
   #lacksReset = false;
 
   constructor(private readonly context: LoginProbeContext) {}
 
-  /** Whether a password is needed, as the server says after this call. @throws {Error} where it cannot be asked */
+  /** Whether the server demands a password, by its answer after this call. @throws {Error} if it cannot be asked */
   needsPassword(): Promise<boolean> {
     if (this.#next !== undefined) return this.#next;
     const closed = this.#closed;
@@ -72,7 +72,7 @@ export class LoginProbe {
     return opening;
   }
 
-  /** Questions without an answer fail; the next is asked on another connection, perhaps of another server. */
+  /** Unanswered questions fail. The next one is asked on another connection, perhaps to another server. */
   close(): void {
     this.#closed++;
     this.#next = undefined;

@@ -1,6 +1,6 @@
 /**
- * Who a client is to the servers, from the moment that it connected, logged in, or sent RESET. As at Redis, what counts
- * is whether the server let it in then: what it has, it keeps, whatever becomes of passwords and users later.
+ * A client's login, from the moment when it connected, logged in, or sent RESET. As in Redis, the server's decision at
+ * that moment counts: a client keeps its rights, whatever happens to passwords and users later.
  */
 import { createHash } from 'node:crypto';
 import { monotonicMs } from '../io/clock.js';
@@ -10,7 +10,7 @@ import type { Credentials } from './dialer.js';
 /**
  * - `unknown`: the server has not been asked yet.
  * - `admitted`: the server let it in.
- * - `unauthenticated`: it has not logged in, and the server wanted a password when it connected.
+ * - `unauthenticated`: it has not logged in, and the server demanded a password when it connected.
  */
 export type Standing = 'unknown' | 'admitted' | 'unauthenticated';
 
@@ -20,8 +20,8 @@ export class Login {
   readonly standing: Record<Side, Standing> = { source: 'unknown', target: 'unknown' };
 
   /**
-   * @param credentials undefined for a client that has not logged in: it is the user `default` where no password is
-   * needed
+   * @param credentials undefined for a client that has not logged in: it is the user `default` if no password is
+   * demanded
    */
   constructor(readonly credentials: Credentials | undefined) {}
 }

@@ -5,13 +5,13 @@ import type { Argument } from '../resp/encode.js';
 import { parseInfo } from './info.js';
 
 export class KeyLosses {
-  /** Since this process began to look; what a server removed before is not counted. */
+  /** Evictions since this process began to watch; earlier ones are not counted. */
   evicted = 0;
   expired = 0;
-  /** When an eviction was seen last, in ms since 1970; null where none was. */
+  /** When an eviction was last seen, in ms since 1970; null if none was. */
   evictedAt: number | null = null;
   #last: { readonly evicted: number; readonly expired: number } | null = null;
-  /** So many of `evicted` have explained a loss already, or were before our time. */
+  /** How many of `evicted` have explained a loss already, or came before this process. */
   #spent = 0;
 
   /** @param ask asks the server as the kit's own user */
@@ -29,7 +29,7 @@ export class KeyLosses {
     if (evicted > 0) this.evictedAt = now;
   }
 
-  /** Asks the server. @returns the keys evicted since it started; null where it does not tell */
+  /** Asks the server. @returns the keys evicted since its start; null if it does not show that */
   async read(): Promise<number | null> {
     const reply = await this.ask('INFO', 'stats');
     if (isError(reply)) return null;
@@ -39,23 +39,23 @@ export class KeyLosses {
     return evicted === undefined ? null : Number(evicted);
   }
 
-  /** Evictions up to now explain nothing: they were before our time. */
+  /** Evictions up to now explain nothing: they came before this process. */
   async begin(): Promise<void> {
     await this.read();
     this.#spent = this.evicted;
   }
 
-  /** Whether the server has evicted more keys than losses were put down to it. */
+  /** Whether the server has evicted more keys than the losses that evictions have explained. */
   async hasEvicted(): Promise<boolean> {
     await this.read();
     return this.evicted > this.#spent;
   }
 
-  /** A loss was put down to an eviction: that one explains no other. */
+  /** An eviction has explained a loss: it explains no other. */
   spendEviction(): void {
     this.#spent++;
   }
 }
 
-/** A restart and CONFIG RESETSTAT begin at 0 again. */
+/** After a restart or CONFIG RESETSTAT the count begins at 0 again. */
 const rise = (before: number, now: number): number => (now < before ? now : now - before);

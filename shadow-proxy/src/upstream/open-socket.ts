@@ -5,7 +5,7 @@ import type { Address, ClientTls } from '../plan/endpoint.js';
 
 /**
  * A connection that is ready to write to; with `tls`, only after the peer's certificate was verified.
- * @throws {Error} not connected within `timeoutMs`, not TLS, or not verified
+ * @throws {Error} if the connection is not open within `timeoutMs`, not TLS, or not verified
  */
 export function openSocket({ host, port }: Address, tls: ClientTls | null, timeoutMs: number): Promise<TcpSocket> {
   return new Promise((resolve, reject) => {
@@ -19,7 +19,7 @@ export function openSocket({ host, port }: Address, tls: ClientTls | null, timeo
     const timer = after(timeoutMs, () => socket.destroy(new Error(late())));
     const failed = (error: NodeJS.ErrnoException): void => {
       clearTimer(timer);
-      // OpenSSL's word for a first answer that is no TLS record, such as an error reply in plaintext.
+      // OpenSSL's error code for a first answer that is no TLS record, such as an error reply in plaintext.
       const plaintext = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER';
       reject(plaintext ? new Error(`${host}:${port} does not speak TLS: use the TLS port of the server`) : error);
     };

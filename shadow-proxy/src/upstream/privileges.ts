@@ -1,10 +1,10 @@
 /**
- * What the users of a server may do, as its `ACL GETUSER` says. The mirror is written by the kit's own user, so some
- * shortcuts are for unrestricted users only (`+@all ~* &*`): to repeat a script, to pop in place of a blocking pop.
+ * What the users of a server may do, by its `ACL GETUSER`. The kit's own user writes to the mirror, so two shortcuts
+ * are for unrestricted users only (`+@all ~* &*`): to replicate a script, and to try a pop in place of a blocking pop.
  *
- * Users that were asked about in the last minute are looked up again every second, so that changes are followed. Where
- * the server refuses `ACL GETUSER`, its `ACL LIST` is read: ElastiCache documents the latter only. A user that neither
- * shows is restricted.
+ * Users that mattered in the last minute are looked up again every second, so that changes are seen. If the server
+ * refuses `ACL GETUSER`, its `ACL LIST` is read: ElastiCache documents only that. A user that neither shows counts as
+ * restricted.
  */
 import { mayDoEverything, mayUseAllKeys } from '../command/users.js';
 import { monotonicMs } from '../io/clock.js';
@@ -14,20 +14,20 @@ import type { Argument } from '../resp/encode.js';
 import type { Credentials } from './dialer.js';
 
 const LOOK_MS = 1_000;
-/** An answer older than this is none. */
+/** An older answer does not count. */
 const STALE_MS = 3 * LOOK_MS;
-/** How long a client waits for the first answer about its user. */
+/** How long a client waits for the first answer about its user, in ms. */
 const PATIENCE_MS = 500;
-/** Without a question, a user is looked up for so long, in ms. */
+/** How long a user is looked up after the last question about it, in ms. */
 const KEPT_MS = 60_000;
-/** Users beyond this many at a time are taken to be restricted. */
+/** The most users at a time; further ones count as restricted. */
 const MAX_USERS = 100;
 
-/** What a user may do, as far as it matters here. */
+/** What a user may do, as far as the proxy needs it. */
 export interface Rights {
-  /** Every command on every key and channel. */
+  /** The user may run every command on every key and channel. */
   readonly unrestricted: boolean;
-  /** Its commands on every key. */
+  /** The user may run its commands on every key. */
   readonly allKeys: boolean;
 }
 
@@ -37,7 +37,7 @@ interface User {
   rights: Rights;
   /** When the server answered, in ms of the monotonic clock; -Infinity before. */
   answeredAt: number;
-  /** When it was last asked for. */
+  /** When a question about the user last came. */
   usedAt: number;
   looking: Promise<void> | null;
 }
@@ -54,7 +54,7 @@ export class Privileges {
     return this.#rightsOf(credentials).unrestricted;
   }
 
-  /** Whether the user is known to have no key patterns: what it may run, it may run on every key. */
+  /** Whether the user is known to have no key patterns: its commands may use every key. */
   mayUseAllKeys(credentials: Credentials | undefined): boolean {
     return this.#rightsOf(credentials).allKeys;
   }
@@ -68,8 +68,8 @@ export class Privileges {
   }
 
   /**
-   * Has the user looked up from now on. Resolves when the server has answered, or has not for a while; null where it
-   * was asked before. Never rejects.
+   * Looks the user up from now on. Resolves when the server has answered, or after `PATIENCE_MS`; null if it was asked
+   * before. Never rejects.
    */
   learn(credentials: Credentials | undefined): Promise<unknown> | null {
     const name = nameOf(credentials);
@@ -135,7 +135,7 @@ export function rightsIn(reply: Reply): Rights {
   return { unrestricted: commands !== undefined && text(commands) === '+@all' && allKeys && allChannels, allKeys };
 }
 
-/** Whether one of the patterns, with or without its sign, is for everything. */
+/** Whether one of the patterns, with or without its sign, allows everything. */
 function hasAll(patterns: Reply | undefined, all: string): boolean {
   if (patterns === undefined) return false;
   const each = patterns.items === null ? text(patterns).split(' ') : patterns.items.map(text);

@@ -1,6 +1,8 @@
-/** What a server's error reply says of the command that it answers. */
+/** What a server's error reply says about the command. */
 
-/** Error replies that a command's data or arguments cause; others are the server's or the user's state. */
+/**
+ * Whether the command's data or arguments cause the error. Other errors come from the state of the server or the user.
+ */
 export function isAboutData(buffer: Buffer, start: number): boolean {
   const code = buffer.toString('latin1', start + 1, Math.min(start + 11, buffer.length)).split(' ', 1)[0];
   return code === 'ERR' || code === 'WRONGTYPE' || code === 'NOGROUP' || code === 'BUSYGROUP' || code === 'INVALIDOBJ';
@@ -11,8 +13,8 @@ export const isNoScript = (buffer: Buffer, start: number): boolean =>
   buffer.toString('latin1', start + 1, start + 10) === 'NOSCRIPT ';
 
 /**
- * Whether a script that ended with this error may have run at all: only what servers say before they run one excludes
- * it.
+ * Whether a script that ended with this error may have written. Only errors that servers give before they run a script
+ * exclude it.
  */
 export function mayHaveWritten(buffer: Buffer, start: number, end: number): boolean {
   return !/^-(NOSCRIPT No matching|NOAUTH Auth|NOPERM .* run the '(eval|fcall)|LOADING |BUSY |ERR Error compiling|ERR (Number|Bad number) of keys|ERR Function not found|ERR Can not execute a script with write flag|ERR wrong number of arguments for '(eval|fcall)|ERR unknown command .(eval|fcall)|ERR value is not an integer or out of range\r\n$)/i.test(

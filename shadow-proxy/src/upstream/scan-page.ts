@@ -1,4 +1,4 @@
-/** One page of SCAN, in a way that leaves KeyDB as it was. */
+/** One page of SCAN, in a way that does KeyDB no harm. */
 import type { Server } from './server.js';
 import type { Connection } from './connection.js';
 import { encodeCommand } from '../resp/encode.js';
@@ -9,7 +9,7 @@ import { printableBytes } from '../text/printable.js';
 export class ScanError extends Error {
   readonly code = 'SCAN';
 
-  /** @param refusal who refuses what, for people */
+  /** @param refusal which server refuses which command, for people */
   constructor(refusal: string, reply: string) {
     super(`${refusal}: ${reply}; allow it to the kit's user`);
   }
@@ -30,11 +30,11 @@ const EXEC = encodeCommand(['EXEC']);
 /**
  * The page at the cursor: about `count` keys.
  *
- * KeyDB answers SCAN with a COUNT of 100 or more, and KEYS, from a snapshot. A SET that meets a key with a time to live
- * while there is one takes it for a new key: `KEEPTTL` keeps nothing, and the server counts one key with a time to live
- * too many, after which no process of it can save any more (`ckeysExpired == db->expireSize()`, rdb.cpp:1372 of 6.3.4).
- * Inside MULTI there is no snapshot.
- * @throws {ScanError} where the server refuses
+ * KeyDB answers SCAN with a COUNT of 100 or more, and KEYS, from a snapshot. While the snapshot exists, a SET on a key
+ * with a time to live treats it as a new key. `KEEPTTL` keeps nothing, and the server counts one key with a time to
+ * live too many. After that no process of it can save any more (`ckeysExpired == db->expireSize()`, rdb.cpp:1372 of
+ * 6.3.4). Inside MULTI there is no snapshot.
+ * @throws {ScanError} if the server refuses
  * @throws {ConnectionLost}
  */
 export async function scanPage(

@@ -1,29 +1,29 @@
-/** A server's clock, as seen from here. */
+/** A server's clock, as measured by the proxy. */
 import { unixMs } from '../io/clock.js';
 
-/** What the time of a server that does not tell it may be wrong by. */
+/** The assumed error of a clock that the server does not show. */
 const UNKNOWN_CLOCK_ERROR_MS = 1_000;
-/** By so much a clock is set, and does not only run fast or slow. */
+/** A clock that jumps by this much was set; a smaller change is drift. */
 const SET_CLOCK_MS = 500;
 
 export class ServerClock {
   #unixTimeAtZero = 0;
   #errorMs = Infinity;
 
-  /** Its Unix time in ms when our monotonic clock was 0. */
+  /** The server's Unix time in ms when the proxy's monotonic clock was 0. */
   get unixTimeAtZero(): number {
     return this.#unixTimeAtZero;
   }
 
-  /** By how much that may be wrong. */
+  /** The possible error of `unixTimeAtZero`, in ms. */
   get errorMs(): number {
     return this.#errorMs;
   }
 
   /**
-   * Takes in what the server said between two moments of our monotonic clock, in ms. Servers before Redis 6.2 do not
-   * tell the time in INFO (NaN): theirs is taken to be ours, more or less.
-   * @returns by how much the clock was set since the last look; 0 where that is not certain
+   * Notes the time that the server gave between two moments of the proxy's monotonic clock, in ms. Servers before Redis
+   * 6.2 give no time in INFO (NaN): their clock is assumed to be about the proxy's.
+   * @returns by how much the clock was set since the last measurement; 0 if that is not certain
    */
   read(serverMs: number, asked: number, answered: number): number {
     const isKnown = Number.isFinite(serverMs);

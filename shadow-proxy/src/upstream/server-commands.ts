@@ -1,14 +1,17 @@
-/** The commands of a server, by what its own `COMMAND` says. */
+/** The commands of a server, by its own `COMMAND`. */
 import { listedCommands, type ListedCommand } from '../command/listed.js';
 import { commandCategories, supportedCommands, type CommandSpec } from '../command/table.js';
 import { isNull, type Reply } from '../resp/decode.js';
 
-/** What the kit itself sends to copy keys, to read databases, and to apply what happened at the other server. */
+/**
+ * The commands that the kit itself sends: to copy keys, to read databases, and to replicate what happened at the other
+ * server.
+ */
 export const NEEDED = ['DEL', 'DUMP', 'EXEC', 'EXISTS', 'MULTI', 'PTTL', 'RESTORE', 'SCAN', 'SELECT'] as const;
 
 /**
- * Those of the commands that a server does not know by their names. Its `COMMAND` lists a renamed command by the name
- * that it had: only `COMMAND INFO` looks for the name.
+ * The commands that a server does not know by their names. `COMMAND` lists a renamed command by its former name; only
+ * `COMMAND INFO` looks for the present one.
  * @param info of `COMMAND INFO` with these names; an error names none
  */
 export const notNamed = <T extends string>(names: readonly T[], { items }: Reply): T[] =>
@@ -34,7 +37,7 @@ export class ServerCommands {
     return this.#names;
   }
 
-  /** What the server says of a command, by its name in lower case; undefined where it has no such command. */
+  /** What the server says of a command, by its name in lower case; undefined if it has no such command. */
   listed(name: string): ListedCommand | undefined {
     return this.#listed.get(name);
   }

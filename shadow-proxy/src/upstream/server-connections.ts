@@ -1,6 +1,6 @@
 /**
- * The connections to one server: how they are made, which there are, and what the server says of them. One is for
- * questions of the kit's own user: nothing else waits on it.
+ * The connections to one server: it opens them, lists them, and reads what the server says about them. One connection
+ * is for questions of the kit's own user; nothing else uses it.
  */
 import type { Address } from '../plan/endpoint.js';
 import { isError, text, type Reply } from '../resp/decode.js';
@@ -22,22 +22,28 @@ import {
   requireMaster,
 } from './handshake.js';
 
-/** How long a look at the server's connections may take: on the connection of questions, and on a new one. */
+/**
+ * How long the question about the server's connections may take, in ms: on the connection for questions, and on a new
+ * one.
+ */
 const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
 
 /** The shard's lease at this server, without which no connection carries data. */
 export interface ServerLease {
   readonly dialer: Dialer;
-  /** The name of every connection that carries data: the next holder of the lease finds them by it. */
+  /** The name of every connection that carries data. By it, the next holder of the lease finds and kills them. */
   readonly dataName: string;
   readonly connection: Connection | undefined;
-  /** Resolves when the lease is held at that address and server now. @throws {Error} when it is not */
+  /** Resolves when the lease is held at that address and server now. @throws {Error} if it is not */
   confirm(address: Address | undefined, runId: string): Promise<void>;
-  /** Takes the lease on a new connection, which may lead to another server. @throws {Error} when it is not held then */
+  /**
+   * Takes the lease on a new connection, which may lead to another server.
+   * @throws {Error} if the lease is not held then
+   */
   again(): Promise<void>;
 }
 
-/** A question that is still to be sent: about whom, and the answer. */
+/** A question that is not sent yet: which connections it is about, and the promise of its answer. */
 interface BlockedLook {
   readonly clientIds: Set<number>;
   readonly blocked: Promise<ReadonlySet<number>>;
@@ -49,7 +55,7 @@ export interface ConnectOptions {
   readonly credentials: Credentials | undefined;
   /** A shared read buffer, for many connections that carry little. */
   readonly intake?: Intake;
-  /** Ask which server is at the other end (`Connection.runId`). */
+  /** Whether to ask for the server's run ID (`Connection.runId`). */
   readonly asksRunId?: boolean;
 }
 
@@ -57,35 +63,35 @@ export interface ConnectionsContext {
   readonly side: Side;
   readonly lease: Pick<ServerLease, 'dialer' | 'dataName' | 'connection'>;
   readonly turn: Turn;
-  /** The connection of questions is lost. */
+  /** The connection for questions is lost. */
   lost(): void;
-  /** A connection without a login was made: whether it has to log in. */
+  /** A connection without a login was opened: whether it has to log in. */
   knocked(wantsPassword: boolean): void;
   /** The server refuses the kit's own user. */
   refused(reply: string): void;
 }
 
 export class ServerConnections {
-  /** Connections that are not ready yet: a server that hangs may never answer them. */
+  /** Connections whose handshake is not finished: a server that hangs may never answer them. */
   readonly #greeting = new Set<Connection>();
-  /** All of this shard, without the lease's. */
+  /** All connections of this shard, without the lease's. */
   readonly #connections = new Set<Connection>();
   #control: Promise<Connection> | undefined;
-  /** The connection of questions, where it is open. */
+  /** The open connection for questions. */
   #asking: Connection | undefined;
-  /** A look on a connection of its own that has no answer yet. */
+  /** The open question on a connection of its own. */
   #glancing: Promise<ReadonlyMap<number, string> | null> | undefined;
-  /** The last question about connections that may block, and the one that is asked after it. */
+  /** The last question about blocked connections, and the one that is asked after it. */
   #look: Promise<unknown> = Promise.resolve();
   #nextLook: BlockedLook | undefined;
-  /** How often it was closed: what was being opened before is not wanted any more. */
+  /** How many times the connections were closed. A connection that was being opened before that is dropped. */
   #closed = 0;
   #ended = false;
   #address: Address | undefined;
 
   constructor(private readonly by: ConnectionsContext) {}
 
-  /** The address that was connected to last, or that Sentinel names. */
+  /** The address of the last connection, or the one that Sentinel names. */
   get address(): Address | undefined {
     return this.#address;
   }
@@ -100,7 +106,7 @@ export class ServerConnections {
     return this.#ended;
   }
 
-  /** Asks on the connection of questions. */
+  /** Asks on the connection for questions. */
   async ask(...args: Argument[]): Promise<Reply> {
     return (await this.#controlConnection()).ask(...args);
   }
@@ -113,8 +119,9 @@ export class ServerConnections {
   }
 
   /**
-   * What the server says, by number, of connections that may be silent; asked on another connection, a new one where
-   * need be. @returns null where it does not answer soon, or not that
+   * The server's lines about connections that may be silent, by client ID. They are asked for on another connection, if
+   * necessary a new one.
+   * @returns null if the server does not answer soon, or not this question
    */
   async glance(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
     const control = this.#asking;
@@ -125,7 +132,7 @@ export class ServerConnections {
       const lines = await soon(linesOf(control, silent), GLANCE_MS);
       if (lines !== null) return lines;
     }
-    // One at a time: a server that hangs may answer it yet.
+    // One at a time: a server that hangs may still answer it.
     this.#glancing ??= this.#glanceBeside(silent).finally(() => (this.#glancing = undefined));
     return soon(this.#glancing, NEW_GLANCE_MS);
   }
@@ -140,17 +147,17 @@ export class ServerConnections {
   }
 
   /**
-   * Ends a connection that was lost on our side only, and waits until the server does not know it any more: commands
-   * may still sit in its receive buffer, and must not run after what we send next.
-   * @throws {Error} when the server does not allow that, or the connection does not end
+   * Kills a connection that was lost only at the proxy's end, and waits until the server does not list it any more:
+   * commands in its receive buffer must not run after the proxy's next ones.
+   * @throws {Error} if the server does not allow that, or the connection does not end
    */
   async kill(clientId: number): Promise<void> {
     if (clientId !== 0) await killClient((...args) => this.ask(...args), clientId, this.#dialer.label);
   }
 
   /**
-   * The connections that block in a command now. While the server answers, further questions are gathered, and
-   * go as one: KeyDB can end in a `CLIENT LIST` (docs/keydb.md).
+   * The connections that are blocked in a command now. While the server answers, further questions are gathered and
+   * sent as one: KeyDB can crash in a `CLIENT LIST` (docs/keydb.md).
    */
   blocked(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
     const look = (this.#nextLook ??= this.#lookAfter(this.#look));
@@ -170,8 +177,8 @@ export class ServerConnections {
   }
 
   /**
-   * Has a connection's blocking command end as if its time were over, or with an error. False where it does not block,
-   * or the server is busy; null where the server does not allow that.
+   * Ends a connection's blocking command, with nil or with an error.
+   * @returns false if the connection is not blocked, or the server is busy; null if the server does not allow that
    */
   async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean | null> {
     const reply = await this.ask('CLIENT', 'UNBLOCK', clientId, how);
@@ -179,14 +186,14 @@ export class ServerConnections {
     return text(reply) === '1';
   }
 
-  /** Ends those that are known to lead to another server than this one. */
+  /** Closes connections that are known to lead to another server. */
   keepTo(runId: string): void {
     for (const connection of this.list())
       if (connection !== this.by.lease.connection && connection.runId !== '' && connection.runId !== runId)
         connection.destroy(new ConnectionLost('the address leads to another server now'));
   }
 
-  /** Closes the connection of questions: the next question is asked where the address leads now. */
+  /** Closes the connection for questions: the next question goes to the server to which the address leads then. */
   async closeControl(): Promise<void> {
     const control = this.#control;
     this.#control = undefined;
@@ -202,7 +209,7 @@ export class ServerConnections {
     return this.close();
   }
 
-  /** Closes the connection of questions, and those that are being opened; the next question opens another. */
+  /** Closes the connection for questions, and those that are being opened. The next question opens another. */
   async close(): Promise<void> {
     this.#closed++;
     for (const connection of this.#greeting) connection.destroy();
@@ -271,7 +278,7 @@ export class ServerConnections {
 const refusalOfDatabase = (refusal: string, db: number, side: Side): HandshakeRefused =>
   refusesDatabase(refusal) ? new DatabaseRefused(refusal, db, side) : new HandshakeRefused(refusal);
 
-/** The lines of the server's CLIENT LIST about connections; null where it does not even list the one that asks. */
+/** The lines about connections in the server's CLIENT LIST; null if it does not even list the connection that asks. */
 async function linesOf(asking: Connection, about: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
   const ids = [asking, ...about].map(({ clientId }) => clientId).filter((id) => id !== 0);
   const lines = await listClients((...args) => asking.ask(...args), 'ID', ...ids);

@@ -1,10 +1,9 @@
 /**
  * One of a shard's two servers: how to connect to it, and who it is.
  *
- * Who it is matters: repairs copy from the authority only while it is still the process under which
- * the keys were last clean. So each new connection is followed by a look at the server's run id, over the
- * control connection, before the connection is used: were it a different process than the one connected to,
- * the connection would be dead.
+ * Its identity matters: repairs copy from the authority only while it is still the process under which the keys were
+ * last clean. So after each new connection, and before it is used, the run ID is asked for over the control connection.
+ * If that led to another process than the new connection, the new connection would be dead.
  *
  * Room: upstream: one server: connect, log in, identity, liveness, lost connections.
  * Called by: every room after it.
@@ -50,67 +49,67 @@ export interface OpenOptions extends ConnectOptions {
 }
 
 export interface ServerEvents {
-  /** The server behind the endpoint is known for the first time, or by another replication ID with the same data. */
+  /** The server behind the endpoint is known for the first time, or has another replication ID with the same data. */
   identified(server: Server): void;
   /** The server behind the endpoint may hold other data than before; `change` says why, as in "the source …". */
   replaced(server: Server, change: string): void;
-  /** Why this server must not be used, by its run ID; null where it may. */
+  /** Why this server must not be used, by its run ID; null if it may. */
   refusal(server: Server, runId: string): string | null;
-  /** `problem` has changed: why it must not be used, or nothing any more. */
+  /** `problem` has changed: why the server must not be used, or null. */
   usable(server: Server): void;
-  /** The server is a replica, and was none at the last look, or was not looked at before. */
+  /** The server is a replica, and was none at the last check, or was not checked before. */
   demoted(server: Server): void;
-  /** Its clock was looked at. */
+  /** The server's clock was read. */
   clockRead(server: Server): void;
   /** Clients must log in from now on, or need not any more. */
   passwordNeeded(server: Server): void;
   /** The server refuses writes because its memory is full. */
   full(server: Server): void;
-  /** Its clock was set by so much: what has a time to live ends at another time there than on the other server. */
+  /** The server's clock was set by `byMs`: times to live end at another moment there than on the other server. */
   clockSet(server: Server, byMs: number): void;
 }
 
-/** So long after the last such refusal a server is taken to be full. */
+/** How long after the last refusal for memory a server counts as full. */
 const FULL_MS = 5_000;
-/** `lua-time-limit`, which Redis 7 calls `busy-reply-threshold`, where the server does not tell. */
+/** The assumed `lua-time-limit` (since Redis 7 `busy-reply-threshold`) of a server that does not show it. */
 const BUSY_AFTER_MS = 5_000;
 export class Server {
-  /** As it was seen last; null before the first look. */
+  /** The identity at the last check; null before the first. */
   identity: Identity | null = null;
   version = '';
-  /** Why it must not be used although it answers; null where it may. */
+  /** Why the server must not be used although it answers; null if it may. */
   problem: string | null = null;
-  /** As the process that runs there said when it was first seen. */
+  /** Whether the process at the endpoint said that it is a KeyDB. */
   isKeydb = false;
-  /** What it refuses that the kit can do without. */
+  /** Capabilities that the server refuses, and that the kit can do without. */
   missing: readonly Capability[] = [];
-  /** As it said last; undefined before the first look. */
+  /** The software at the last check; undefined before the first. */
   software: Software | undefined;
-  /** What is not known of it because it is newer than this release knows; null where all is. */
+  /** What this release does not know of a newer server; null if it knows all. */
   newer: NewerServer | null = null;
   readonly supported = new ServerCommands();
   up = false;
-  /** Which databases it lets the kit into; null before the first look. */
+  /** The databases that the kit's user may select; null before the first check. */
   databaseLimit: DatabaseLimit | null = null;
   #refusal: string | null = null;
   readonly connections: ServerConnections;
   readonly clock = new ServerClock();
-  /** Keys that it removed by itself. */
+  /** Keys that the server removed by itself. */
   readonly losses = new KeyLosses((...args) => this.ask(...args));
   readonly privileges = new Privileges((...args) => this.ask(...args));
   #fullUntil = 0;
   /** The run id under which `commands` was read. */
   #learnt = '';
-  /** Whether it was identified, and all about it was learnt, once. */
+  /** Whether the server was identified, and everything about it was learnt, once. */
   #isMet = false;
-  /** What is known of it, and since when, in ms since 1970. */
+  /** The known identity, and since when it is known, in ms since 1970. */
   #known: KnownIdentity = { runId: '', replId: '' };
   #knownAt = 0;
   #look: Promise<void> | undefined;
-  /** While the questions follow the address to another server. */
+  /** Set while questions follow the address to another server. */
   #following: Promise<void> | undefined;
 
-  /** What is to be rejected when the server is closed: one that hangs would never answer. */
+  /** Functions that reject waiting calls when the server is closed: a server that hangs would never answer. */
   readonly #waiting = new Set<(reason: Error) => void>();
 
   #needsPassword = false;
@@ -139,7 +138,7 @@ export class Server {
     });
   }
 
-  /** How long a script runs before the server answers others that it is BUSY, in ms; Infinity for never. */
+  /** How long a script runs before the server answers BUSY to other clients, in ms; Infinity for never. */
   busyAfterMs = BUSY_AFTER_MS;
   /** Whether a client that has not logged in is refused, as far as is known. */
   get needsPassword(): boolean {
@@ -153,8 +152,8 @@ export class Server {
   }
 
   /**
-   * Asks whether a client that connects now must log in.
-   * @throws {HandshakeRefused} while the server is down, {Error} where it cannot be asked
+   * Asks whether a new client must log in.
+   * @throws {HandshakeRefused} while the server is down, {Error} if it cannot be asked
    */
   async askNeedsPassword(): Promise<boolean> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
@@ -163,23 +162,23 @@ export class Server {
     return needed;
   }
 
-  /** Asks the same with a new connection that is made for this. */
+  /** Asks the same on a new connection, opened for this question. */
   async #probeAuth(): Promise<boolean> {
     (await this.connections.connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
     return this.#needsPassword;
   }
 
-  /** Whether the server takes this user and password now. @throws {HandshakeRefused} where it does not */
+  /** Checks that the server accepts this user and password now. @throws {HandshakeRefused} if it does not */
   async verify(credentials: Credentials): Promise<void> {
     (await this.#untilClosed(this.connections.connect({ db: 0, protocol: 2, credentials }))).destroy();
   }
 
-  /** The error for those who want a connection, while the server is down; null where it is not. */
+  /** Sets the error for callers that want a connection while the server is down; null ends it. */
   refuse(error: string | null): void {
     this.#refusal = error;
   }
 
-  /** Lower-case names from the server's `COMMAND`: another set each time that it was read. */
+  /** Lower-case names from the server's `COMMAND`. Another set object each time that it was read. */
   get commands(): ReadonlySet<string> {
     return this.supported.names;
   }
@@ -198,7 +197,7 @@ export class Server {
     return this.#known.replId;
   }
 
-  /** What the kit's connections are called there. */
+  /** The name of the kit's connections at the server. */
   get name(): string {
     return this.lease.dataName;
   }
@@ -206,8 +205,8 @@ export class Server {
   /**
    * A connection ready for use.
    * @throws {HandshakeRefused} with the server's error: wrong password, no such database, loading…
-   * @throws {LeaseLost} when another process has taken the shard over
-   * @throws {Error} when there is no connection to be had
+   * @throws {LeaseLost} if another process has taken the shard over
+   * @throws {Error} if no connection can be opened
    */
   async open(options: OpenOptions): Promise<Connection> {
     const opening = this.#open(options);
@@ -232,23 +231,23 @@ export class Server {
   async #open(options: OpenOptions): Promise<Connection> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
     const { credentials } = this.endpoint;
-    // Else the connection would stay the kit's own.
+    // Otherwise the connection would keep the kit's own user.
     const mayAsk = credentials === undefined || isSameUser(options.credentials, credentials);
     const asksRunId = mayAsk || this.supported.names.has('reset');
     const connection = await this.connections.connect({ ...options, asksRunId });
     try {
-      // Others may share it, which the server has let in.
+      // Other clients, which the server has admitted, may share the connection.
       if (!connection.admitted && options.login?.standing[this.side] !== 'unauthenticated') {
         const refused = this.#refusedAs('NOAUTH Authentication required.');
-        // One of the kit's own.
+        // A connection of the kit's own.
         if (options.login === undefined && this.endpoint.credentials === undefined) this.#refused(refused.reply);
         throw refused;
       }
       await this.identify();
       if (!this.#leadsHere(connection)) await this.#follow(connection);
-      // A server that did not tell: it is taken to be the one that answers the questions.
+      // The server did not give its run ID: the connection is taken to lead to the server that answers questions.
       if (connection.runId === '') connection.runId = this.runId;
-      // Held now, after the connection has its name: the next holder of the lease finds it by that, and ends it.
+      // Confirmed only now, when the connection has its name: by that, the next holder of the lease finds and kills it.
       await this.lease.confirm(this.connections.address, this.runId);
     } catch (error) {
       connection.destroy();
@@ -263,9 +262,10 @@ export class Server {
   }
 
   /**
-   * A new connection leads to another server than the one that answers questions, as after a change of the address
-   * that open connections outlive: the questions go there, too, and what leads to the old one is ended.
-   * @throws {HandshakeRefused} where it must not be used, or the address leads to either server
+   * A new connection leads to another server than the one that answers questions: the address has changed, and open
+   * connections still lead to the old server. From now on questions go to the new server, and connections to the old
+   * one are closed.
+   * @throws {HandshakeRefused} if the new server must not be used, or the address leads to either server
    */
   async #follow(connection: Connection): Promise<void> {
     this.#following ??= (async () => {
@@ -285,26 +285,29 @@ export class Server {
   }
 
   /**
-   * Whether a number that a script gives a command becomes the shortest text of it, as since Redis 7.2; else 17
-   * digits.
+   * Whether a number that a script passes to a command becomes its shortest text, as since Redis 7.2; otherwise it has
+   * 17 digits.
    */
   get writesShortNumbers(): boolean {
     return isSince(this.version, [7, 2]);
   }
 
-  /** KeyDB 6.3, whose commands are those of Redis 6.2, or a Redis before 7.0. False where it was never asked. */
+  /**
+   * Whether the server is a KeyDB 6.3, whose commands are those of Redis 6.2, or a Redis before 7.0. False before it
+   * was asked.
+   */
   get isBefore70(): boolean {
     return this.isKeydb || (this.version !== '' && !isSince(this.version, [7, 0]));
   }
 
-  /** How it writes a hash whose fields have TTLs; null where it has none, as KeyDB. */
+  /** The form of the server's hashes whose fields have TTLs; null if it has none, as KeyDB. */
   get fieldTtlForm(): 'redis' | 'valkey' | null {
     const { name, version } = this.software ?? { name: 'keydb', version: '' };
     if (name === 'valkey') return compareVersions(version, '9.0') >= 0 ? 'valkey' : null;
     return name === 'redis' && compareVersions(version, '7.4') >= 0 ? 'redis' : null;
   }
 
-  /** Whether the length behind an element of a listpack uses all its bits; other servers take that for damage. */
+  /** Whether the length behind an element of a listpack uses all its bits; other servers consider that damage. */
   get fullBacklengths(): boolean {
     return this.software?.name === 'valkey' && compareVersions(this.software.version, '9.1') >= 0;
   }
@@ -320,8 +323,8 @@ export class Server {
   }
 
   /**
-   * Whether a new connection to the endpoint leads to a master that is not the server which is connected: the name may
-   * have moved, as after a failover of ElastiCache, while open connections stay.
+   * Whether a new connection to the endpoint leads to another master than the connected server. The name may have moved
+   * while open connections stay, as after a failover of ElastiCache.
    */
   async hasMoved(): Promise<boolean> {
     const { credentials } = this.endpoint;
@@ -339,19 +342,19 @@ export class Server {
     }
   }
 
-  /** Has the lease leave the server that is connected. Until it is held again, no connection carries data. */
+  /** Gives up the lease at the connected server. Until it is held again, no connection carries data. */
   leave(): void {
     void this.lease.again().catch(() => undefined);
   }
 
-  /** Asks the server, as the kit's own user, on a connection that nothing else waits on. */
+  /** Asks the server as the kit's own user, on the connection for questions. */
   ask(...args: Argument[]): Promise<Reply> {
     return this.connections.ask(...args);
   }
 
   /**
-   * Asks the server who it is, and reports if it may hold other data than the last time.
-   * @throws {HandshakeRefused} where it must not be used, or does not answer that
+   * Asks for the server's identity, and reports a server that may have other data than before.
+   * @throws {HandshakeRefused} if it must not be used, or does not answer
    */
   async identify(): Promise<void> {
     const asked = monotonicMs();
@@ -383,7 +386,7 @@ export class Server {
     this.#knownAt = unixMs();
     if (identity.runId !== '' && before.runId !== identity.runId) this.connections.keepTo(identity.runId);
     if (demoted) this.events.demoted(this);
-    // At once: a server that answers, and has lost its keys, is clean at no moment.
+    // Reported at once: a server that answers, and has lost its keys, must not count as clean for a moment.
     if (change !== null) this.events.replaced(this, change);
     if (identity.runId !== this.#learnt) await this.#learn(identity.runId, fields);
     const first = !this.#isMet;
@@ -404,7 +407,7 @@ export class Server {
     this.events.usable(this);
   }
 
-  /** As `identify`, with a look that begins after this call; calls of one turn share it. */
+  /** As `identify`, with a check that begins after this call; calls of one turn share it. */
   look(): Promise<void> {
     this.#look ??= new Promise<void>(nextTurn).then(() => {
       this.#look = undefined;
@@ -414,7 +417,7 @@ export class Server {
   }
 
   async #learn(runId: string, fields: ReadonlyMap<string, string>): Promise<void> {
-    // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
+    // Also probes without a login: `needsPassword` is known from then on.
     const [reply, cpu, limit] = await Promise.all([
       this.ask('COMMAND'),
       this.ask('INFO', 'cpu'),
@@ -423,7 +426,8 @@ export class Server {
       this.findDatabaseLimit(),
     ]);
     if (isError(reply)) throw new HandshakeRefused(text(reply));
-    // A user who may not CONFIG, or a server that does not know it: the default. What is not positive is never.
+    // The default, if the user may not CONFIG or the server does not know the setting. A value that is not positive
+    // means never.
     const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
     this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
@@ -435,13 +439,13 @@ export class Server {
     await this.losses.begin();
   }
 
-  /** By a payload that it makes without a key; null where it refuses to. */
+  /** The RDB version of a payload that the server makes for a missing key; null if it refuses. */
   async #rdbVersion(): Promise<number | null> {
     const dump = await this.ask('FUNCTION', 'DUMP');
     return isError(dump) ? null : rdbVersionOf(dump.data);
   }
 
-  /** Asks again which databases can be selected: a change of its user's rules changes that at any time. */
+  /** Asks again which databases can be selected: a change of the user's rules may change that at any time. */
   async findDatabaseLimit(): Promise<void> {
     const configured = await this.ask('CONFIG', 'GET', 'databases');
     const count = configured.items?.length === 2 ? Number(text(configured.items[1])) : null;
@@ -457,7 +461,10 @@ export class Server {
     }
   }
 
-  /** What an earlier process of ours saw at that time (ms since 1970): a difference is reported at the next look. */
+  /**
+   * Sets what an earlier process of the kit saw at that time (ms since 1970). A difference is reported at the next
+   * check.
+   */
   expect(known: KnownIdentity, at: number): void {
     this.#known = known;
     this.#knownAt = at;
@@ -469,10 +476,7 @@ export class Server {
     return isError(reply) ? errorText(reply) : null;
   }
 
-  /**
-   * Asks as a client's user, on a connection of its own: nothing on the way to the server stands before the question.
-   * @throws {HandshakeRefused} with the server's error, or while the server is down
-   */
+  /** Asks as a client's user, on a new connection: no other command is ahead of the question. */
   async askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
     if (this.#refusal !== null) throw this.#refusedAs(this.#refusal);
     const connection = await this.connections.connect({ db: 0, protocol: 2, credentials });
@@ -483,7 +487,7 @@ export class Server {
     }
   }
 
-  /** How many keys each database has that has any. */
+  /** The number of keys of each database that has any. */
   async databases(): Promise<Map<number, number>> {
     const found = new Map<number, number>();
     for (const [name, value] of parseInfo(text(await this.ask('INFO', 'keyspace')))) {
@@ -497,7 +501,7 @@ export class Server {
     return [...(await this.databases()).values()].reduce((sum, keys) => sum + keys, 0);
   }
 
-  /** Whether it has refused a write because its memory is full, just now. */
+  /** Whether the server has refused a write because its memory is full, in the last `FULL_MS`. */
   get full(): boolean {
     return monotonicMs() < this.#fullUntil;
   }
@@ -516,7 +520,7 @@ export class Server {
     await this.connections.end();
   }
 
-  /** Closes the connection of questions, and those that are being opened; the next question opens another. */
+  /** Closes the connection for questions, and those that are being opened. The next question opens another. */
   async close(): Promise<void> {
     for (const reject of this.#waiting) reject(new ConnectionLost('the server is considered down'));
     this.#probe.close();
@@ -524,5 +528,5 @@ export class Server {
   }
 }
 
-/** Whether it is a KeyDB, by its `INFO cpu`: what only KeyDB's `COMMAND` has, a careful operator renames away. */
+/** Whether the server is a KeyDB, by its `INFO cpu`: an operator may have renamed the commands that only KeyDB has. */
 export const isKeydb = (info: ReadonlyMap<string, string>): boolean => info.has('server_threads');

@@ -9,7 +9,7 @@ import type { Server } from './server.js';
 /** What a server says of its settings. */
 export interface ServerSettings {
   readonly values: ReadonlyMap<string, string>;
-  /** Its refusal of `CONFIG GET`; null where it answered. */
+  /** The error to `CONFIG GET`; null if the server answered. */
   readonly refusal: string | null;
 }
 
@@ -26,15 +26,15 @@ export interface UnreadSetting {
 }
 
 export interface SettingsComparison {
-  /** Clients can see the difference. */
+  /** Differences that clients can see. */
   readonly visible: readonly (SettingDifference & { readonly name: VisibleSetting })[];
-  /** Clients get the same replies, but perhaps sooner or later. */
+  /** Differences in speed only: clients get the same replies. */
   readonly tuning: readonly SettingDifference[];
   readonly unread: readonly UnreadSetting[];
   readonly refusals: Readonly<Record<Side, string | null>>;
 }
 
-/** Shown where they differ; they block nothing. */
+/** Differences in these are shown, and block nothing. */
 const TUNING = [
   'active-expire-effort',
   'appendfsync',
@@ -95,15 +95,16 @@ export function compareSettings(
 const differs = (source: string, target: string): boolean => source !== target;
 
 const DIFFERS: Readonly<Partial<Record<VisibleSetting, typeof differs>>> = {
-  // More connections than the source has are no difference for clients.
+  // More connections than the source allows are no difference for clients.
   maxclients: (source, target) => Number(target) < Number(source),
-  // Each letter is a class of events; servers write them in orders of their own.
+  // Each letter is a class of events; servers write the letters in different orders.
   'notify-keyspace-events': (source, target) => [...source].sort().join('') !== [...target].sort().join(''),
 };
 
 /**
- * Classes of clients whose unread replies the target limits to less than the source does. The limit over time does not
- * count: the proxy takes replies off the servers at once, however slowly clients read. Nor do the limits of replicas.
+ * Classes of clients whose unread replies have a lower limit on the target than on the source. The limit over time does
+ * not matter: the proxy reads replies at once, however slowly clients read. The limits of replicas do not matter
+ * either.
  */
 function outputLimits<D extends SettingDifference>(difference: D, clientOutputBytes: number): D[] {
   const [source, target] = [difference.source, difference.target].map(limitsOf);
@@ -136,7 +137,7 @@ export const describeDifference = ({ name, source, target }: SettingDifference):
 /** Eviction policies of Redis 8.6, by the time of the last write, which no other server has. */
 const BY_LAST_WRITE = /-lrm$/;
 
-/** What makes the target's setting that of the source. */
+/** How to give the target the source's setting. */
 export function remedyOf({ name, source }: SettingDifference): string {
   if (name === 'databases') return `databases ${source} in the target's configuration file, and restart it`;
   const set = `CONFIG SET ${name} ${JSON.stringify(source)}`;

@@ -9,9 +9,9 @@ import type { SlotRange } from '../route/owner.js';
 import { askOnce, type Credentials } from './ask-once.js';
 
 /**
- * @returns the masters that have slots, by their lowest one, with the address for this kind of connection; null where
- * the server is not in cluster mode
- * @throws {Error} where the node does not answer, or refuses
+ * @returns the masters that have slots, in the order of their lowest slot, with the address for this kind of
+ * connection; null if the server is not in cluster mode
+ * @throws {Error} if the node does not answer, or refuses
  */
 export async function readSlots(
   node: Address,
@@ -36,7 +36,7 @@ export async function readReplicas(
   return reply === null ? [] : replicasOf(reply, node.host, slots);
 }
 
-/** Null where the server is not in cluster mode. @throws {Error} where the node does not answer, or refuses */
+/** Null if the server is not in cluster mode. @throws {Error} if the node does not answer, or refuses */
 async function askSlots(
   node: Address,
   tls: ClientTls | null,
@@ -79,17 +79,17 @@ export function replicasOf(reply: Reply, asked: string, slots: readonly SlotRang
 /** A node in a reply of CLUSTER NODES. */
 export interface ListedNode {
   readonly id: string;
-  /** Null where the others have none; its host is empty for a node that does not know its own. */
+  /** Null if other nodes do not know the address; the host is empty for a node that does not know its own. */
   readonly address: Address | null;
   /** The node that was asked. */
   readonly isAsked: boolean;
   readonly isMaster: boolean;
   /** The ID of its master; null for a master. */
   readonly masterId: string | null;
-  /** Failed, suspected to have, or not reached. */
+  /** The node has failed, is suspected to have failed, or cannot be reached. */
   readonly isFailed: boolean;
   readonly slots: readonly SlotRange[];
-  /** Slots that it hands over to another node now; known of the asked node only. */
+  /** Slots that the node is moving to another node now; known only for the node that was asked. */
   readonly leaving: readonly number[];
 }
 
