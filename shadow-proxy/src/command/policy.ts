@@ -3,6 +3,7 @@
  * it has keys; a table with any other does not load.
  */
 import { wordOf } from '../resp/decode.js';
+import { isWord } from './keys.js';
 
 /**
  * - `keyed`: an ordinary read or write, routed by its keys.
@@ -212,7 +213,7 @@ const SETTABLE =
 
 /** Whether `refusal` may say no to a command. */
 export const mayRefuse = (name: string, handling: Handling): boolean =>
-  handling === 'refused' || name === 'debug' || name === 'config|set';
+  handling === 'refused' || name === 'debug' || name === 'config|set' || name === 'set';
 
 /**
  * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
@@ -227,6 +228,8 @@ export function refusal(
 ): string | null {
   const title = spec.name.replace('|', ' ').toUpperCase();
   if (spec.handling === 'refused') return `ERR shadow-proxy: ${title} is not supported yet: ${ruleOf(spec.name)![1]}`;
+  if (spec.name === 'set')
+    return argc >= LEAST_WITH_DIGEST && hasTwoReplies(frame, argStart, argEnd, argc) ? TWO_REPLIES : null;
   if (spec.name === 'config|set') {
     for (let i = 2; i < argc; i += 2) {
       const parameter = frame
@@ -241,6 +244,33 @@ export function refusal(
     );
   return null;
 }
+
+/** SET key value IFDEQ digest GET */
+const LEAST_WITH_DIGEST = 6;
+/** What DIGEST returns has so many digits. */
+const DIGITS = 16;
+const TWO_REPLIES = `ERR shadow-proxy: a digest of SET with GET must have exactly ${DIGITS} hexadecimal characters: Redis 8.6 would give two replies`;
+
+/**
+ * Whether it is a SET with GET and a digest of another length than every digest has. To that Redis 8.6 gives the value
+ * and an error: each later reply of the lane would go to the client of the one before.
+ */
+function hasTwoReplies(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): boolean {
+  let gets = false;
+  let isOff = false;
+  for (let i = 3; i < argc; i++) {
+    const is = (word: string): boolean => isWord(frame, argStart[i], argEnd[i], word);
+    if (is('get')) gets = true;
+    else if (is('ifdeq') || is('ifdne')) {
+      i++;
+      if (i < argc && argEnd[i] - argStart[i] !== DIGITS) isOff = true;
+    } else if (WITH_VALUE.some(is)) i++;
+  }
+  return gets && isOff;
+}
+
+/** Other options of SET that have one. */
+const WITH_VALUE = ['ex', 'px', 'exat', 'pxat', 'ifeq', 'ifne'];
 
 /** Of an argument that an error repeats. */
 const MAX_SHOWN = 32;

@@ -81,3 +81,21 @@ test('what may harm a server, or belongs to one connection, is refused by name',
       assert.match(await wire.ask(...command), /^-ERR (shadow-proxy: .* is not supported yet|unknown command)/);
   });
 });
+
+test('a digest of a wrong length gives no client the reply of another one', async (t) => {
+  if (!(await needs(t, 'redis>=8.6'))) return;
+  await withRig({}, async (rig) => {
+    const [wire, bystander] = [await rig.wire(), rig.client()];
+    await wire.ask('SET', 'k', 'v');
+    for (let i = 0; i < 5; i++) {
+      assert.match(await wire.ask('SET', 'k', 'w', 'IFDNE', '1', 'GET'), /^-ERR shadow-proxy: a digest/);
+      await bystander.set('other', `of the bystander ${i}`);
+      assert.equal(await bystander.get('other'), `of the bystander ${i}`);
+    }
+    assert.match(await wire.ask('MULTI'), /^\+OK/);
+    assert.match(await wire.ask('SET', 'k', 'w', 'IFDNE', '1', 'GET'), /^-ERR shadow-proxy: a digest/);
+    assert.match(await wire.ask('EXEC'), /^-EXECABORT/);
+    assert.match(await wire.ask('GET', 'k'), /v/);
+    await rig.assertEqual();
+  });
+});

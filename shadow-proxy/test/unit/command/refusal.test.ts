@@ -35,6 +35,22 @@ test('parameters that every server may follow can be set, all others are named',
     assert.equal(refused(`CONFIG SET ${parameter} 1`), null, parameter);
 });
 
+test('SET with GET and a digest of another length is refused: Redis 8.6 would give two replies', () => {
+  const digest = '0123456789abcdef';
+  for (const each of ['IFDEQ 1 GET', 'get ifdne x', `EX 10 IFDNE ${digest}0 GET`, 'IFEQ v IFDEQ 1 GET'])
+    assert.match(refused(`SET k v ${each}`)!, /^ERR shadow-proxy: a digest of SET with GET must have exactly 16/, each);
+  for (const each of [
+    `IFDEQ ${digest} GET`,
+    'IFDEQ 1',
+    'IFDEQ 1 EX 10',
+    'IFEQ ifdeq GET',
+    'IFEQ GET IFDNE 1',
+    'GET IFDNE',
+  ])
+    assert.equal(refused(`SET k v ${each}`), null, each);
+  assert.equal(refused('SET k v'), null);
+});
+
 test('what is refused whole says why', () => {
   assert.match(refused('MONITOR')!, /^ERR shadow-proxy: MONITOR is not supported yet: it would show/);
   assert.match(
@@ -49,8 +65,13 @@ test('what is refused whole says why', () => {
     assert.equal(refused(each), null, each);
   assert.equal(refused('GET a'), null);
   assert.deepEqual(
-    [mayRefuse('x', 'refused'), mayRefuse('debug', 'authority'), mayRefuse('config|set', 'broadcast')],
-    [true, true, true],
+    [
+      mayRefuse('x', 'refused'),
+      mayRefuse('debug', 'authority'),
+      mayRefuse('config|set', 'broadcast'),
+      mayRefuse('set', 'keyed'),
+    ],
+    [true, true, true, true],
   );
   assert.deepEqual([mayRefuse('get', 'keyed'), mayRefuse('config|get', 'authority')], [false, false]);
 });
