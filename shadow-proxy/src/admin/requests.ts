@@ -61,6 +61,15 @@ export const noteRequest = z.strictObject({
   by,
 });
 
+/** A promotion that waits for its time on an operator's machine. */
+export const waitRequest = z.strictObject({
+  workload: word,
+  state: z.enum(['waits', 'ended', 'cancelled']),
+  /** What it waits for, in words; why it ended. */
+  what: word,
+  by,
+});
+
 export const jobOrder = jobRequest
   .omit({ automatic: true })
   .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })

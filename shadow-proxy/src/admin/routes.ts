@@ -4,7 +4,15 @@
  * Errors are { error: { code, message, … } }. Every answer of a shard names it.
  */
 import type { z } from 'zod';
-import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest, takeBackRequest } from './requests.js';
+import {
+  jobOrder,
+  acceptRequest,
+  noteRequest,
+  promoteRequest,
+  rollbackRequest,
+  takeBackRequest,
+  waitRequest,
+} from './requests.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { SERIES_STEP_MS } from '../telemetry/series.js';
 import type { JobSnapshot, NotStarted } from '../telemetry/snapshot.js';
@@ -146,6 +154,14 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     takes(noteRequest, async ({ shards }, note) => {
       const all = shards();
       for (const shard of all) await shard.note(note);
+      return { shards: all.map(({ name }) => name) };
+    }),
+  ),
+  /** { workload, state, what, by? } → { shards }: a promotion waits, has ended, or is cancelled, into each history. */
+  '/api/wait': changes(
+    takes(waitRequest, async ({ shards }, wait) => {
+      const all = shards();
+      for (const shard of all) await shard.note(wait);
       return { shards: all.map(({ name }) => name) };
     }),
   ),

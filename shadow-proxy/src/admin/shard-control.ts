@@ -9,6 +9,14 @@ import type { SeriesSnapshot } from '../telemetry/series.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
 
 /** A step of a runbook that changes something, which an operator ran or undid, for the history. */
+/** A promotion that waits for its time on an operator's machine, for the history. */
+export interface WaitNote {
+  readonly workload: string;
+  readonly state: 'waits' | 'ended' | 'cancelled';
+  readonly what: string;
+  readonly by?: string;
+}
+
 export interface Note {
   readonly runbook: string;
   readonly step: string;
@@ -42,7 +50,7 @@ export interface ShardControl {
   /** The last changes, oldest first. */
   history(): Promise<readonly HistoryEvent[]>;
   /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
-  note(note: Note): Promise<void>;
+  note(note: Note | WaitNote): Promise<void>;
   /**
    * Accepts restarted or replaced authorities, if they are these. @throws {TrustError} with
    * nothing changed

@@ -1,6 +1,6 @@
 /** The admin HTTP of a running proxy, from the operator's side. */
 import type { Command } from 'commander';
-import type { Note } from '../admin/shard-control.js';
+import type { Note, WaitNote } from '../admin/shard-control.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
@@ -192,6 +192,11 @@ export class AdminClient {
   /** Into the history of every shard of the proxy. */
   async note(note: Note): Promise<void> {
     await this.#call('POST', '/api/note', note);
+  }
+
+  /** Likewise that a promotion waits, has ended, or is cancelled. */
+  async noteWait(note: WaitNote): Promise<void> {
+    await this.#call('POST', '/api/wait', note);
   }
 
   evidence(): Promise<readonly ShardEvidence[]> {

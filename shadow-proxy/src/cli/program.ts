@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   verify: async () => (await import('./verify.js')).addVerify,
   accept: async () => (await import('./accept.js')).addAccept,
   promote: async () => (await import('./promote.js')).addPromote,
+  cancel: async () => (await import('./cancel.js')).addCancel,
   rollback: async () => (await import('./rollback.js')).addRollback,
   history: async () => (await import('./history.js')).addHistory,
   guard: async () => (await import('./guard.js')).addGuard,

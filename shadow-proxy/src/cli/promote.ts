@@ -15,10 +15,11 @@ import { Fleet } from './fleet.js';
 import { nextOf, renderGates } from './gates.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { withStages } from './stages-help.js';
-import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
+import { addScheduleOptions, clock, openingOf, Waiting, type Opening, type ScheduleOptions } from './schedule.js';
+import { addWaitOptions, awaitGates, opensWithin, WAIT_MS, type WaitOptions } from './wait.js';
 import { stdout } from './output.js';
 
-interface PromoteOptions extends AdminClientOptions, WaitOptions {
+interface PromoteOptions extends AdminClientOptions, WaitOptions, ScheduleOptions {
   readonly shard?: string;
   readonly to?: Stage;
   readonly percent?: number;
@@ -74,27 +75,51 @@ export function addPromote(program: Command): void {
     1: 'a gate is closed (NO), or the move was refused: nothing was changed',
     3: `gates are UNKNOWN, and none is NO: nothing was changed; ${NO_PROXY}`,
   });
-  addAdminOptions(addWaitOptions(command)).action(async (workload: string, options: PromoteOptions) => {
-    process.exitCode = await promote(workload, options);
-  });
+  addAdminOptions(addScheduleOptions(addWaitOptions(command))).action(
+    async (workload: string, options: PromoteOptions) => {
+      process.exitCode = await promote(workload, options);
+    },
+  );
 }
 
 async function promote(workload: string, options: PromoteOptions): Promise<number> {
   const { shard, to, percent, dryRun, force, forceSuspects, forceUsers, acceptVersion, reason } = options;
   const client = await Fleet.open(options);
   const by = userInfo().username;
-  const asked = { shard, workload, to, percent, force, forceSuspects, forceUsers, acceptVersion, reason, by };
+  const wanted = { shard, workload, to, percent, force, forceSuspects, forceUsers, acceptVersion, reason, by };
   const closedOf = (promotions: readonly ShardPromotion[]): Gate[] =>
     closedGates(
       promotions.flatMap(({ gates }) => gates),
       options,
     );
+  const opening = dryRun ? null : openingOf(options, Date.now());
+  const scheduled = opening === null ? null : await schedule(client, wanted, opening, closedOf, options);
+  if (typeof scheduled === 'number') return scheduled;
+  try {
+    return await make(client, scheduled?.asked ?? wanted, opening, closedOf, options);
+  } finally {
+    await scheduled?.waiting.end('it was promoted, or refused');
+  }
+}
+
+/** Waits for gates that open by waiting, and makes the change. @returns the exit code */
+async function make(
+  client: Fleet,
+  asked: Wanted,
+  opening: Opening | null,
+  closedOf: (promotions: readonly ShardPromotion[]) => Gate[],
+  options: PromoteOptions,
+): Promise<number> {
+  const { workload } = asked;
+  const { dryRun } = options;
   const [judged, consent] = await awaitGates(
     () => judge(client, asked, options),
     ([promotions]) => closedOf(promotions),
-    options,
+    opening === null ? options : { ...options, wait: waitWithin(opening, options) },
   );
   const closed = closedOf(judged);
+  if (opening?.to && Date.now() >= opening.to)
+    throw new CliError('too-late', `The window ended ${clock(opening.to)}: nothing was changed`, exitCode.fails);
   if (dryRun || closed.length > 0) {
     const text = `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? openOf(judged) : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, (each) => commandLine(each, options))}`}`;
     stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : text}\n`);
@@ -111,11 +136,63 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
         exitCode.inconclusive,
       );
     pointOfNoReturn = migration;
-    await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
+    // Before it waited, the operator was asked.
+    if (opening === null)
+      await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
   }
   const done = await client.promote({ ...asked, consent, pointOfNoReturn });
   stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
   return exitCode.holds;
+}
+
+type Wanted = PromoteRequest & { readonly shard?: string };
+
+/** In a window until its end; at a time of the day as long as a terminal waits. */
+function waitWithin({ to }: Opening, { wait }: PromoteOptions): number | false {
+  if (wait === false) return false;
+  const leftMs = to === null ? Infinity : Math.max(1, to - Date.now());
+  return Math.min(wait ?? (to === null ? WAIT_MS : leftMs), leftMs);
+}
+
+/**
+ * Judges the gates, asks what has to be confirmed while the operator is there, and waits for the opening.
+ * @returns the change as it is now, which is not the next one should another operator make it meanwhile; or the exit
+ * code, where a gate does not open until then
+ */
+async function schedule(
+  client: Fleet,
+  wanted: Wanted,
+  opening: Opening,
+  closedOf: (promotions: readonly ShardPromotion[]) => readonly Gate[],
+  options: PromoteOptions,
+): Promise<{ readonly asked: Wanted; readonly waiting: Waiting } | number> {
+  if ((options.overwrite || options.deleteForeign) && options.yes === undefined)
+    throw new CliError(
+      'option',
+      '--at and --window need --yes NUMBER with --overwrite and --delete-foreign: nobody can be asked then',
+      exitCode.usage,
+    );
+  const [judged] = await judge(client, wanted, options);
+  const [{ to }] = judged;
+  const closed = closedOf(judged);
+  const lastMs = Math.max(opening.from + (waitWithin(opening, options) || 0), opening.to ?? 0) - Date.now();
+  if (closed.length > 0 && !opensWithin(closed, lastMs)) {
+    const late = closed.filter((gate) => !opensWithin([gate], lastMs)).map(({ name }) => name);
+    stdout.write(
+      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\nNot open by then without an action: ${late.join(', ')}. Nothing waits, and nothing was changed.${nextOf(closed, (each) => commandLine(each, options))}`}\n`,
+    );
+    return exitCode.fails;
+  }
+  if (to.stage === 'complete') {
+    const { migration } = await client.status();
+    await confirmEnd(migration ?? '', { what: endOf([wanted.workload]), json: options.json }, options.pointOfNoReturn);
+  }
+  const waiting = new Waiting(client, wanted.workload, `${wanted.workload} to ${formatPoint(to)}`);
+  const open =
+    closed.length === 0 ? 'all gates are open' : `not open yet: ${closed.map(({ name }) => name).join(', ')}`;
+  await waiting.until(opening, `; ${open}`);
+  const percent = to.stage === 'live' ? to.percent : undefined;
+  return { asked: { ...wanted, to: to.stage, percent }, waiting };
 }
 
 /** Of a dry run that nothing stops. */

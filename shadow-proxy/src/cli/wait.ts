@@ -21,6 +21,8 @@ export const WAIT_VARIABLE = 'SHADOW_COMPARE_WAIT';
 /** A gate that names no time is awaited for this long. */
 const SOON_MS = 30_000;
 const POLL_MS = 1_000;
+/** A longer wait is shown with the time at which it ends. */
+const CLOCK_MS = 120_000;
 
 export const addWaitOptions = (command: Command): Command =>
   command
@@ -81,5 +83,12 @@ function renderWait(closed: readonly Gate[], leftMs: number): string {
   const gates = closed.map(({ name, opensInMs }) =>
     typeof opensInMs !== 'number' ? name : `${name} (${about(opensInMs)})`,
   );
-  return `Waiting for ${gates.join(', ')}; at most ${seconds(leftMs / 1_000)}, Ctrl-C stops`;
+  const times = closed.map(({ opensInMs }) => opensInMs);
+  const last = Math.max(...times.map((ms) => ms ?? 0));
+  // A time of the day is for a person who does something else meanwhile.
+  const when =
+    last > CLOCK_MS && times.every((ms) => typeof ms === 'number')
+      ? `, expected ${new Date(Date.now() + last).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })}`
+      : '';
+  return `Waiting for ${gates.join(', ')}${when}; at most ${seconds(leftMs / 1_000)}, Ctrl-C stops`;
 }

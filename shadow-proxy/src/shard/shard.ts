@@ -5,7 +5,7 @@
  * Called by: cli.
  * Calls: every room before it.
  */
-import type { Note } from '../admin/shard-control.js';
+import type { Note, WaitNote } from '../admin/shard-control.js';
 import { monotonicMs } from '../io/clock.js';
 import { sleep } from '../io/timers.js';
 import type { Plan } from '../plan/plan.js';
@@ -142,8 +142,8 @@ class RunningShard implements Shard {
     return rollback(promotionContext(this.parts), request);
   }
 
-  note(note: Note): Promise<void> {
-    return this.#options.state.update({}, { event: 'runbook', ...note });
+  note(note: Note | WaitNote): Promise<void> {
+    return this.#options.state.update({}, { event: 'state' in note ? 'wait' : 'runbook', ...note });
   }
 
   // ── what it reports ───────────────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,10 @@ export function describeEvent(event: HistoryEvent): string {
     return `${String(event.kind)} of ${(event.workloads as readonly string[]).join(', ')} may delete ${String(event.keys)} keys that only the mirror has${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   if (event.event === 'runbook')
     return `runbook ${String(event.runbook)}: ${String(event.step)} ${event.kind === 'undo' ? 'undone' : 'run'}${event.held === true ? '' : ', and its result was NOT as expected'}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
+  if (event.event === 'wait') {
+    const said = { waits: 'waits to be promoted', ended: 'waits no longer', cancelled: 'is not to wait any longer' };
+    return `${String(event.workload)} ${said[event.state as keyof typeof said]}: ${String(event.what)}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
+  }
   if (event.event === 'suspect')
     return `every key of ${(event.workloads as readonly string[]).join(', ')} is suspect: ${String(event.reason)}`;
   if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;

@@ -105,6 +105,55 @@ test('Ctrl-C ends the wait of promote with 130, and nothing is changed', async (
   assert.ok(fake.asked.every(({ dryRun }) => dryRun));
 });
 
+/** A proxy whose gates have these answers, and that keeps what is written into its history. */
+async function remembering(t: TestContext, gates: readonly Gate[]): Promise<Fake & { events: object[] }> {
+  const events: object[] = [{ event: 'wait', workload: 'sessions', state: 'cancelled', what: 'last week' }];
+  const fake = await fakeAdmin(t, (path, body) => {
+    if (path === '/api/history') return { body: { history: [{ shard: 'a', events }] } };
+    if (path === '/api/wait') {
+      events.push({ event: 'wait', ...body });
+      return { body: { shards: ['a'] } };
+    }
+    const change = body.dryRun ? null : { workload: 'sessions', from: FROM, to: TO, heldMs: 1 };
+    const promotion = { shard: 'a', workload: 'sessions', from: FROM, to: TO, gates, targetKeys: null, change };
+    return { body: { promotions: [promotion] } };
+  });
+  return { ...fake, events };
+}
+
+/** Such as `14:05`, so many minutes from now. */
+const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toTimeString().slice(0, 5);
+
+test('promote --at waits, and cancel ends that from any machine: nothing is changed', async (t) => {
+  const fake = await remembering(t, [gate({})]);
+  const nothing = await runCommand('cancel', 'sessions', '--admin', fake.admin);
+  assert.deepEqual([nothing.code, nothing.stderr], [1, 'no promotion of sessions waits: nothing was changed\n']);
+  const program = new Program(t, 'shadow-compare', promote(fake, '--at', inMinutes(120)));
+  while (!program.stderr.includes('waits until')) await sleep(20);
+  const cancelled = await runCommand('cancel', 'sessions', '--reason', 'a sale began', '--admin', fake.admin);
+  assert.equal(cancelled.code, 0, cancelled.stderr);
+  assert.match(cancelled.stdout, /^Cancelled: sessions to shadow, \w+ \d\d:\d\d, by \S+\. It ends within 5 s/);
+  assert.equal(await program.exit(), 1);
+  assert.match(program.stderr, /Cancelled: a sale began, by \S+\. Nothing was changed\n$/);
+  assert.ok(fake.asked.filter(({ dryRun }) => dryRun === undefined).every(({ state }) => state !== undefined));
+});
+
+test('promote --window moves the workload at once while the window is open', async (t) => {
+  const fake = await remembering(t, [gate({})]);
+  const { code, stdout, stderr } = await runCommand(...promote(fake, '--window', `${inMinutes(-60)}-${inMinutes(60)}`));
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /sessions dualwrite → shadow, done/);
+  assert.deepEqual(fake.asked.at(-1)?.to, 'shadow', 'the change is the one that was judged');
+});
+
+test('promote --at does not wait for a gate that an operator has to open', async (t) => {
+  const fake = await remembering(t, [gate({ answer: 'no' }), gate({ name: 'time', answer: 'no', opensInMs: 60_000 })]);
+  const { code, stdout, stderr } = await runCommand(...promote(fake, '--at', inMinutes(120)));
+  assert.deepEqual([code, stderr], [1, '']);
+  assert.match(stdout, /Not open by then without an action: compared\. Nothing waits, and nothing was changed/);
+  assert.equal(fake.events.length, 1, 'the history says nothing of it');
+});
+
 test('a refused drill shows its gates as promote does, and the command that opens them', async (t) => {
   const gates = [gate({ answer: 'no', evidence: '3 suspect keys', command: 'verify --workload sessions --repair' })];
   const message = '"sessions" is not ready for a rollback drill: closed gates: compared';

@@ -25,6 +25,7 @@ const OTHER_TESTS: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-compare runbook .*(--next|--check|--until|--all)/, 'runbook/pages.long.test.ts'],
   [/^shadow-compare status .*--watch/, 'cli/jobs.test.ts'],
   [/^shadow-compare assess .*--masters/, 'cli/assess-cluster.test.ts'],
+  [/^shadow-compare (cancel|promote .*(--at|--window))/, 'cli/waiting.test.ts'],
   [/^shadow-compare plan init/, 'cli/plan-init.test.ts'],
   [/^shadow-compare notify .*--test/, 'cli/notify.test.ts'],
 ];

@@ -105,6 +105,7 @@ describe('a path of the table', () => {
       'POST /api/rollback',
       'POST /api/take-back',
       'POST /api/note',
+      'POST /api/wait',
       'POST /api/accept',
       'POST /api/jobs',
     ]);
