@@ -34,10 +34,12 @@ export async function findNodes(folder: string): Promise<{ nodes: Node[]; missin
 }
 
 /** npm's package `node` takes its binary from this one, with a script at installation. @returns the binary's path */
-async function fetchNode(folder: string, major: number): Promise<string> {
-  const name = `node-${process.platform}-${process.arch}`;
+export async function fetchNode(folder: string, major: number, arch: string = process.arch): Promise<string> {
+  const name = `node-${process.platform}-${arch}`;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{}');
-  await run(['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', `${name}@${major}`], { cwd: folder });
+  const foreign = arch === process.arch ? [] : ['--force'];
+  const options = ['--no-audit', '--no-fund', '--prefer-offline', ...foreign];
+  await run(['npm', 'install', ...options, `${name}@${major}`], { cwd: folder });
   return join(folder, 'node_modules', name, 'bin', 'node');
 }

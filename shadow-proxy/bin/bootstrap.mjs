@@ -45,6 +45,7 @@ export const PROGRAMS = {
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
   'pack:check': ['packaging/npm/main.js'],
+  'test:nodes': ['packaging/npm/test-nodes.js'],
   'release:check': ['packaging/release/main.js', 'check'],
   'release:version': ['packaging/release/main.js', 'version'],
   mutants: ['mutants/main.js'],
@@ -65,7 +66,7 @@ export const DEVELOPMENT = new Set([
 ]);
 
 /** Programs that start a Redis and a KeyDB on this machine, or what stands in for it. */
-const START_SERVERS = new Set(['demo', 'test', 'crashes', 'counters:cost', 'docs:picture', 'pack:check']);
+const START_SERVERS = new Set(['demo', 'test', 'crashes', 'counters:cost', 'docs:picture', 'pack:check', 'test:nodes']);
 /** Programs that measure or test KeyDB itself. */
 const START_KEYDB = new Set([
   ...['bench', 'bench:backfill', 'bench:cluster', 'soak', 'drill:counters', 'adversary'],
