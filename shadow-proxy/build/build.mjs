@@ -240,11 +240,7 @@ async function buildNative() {
   mkdirSync(dirname(MODULE), { recursive: true });
   const compiler = process.env.CC ?? 'cc';
   await phase('Building the native module', async () => {
-    const { output, failure } = await outcome(compiler, [
-      ...['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fPIC', '-shared', '-pthread'],
-      ...['-I', join(TOOLS, 'node_modules', 'node-api-headers', 'include')],
-      ...['-o', made, ...['front.c', 'binding.c'].map((file) => join(ROOT, NATIVE, file))],
-    ]);
+    const { output, failure } = await compileNative(compiler, made);
     if (failure === null) {
       renameSync(made, MODULE);
       return 'Built the native module';
@@ -257,6 +253,14 @@ async function buildNative() {
     return `${output}\nThe native module was not built (${compiler}: ${failure}): Node's own sockets do its work, more slowly`;
   });
 }
+
+/** @returns what the compiler printed, and why it failed; null where it did not */
+export const compileNative = (compiler, made) =>
+  outcome(compiler, [
+    ...['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fPIC', '-shared', '-pthread'],
+    ...['-I', join(TOOLS, 'node_modules', 'node-api-headers', 'include')],
+    ...['-o', made, ...['front.c', 'binding.c'].map((file) => join(ROOT, NATIVE, file))],
+  ]);
 
 const isModuleMissing = () => process.platform === 'linux' && !existsSync(MODULE);
 
