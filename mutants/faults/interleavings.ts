@@ -24,8 +24,8 @@ export const INTERLEAVINGS: readonly Fault[] = [
   {
     id: 'what-clients-wrote-behind-a-scan-is-not-copied',
     file: 'shadow-proxy/src/copy/job/chooser.ts',
-    from: 'again: this.#again(db, others, new Set(extra)) };',
-    to: 'again: [] };',
+    from: 'writtenMeanwhile: this.#writtenMeanwhile(db, others, new Set(extra)) };',
+    to: 'writtenMeanwhile: [] };',
     tests: ['integration/copy/backfill'],
   },
   {

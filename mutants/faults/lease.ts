@@ -26,7 +26,7 @@ export const LEASES: readonly Fault[] = [
   {
     id: 'a-pause-between-looks-is-not-seen',
     file: LEASE,
-    from: ' || asked - this.#lookedAt > PAUSE_MS',
+    from: ' || asked - this.#observedAt > PAUSE_MS',
     to: '',
     tests: lease,
   },
@@ -151,7 +151,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'who-took-a-lease-gives-it-back-at-once',
     file: OWNERSHIP,
-    from: 'await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + LOOK_MS - monotonicMs()));',
+    from: 'await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + OBSERVE_MS - monotonicMs()));',
     to: '',
     tests: ownership,
     unseen: 'Only a rollback without proxies takes a lease by force, and a simulated operator makes none.',
@@ -159,7 +159,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'who-gives-a-lease-back-is-not-seen-by-who-waits',
     file: OWNERSHIP,
-    from: 'if (waited.some(Boolean)) await sleep(2 * LOOK_MS);',
+    from: 'if (waited.some(Boolean)) await sleep(2 * OBSERVE_MS);',
     to: '',
     tests: ownership,
   },

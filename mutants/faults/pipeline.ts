@@ -194,7 +194,7 @@ export const LANES: readonly Fault[] = [
   {
     id: 'effects-of-a-transaction-do-not-wait-for-the-keys-of-its-script',
     file: 'shadow-proxy/src/pipeline/script-effects.ts',
-    from: 'const open = this.order.mirrorOf(operation).gate();',
+    from: 'const open = this.context.mirrorOf(operation).gate();',
     to: 'const open = (): void => undefined;',
     tests: ['integration/rules/changes'],
   },

@@ -13,8 +13,8 @@ export const SCRIPT: readonly Fault[] = [
   {
     id: 'any-script-is-repeated',
     file: 'shadow-proxy/src/script/repeatable.ts',
-    from: 'if (again === undefined) return rest.length === 0;',
-    to: 'if (again === undefined) return true;',
+    from: 'if (repeated === undefined) return rest.length === 0;',
+    to: 'if (repeated === undefined) return true;',
     tests: ['unit/script/text'],
   },
   {

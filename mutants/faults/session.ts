@@ -437,7 +437,7 @@ export const OTHERS: readonly Fault[] = [
   {
     id: 'a-second-writers-write-is-counted-each-time',
     file: `${SESSION}handlers/second-writer.ts`,
-    from: 'if (!again) workload.secondWriterWrites++;',
+    from: 'if (!isRetry) workload.secondWriterWrites++;',
     to: 'workload.secondWriterWrites++;',
     tests: ['unit/session/handlers/second-writer'],
     unseen: 'A figure for people is counted higher: clients and servers get the same.',
@@ -496,7 +496,7 @@ export const OTHERS: readonly Fault[] = [
   {
     id: 'unknown-commands-are-counted-again',
     file: `${SESSION}handlers/unknown.ts`,
-    from: '!again && isThere',
+    from: '!isRetry && isThere',
     to: 'isThere',
     tests: ['unit/session/handlers/plain'],
     unseen: 'A figure for people is counted higher: clients and servers get the same.',
@@ -514,7 +514,7 @@ export const DISPATCH: readonly Fault[] = [
   {
     id: 'forms-are-counted-again',
     file: `${SESSION}dispatch.ts`,
-    from: 'spec.forms !== null && !again',
+    from: 'spec.forms !== null && !isRetry',
     to: 'spec.forms !== null',
     tests: ['unit/session/dispatch'],
     unseen: 'A figure for people is counted higher: clients and servers get the same.',
@@ -522,7 +522,7 @@ export const DISPATCH: readonly Fault[] = [
   {
     id: 'counters-are-counted-again',
     file: `${SESSION}dispatch.ts`,
-    from: 'spec.watched >= 0 && !again',
+    from: 'spec.watched >= 0 && !isRetry',
     to: 'spec.watched >= 0',
     tests: ['unit/session/dispatch'],
     unseen: 'A figure for people is counted higher: clients and servers get the same.',
@@ -530,21 +530,21 @@ export const DISPATCH: readonly Fault[] = [
   {
     id: 'a-blocking-command-leaves-its-transaction',
     file: `${SESSION}dispatch.ts`,
-    from: '  inTransaction(context, spec, again) ||\n  blocking(context, spec, again);',
-    to: '  blocking(context, spec, again) ||\n  inTransaction(context, spec, again);',
+    from: '  inTransaction(context, spec, isRetry) ||\n  blocking(context, spec, isRetry);',
+    to: '  blocking(context, spec, isRetry) ||\n  inTransaction(context, spec, isRetry);',
     tests: ['unit/session/dispatch'],
   },
   {
     id: 'a-second-writer-is-queued',
     file: `${SESSION}dispatch.ts`,
-    from: '  secondWriter(context, spec, again) ||\n',
+    from: '  secondWriter(context, spec, isRetry) ||\n',
     to: '',
     tests: ['unit/session/dispatch', 'unit/session/handlers/second-writer'],
   },
   {
     id: 'a-refused-command-is-sent',
     file: `${SESSION}dispatch.ts`,
-    from: '  refused(context, spec, again) ||\n',
+    from: '  refused(context, spec, isRetry) ||\n',
     to: '',
     tests: ['unit/session/dispatch'],
   },

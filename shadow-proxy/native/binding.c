@@ -1,7 +1,7 @@
 /*
  * The front for JavaScript: src/front/native.ts has the types. Every function runs on the sequencing thread.
  *
- * Node's event loop polls the front's descriptor, and calls `look` when there is something in the ring. Node-API has no
+ * Node's event loop polls the front's descriptor, and calls `onRing` when there is something in the ring. Node-API has no
  * way to poll one; libuv's ABI is that of Node itself, and the few functions of it stand below.
  */
 #define NAPI_VERSION 8

@@ -191,10 +191,10 @@ export class Client {
       return this.events.broken(this, (problem as Error).message);
     }
     if (this.waiting.length === 0)
-      this.network.events.after(this.random.between(...this.thinkMs), WORLD, this.#again(this.#end!));
+      this.network.events.after(this.random.between(...this.thinkMs), WORLD, this.#sendIfIdle(this.#end!));
   }
 
-  #again(end: End): () => void {
+  #sendIfIdle(end: End): () => void {
     return () => {
       if (!end.isClosed && this.waiting.length === 0) this.#send();
     };

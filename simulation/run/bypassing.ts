@@ -133,7 +133,7 @@ const EVICTED_BEFORE = 3;
 const MIRRORED_MS = 100;
 /** By then the difference is reported, and the key is repaired. */
 const BOUND_MS = 3_000;
-const LOOK_MS = 5;
+const CHECK_MS = 5;
 
 /** Whether it is one of the keys that are changed on the target. */
 export const isBypassed = (name: string): boolean => /^a\d/.test(name);
@@ -237,7 +237,7 @@ export class Bypassing {
     const end = this.scene.now + BOUND_MS;
     while (!condition()) {
       if (this.scene.now > end) return false;
-      await this.#passed(LOOK_MS);
+      await this.#passed(CHECK_MS);
     }
     return true;
   }

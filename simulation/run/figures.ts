@@ -12,8 +12,8 @@ import type { Load } from './load.js';
 import { Outages } from './outages.js';
 import type { Scene } from './scene.js';
 
-const LOOK_MS = 10;
-const QUIET_LOOK_MS = 200;
+const CHECK_MS = 10;
+const QUIET_CHECK_MS = 200;
 /** So long after a server has ended, its connections are known to be lost. */
 const SEEN_MS = 100;
 /** Keys that clients read and nobody writes. */
@@ -38,13 +38,13 @@ export class Figures {
   }
 
   start(): void {
-    this.scene.later(this.scene.isQuiet ? QUIET_LOOK_MS : LOOK_MS, () => {
-      this.#look();
+    this.scene.later(this.scene.isQuiet ? QUIET_CHECK_MS : CHECK_MS, () => {
+      this.#check();
       this.start();
     });
   }
 
-  #look(): void {
+  #check(): void {
     for (const seat of this.scene.seats)
       if (seat.isEnding && seat.answers && this.scene.now > seat.endsBy)
         this.scene.fail(`${this.scene.nameOf(seat)} was asked to end, and does not`);

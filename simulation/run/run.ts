@@ -66,7 +66,7 @@ const START_MS = 60_000;
 /** The clients send a command at least each so many milliseconds. */
 const STEP_MS = 300;
 /** How often the status is asked while everything comes to rest. */
-const LOOK_MS = 10;
+const CHECK_MS = 10;
 /** What the last fault has begun is over after so long. */
 const SETTLE_MS = 180_000;
 /** After so many commands the faults and the clients pause, and everything must come to rest. */
@@ -213,11 +213,11 @@ class Run {
     scene.say('no more faults');
     load.stop();
     this.#faults.end();
-    let lookAt = scene.now + 1_000;
+    let checkAt = scene.now + 1_000;
     const isWell = (): boolean => scene.seats.every((seat) => scene.troubledUntil(seat) < scene.now - 1_000);
     const isCalm = (): boolean => {
-      if (scene.now <= lookAt || load.waiting.length > 0 || scene.isClockUnknown || !isWell()) return false;
-      lookAt = scene.now + LOOK_MS;
+      if (scene.now <= checkAt || load.waiting.length > 0 || scene.isClockUnknown || !isWell()) return false;
+      checkAt = scene.now + CHECK_MS;
       return checks.isClean;
     };
     const isOver = await scene.world.events.run(() => scene.finding !== null || isCalm(), SETTLE_MS);

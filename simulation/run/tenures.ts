@@ -4,7 +4,7 @@ import type { ServerHost } from '../world/server-host.js';
 import { VACANT_MS } from './faults/standbys.js';
 import type { Scene } from './scene.js';
 
-const LOOK_MS = 50;
+const CHECK_MS = 50;
 /** A lease whose connection was lost is held again after so long. */
 const REGAINED_MS = 3_000;
 const HOLDS = /^shadow-proxy-lease:.*:holds:/;
@@ -43,15 +43,15 @@ export class Tenures {
 
   start(): void {
     if (this.scene.seats.length === 1) return;
-    this.scene.later(LOOK_MS, () => {
-      this.#look();
+    this.scene.later(CHECK_MS, () => {
+      this.#check();
       this.start();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const { scene } = this;
-    this.#lookAtNames();
+    this.#checkNames();
     // One that was stopped goes on where no other could take over: that it holds the lease is looked at above.
     const { proxy } = scene;
     if (proxy.launched !== null && proxy.answers && scene.troubledUntil(proxy) < scene.now - REGAINED_MS)
@@ -71,11 +71,11 @@ export class Tenures {
   }
 
   /** At each server that it can reach, the one that serves holds the lease. */
-  #lookAtNames(): void {
+  #checkNames(): void {
     const { scene } = this;
     const { proxy: seat, source, target } = scene;
     const isWell =
-      [source, target].every(({ stillMs }) => stillMs === 0) && scene.troubledUntil(seat) < scene.now - 2 * LOOK_MS;
+      [source, target].every(({ stillMs }) => stillMs === 0) && scene.troubledUntil(seat) < scene.now - 2 * CHECK_MS;
     if (!isWell || seat.launched === null || seat.isEnding) this.#wellSince = scene.now;
     if (scene.now - this.#wellSince < REGAINED_MS) return;
     for (const { engine, model } of [source, target])

@@ -318,8 +318,8 @@ function combined(
   const [first, ...others] = sets;
   if (operation === 'union') {
     // Servers begin with the smallest, which shows where sums are rounded.
-    const order = sets.map((set, i) => ({ set, i })).sort((a, b) => a.set.size - b.set.size);
-    for (const { set, i } of order)
+    const smallestFirst = sets.map((set, i) => ({ set, i })).sort((a, b) => a.set.size - b.set.size);
+    for (const { set, i } of smallestFirst)
       for (const [member, score] of set) {
         const old = result.get(member);
         result.set(member, old === undefined ? weighted(i, score) : aggregate(old, weighted(i, score)));

@@ -70,7 +70,7 @@ export const waitRequest = z.strictObject({
   by,
 });
 
-export const jobOrder = jobRequest
+export const startJobRequest = jobRequest
   .omit({ automatic: true })
   .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })
   // No key at all would show nothing.

@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 import {
-  jobOrder,
+  startJobRequest,
   acceptRequest,
   noteRequest,
   promoteRequest,
@@ -177,7 +177,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   '/api/jobs': {
     GET: reads(({ shards }) => ({ jobs: shards().map((shard) => ({ shard: shard.name, job: shard.snapshot().job })) })),
     /** { shard?, kind, workloads?, repair?, dryRun?, again?, deletes?, sample?, limits?, by? } → { jobs } */
-    POST: takes(jobOrder, (context, order) => ({ jobs: startJobs(context, order) })),
+    POST: takes(startJobRequest, (context, request) => ({ jobs: startJobs(context, request) })),
     /** Stops them where they are → { jobs }. */
     DELETE: reads(({ shards }) => ({
       jobs: shards()
@@ -246,9 +246,9 @@ async function accept(
 
 function startJobs(
   context: AdminContext,
-  { shard: name, by, ...order }: z.infer<typeof jobOrder>,
+  { shard: name, by, ...request }: z.infer<typeof startJobRequest>,
 ): { shard: string; job: JobSnapshot }[] {
   const defaults = { workloads: null, repair: false, dryRun: false, again: false, deletes: 0, sample: 100, limits: {} };
-  const wanted = { ...defaults, ...order, automatic: false };
+  const wanted = { ...defaults, ...request, automatic: false };
   return shardsNamed(context, name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted, by) }));
 }

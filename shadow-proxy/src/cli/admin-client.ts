@@ -55,7 +55,7 @@ export interface ShardJob {
   readonly job: JobSnapshot | null;
 }
 
-export type JobOrder = Pick<JobRequest, 'kind'> &
+export type StartJobRequest = Pick<JobRequest, 'kind'> &
   Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
 
 /** Where a workload of a shard goes back to, and why. */
@@ -207,8 +207,8 @@ export class AdminClient {
     return this.#list('jobs', 'shard', 'GET', '/api/jobs');
   }
 
-  startJob(order: JobOrder): Promise<readonly ShardJob[]> {
-    return this.#list('jobs', 'shard', 'POST', '/api/jobs', order);
+  startJob(request: StartJobRequest): Promise<readonly ShardJob[]> {
+    return this.#list('jobs', 'shard', 'POST', '/api/jobs', request);
   }
 
   stopJobs(): Promise<readonly ShardJob[]> {

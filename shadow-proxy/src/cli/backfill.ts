@@ -42,15 +42,15 @@ export function addBackfill(program: Command): void {
 
 async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> {
   const { dryRun = false, again = false, deleteForeign, stop } = options;
-  const order = { kind: 'backfill', dryRun, again } as const;
-  if (deleteForeign !== true || stop === true) return runJob(order, options);
-  const counted = await runJob({ ...order, dryRun: true }, options);
+  const request = { kind: 'backfill', dryRun, again } as const;
+  if (deleteForeign !== true || stop === true) return runJob(request, options);
+  const counted = await runJob({ ...request, dryRun: true }, options);
   if (dryRun) return counted.map(confirmed);
   const foreign = new Map(counted.map(({ shard, job }) => [shard, job.keptForeign]));
   const keys = [...foreign.values()].reduce((a, b) => a + b, 0);
   const what = 'Foreign keys (on the target, not on the source) will be deleted';
   if (keys > 0) await confirmKeys(keys, { what, json: options.json }, options.yes);
-  return runJob(order, options, foreign);
+  return runJob(request, options, foreign);
 }
 
 /** What a dry run counts, where the deletions would be confirmed. */

@@ -15,7 +15,7 @@ import {
   AdminClient,
   type AcceptedShard,
   type AdminClientOptions,
-  type JobOrder,
+  type StartJobRequest,
   type ProxyStatus,
   type ShardJob,
   type ShardHistory,
@@ -105,12 +105,12 @@ export class Fleet {
   }
 
   /** Of every shard, or of the one that is named. */
-  async startJob(order: JobOrder): Promise<readonly ShardJob[]> {
-    if (order.shard !== undefined) return (await this.#serving(order.shard)).startJob(order);
-    if (this.proxies.length === 1) return this.proxies[0].startJob(order);
+  async startJob(request: StartJobRequest): Promise<readonly ShardJob[]> {
+    if (request.shard !== undefined) return (await this.#serving(request.shard)).startJob(request);
+    if (this.proxies.length === 1) return this.proxies[0].startJob(request);
     const [served, missing] = await this.#served();
     const { silent } = this;
-    const jobs = await this.#each((proxy) => proxy.startJob(order), [...new Set(served.map(({ proxy }) => proxy))]);
+    const jobs = await this.#each((proxy) => proxy.startJob(request), [...new Set(served.map(({ proxy }) => proxy))]);
     const refused = this.silent;
     if (refused.length > 0) throw refused[0].error;
     this.silent = silent;

@@ -68,7 +68,7 @@ export function addGuard(program: Command): void {
   addAdminOptions(command).action(async (options: GuardOptions) => {
     const plan = await openPlan(planFile(options));
     if (options.watch) return watch(plan, options);
-    const guard = await look(plan, options);
+    const guard = await inspect(plan, options);
     stdout.write(`${options.json ? JSON.stringify(guard, plain, 2) : render(guard)}\n`);
     process.exitCode = exitOf(guard);
   });
@@ -80,7 +80,7 @@ function planFile({ plan }: GuardOptions): string {
   throw new CliError('option', `--plan is missing, and there is no ${DEFAULT_PLAN} in this directory`, exitCode.usage);
 }
 
-async function look(plan: Plan, options: GuardOptions): Promise<Guard> {
+async function inspect(plan: Plan, options: GuardOptions): Promise<Guard> {
   // The proxy first: where it refuses, the nodes need not be watched.
   const { sightings, proxyProblem, operations } = await askProxy(options);
   const clusters = await readClusters(targetsOf(plan), options.for);
@@ -136,7 +136,7 @@ const exitOf = ({ verdict }: Guard): number =>
 async function watch(plan: Plan, options: GuardOptions): Promise<void> {
   let before: Guard | null = null;
   await repeat(WATCH_MS, async () => {
-    const now = await look(plan, options);
+    const now = await inspect(plan, options);
     const lines = before === null ? [] : changes(before, now);
     if (options.json)
       stdout.write(`${JSON.stringify({ at: new Date().toISOString(), alerts: lines, ...now }, plain)}\n`);

@@ -5,7 +5,7 @@ import type { JobRequest } from '../storage/job-file.js';
 import { sum } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
-import { addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
+import { addAdminOptions, type AdminClientOptions, type StartJobRequest } from './admin-client.js';
 import { CliError, exitCode, positive } from './exit.js';
 import { Fleet } from './fleet.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
@@ -31,7 +31,7 @@ export const addJobOptions = (command: Command): Command =>
     .option('--stop', 'stop the running job; the same command without --stop continues it')
     .option('--json', 'print JSON; progress as JSON lines on standard error');
 
-export type Order = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes'>>;
+export type WantedJob = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes'>>;
 
 /**
  * Has the proxy do it, and waits for the end. One that is under way already is followed to its end.
@@ -39,7 +39,7 @@ export type Order = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes
  * none, and all are
  */
 export async function runJob(
-  order: Order,
+  request: WantedJob,
   options: JobOptions,
   deletes: ReadonlyMap<string, number> | null = null,
 ): Promise<readonly EndedJob[]> {
@@ -51,8 +51,8 @@ export async function runJob(
     if (shards.length === 0)
       throw new CliError('none', 'no backfill or verify job is running: nothing was stopped', exitCode.fails);
   } else {
-    const wanted: JobOrder = {
-      ...order,
+    const wanted: StartJobRequest = {
+      ...request,
       shard,
       by: userInfo().username,
       workloads: workloads === undefined ? undefined : [...workloads],
@@ -63,12 +63,12 @@ export async function runJob(
       for (const [name, keys] of deletes)
         shards = [...shards, ...(await begin(client, { ...wanted, shard: name, deletes: keys }))];
   }
-  const ended = await follow(client, shards, order.kind, options);
+  const ended = await follow(client, shards, request.kind, options);
   const lost = shards.filter((name) => !ended.some(({ shard }) => shard === name));
   if (lost.length === 0 && shards.length > 0) return ended;
   throw new CliError(
     'no-result',
-    `the result of the ${order.kind} of ${lost.join(', ') || 'any shard'} is lost: the proxy restarted, or its state is new. Run ${order.kind} again`,
+    `the result of the ${request.kind} of ${lost.join(', ') || 'any shard'} is lost: the proxy restarted, or its state is new. Run ${request.kind} again`,
     exitCode.inconclusive,
   );
 }
@@ -94,15 +94,15 @@ export async function evictionNotes(ended: readonly EndedJob[], options: JobOpti
     .join('');
 }
 
-async function begin(client: Fleet, order: JobOrder): Promise<readonly string[]> {
+async function begin(client: Fleet, request: StartJobRequest): Promise<readonly string[]> {
   try {
-    return shardsOf(await client.startJob(order));
+    return shardsOf(await client.startJob(request));
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'busy') throw error;
-    const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === order.kind);
+    const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === request.kind);
     // It has ended in between.
-    if (running.length === 0) return shardsOf(await client.startJob(order));
-    stderr.write(`A ${order.kind} job is running already: following it.\n`);
+    if (running.length === 0) return shardsOf(await client.startJob(request));
+    stderr.write(`A ${request.kind} job is running already: following it.\n`);
     return shardsOf(running);
   }
 }

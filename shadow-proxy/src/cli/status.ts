@@ -55,7 +55,7 @@ export function addStatus(program: Command): void {
     .action(async (options: StatusOptions) => {
       const fleet = await Fleet.open(options);
       if (options.watch) return watch(fleet, options);
-      const [text, status] = await look(fleet, options);
+      const [text, status] = await readStatus(fleet, options);
       stdout.write(`${text || NO_SHARD}\n`);
       process.exitCode = reportSilent(status);
       // A shard of which nothing was shown: it starts, its proxy stands by, or none answers.
@@ -67,7 +67,7 @@ export function addStatus(program: Command): void {
 const watch = (fleet: Fleet, options: StatusOptions): Promise<void> =>
   repeat(WATCH_MS, async () => {
     process.exitCode = exitCode.holds;
-    const drawn = await look(fleet, options).then(
+    const drawn = await readStatus(fleet, options).then(
       ([text, { silent }]) => [text, ...silent.map(({ error }) => error.message)].join('\n'),
       (error: unknown) => {
         if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
@@ -79,7 +79,7 @@ const watch = (fleet: Fleet, options: StatusOptions): Promise<void> =>
     else stdout.write(`${drawn}\n`);
   });
 
-async function look(fleet: Fleet, options: StatusOptions): Promise<[text: string, status: FleetStatus]> {
+async function readStatus(fleet: Fleet, options: StatusOptions): Promise<[text: string, status: FleetStatus]> {
   const status = await fleet.status();
   const { shard: names, each, json } = options;
   const isAsked = (name: string): boolean => names?.includes(name) !== false;

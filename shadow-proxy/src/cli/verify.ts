@@ -41,8 +41,8 @@ async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
   const { sample = 100, repair = false, yes, stop } = options;
   if (yes !== undefined && !repair)
     throw new CliError('option', '--yes confirms the deletions of --repair: add --repair', exitCode.usage);
-  const order = { kind: 'verify', sample, repair } as const;
-  const ended = await runJob(order, options);
+  const request = { kind: 'verify', sample, repair } as const;
+  const ended = await runJob(request, options);
   const kept = keptBy(ended);
   if (!repair || stop === true || kept.size === 0) return ended;
   if (options.json !== true) printJobs(ended, options);
@@ -52,7 +52,7 @@ async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
     if (options.json === true) printJobs(ended, options);
     throw refused;
   });
-  const repaired = await runJob(order, options, kept);
+  const repaired = await runJob(request, options, kept);
   return [...ended.filter(({ shard }) => !kept.has(shard)), ...repaired];
 }
 

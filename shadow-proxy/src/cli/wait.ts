@@ -50,7 +50,7 @@ export const opensWithin = (closed: readonly Gate[], ms: number): boolean =>
  * @throws {CliError} where the operator stops it
  */
 export async function awaitGates<T>(
-  look: () => Promise<T>,
+  poll: () => Promise<T>,
   closedOf: (seen: T) => readonly Gate[],
   options: WaitOptions,
 ): Promise<T> {
@@ -61,7 +61,7 @@ export async function awaitGates<T>(
   let forget: (() => void) | undefined;
   try {
     for (;;) {
-      const seen = await look();
+      const seen = await poll();
       const closed = closedOf(seen);
       const leftMs = waitMs - (performance.now() - began);
       const soon = closed.some(({ opensInMs }) => opensInMs === null) ? SOON_MS - waitMs + leftMs : leftMs;

@@ -12,10 +12,10 @@ export interface Native {
    * Makes a front with two rings (`ring.ts`), and polls it in the event loop.
    * @param ringBytes of each ring; a power of two, at least 4 × `MOST`
    * @param threaded whether it runs in a thread of its own, once it listens
-   * @param look is called when there is something in the ring, or room again
+   * @param onRing is called when there is something in the ring, or room again
    * @returns `out` and `in` as the sequencing thread sees them
    */
-  open(ringBytes: number, threaded: boolean, look: () => void): { handle: Handle; out: ArrayBuffer; in: ArrayBuffer };
+  open(ringBytes: number, threaded: boolean, onRing: () => void): { handle: Handle; out: ArrayBuffer; in: ArrayBuffer };
   /**
    * Accepts from a listening socket, which stays the caller's, too.
    * @throws {Error} with the system's `code`

@@ -16,7 +16,7 @@ import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
 import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 
 /** For the thread; `null` rings the bell. */
-export type Order =
+export type FrontRequest =
   | null
   | { readonly what: 'listen'; readonly host: string; readonly port: number; readonly shared: boolean }
   | { readonly what: 'renew'; readonly server: Pick<ServerOptions, 'tls' | 'maxConnections'> }
@@ -191,14 +191,14 @@ const server = newServer(options, {
   late: () => report({ what: 'late' }),
 });
 
-port.on('message', (order: Order) => {
-  if (order === null) link.rung();
-  else if (order.what === 'listen')
-    listenAt(server, { host: order.host, port: order.port, reusePort: order.shared }).then(
+port.on('message', (request: FrontRequest) => {
+  if (request === null) link.rung();
+  else if (request.what === 'listen')
+    listenAt(server, { host: request.host, port: request.port, reusePort: request.shared }).then(
       (at) => report({ what: 'listening', port: at }),
       ({ code, message }: NodeJS.ErrnoException) => report({ what: 'failed', code, message }),
     );
-  else if (order.what === 'renew') renew(server, order.server);
+  else if (request.what === 'renew') renew(server, request.server);
   else server.close(() => report({ what: 'closed' }));
 });
 link.open();

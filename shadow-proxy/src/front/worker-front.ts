@@ -5,7 +5,7 @@ import { Connections } from './connections.js';
 import { RING_BYTES, type Front, type FrontEvents, type ListenAt } from './front.js';
 import { ringMemory } from './ring.js';
 import type { ServerOptions } from './server.js';
-import type { Order, Report, ThreadData } from './thread.js';
+import type { FrontRequest, Report, ThreadData } from './thread.js';
 
 export class WorkerFront implements Front {
   readonly #worker: Worker;
@@ -21,7 +21,7 @@ export class WorkerFront implements Front {
     const memory = { out: ringMemory(RING_BYTES), in: ringMemory(RING_BYTES) };
     const data: ThreadData = { memory: { out: memory.in, in: memory.out }, server };
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: data });
-    this.#connections = new Connections(memory, () => this.#order(null), intake, events);
+    this.#connections = new Connections(memory, () => this.#post(null), intake, events);
     this.#worker.on('message', (report: Report) => this.#reported(report));
     // A fault of the program: as on the sequencing thread, it ends the process.
     this.#worker.on('error', (problem) => {
@@ -34,25 +34,25 @@ export class WorkerFront implements Front {
     if (first !== null) await new Promise((resolve) => first.close(resolve));
     await new Promise<void>((resolve, reject) => {
       this.#listening = { resolve, reject };
-      this.#order({ what: 'listen', host, port, shared: first === null });
+      this.#post({ what: 'listen', host, port, shared: first === null });
     });
   }
 
   renew(server: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
-    this.#order({ what: 'renew', server });
+    this.#post({ what: 'renew', server });
   }
 
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#closed = resolve;
-      this.#order({ what: 'close' });
+      this.#post({ what: 'close' });
     });
     await this.#worker.terminate();
     this.#connections.close();
   }
 
-  #order(order: Order): void {
-    this.#worker.postMessage(order);
+  #post(request: FrontRequest): void {
+    this.#worker.postMessage(request);
   }
 
   #reported(report: Report): void {

@@ -18,7 +18,7 @@ export interface LoginsContext {
   readonly logger: Logger;
 }
 
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 export class Logins {
   #timer: Timer | undefined;
@@ -28,7 +28,7 @@ export class Logins {
   constructor(private readonly context: LoginsContext) {}
 
   watch(): void {
-    this.#timer = every(LOOK_MS, () => this.#look()).unref();
+    this.#timer = every(CHECK_MS, () => this.#check()).unref();
   }
 
   stop(): void {
@@ -47,7 +47,7 @@ export class Logins {
     );
   }
 
-  #look(): void {
+  #check(): void {
     const { sequencer, clients, authorities } = this.context;
     if (this.#side !== clients.side) for (const session of clients.sessions.values()) session.checkLimits();
     this.#side = clients.side;

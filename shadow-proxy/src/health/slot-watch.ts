@@ -52,12 +52,12 @@ export class SlotWatch {
   readonly #moved: Record<Side, MovedSlots> = { source: STILL, target: STILL };
   #shown = '';
   #timer: Timer | undefined;
-  #looking = false;
+  #isChecking = false;
 
   constructor(private readonly context: SlotWatchContext) {}
 
   watch(): void {
-    if (this.context.face !== null) this.#timer = every(POLL_MS, () => void this.look()).unref();
+    if (this.context.face !== null) this.#timer = every(POLL_MS, () => void this.check()).unref();
   }
 
   stop(): void {
@@ -65,10 +65,10 @@ export class SlotWatch {
   }
 
   /** Asks both servers once. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { servers, face } = this.context;
-    if (face === null || this.#looking) return;
-    this.#looking = true;
+    if (face === null || this.#isChecking) return;
+    this.#isChecking = true;
     for (const side of SIDES) {
       const server = servers[side];
       if (server.identity?.mode !== 'cluster') continue;
@@ -76,7 +76,7 @@ export class SlotWatch {
       if (reply === null || isError(reply)) continue;
       this.#moved[side] = movedSlots(nodesOf(text(reply)), face.own.slots) ?? this.#moved[side];
     }
-    this.#looking = false;
+    this.#isChecking = false;
     this.#apply(face);
   }
 

@@ -5,10 +5,10 @@ import { monotonicMs } from './clock.js';
 const SAME_MS = 1_000;
 
 /**
- * Calls `first` at the first SIGINT or SIGTERM and `again` at each later one.
+ * Calls `first` at the first SIGINT or SIGTERM and `later` at each later one.
  * @returns takes the handlers away
  */
-export function onStop(first: (signal: NodeJS.Signals) => void, again: (signal: NodeJS.Signals) => void): () => void {
+export function onStop(first: (signal: NodeJS.Signals) => void, later: (signal: NodeJS.Signals) => void): () => void {
   let at: number | null = null;
   const handler = (signal: NodeJS.Signals): void => {
     const now = monotonicMs();
@@ -16,7 +16,7 @@ export function onStop(first: (signal: NodeJS.Signals) => void, again: (signal: 
       at = now;
       first(signal);
     } else if (now - at > SAME_MS) {
-      again(signal);
+      later(signal);
     }
   };
   process.on('SIGINT', handler).on('SIGTERM', handler);

@@ -127,7 +127,7 @@ export class Lease {
   #connection: Connection | undefined;
   #address: Address | undefined;
   #regaining: Promise<void> | undefined;
-  #lookedAt = -Infinity;
+  #observedAt = -Infinity;
   #watched: { readonly id: number; readonly since: number } | null = null;
   /** Whether this connection was seen to be allowed what a holder needs. */
   #allowed = false;
@@ -201,7 +201,7 @@ export class Lease {
   }
 
   /** As one that waits: who else is there. @throws {ConnectionLost} {HandshakeRefused} */
-  async look(): Promise<View> {
+  async observe(): Promise<View> {
     if (!this.#allowed) await this.#requireRights();
     const asked = monotonicMs();
     // A list of thousands costs the server milliseconds: while the holder is there, its line is enough.
@@ -209,9 +209,9 @@ export class Lease {
     if (!others.some(({ word }) => word === 'holds')) others = this.#claims(await this.#list());
     const now = monotonicMs();
     const holder = others.find(({ word }) => word === 'holds') ?? null;
-    const paused = now - asked > PAUSE_MS || asked - this.#lookedAt > PAUSE_MS;
+    const paused = now - asked > PAUSE_MS || asked - this.#observedAt > PAUSE_MS;
     if (paused || holder?.id !== this.#watched?.id) this.#watched = holder && { id: holder.id, since: asked };
-    this.#lookedAt = now;
+    this.#observedAt = now;
     const watchedMs = this.#watched === null ? 0 : now - this.#watched.since;
     return {
       holder,
@@ -300,7 +300,7 @@ export class Lease {
         // Lost meanwhile.
       }
     }
-    await this.again();
+    await this.regain();
     if (!this.#held) throw this.problem;
     if (!this.#isAt(runId)) throw new Error(`${this.dialer.label} leads to another server for the lease than for data`);
   }
@@ -310,7 +310,7 @@ export class Lease {
   }
 
   /** `regain`, once at a time. */
-  again(): Promise<void> {
+  regain(): Promise<void> {
     this.#regaining ??= this.owner.regain(this).finally(() => (this.#regaining = undefined));
     return this.#regaining;
   }

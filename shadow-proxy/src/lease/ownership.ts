@@ -16,12 +16,12 @@ import { HandshakeRefused } from '../upstream/handshake.js';
 import { ClientRefused, Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
 
 /** How often who waits looks; twice that long stays to be seen who has given the lease back. */
-const LOOK_MS = 250;
+const OBSERVE_MS = 250;
 const PING_MS = 1_000;
 /** A holder that vanished may return for so long. */
 const DISCONNECTED_MS = 2_000;
 /** How often is looked whether those who wait know a new note, and for how long at most. */
-const KNOWN_LOOK_MS = 50;
+const KNOWN_OBSERVE_MS = 50;
 const KNOWN_MS = 1_000;
 
 /** The process that held the lease before. */
@@ -125,14 +125,15 @@ export class Ownership {
     let awaitedUntil = -Infinity;
     for (let attempt = 0; ; attempt++) {
       // Not in step with others that look.
-      if (attempt > 0) await sleep(monotonicMs() < awaitedUntil ? KNOWN_LOOK_MS : LOOK_MS * (0.75 + randomShare() / 4));
+      if (attempt > 0)
+        await sleep(monotonicMs() < awaitedUntil ? KNOWN_OBSERVE_MS : OBSERVE_MS * (0.75 + randomShare() / 4));
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
       this.#refuseTwin();
       const reached = this.#all.filter(({ connected }) => connected);
       const refusals: HandshakeRefused[] = [];
       const views = await Promise.all(
         reached.map((lease) =>
-          lease.look().catch((problem: Error) => {
+          lease.observe().catch((problem: Error) => {
             if (problem instanceof HandshakeRefused) refusals.push(withoutClient(lease, problem));
             return null;
           }),
@@ -218,8 +219,8 @@ export class Ownership {
    * empty where nobody waits.
    */
   async known(note: string): Promise<readonly string[]> {
-    for (const until = monotonicMs() + KNOWN_MS; ; await sleep(KNOWN_LOOK_MS)) {
-      const late = sleep(Math.max(KNOWN_LOOK_MS, until - monotonicMs()), [], { ref: false });
+    for (const until = monotonicMs() + KNOWN_MS; ; await sleep(KNOWN_OBSERVE_MS)) {
+      const late = sleep(Math.max(KNOWN_OBSERVE_MS, until - monotonicMs()), [], { ref: false });
       const lists = this.#all
         .filter(({ held }) => held)
         .map((lease) => Promise.race([lease.waiters().catch(() => []), late]));
@@ -237,10 +238,10 @@ export class Ownership {
    */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
-    await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + LOOK_MS - monotonicMs()));
+    await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + OBSERVE_MS - monotonicMs()));
     this.#end(new Error('the shard is closed'));
     const waited = await Promise.all(this.#all.map((lease) => lease.release(clean ? 'clean' : 'left')));
-    if (waited.some(Boolean)) await sleep(2 * LOOK_MS);
+    if (waited.some(Boolean)) await sleep(2 * OBSERVE_MS);
     this.close();
   }
 
@@ -256,13 +257,13 @@ export class Ownership {
     const opening = this.#all
       .filter(({ connected }) => !connected)
       .map(async (lease) => {
-        await lease.again().then(
+        await lease.regain().then(
           () => (fresh = true),
           () => undefined,
         );
       });
     const all = Promise.all(opening);
-    await (wait ? all : Promise.race([all, sleep(LOOK_MS)]));
+    await (wait ? all : Promise.race([all, sleep(OBSERVE_MS)]));
     return fresh;
   }
 
@@ -311,13 +312,13 @@ export class Ownership {
     if (this.#ended || this.#retries.has(lease)) return;
     const later = (): void => {
       if (this.#ended || lease.held) return;
-      const timer = after(LOOK_MS, () => {
+      const timer = after(OBSERVE_MS, () => {
         this.#retries.delete(lease);
         if (!lease.held) this.#tryAgain(lease);
       });
       this.#retries.set(lease, timer.unref());
     };
-    lease.again().then(later, later);
+    lease.regain().then(later, later);
   }
 
   /** Takes the lease at a server to which the connection was lost, or that could not be reached before. */

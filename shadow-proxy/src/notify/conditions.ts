@@ -67,7 +67,7 @@ export class Conditions {
   }
 
   /** What has begun, changed or ended since the look before. @param now in ms since 1970 */
-  look(shard: ScrapedShard, now: number): readonly Happening[] {
+  update(shard: ScrapedShard, now: number): readonly Happening[] {
     const held = [
       ...shard.workloads.flatMap((workload) => this.#mismatch(workload, now)),
       ...shard.workloads.flatMap((workload) => this.#growing(workload, now)),

@@ -23,7 +23,7 @@ import { Outbox } from './outbox.js';
 import { happeningOf } from './recorded.js';
 
 /** Milliseconds between two looks. */
-const LOOK_MS = 5_000;
+const CHECK_MS = 5_000;
 /** Alertmanager forgets an alert that is not sent again. */
 const REFRESH_MS = 60_000;
 const CLOSE_MS = 2_000;
@@ -32,7 +32,7 @@ export interface NotifierOptions {
   /** The shards of this process. */
   readonly scrape: () => readonly ScrapedShard[];
   readonly logger: Logger;
-  readonly lookMs?: number;
+  readonly checkMs?: number;
 }
 
 type Notified = Pick<Plan, 'name' | 'notify'>;
@@ -69,7 +69,8 @@ export class Notifier {
       else outbox.reload(receiver);
     }
     clearTimer(this.#timer);
-    if (plan.notify.length > 0) this.#timer = every(this.options.lookMs ?? LOOK_MS, () => this.#look()).unref();
+    if (plan.notify.length > 0)
+      this.#timer = every(this.options.checkMs ?? CHECK_MS, () => this.#checkConditions()).unref();
   }
 
   /** The history of the shard has one more event. */
@@ -85,13 +86,13 @@ export class Notifier {
     await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.close(CLOSE_MS)));
   }
 
-  #look(): void {
+  #checkConditions(): void {
     const now = unixMs();
     try {
       for (const shard of this.options.scrape()) {
         const conditions = this.#conditions.get(shard.name) ?? new Conditions(shard.name);
         this.#conditions.set(shard.name, conditions);
-        for (const happening of conditions.look(shard, now)) this.#push(happening);
+        for (const happening of conditions.update(shard, now)) this.#push(happening);
       }
       if (now - this.#refreshedAt >= REFRESH_MS) this.#refresh(now);
     } catch (error) {

@@ -93,9 +93,9 @@ export class Outbox {
 
   #next(): void {
     if (this.#sending !== null || this.#closed || this.#queue.length === 0) return;
-    this.#sending = this.#attempt().then((again) => {
+    this.#sending = this.#attempt().then((maySendNext) => {
       this.#sending = null;
-      if (again) this.#next();
+      if (maySendNext) this.#next();
     });
   }
 

@@ -93,11 +93,11 @@ export class Poller {
 
   /** One question after the other; a tab that nobody sees asks nothing. */
   #every(ms: number, read: () => Promise<void>): void {
-    const turn = async (): Promise<void> => {
+    const askNext = async (): Promise<void> => {
       if (!document.hidden && !this.#wantsToken) await this.#ask(read);
-      setTimeout(() => void turn(), ms);
+      setTimeout(() => void askNext(), ms);
     };
-    void turn();
+    void askNext();
   }
 
   async #ask(read: () => Promise<void>): Promise<void> {

@@ -9,7 +9,7 @@ import type { Column, SeriesSnapshot } from '../telemetry/series.js';
 export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): PlotSpec => ({
   kind: 'time',
   x: at.map(toSeconds),
-  series: LINES.map(({ label, column, ...look }) => ({ label, values: columns[column].map(toMs), ...look })),
+  series: LINES.map(({ label, column, ...style }) => ({ label, values: columns[column].map(toMs), ...style })),
   unit: 'ms',
   log: true,
   sync,
@@ -19,11 +19,11 @@ export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): Plot
 export const minutePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
   kind: 'time',
   x: windows.map(({ at }) => toSeconds(Date.parse(at))),
-  series: LINES.map(({ label, side, quantile, ...look }) => ({
+  series: LINES.map(({ label, side, quantile, ...style }) => ({
     label,
     values: windows.map((window) => toMs(window[side][quantile])),
-    color: look.color,
-    dashed: look.dashed,
+    color: style.color,
+    dashed: style.dashed,
   })),
   unit: 'ms',
   log: true,

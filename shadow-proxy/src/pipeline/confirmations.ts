@@ -11,7 +11,7 @@ import { TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
 import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
 
 /** What confirmations need of the sequencer. */
-export interface ConfirmationsOrder {
+export interface ConfirmationsContext {
   readonly scripts: Scripts;
   readonly suspects: SuspectKeys;
   readonly verdicts: Verdicts;
@@ -29,7 +29,7 @@ export class Confirmations implements MirrorEvents {
    * @param database is called when the mirror refuses effects in a database (`why`), or accepts them again (null)
    */
   constructor(
-    private readonly order: ConfirmationsOrder,
+    private readonly context: ConfirmationsContext,
     readonly connected: (up: boolean) => void,
     readonly database: (db: number, why: string | null) => void,
   ) {}
@@ -47,7 +47,7 @@ export class Confirmations implements MirrorEvents {
   }
 
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
-    const { expiry, verdicts } = this.order;
+    const { expiry, verdicts } = this.context;
     // A key that may just have expired on one side becomes a suspect before its replies are compared.
     if (operation.follow === WRITE) expiry.confirmed(operation, true);
     verdicts.differs(operation, buffer, start, end, now);
@@ -57,7 +57,7 @@ export class Confirmations implements MirrorEvents {
   accepted(operation: Operation, now: number): void {
     if (operation.follow !== WRITE) return;
     this.#outcome(operation, now);
-    this.order.expiry.confirmed(operation, false);
+    this.context.expiry.confirmed(operation, false);
   }
 
   unconfirmed(operation: Operation): void {
@@ -78,23 +78,24 @@ export class Confirmations implements MirrorEvents {
   }
 
   failed(operation: Operation, thrown: unknown): void {
-    this.order.failures.at(operation, thrown);
+    this.context.failures.at(operation, thrown);
     if (operation.follow === WRITE) this.#notApplied(operation, PROXY_FAILED);
     else increment(operation.workload.counters.inconclusive, PROXY_FAILED);
   }
 
   /** Checks what a confirmed write may have left behind: a wrong time to live, or data taken from a suspect. */
   #outcome(operation: Operation, now: number): void {
-    const { suspects, verdicts } = this.order;
+    const { suspects, verdicts } = this.context;
     if (now - operation.answeredAt + operation.stalledMs > TTL_TOLERANCE_MS) verdicts.late(operation, now);
     if (suspects.any) suspects.spread(operation);
   }
 
   /** An effect, or the text of a script, may not have reached the mirror. */
   #notApplied(operation: Operation, reason: string): void {
-    const { scripts, suspects } = this.order;
+    const { scripts, suspects } = this.context;
     const { spec } = operation;
-    if (spec?.handling === 'script' || spec?.aboutCode === true) scripts.forget(this.order.mirrorOf(operation).server);
+    if (spec?.handling === 'script' || spec?.aboutCode === true)
+      scripts.forget(this.context.mirrorOf(operation).server);
     if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
     else suspects.operation(operation, reason);
   }

@@ -17,7 +17,7 @@ import type { SuspectKeys } from './suspicion.js';
 const MINUS = '-'.charCodeAt(0);
 
 /** What effects need of the sequencer. */
-export interface EffectsOrder {
+export interface EffectsContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly scripts: Scripts;
   readonly scriptEffects: ScriptEffects;
@@ -30,8 +30,8 @@ export class Effects {
   /** By the side of the authority. */
   readonly between: Readonly<Record<Side, Between>>;
 
-  constructor(private readonly order: EffectsOrder) {
-    const { source, target } = order.servers;
+  constructor(private readonly context: EffectsContext) {
+    const { source, target } = context.servers;
     this.between = {
       source: { authority: source, mirror: target },
       target: { authority: target, mirror: source },
@@ -71,12 +71,12 @@ export class Effects {
     operation.reply = buffer;
     operation.replyStart = start;
     operation.replyEnd = end;
-    this.order.mirrorOf(operation).append(operation);
+    this.context.mirrorOf(operation).append(operation);
   }
 
   /** A write was answered by the authority. */
   write(operation: Operation, buffer: Buffer, start: number, end: number): void {
-    const { scripts, scriptEffects, suspects } = this.order;
+    const { scripts, scriptEffects, suspects } = this.context;
     const spec = operation.spec!;
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
@@ -103,7 +103,7 @@ export class Effects {
     }
     const rewrite = spec.effect;
     if (rewrite === null || argumentCount(operation.frame, operation.start) < rewrite.least) {
-      this.order.mirrorOf(operation).append(operation);
+      this.context.mirrorOf(operation).append(operation);
       return;
     }
     const { reply } = decodeReply(buffer, start);
@@ -120,7 +120,7 @@ export class Effects {
 
   /** @param form the form in the authority's reply that servers before 7.0 do not support; null if there is none */
   noteReply(form: string | null, { counters }: Workload): void {
-    const { source, target } = this.order.servers;
+    const { source, target } = this.context.servers;
     if (form !== null && source.isBefore70 !== target.isBefore70)
       countUnsupported(counters, form, source.isBefore70 ? 'source' : 'target', false);
   }
@@ -129,11 +129,11 @@ export class Effects {
   follow(operation: Operation, effect: Effect): void {
     if (effect === null) return;
     if (effect === 'verbatim') {
-      this.order.mirrorOf(operation).append(operation);
+      this.context.mirrorOf(operation).append(operation);
       return;
     }
     if (effect === 'copy') {
-      this.order.suspects.operation(operation, 'copy');
+      this.context.suspects.operation(operation, 'copy');
       return;
     }
     const { reply: authority, replyStart, replyEnd } = operation;
@@ -151,8 +151,8 @@ export class Effects {
       }
     }
     // Appended only now: its `frame` was needed above.
-    this.order.mirrorOf(operation).append(operation);
-    for (const companion of this.#companions.splice(0)) this.order.mirrorOf(companion).append(companion);
+    this.context.mirrorOf(operation).append(operation);
+    for (const companion of this.#companions.splice(0)) this.context.mirrorOf(companion).append(companion);
   }
 
   /**
@@ -167,8 +167,8 @@ export class Effects {
     const args = operation.command.args;
     const decoded = decodeReply(reply).reply;
     const spec = operation.spec!;
-    const derived = spec.derives && this.order.suspects.isReadBy(operation.db, operation.frame, operation.start);
-    if (derived || operation.mustCopy) this.order.suspects.operation(operation, derived ? 'derived' : 'copy');
+    const derived = spec.derives && this.context.suspects.isReadBy(operation.db, operation.frame, operation.start);
+    if (derived || operation.mustCopy) this.context.suspects.operation(operation, derived ? 'derived' : 'copy');
     else {
       const { of, ofWoken } = spec.effect!;
       const effect = ordered ? of : (ofWoken ?? copied);

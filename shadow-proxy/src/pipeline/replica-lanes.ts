@@ -19,7 +19,7 @@ import { Lane, type LaneEvents } from './lane.js';
 import { IDLE_MS, nameOf } from './lanes.js';
 import type { LaneIdentity, Operation } from './operation.js';
 
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 /** How many lanes may wait to be opened again; beyond that, lanes are opened without a pause. */
 const MAX_FAILED = 1_000;
 
@@ -41,11 +41,11 @@ export class ReplicaLanes implements LaneEvents {
   readonly #failedUntil = new Map<string, number>();
   readonly #latency = new Latencies();
   readonly #timer: Timer;
-  #looking = false;
+  #checking = false;
   #closed = false;
 
   constructor(private readonly by: ReplicaContext) {
-    this.#timer = every(LOOK_MS, () => void this.#checkReplicas()).unref();
+    this.#timer = every(CHECK_MS, () => void this.#checkReplicas()).unref();
   }
 
   /** The client's lane; null while it is being opened, or if no replica serves the client. No command waits for it. */
@@ -84,7 +84,7 @@ export class ReplicaLanes implements LaneEvents {
       this.#lanes.set(name, lane);
     } catch {
       if (this.#failedUntil.size >= MAX_FAILED) this.#failedUntil.clear();
-      this.#failedUntil.set(name, monotonicMs() + LOOK_MS);
+      this.#failedUntil.set(name, monotonicMs() + CHECK_MS);
     }
   }
 
@@ -95,15 +95,15 @@ export class ReplicaLanes implements LaneEvents {
   }
 
   async #checkReplicas(): Promise<void> {
-    if (this.#looking || this.#lanes.size === 0) return;
-    this.#looking = true;
+    if (this.#checking || this.#lanes.size === 0) return;
+    this.#checking = true;
     const serves = await this.#serves().catch(() => false);
     const now = this.by.turn.now();
     for (const [name, lane] of this.#lanes) {
-      if (!serves) this.#failedUntil.set(name, now + LOOK_MS);
+      if (!serves) this.#failedUntil.set(name, now + CHECK_MS);
       if (!serves || (lane.inFlight === 0 && now - lane.usedAt > IDLE_MS)) this.#retire(name, lane);
     }
-    this.#looking = false;
+    this.#checking = false;
   }
 
   #retire(name: string, lane: Lane): void {

@@ -16,7 +16,7 @@ import { ACCEPT, BEYOND, Operation, WRITE, type Carrier } from './operation.js';
 import type { SuspectKeys } from './suspicion.js';
 
 /** What script effects need of the sequencer. */
-export interface ScriptOrder {
+export interface ScriptContext {
   readonly table: CommandTable;
   readonly scripts: Scripts;
   readonly suspects: SuspectKeys;
@@ -27,18 +27,18 @@ export interface ScriptOrder {
 }
 
 export class ScriptEffects {
-  constructor(private readonly order: ScriptOrder) {}
+  constructor(private readonly context: ScriptContext) {}
 
   /** Replicates a deterministic script; for any other, copies its keys. */
   follow(operation: Operation): void {
     if (this.repeats(operation, operation.command.args)) {
       this.dropSpan(operation);
-      this.order.mirrorOf(operation).append(operation);
+      this.context.mirrorOf(operation).append(operation);
       return;
     }
     operation.mustCopy = true;
     if (operation.span !== null) this.followUnnamed(operation, 'script');
-    else this.order.suspects.script(operation.db, operation.command, 'script');
+    else this.context.suspects.script(operation.db, operation.command, 'script');
   }
 
   /**
@@ -47,24 +47,24 @@ export class ScriptEffects {
    */
   hidesChanges(frame: Buffer, start: number): boolean {
     const args = argumentsOf(frame, start);
-    const routine = this.order.scripts.find(args);
+    const routine = this.context.scripts.find(args);
     // A digest whose text never came through the proxy, or a function that the server lacks.
     if (routine === undefined)
       return args[0].toString('latin1').toLowerCase().startsWith('evalsha') && args[2]?.toString('latin1') !== '0';
-    if (!routine.staysInDatabase(args) || routine.writesNothing(this.order.table) || !routine.callsCommands)
+    if (!routine.staysInDatabase(args) || routine.writesNothing(this.context.table) || !routine.callsCommands)
       return false;
-    const { writes } = this.order.scripts.undeclared(args, this.order.table);
+    const { writes } = this.context.scripts.undeclared(args, this.context.table);
     return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
   }
 
   /** Collects the keys that change at the authority from now on. The operation is sent on that lane. */
   beginSpan(operation: Operation, lane: Carrier): void {
-    operation.span = this.order.changes[lane.server.side].begin(operation.db, lane);
+    operation.span = this.context.changes[lane.server.side].begin(operation.db, lane);
   }
 
   /** Ends the collection: nothing has run. */
   dropSpan(operation: Operation): void {
-    if (operation.span !== null) this.order.changes[operation.lane!.server.side].drop(operation.span);
+    if (operation.span !== null) this.context.changes[operation.lane!.server.side].drop(operation.span);
     operation.span = null;
   }
 
@@ -75,16 +75,16 @@ export class ScriptEffects {
    */
   followChanges(operation: Operation, reason: string, script: Command, otherwise: () => void): void {
     const { db, lane } = operation;
-    const title = this.order.scripts.titleOf(script.args);
+    const title = this.context.scripts.titleOf(script.args);
     const span: Span = operation.span!;
     operation.span = null;
-    const open = this.order.mirrorOf(operation).gate();
+    const open = this.context.mirrorOf(operation).gate();
     const { side } = lane!.server;
-    this.order.changes[side].end(span, (keys) => {
-      const locks = this.order.lanes[side].locks(db);
+    this.context.changes[side].end(span, (keys) => {
+      const locks = this.context.lanes[side].locks(db);
       for (const blockedClient of keys === null ? locks.blocked() : locks.wokenBy(keys)) blockedClient.unordered = true;
       if (keys === null) otherwise();
-      else for (const key of keys) this.order.suspects.key(db, Buffer.from(key, 'latin1'), reason, title);
+      else for (const key of keys) this.context.suspects.key(db, Buffer.from(key, 'latin1'), reason, title);
       open();
     });
   }
@@ -95,7 +95,7 @@ export class ScriptEffects {
    */
   followUnnamed(operation: Operation, reason: string): void {
     const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
-    this.followChanges(operation, reason, asked, () => this.order.suspects.script(operation.db, asked, reason));
+    this.followChanges(operation, reason, asked, () => this.context.suspects.script(operation.db, asked, reason));
   }
 
   /**
@@ -104,10 +104,10 @@ export class ScriptEffects {
    * only for users who may do everything, too.
    */
   repeats(operation: Operation, args: readonly Buffer[]): boolean {
-    const mirror = this.order.mirrorOf(operation);
+    const mirror = this.context.mirrorOf(operation);
     const { server, identity } = operation.lane!;
     if (!server.privileges.isUnrestricted(identity.credentials)) return false;
-    const script = this.order.scripts.find(args);
+    const script = this.context.scripts.find(args);
     if (
       !(script instanceof Script) ||
       !script.repeatable(mirror.server.commands) ||
@@ -117,13 +117,13 @@ export class ScriptEffects {
       return false;
     if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
     // If it declares only some of its keys, the order of several lanes on the other keys is unknown.
-    const { reads, writes } = this.order.scripts.undeclared(args, this.order.table);
+    const { reads, writes } = this.context.scripts.undeclared(args, this.context.table);
     if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0'))
       return false;
     const byDigest = args[0].length >= 'evalsha'.length;
-    const known = this.order.scripts.knownTo(mirror.server, script);
+    const known = this.context.scripts.knownTo(mirror.server, script);
     // Noted before it is appended: if there is no room for the load, the note is removed again.
-    this.order.scripts.loadedOn(mirror.server, script);
+    this.context.scripts.loadedOn(mirror.server, script);
     // From then on the mirror knows the text in every database.
     if (!known) operation.reach = BEYOND;
     if (byDigest && !known) {
@@ -145,7 +145,7 @@ export class ScriptEffects {
       load.reach = BEYOND;
       load.asked = new Command(encodeCommand(args));
       mirror.append(load);
-      return this.order.scripts.knownTo(mirror.server, script);
+      return this.context.scripts.knownTo(mirror.server, script);
     }
     return true;
   }

@@ -11,7 +11,7 @@ export interface WrittenArgument {
 
 /** Whether the arguments are among those of the list. */
 export function areRepeatable({ arguments: form, options }: Repeatable, args: readonly WrittenArgument[]): boolean {
-  const [, fixed, optional, again] = /^([kvn]*)(x?)(?:\(([kvn]+)\))?$/.exec(form)!;
+  const [, fixed, optional, repeated] = /^([kvn]*)(x?)(?:\(([kvn]+)\))?$/.exec(form)!;
   let at = fixed.length;
   if (args.length < at || args.slice(0, at).some(({ open }) => open)) return false;
   while (optional !== '' && at < args.length) {
@@ -21,6 +21,6 @@ export function areRepeatable({ arguments: form, options }: Repeatable, args: re
     if (at > args.length) return false;
   }
   const rest = args.slice(at);
-  if (again === undefined) return rest.length === 0;
-  return rest.at(-1)?.open === true || (rest.length > 0 && rest.length % again.length === 0);
+  if (repeated === undefined) return rest.length === 0;
+  return rest.at(-1)?.open === true || (rest.length > 0 && rest.length % repeated.length === 0);
 }

@@ -20,10 +20,10 @@ const isLimited = ({ side, version, isBefore70 }: Server): boolean =>
  * Refuses the command at hand, which has more than `LEAST_MAX_ARGUMENTS`, if one of its servers would.
  * @returns whether it was refused
  */
-export function refusesArguments(context: CommandContext, spec: CommandSpec | undefined, again: boolean): boolean {
+export function refusesArguments(context: CommandContext, spec: CommandSpec | undefined, isRetry: boolean): boolean {
   const { servers } = context.clients.sequencer;
   const limited = SIDES.filter((side) => isLimited(servers[side]));
-  if (limited.length === 1 && spec !== undefined && !again)
+  if (limited.length === 1 && spec !== undefined && !isRetry)
     context.clients.support.tooLong(spec, context.parser, limited[0], LEAST_MAX_ARGUMENTS);
   const used = sidesOf(context, spec);
   const [side] = limited.filter((each) => used.has(each));

@@ -31,7 +31,7 @@ export type ClientBounds = Pick<
 export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle', 'failure'] as const;
 export type ClosedFor = (typeof CLOSED_FOR)[number];
 
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 /** Memory is added up again when clients may use this share of the bound more than before, or so many bytes. */
 const GROWTH_SHARE = 1 / 16;
 const MIN_GROWTH = 1 << 20;
@@ -56,7 +56,7 @@ export class ClientLimits {
     bounds: ClientBounds,
   ) {
     this.#bounds = bounds;
-    this.#timer = every(LOOK_MS, () => this.#look()).unref();
+    this.#timer = every(CHECK_MS, () => this.#check()).unref();
   }
 
   /** A client has sent, or was sent, `bytes` bytes that may stay in memory. */
@@ -116,7 +116,7 @@ export class ClientLimits {
     this.bytes = bytes;
   }
 
-  #look(): void {
+  #check(): void {
     this.#weigh();
     const now = monotonicMs();
     const { loginMs, idleMs } = this.bounds;

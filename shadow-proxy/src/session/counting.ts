@@ -22,14 +22,14 @@ export interface Counting {
   readonly command: Buffer;
 }
 
-const LOOK_MS = 1_000;
+const SECOND_MS = 1_000;
 /** The most commands of one kind that are sampled in a second. */
-const LOOKS = 100;
+const SAMPLES = 100;
 /**
  * The most GETs and SETs that are sampled in a second, together: enough to see one client's GET and SET of the same
  * key.
  */
-const PAIR_LOOKS = 500;
+const PAIR_SAMPLES = 500;
 /** How many GETs are remembered until the end of the second. */
 const SLOTS = 1_024;
 /** The longest text of a number, in bytes. */
@@ -50,8 +50,8 @@ export class CounterWatch {
   readonly #timer: Timer;
 
   constructor() {
-    this.#turn();
-    this.#timer = every(LOOK_MS, () => this.#turn()).unref();
+    this.#beginSecond();
+    this.#timer = every(SECOND_MS, () => this.#beginSecond()).unref();
   }
 
   /** Samples the command at hand, which the command table marks as one to watch. */
@@ -61,8 +61,8 @@ export class CounterWatch {
     if (this.#left[kind] <= 0) return;
     this.#left[kind]--;
     if (kind === READ) this.#noteRead(session);
-    else if (kind === REWRITE) this.#lookAtSet(session, spec);
-    else if (spec.handling === 'script') this.#lookAtScript(session, spec);
+    else if (kind === REWRITE) this.#sampleSet(session, spec);
+    else if (spec.handling === 'script') this.#sampleScript(session, spec);
     else this.#note(session, spec, KINDS[kind], spec.name);
   }
 
@@ -74,12 +74,12 @@ export class CounterWatch {
     clearTimer(this.#timer);
   }
 
-  #turn(): void {
+  #beginSecond(): void {
     for (let kind = 0; kind <= READ; kind++) {
-      const looks = kind === READ || kind === REWRITE ? PAIR_LOOKS : LOOKS;
-      this.#scale[kind] = Math.max(1, this.#offered[kind] / looks);
+      const samples = kind === READ || kind === REWRITE ? PAIR_SAMPLES : SAMPLES;
+      this.#scale[kind] = Math.max(1, this.#offered[kind] / samples);
       this.#offered[kind] = 0;
-      this.#left[kind] = looks;
+      this.#left[kind] = samples;
     }
     this.#readers.fill(0);
     this.#prefixes.rotate(monotonicMs());
@@ -103,7 +103,7 @@ export class CounterWatch {
   }
 
   /** SET NX takes a lock. SET of a number that the same client has just read counts. */
-  #lookAtSet(session: Counting, spec: CommandSpec): void {
+  #sampleSet(session: Counting, spec: CommandSpec): void {
     const { frame, argStart, argEnd, argc } = session.parser;
     for (let at = 3; at < argc; at++)
       if (isWord(frame, argStart[at], argEnd[at], 'nx')) return this.#note(session, spec, 'lock', 'set nx');
@@ -116,7 +116,7 @@ export class CounterWatch {
   }
 
   /** A script that reads and writes a key counts. A digest whose text never came through the proxy is unknown. */
-  #lookAtScript(session: Counting, spec: CommandSpec): void {
+  #sampleScript(session: Counting, spec: CommandSpec): void {
     const { scripts, table } = session.clients.sequencer;
     const routine = scripts.find(argumentsOf(session.command));
     if (routine === undefined || routine.readsAndWrites(table))

@@ -25,10 +25,10 @@ import { refusalOfLength } from './text-limit.js';
 
 /**
  * Takes the command at hand, so that no other handler gets it.
- * @param again whether the command was dispatched before, and had to wait
+ * @param isRetry whether the command was dispatched before, and had to wait
  * @returns whether it was taken
  */
-type Interceptor = (context: CommandContext, spec: CommandSpec, again: boolean) => boolean;
+type Interceptor = (context: CommandContext, spec: CommandSpec, isRetry: boolean) => boolean;
 
 const refused: Interceptor = (context, spec) => {
   if (!spec.refusable) return false;
@@ -39,15 +39,15 @@ const refused: Interceptor = (context, spec) => {
   return true;
 };
 
-const secondWriter: Interceptor = (context, spec, again) =>
-  context.clients.sequencer.router.pinsOtherRegion && takeSecondWriter(context, spec, again);
+const secondWriter: Interceptor = (context, spec, isRetry) =>
+  context.clients.sequencer.router.pinsOtherRegion && takeSecondWriter(context, spec, isRetry);
 
 const regional: Interceptor = (context, spec) =>
   context.clients.sequencer.router.rewrites && takeRegional(context, spec);
 
 /** Only counts: it takes no command. */
-const counting: Interceptor = (context, spec, again) => {
-  if (spec.watched >= 0 && !again) context.clients.counterWatch.offer(context, spec);
+const counting: Interceptor = (context, spec, isRetry) => {
+  if (spec.watched >= 0 && !isRetry) context.clients.counterWatch.offer(context, spec);
   return false;
 };
 
@@ -67,14 +67,14 @@ const blocking: Interceptor = (context, spec) => {
 };
 
 // Calls each function by its name: V8 inlines these calls, and would not inline calls through a list.
-const intercepted: Interceptor = (context, spec, again) =>
-  refused(context, spec, again) ||
-  secondWriter(context, spec, again) ||
-  regional(context, spec, again) ||
-  counting(context, spec, again) ||
-  widerRight(context, spec, again) ||
-  inTransaction(context, spec, again) ||
-  blocking(context, spec, again);
+const intercepted: Interceptor = (context, spec, isRetry) =>
+  refused(context, spec, isRetry) ||
+  secondWriter(context, spec, isRetry) ||
+  regional(context, spec, isRetry) ||
+  counting(context, spec, isRetry) ||
+  widerRight(context, spec, isRetry) ||
+  inTransaction(context, spec, isRetry) ||
+  blocking(context, spec, isRetry);
 
 const HANDLERS: Readonly<Record<Handling, Handler>> = {
   local: (context, spec) => answerLocally(context, spec.name),
@@ -97,22 +97,22 @@ function refusesLength(context: CommandContext, spec: CommandSpec | undefined): 
 }
 
 /**
- * @param again whether the command at hand was dispatched before, and had to wait
+ * @param isRetry whether the command at hand was dispatched before, and had to wait
  */
-export function dispatch(context: CommandContext, again: boolean): void {
+export function dispatch(context: CommandContext, isRetry: boolean): void {
   const { parser, clients, client } = context;
   const { frame, argStart, argEnd, argc } = parser;
   const { sequencer } = clients;
   const spec = sequencer.table.find(frame, argStart, argEnd, argc);
   if (parser.end - parser.start > clients.textLimits.argument && refusesLength(context, spec)) return;
-  if (argc > LEAST_MAX_ARGUMENTS && refusesArguments(context, spec, again)) return;
-  if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
+  if (argc > LEAST_MAX_ARGUMENTS && refusesArguments(context, spec, isRetry)) return;
+  if (spec !== undefined && spec.forms !== null && !isRetry) clients.support.offer(parser, spec, spec.forms);
   if (sequencer.blocked) return context.flow.retryWhen('open');
   // Redirected before the subscription takes it: the server's redirection would name a server.
   if (clients.face !== null && spec !== undefined && redirected(context, spec, clients.face)) return;
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
-  if (spec === undefined) return unknown(context, again);
+  if (spec === undefined) return unknown(context, isRetry);
   // A command that the proxy answers itself is never refused here; only its own handler queues it.
-  if (spec.handling !== 'local' && intercepted(context, spec, again)) return;
+  if (spec.handling !== 'local' && intercepted(context, spec, isRetry)) return;
   HANDLERS[spec.handling](context, spec);
 }

@@ -88,9 +88,9 @@ export class Flow {
   /** A command is about to be dispatched. @returns whether it was dispatched before, and had to wait */
   next(): boolean {
     this.#turnLeft -= COMMAND_COST;
-    const again = this.#isRetry;
+    const isRetry = this.#isRetry;
     this.#isRetry = false;
-    return again;
+    return isRetry;
   }
 
   // ── holding ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,8 +123,8 @@ export class Flow {
   }
 
   /** Holds the client, and keeps its socket readable, so that a disconnect is seen. */
-  holdOpen(again: boolean): void {
-    this.#hold(again);
+  holdOpen(isRetry: boolean): void {
+    this.#hold(isRetry);
     if (this.of.hasRoom) this.readOn();
   }
 
@@ -211,15 +211,15 @@ export class Flow {
   }
 
   /** A client waits for one thing at a time: an earlier wait cannot resume it any more. */
-  #hold(again: boolean): void {
+  #hold(isRetry: boolean): void {
     this.#held = true;
     this.#resumeAt = -1;
-    this.#isRetry = again;
+    this.#isRetry = isRetry;
     this.readNoFurther();
   }
 
-  #whenIdle(then: () => void, again: boolean): void {
-    this.#hold(again);
+  #whenIdle(then: () => void, isRetry: boolean): void {
+    this.#hold(isRetry);
     if (this.of.inFlight === 0) then();
     else this.#onIdle = then;
   }

@@ -197,15 +197,15 @@ export class Session implements CommandContext, ConnectedClient {
           else flow.pause();
           break;
         }
-        const again = flow.next();
-        if (!again) {
+        const isRetry = flow.next();
+        if (!isRetry) {
           endCommand(this);
           if (!parser.next()) {
             if (!this.#feedBacklog()) break;
             continue;
           }
         }
-        dispatch(this, again);
+        dispatch(this, isRetry);
       }
     } catch (problem) {
       if (!(problem instanceof ProtocolError)) return this.failed(problem);

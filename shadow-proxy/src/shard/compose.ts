@@ -56,7 +56,7 @@ import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
 import { factsOf } from './facts.js';
 import { Listener } from './listener.js';
-import type { Core, Health, Order, Parts, Staging, ClientParts } from './parts.js';
+import type { Core, Health, OrderParts, Parts, Staging, ClientParts } from './parts.js';
 import { replicaOf } from './replica.js';
 import { Settings } from './settings.js';
 import { sharingOf } from './sharing.js';
@@ -69,11 +69,11 @@ const MIRROR_BATCH_MS = 2;
 /** Connects to nothing yet. @throws {Error} where the state's directory cannot be written */
 export function compose(options: ShardOptions): Parts {
   const core = composeCore(options);
-  const order = composeOrder(options, core);
-  const clientParts = composeClientParts(options, { ...core, ...order });
-  const health = composeHealth({ ...core, ...order, ...clientParts });
-  const staging = composeStaging({ ...core, ...order, ...clientParts, ...health });
-  const parts: Parts = { ...core, ...order, ...clientParts, ...health, ...staging };
+  const orderParts = composeOrderParts(options, core);
+  const clientParts = composeClientParts(options, { ...core, ...orderParts });
+  const health = composeHealth({ ...core, ...orderParts, ...clientParts });
+  const staging = composeStaging({ ...core, ...orderParts, ...clientParts, ...health });
+  const parts: Parts = { ...core, ...orderParts, ...clientParts, ...health, ...staging };
   connect(parts);
   return parts;
 }
@@ -102,7 +102,7 @@ function composeCore({ plan, shard, state, ownership, hashKey, logger }: ShardOp
   };
 }
 
-function composeOrder(options: ShardOptions, core: Core): Order {
+function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   const { plan, state, ownership } = options;
   const { events, directory, author } = core;
   const journal: Journal = new Journal({
@@ -125,7 +125,7 @@ function composeOrder(options: ShardOptions, core: Core): Order {
       turn,
       serverEvents(events, ({ side: asked }, runId) => twinRefusal(servers, asked, runId)),
     );
-  const servers: Order['servers'] = { source: server('source'), target: server('target') };
+  const servers: OrderParts['servers'] = { source: server('source'), target: server('target') };
   const router = routerOf(options, core);
   const suspects = new Suspects(
     (suspect) => void events.emit('suspect', suspect),
@@ -182,8 +182,8 @@ function sequencerOf(
     SequencerOptions,
     'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer' | 'failures'
   > &
-    Pick<Order, 'journal' | 'suspects' | 'deferred'>,
-): Pick<Order, 'adjudicator' | 'sequencer' | 'fieldTtls'> {
+    Pick<OrderParts, 'journal' | 'suspects' | 'deferred'>,
+): Pick<OrderParts, 'adjudicator' | 'sequencer' | 'fieldTtls'> {
   const { router, suspects, deferred, journal } = by;
   const found = (finding: Finding): void =>
     ledger.record({
@@ -199,13 +199,13 @@ function sequencerOf(
     failures: new Failures((problem, { spec, workload }) =>
       logger.error({ workload: workload.name, command: spec?.name, err: problem }, 'the proxy failed at a reply'),
     ),
-    suspicion: (order) => {
-      fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(order, journal) : null;
-      adjudicator = new Adjudicator(order, found, () => void events.emit('connectionClosed'), deferred, observer);
+    suspicion: (sequencer) => {
+      fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(sequencer, journal) : null;
+      adjudicator = new Adjudicator(sequencer, found, () => void events.emit('connectionClosed'), deferred, observer);
       return {
         verdicts: adjudicator,
-        suspects: new SuspectTracker({ sequencer: order, suspects, adjudicator, journal }),
-        expiry: new Expiry(order),
+        suspects: new SuspectTracker({ sequencer, suspects, adjudicator, journal }),
+        expiry: new Expiry(sequencer),
         fieldTtls,
       };
     },
@@ -216,7 +216,7 @@ function sequencerOf(
   return { adjudicator, sequencer, fieldTtls };
 }
 
-function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, parts: Core & Order): ClientParts {
+function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, parts: Core & OrderParts): ClientParts {
   const { name, settings, owners, router, servers, sequencer, adjudicator, keeper } = parts;
   const regional = router.rewrites
     ? new Regional({ server: servers.target, region: shard.region!, shard: name })
@@ -274,7 +274,7 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
   };
 }
 
-function composeHealth(parts: Core & Order & ClientParts): Health {
+function composeHealth(parts: Core & OrderParts & ClientParts): Health {
   const { settings, events, logger, servers, sequencer, suspects, keeper, listener, replica } = parts;
   const silenced = { source: 0, target: 0 };
   const silence = {
@@ -317,7 +317,7 @@ function composeHealth(parts: Core & Order & ClientParts): Health {
   };
 }
 
-function composeStaging(parts: Core & Order & ClientParts & Health): Staging {
+function composeStaging(parts: Core & OrderParts & ClientParts & Health): Staging {
   const { settings, events, directory, author, clients, keeper, admitted, monitor } = parts;
   const { shard } = settings;
   const jobs = jobsOf(parts);
@@ -347,7 +347,7 @@ function composeStaging(parts: Core & Order & ClientParts & Health): Staging {
   return { jobs, flipper, series: new Series(), collector, failover, snapshot };
 }
 
-function jobsOf(parts: Core & Order & ClientParts & Health): Jobs {
+function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
   const { settings, authorities, keeper, trust, admitted, directory, redact, logger } = parts;
   const path = join(directory, 'differences.jsonl');
   const report = new Report(
@@ -384,7 +384,7 @@ function jobsOf(parts: Core & Order & ClientParts & Health): Jobs {
 }
 
 function evidenceContext(
-  parts: Core & Order & ClientParts,
+  parts: Core & OrderParts & ClientParts,
   jobs: Jobs,
   snapshot: () => ShardSnapshot,
 ): EvidenceContext {

@@ -78,7 +78,7 @@ export function hindrance(
  */
 export class FailoverWatch {
   #timer: Timer | undefined;
-  #looking = false;
+  #isFollowing = false;
 
   constructor(private readonly context: ConnectionsContext & { readonly logger: Logger }) {}
 
@@ -91,14 +91,14 @@ export class FailoverWatch {
   }
 
   async #followAddresses(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
+    if (this.#isFollowing) return;
+    this.#isFollowing = true;
     for (const side of SIDES) {
       const server = this.context.sequencer.servers[side];
       if (server.connections.address === undefined) continue;
       await (server.endpoint.followsMaster ? this.#followMaster(server) : this.#followName(server));
     }
-    this.#looking = false;
+    this.#isFollowing = false;
   }
 
   async #followMaster(server: Server): Promise<void> {

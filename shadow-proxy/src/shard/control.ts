@@ -11,9 +11,9 @@ export async function changeStage(
   request: StageRequest,
 ): Promise<StageChange> {
   // What was seen belongs to the stage in which it was.
-  collector.look();
+  collector.collect();
   const change = await flipper.change(request);
-  collector.look();
+  collector.collect();
   return change;
 }
 

@@ -264,7 +264,7 @@ export class Daemon {
     if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
     const timer = after(ADMIN_RETRY_MS, () => {
       if (this.#stopped === null && !this.#isClosed)
-        this.#openAdmin(names).catch((again: Error) => this.#openAdminLater(names, again));
+        this.#openAdmin(names).catch((retryError: Error) => this.#openAdminLater(names, retryError));
     });
     timer.unref();
   }

@@ -60,7 +60,7 @@ export interface Core {
 }
 
 /** The order of operations, and what it writes down. */
-export interface Order {
+export interface OrderParts {
   readonly turn: Turn;
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
@@ -114,4 +114,4 @@ export interface Staging {
   readonly snapshot: () => ShardSnapshot;
 }
 
-export type Parts = Core & Order & ClientParts & Health & Staging;
+export type Parts = Core & OrderParts & ClientParts & Health & Staging;

@@ -38,7 +38,7 @@ import { settledHere } from './sharing.js';
 
 /** So many of the last changes are listed. */
 const HISTORY_EVENTS = 500;
-const LOOK_MS = 5;
+const COLLECT_MS = 5;
 
 /**
  * Connects to both servers and listens.
@@ -261,7 +261,7 @@ const listenersOf = ({ listener, replicaListener }: Parts): Listener[] =>
 async function until(holds: () => boolean, deadline: number): Promise<boolean> {
   while (!holds()) {
     if (monotonicMs() > deadline) return false;
-    await sleep(LOOK_MS);
+    await sleep(COLLECT_MS);
   }
   return true;
 }

@@ -166,11 +166,11 @@ export class Admitted {
   /** A target that was restarted has the keys of before; one that took its place has others. */
   async #recognise(): Promise<void> {
     this.#recognising++;
-    await this.#look();
+    await this.#recogniseTarget();
     this.#recognising--;
   }
 
-  async #look(): Promise<void> {
+  async #recogniseTarget(): Promise<void> {
     const { sequencer, logger } = this.context;
     const { target } = sequencer.servers;
     // Also where it changed before this process.

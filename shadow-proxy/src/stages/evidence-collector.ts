@@ -19,10 +19,16 @@ import { LatencyMinutes } from './latency-minutes.js';
 import { nextStageOf, type NextStage } from './next-stage.js';
 import { Pace } from './pace.js';
 import type { Standing } from './promotion.js';
-import { lookAt, newerServers, probeKey, serverProblems } from './servers-gate.js';
+import { readFacts, newerServers, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
 import { namedWorkload } from './stage-change.js';
-import { judgeUsers, lookAtUsers, lookAtUsersWithoutSource, rememberUsers, type UserMemory } from './users-gate.js';
+import {
+  judgeUsers,
+  readAndCompareUsers,
+  readUsersWithoutSource,
+  rememberUsers,
+  type UserMemory,
+} from './users-gate.js';
 
 export interface EvidenceContext extends BypassContext {
   readonly plan: () => Plan;
@@ -49,7 +55,7 @@ export interface EvidenceContext extends BypassContext {
   readonly logger: Logger;
 }
 
-const LOOK_MS = 1_000;
+const COLLECT_MS = 1_000;
 const COUNT_MS = 5_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
@@ -115,7 +121,7 @@ export class EvidenceCollector {
   }
 
   start(): void {
-    this.#timer = every(LOOK_MS, () => this.look()).unref();
+    this.#timer = every(COLLECT_MS, () => this.collect()).unref();
     this.#counter = every(COUNT_MS, () => {
       void this.#bypass.count();
       void this.watchLosses();
@@ -126,13 +132,13 @@ export class EvidenceCollector {
   }
 
   /** Takes in what has happened up to now. */
-  look(): void {
+  collect(): void {
     const now = new Date(unixMs());
     const { workloads } = this.context.sequencer.router;
-    if (this.#book.look(now, workloads.map(seen))) this.#save();
+    if (this.#book.update(now, workloads.map(seen))) this.#save();
     for (const { name } of workloads) this.#pace.add(name, monotonicMs(), this.#book.of(name)!.compared);
     this.#note(this.context.job());
-    this.#minutes.look(now);
+    this.#minutes.sampleIfDue(now);
     if (monotonicMs() - this.#savedAt >= SAVE_MS) this.#save();
   }
 
@@ -200,7 +206,7 @@ export class EvidenceCollector {
   }
 
   #facts(workload: Workload, { targets, ...answers }: ServerAnswers, running = this.#minutes.running()): GateFacts {
-    this.look();
+    this.collect();
     const { name } = workload;
     const evidence = this.#book.of(name)!;
     const windows = [
@@ -230,7 +236,7 @@ export class EvidenceCollector {
 
   /** Calls, not long ago, of forms that `side` does not support and nobody has allowed. */
   unsupportedBy(workload: Workload, side: Side): number {
-    this.look();
+    this.collect();
     const { blocking } = unsupportedForms(
       this.#book.of(workload.name)!,
       this.#planned(workload).gates,
@@ -242,7 +248,7 @@ export class EvidenceCollector {
   /** The gate `users` where the source has died, by what it listed last: clients may be sent to the target. */
   async usersWithoutSource(): Promise<GateAnswer> {
     const { seenUsers, plan, sequencer } = this.context;
-    const users = await lookAtUsersWithoutSource(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
+    const users = await readUsersWithoutSource(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
     const refused = users.unproven.length === 0 ? null : await soon(this.context.refusedLogins());
     return judgeUsers(users, refused, plan().gates.acceptRights);
   }
@@ -250,7 +256,7 @@ export class EvidenceCollector {
   /** The gate `users` alone, as both servers answer now. */
   async checkUsers(): Promise<GateAnswer> {
     const { seenUsers, plan, sequencer } = this.context;
-    const users = await lookAtUsers(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
+    const users = await readAndCompareUsers(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
     return judgeUsers(users, null, plan().gates.acceptRights);
   }
 
@@ -262,12 +268,12 @@ export class EvidenceCollector {
   }
 
   drilling(name: string, on: boolean): void {
-    this.look();
+    this.collect();
     this.#book.drilling(name, on);
   }
 
   drilled(name: string, drill: Drill): void {
-    this.look();
+    this.collect();
     this.#book.drilled(name, drill);
     this.#save();
   }
@@ -277,7 +283,7 @@ export class EvidenceCollector {
     clearTimer(this.#counter);
     clearTimer(this.#rememberer);
     this.#minutes.close();
-    this.look();
+    this.collect();
     this.#save();
   }
 
@@ -315,7 +321,7 @@ export class EvidenceCollector {
     const [problems, settings, users, bypassing, passed, evicted, counters, targets] = await Promise.all([
       this.#problems(),
       this.#settings(),
-      lookAtUsers(servers, seenUsers(), plan().knownUsers, this.#users),
+      readAndCompareUsers(servers, seenUsers(), plan().knownUsers, this.#users),
       bypassingClients(servers.source, plan().knownClients),
       this.#bypass.passedWrites(),
       this.#evicted(),
@@ -326,7 +332,7 @@ export class EvidenceCollector {
           await soon(this.context.target(workload, false)),
         ]),
       ),
-      ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
+      ...SIDES.map((side) => soon(servers[side].endpoint.readCertificate())),
     ]);
     return { ...problems, settings, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
   }
@@ -334,7 +340,7 @@ export class EvidenceCollector {
   async #problems(): Promise<Pick<ServerAnswers, 'servers' | 'newer'>> {
     const { source, target } = this.context.sequencer.servers;
     const { slot } = this.context;
-    const [from, to] = await Promise.all([lookAt(source, null), lookAt(target, probeKey(slot))]);
+    const [from, to] = await Promise.all([readFacts(source, null), readFacts(target, probeKey(slot))]);
     const facts = { source: from, target: to };
     return {
       servers: serverProblems(facts, this.context.shard(), this.context.sharing(), slot !== null),

@@ -37,7 +37,7 @@ export class LatencyMinutes {
    * Takes a sample when it is time. A minute ends with a sample, never between two: a second sample right after the
    * first would hold nothing, and show as a rate of 0.
    */
-  look(now: Date): void {
+  sampleIfDue(now: Date): void {
     if (monotonicMs() - this.#sampledAt < SERIES_STEP_MS) return;
     this.#sample();
     if (monotonicMs() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);

@@ -46,7 +46,7 @@ export const probeKey = (slot: number | null): string =>
 const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:@\s]+)(?:@[^:\s]+)?:[^:\s]+:holds|:([^:\s]+)):/;
 
 /** @param probe the key of a write that it is asked to take, and that changes nothing; null for no write */
-export async function lookAt(server: Server, probe: string | null): Promise<ServerFacts> {
+export async function readFacts(server: Server, probe: string | null): Promise<ServerFacts> {
   const asked = async (): Promise<ServerFacts> => {
     await server.identify();
     const [refusal, needed, clients] = await Promise.all([

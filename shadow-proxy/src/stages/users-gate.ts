@@ -21,7 +21,7 @@ import { soon } from './soon.js';
  * @param seen names of the users that clients have logged in as
  * @param known names that the plan says are to be on one server only
  */
-export async function lookAtUsers(
+export async function readAndCompareUsers(
   servers: Readonly<Record<Side, Server>>,
   seen: ReadonlySet<string>,
   known: readonly string[],
@@ -31,8 +31,8 @@ export async function lookAtUsers(
   return compareSeen(servers, { source, target }, seen, known);
 }
 
-/** As `lookAtUsers` where the source is dead, and is not asked. */
-export async function lookAtUsersWithoutSource(
+/** As `readAndCompareUsers` where the source is dead, and is not asked. */
+export async function readUsersWithoutSource(
   servers: Readonly<Record<Side, Server>>,
   seen: ReadonlySet<string>,
   known: readonly string[],

@@ -119,13 +119,13 @@ export class EvidenceBook {
    * @returns whether a sudden end must not lose what was seen: a mismatch, or a form that is not supported and was not
    * seen before
    */
-  look(now: Date, seen: readonly Seen[]): boolean {
+  update(now: Date, seen: readonly Seen[]): boolean {
     this.#isNew = false;
     for (const each of seen) this.#add(now, each);
     return this.#isNew;
   }
 
-  /** The evidence of a workload that `look` has seen. */
+  /** The evidence of a workload that `update` has seen. */
   of(name: string): WorkloadEvidence | null {
     return this.#workloads.get(name) ?? null;
   }

@@ -367,7 +367,7 @@ export class Adjudicator implements Verdicts {
    * difference shows no more than that.
    */
   #isInChunks({ operation, frame, start }: Pair): boolean {
-    const { chunked: chunked } = this.sequencer.suspects;
+    const { chunked } = this.sequencer.suspects;
     if (chunked.size === 0) return false;
     let [keys, found] = [0, false];
     // The client may have named several keys. The mirror gets only the key from which something was taken.
@@ -497,14 +497,14 @@ export class Adjudicator implements Verdicts {
   #hasKey(operation: Operation, keys: readonly PlacedKey[]): boolean {
     const { db, bundle, original } = operation;
     let has = false;
-    const look = (db: number, key: Buffer): void => {
+    const visit = (db: number, key: Buffer): void => {
       has ||= keys.some((wanted) => wanted.db === db && wanted.key.equals(key));
     };
     if (bundle?.keys) {
-      for (const key of bundle.keys) look(db, key);
+      for (const key of bundle.keys) visit(db, key);
       return has;
     }
-    const all = this.sequencer.keys.eachPlaced(db, original, look);
+    const all = this.sequencer.keys.eachPlaced(db, original, visit);
     return has || (!all && keys.some((wanted) => wanted.db === db));
   }
 

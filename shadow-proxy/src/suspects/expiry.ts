@@ -104,7 +104,7 @@ export class Expiry implements ExpiryEdges {
       const now = monotonicMs();
       for (const [i, command] of batch.commands.entries()) {
         const inner = batch.writes[i] ? this.sequencer.table.byName(batch.names[i]) : undefined;
-        if (inner !== undefined) this.#look(operation, inner, command, command, now, differs);
+        if (inner !== undefined) this.#noteWrite(operation, inner, command, command, now, differs);
       }
       return;
     }
@@ -118,7 +118,7 @@ export class Expiry implements ExpiryEdges {
       !this.#mayBeUnknown(operation)
     )
       return;
-    this.#look(operation, spec, operation.original, operation.command, monotonicMs(), differs);
+    this.#noteWrite(operation, spec, operation.original, operation.command, monotonicMs(), differs);
   }
 
   /** A key was copied. @param life the authority's answer, given between `from` and now */
@@ -225,7 +225,7 @@ export class Expiry implements ExpiryEdges {
    * The mirror ran the command `asked` in the form `replicated`.
    * @param differs whether its reply was not the authority's
    */
-  #look(
+  #noteWrite(
     operation: Operation,
     spec: CommandSpec,
     asked: Command,
@@ -270,15 +270,15 @@ export class Expiry implements ExpiryEdges {
     const any = this.#deadlines.any(from);
     if (!any && !asUnknown) return null;
     let why: 'expiry-edge' | 'ttl-unknown' | null = null;
-    const look = (hash: number): void => {
+    const visit = (hash: number): void => {
       if (any && this.#deadlines.within(hash, from, to)) why = 'expiry-edge';
       else if (asUnknown && !this.#knows(hash)) why ??= 'ttl-unknown';
     };
     const at = spec.movesTtl ? 0 : spec.singleKey;
     if (at > 0) {
       const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
-      if (at < argc) look(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]));
-    } else this.sequencer.keys.eachPlaced(db, command, (placed, key) => look(this.#hash(placed, key)));
+      if (at < argc) visit(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]));
+    } else this.sequencer.keys.eachPlaced(db, command, (placed, key) => visit(this.#hash(placed, key)));
     return why;
   }
 

@@ -23,7 +23,7 @@ const SPAN_MS = 100;
 /** How long before a field expires, in ms, its key becomes a suspect: clocks are read with an error. */
 const EDGE_MS = 50;
 /** The longest pause, in ms, until a field that the source has not removed yet is checked again. */
-const AGAIN_MS = 2_000;
+const LONGEST_PAUSE_MS = 2_000;
 
 interface Tracked {
   readonly db: number;
@@ -68,7 +68,7 @@ export class FieldTtlTracker implements FieldTtls {
     // A field that may or may not have expired by now is checked again.
     const soonest = next - this.#offset(side) - 2 * this.sequencer.servers[side].clock.errorMs;
     const now = monotonicMs();
-    const at = expired > 0 ? Math.min(soonest, now + AGAIN_MS) : soonest;
+    const at = expired > 0 ? Math.min(soonest, now + LONGEST_PAUSE_MS) : soonest;
     if (!this.#keys.has(id)) this.journal.noteKey(db, key, 0, key.length);
     this.#keys.set(id, { db, key: Buffer.from(key), workload, at });
     this.#schedule(id, at);
@@ -118,10 +118,10 @@ export class FieldTtlTracker implements FieldTtls {
     const due = this.#due.get(span);
     if (due === undefined) this.#due.set(span, new Set([id]));
     else due.add(id);
-    this.#timer ??= after(SPAN_MS / 2, () => this.#look()).unref();
+    this.#timer ??= after(SPAN_MS / 2, () => this.#markDue()).unref();
   }
 
-  #look(): void {
+  #markDue(): void {
     this.#timer = undefined;
     const until = Math.floor((monotonicMs() + EDGE_MS) / SPAN_MS);
     for (const [span, ids] of this.#due) {
@@ -135,6 +135,6 @@ export class FieldTtlTracker implements FieldTtls {
         this.sequencer.suspects.key(tracked.db, tracked.key, 'field-ttl');
       }
     }
-    if (this.#due.size > 0) this.#timer = after(SPAN_MS / 2, () => this.#look()).unref();
+    if (this.#due.size > 0) this.#timer = after(SPAN_MS / 2, () => this.#markDue()).unref();
   }
 }

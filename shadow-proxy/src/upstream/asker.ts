@@ -19,7 +19,7 @@ const CONNECT_MS = 5_000;
 const ANSWER_MS = 10_000;
 /** The largest answer; no question that is asked here has a larger one. */
 const ANSWER_BYTES = 256 << 20;
-const LOOK_MS = 100;
+const SIZE_CHECK_MS = 100;
 
 /** The server could not be asked. The message says which server, and why. */
 export class AskError extends Error {
@@ -116,7 +116,7 @@ export class Asker {
     const before = this.bytesRead();
     const { label } = this.endpoint;
     const name = String(commands.at(0)?.[0]);
-    const look = every(LOOK_MS, () => {
+    const sizeCheck = every(SIZE_CHECK_MS, () => {
       if (this.bytesRead() - before > ANSWER_BYTES)
         this.connection.destroy(new Error(`the answer to ${name} is longer than ${ANSWER_BYTES >> 20} MiB`));
     });
@@ -124,7 +124,7 @@ export class Asker {
     try {
       return await inTime(this.connection.askAll(commands), ANSWER_MS, late);
     } finally {
-      clearTimer(look);
+      clearTimer(sizeCheck);
     }
   }
 }

@@ -135,7 +135,7 @@ export class Dialer {
   }
 
   /** Reads the server's present certificate: connections from before a renewal still show the old one. */
-  async lookAtCertificate(): Promise<void> {
+  async readCertificate(): Promise<void> {
     if (this.endpoint.tls === null) return;
     (await this.connect(await this.resolve())).destroy();
   }

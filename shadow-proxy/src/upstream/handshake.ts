@@ -99,8 +99,8 @@ export async function greetAndAsk(
   const asked = asOwn ?? connection.ask('INFO', 'server');
   const [wantsPassword, info] = await Promise.all([greeted, asked]);
   // Without HELLO, the login was sent after the question.
-  const again = asOwn === null && isError(info) && !wantsPassword;
-  return { wantsPassword, runId: runIdIn(again ? await connection.ask('INFO', 'server') : info) };
+  const mustAskAgain = asOwn === null && isError(info) && !wantsPassword;
+  return { wantsPassword, runId: runIdIn(mustAskAgain ? await connection.ask('INFO', 'server') : info) };
 }
 
 async function askAsOwn(connection: Connection, own: Credentials | undefined): Promise<Reply> {

@@ -16,7 +16,7 @@ import { afterReading, sleep } from '../io/timers.js';
 import type { Side } from '../route/stage.js';
 import type { ServerConnections } from './server-connections.js';
 
-const LOOK_MS = 200;
+const CHECK_MS = 200;
 /**
  * How many times the server must have answered on the other connection. A KeyDB has threads, and a blocked client may
  * just have been woken.
@@ -67,7 +67,7 @@ export class Liveness {
 
   async watch(): Promise<void> {
     while (!this.#stopped) {
-      await sleep(LOOK_MS, undefined, { ref: false });
+      await sleep(CHECK_MS, undefined, { ref: false });
       await afterReading();
       const silent = this.#silent(listenedMs());
       if (silent.length > 0 && !this.#stopped) await this.#ask(silent);

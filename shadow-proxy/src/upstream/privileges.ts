@@ -13,9 +13,9 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Credentials } from './dialer.js';
 
-const LOOK_MS = 1_000;
+const LOOKUP_MS = 1_000;
 /** An older answer does not count. */
-const STALE_MS = 3 * LOOK_MS;
+const STALE_MS = 3 * LOOKUP_MS;
 /** How long a client waits for the first answer about its user, in ms. */
 const PATIENCE_MS = 500;
 /** How long a user is looked up after the last question about it, in ms. */
@@ -39,7 +39,7 @@ interface User {
   answeredAt: number;
   /** When a question about the user last came. */
   usedAt: number;
-  looking: Promise<void> | null;
+  lookup: Promise<void> | null;
 }
 
 export class Privileges {
@@ -77,28 +77,28 @@ export class Privileges {
     const known = this.#users.get(name);
     if (known !== undefined) known.usedAt = now;
     if (known !== undefined || this.#users.size >= MAX_USERS) return null;
-    const user: User = { rights: NO_RIGHTS, answeredAt: -Infinity, usedAt: now, looking: null };
+    const user: User = { rights: NO_RIGHTS, answeredAt: -Infinity, usedAt: now, lookup: null };
     this.#users.set(name, user);
-    this.#timer ??= every(LOOK_MS, () => this.#lookAll()).unref();
-    return Promise.race([this.#look(name, user), sleep(PATIENCE_MS, undefined, { ref: false })]);
+    this.#timer ??= every(LOOKUP_MS, () => this.#lookUpAll()).unref();
+    return Promise.race([this.#lookUp(name, user), sleep(PATIENCE_MS, undefined, { ref: false })]);
   }
 
-  #lookAll(): void {
+  #lookUpAll(): void {
     const now = monotonicMs();
     for (const [name, user] of this.#users) {
       if (now - user.usedAt > KEPT_MS) this.#users.delete(name);
-      else void this.#look(name, user);
+      else void this.#lookUp(name, user);
     }
   }
 
-  #look(name: string, user: User): Promise<void> {
+  #lookUp(name: string, user: User): Promise<void> {
     const answered = (rights: Rights): void => {
       user.rights = rights;
       user.answeredAt = monotonicMs();
-      user.looking = null;
+      user.lookup = null;
     };
-    user.looking ??= this.#ask(name).then(answered, () => answered(NO_RIGHTS));
-    return user.looking;
+    user.lookup ??= this.#ask(name).then(answered, () => answered(NO_RIGHTS));
+    return user.lookup;
   }
 
   async #ask(name: string): Promise<Rights> {

@@ -40,11 +40,11 @@ export interface ServerLease {
    * Takes the lease on a new connection, which may lead to another server.
    * @throws {Error} if the lease is not held then
    */
-  again(): Promise<void>;
+  regain(): Promise<void>;
 }
 
 /** A question that is not sent yet: which connections it is about, and the promise of its answer. */
-interface BlockedLook {
+interface BlockedQuestion {
   readonly clientIds: Set<number>;
   readonly blocked: Promise<ReadonlySet<number>>;
 }
@@ -82,8 +82,8 @@ export class ServerConnections {
   /** The open question on a connection of its own. */
   #glancing: Promise<ReadonlyMap<number, string> | null> | undefined;
   /** The last question about blocked connections, and the one that is asked after it. */
-  #look: Promise<unknown> = Promise.resolve();
-  #nextLook: BlockedLook | undefined;
+  #lastQuestion: Promise<unknown> = Promise.resolve();
+  #nextQuestion: BlockedQuestion | undefined;
   /** How many times the connections were closed. A connection that was being opened before that is dropped. */
   #closed = 0;
   #ended = false;
@@ -160,19 +160,19 @@ export class ServerConnections {
    * sent as one: KeyDB can crash in a `CLIENT LIST` (docs/keydb.md).
    */
   blocked(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const look = (this.#nextLook ??= this.#lookAfter(this.#look));
-    for (const id of clientIds) look.clientIds.add(id);
-    return look.blocked;
+    const question = (this.#nextQuestion ??= this.#askBlockedAfter(this.#lastQuestion));
+    for (const id of clientIds) question.clientIds.add(id);
+    return question.blocked;
   }
 
-  #lookAfter(before: Promise<unknown>): BlockedLook {
+  #askBlockedAfter(before: Promise<unknown>): BlockedQuestion {
     const clientIds = new Set<number>();
     const blocked = before.then(async () => {
-      this.#nextLook = undefined;
+      this.#nextQuestion = undefined;
       const clients = await listClients((...args) => this.ask(...args), 'ID', ...clientIds);
       return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
     });
-    this.#look = blocked.catch(() => undefined);
+    this.#lastQuestion = blocked.catch(() => undefined);
     return { clientIds, blocked };
   }
 

@@ -3,7 +3,7 @@
  *
  * Its identity matters: repairs copy from the authority only while it is still the process under which the keys were
  * last clean. So after each new connection, and before it is used, the run ID is asked for over the control connection.
- * If that led to another process than the new connection, the new connection would be dead.
+ * If that showed another run ID than the new connection has, the new connection would be dead.
  *
  * Room: upstream: one server: connect, log in, identity, liveness, lost connections.
  * Called by: every room after it.
@@ -105,7 +105,7 @@ export class Server {
   /** The known identity, and since when it is known, in ms since 1970. */
   #known: KnownIdentity = { runId: '', replId: '' };
   #knownAt = 0;
-  #look: Promise<void> | undefined;
+  #identifying: Promise<void> | undefined;
   /** Set while questions follow the address to another server. */
   #following: Promise<void> | undefined;
 
@@ -342,9 +342,9 @@ export class Server {
     }
   }
 
-  /** Gives up the lease at the connected server. Until it is held again, no connection carries data. */
+  /** Leaves the lease at the connected server. Until it is held again, no connection carries data. */
   leave(): void {
-    void this.lease.again().catch(() => undefined);
+    void this.lease.regain().catch(() => undefined);
   }
 
   /** Asks the server as the kit's own user, on the connection for questions. */
@@ -408,12 +408,12 @@ export class Server {
   }
 
   /** As `identify`, with a check that begins after this call; calls of one turn share it. */
-  look(): Promise<void> {
-    this.#look ??= new Promise<void>(nextTurn).then(() => {
-      this.#look = undefined;
+  reidentify(): Promise<void> {
+    this.#identifying ??= new Promise<void>(nextTurn).then(() => {
+      this.#identifying = undefined;
       return this.identify();
     });
-    return this.#look;
+    return this.#identifying;
   }
 
   async #learn(runId: string, fields: ReadonlyMap<string, string>): Promise<void> {

@@ -126,10 +126,10 @@ test('A group delivers each entry to one consumer, until it is claimed', () => {
     call(2, 3, 'XGROUP CREATE x g 0 MKSTREAM', '+OK'),
     call(4, 5, 'XREADGROUP GROUP g alice COUNT 2 STREAMS x >', [['$x', [['$1-0', ['$f', '$a']]]]]),
   ];
-  const again = (consumer: string, reply: Reply): Call =>
+  const readAgain = (consumer: string, reply: Reply): Call =>
     call(6, 7, `XREADGROUP GROUP g ${consumer} COUNT 2 STREAMS x >`, reply);
-  assert.equal(violation([...begin, again('bob', null)]), null);
-  assert.notEqual(violation([...begin, again('bob', [['$x', [['$1-0', ['$f', '$a']]]]])]), null);
+  assert.equal(violation([...begin, readAgain('bob', null)]), null);
+  assert.notEqual(violation([...begin, readAgain('bob', [['$x', [['$1-0', ['$f', '$a']]]]])]), null);
   const claim = call(6, 7, 'XCLAIM x g bob 0 1-0 JUSTID', ['$1-0']);
   assert.equal(violation([...begin, claim, call(8, 9, 'XACK x g 1-0', 1), call(10, 11, 'XACK x g 1-0', 0)]), null);
   assert.notEqual(

@@ -9,8 +9,8 @@ const OPERATIONS = 1_200;
 export function testRun(profile: Profile, seed: number): void {
   test(`Profile ${profile.name}: nothing is wrong (seed ${seed})`, async () => {
     const { finding, timeline, operations, stages } = await simulate({ seed, profile, operations: OPERATIONS });
-    const again = `again: npm run simulate -- --seed ${seed} --profile ${profile.name} --operations ${OPERATIONS}`;
-    assert.equal(finding, null, [finding, ...timeline, again].join('\n'));
+    const hint = `again: npm run simulate -- --seed ${seed} --profile ${profile.name} --operations ${OPERATIONS}`;
+    assert.equal(finding, null, [finding, ...timeline, hint].join('\n'));
     assert.ok(operations >= OPERATIONS && stages.size > 0);
   });
 }

@@ -11,9 +11,9 @@ const profile = PROFILES.find(({ name }) => name === 'cuts')!;
 
 test('A program is replayed: the same commands and faults at the same moments', async () => {
   const run = await simulate({ seed: 1, profile, operations: 300 });
-  const again = await simulate({ seed: 1, profile, operations: 0, program: run.program });
-  assert.equal(again.finding, null);
-  assert.deepEqual(linesOf(again.program), linesOf(run.program));
+  const repetition = await simulate({ seed: 1, profile, operations: 0, program: run.program });
+  assert.equal(repetition.finding, null);
+  assert.deepEqual(linesOf(repetition.program), linesOf(run.program));
 });
 
 test('A finding is made small: of 1,500 commands and faults, two or three commands are left', async (t) => {

@@ -36,12 +36,12 @@ function neighbouring(until: number, count: number, from = 0): number[][][] {
  * into every group that still may have it.
  */
 function lighter(weights: readonly number[], count: number, limit: number): number[][] | null {
-  const order = weights.map((_, i) => i).sort((a, b) => weights[b] - weights[a]);
+  const heaviestFirst = weights.map((_, i) => i).sort((a, b) => weights[b] - weights[a]);
   const groups = Array.from({ length: count }, () => ({ masters: [] as number[], weight: 0 }));
   let best: number[][] | null = null;
   let bound = limit;
   const place = (at: number): void => {
-    if (at === order.length) {
+    if (at === heaviestFirst.length) {
       bound = Math.max(...groups.map(({ weight }) => weight));
       best = groups.map(({ masters }) => [...masters].sort((a, b) => a - b));
       return;
@@ -52,11 +52,11 @@ function lighter(weights: readonly number[], count: number, limit: number): numb
       const { weight } = group;
       // Groups of one weight are alike, and none may stay empty.
       const alike = group.masters.length === 0 ? -1 : weight;
-      const leavesEmpty = group.masters.length > 0 && order.length - at <= empty;
-      if (tried.has(alike) || leavesEmpty || weight + weights[order[at]] >= bound) continue;
+      const leavesEmpty = group.masters.length > 0 && heaviestFirst.length - at <= empty;
+      if (tried.has(alike) || leavesEmpty || weight + weights[heaviestFirst[at]] >= bound) continue;
       tried.add(alike);
-      group.masters.push(order[at]);
-      group.weight += weights[order[at]];
+      group.masters.push(heaviestFirst[at]);
+      group.weight += weights[heaviestFirst[at]];
       place(at + 1);
       group.masters.pop();
       group.weight = weight;

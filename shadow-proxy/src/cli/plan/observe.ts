@@ -64,7 +64,7 @@ export async function observe(source: Sources, target: Sources | null, sampling:
       signal,
     ),
   );
-  const monitored = await look(source.endpoints, monitorMs, families);
+  const monitored = await monitorAll(source.endpoints, monitorMs, families);
   const channels = await channelsAt(source.endpoints);
   const calls = new Map<string, number>();
   for (const each of facts) for (const [name, n] of each.calls) calls.set(name, (calls.get(name) ?? 0) + n);
@@ -102,7 +102,7 @@ async function newerAt(target: Sources | null): Promise<Pick<InstanceFacts, 'lab
   );
 }
 
-async function look(
+async function monitorAll(
   endpoints: readonly Endpoint[],
   ms: number | null,
   families: Families,

@@ -49,7 +49,7 @@ export interface Chosen {
    * authority did not meet, because it had expired there, may be one that was written again behind it: its mirror still
    * has what was written to the old one.
    */
-  readonly again: readonly ScannedKey[];
+  readonly writtenMeanwhile: readonly ScannedKey[];
 }
 
 /** Nothing of it is copied, or it is asked then. */
@@ -76,7 +76,7 @@ export class Chooser {
   async choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<Chosen> {
     const { sequencer, owners, readers } = this.context;
     const { router } = sequencer;
-    const { chunked: chunked } = sequencer.suspects;
+    const { chunked } = sequencer.suspects;
     const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
     for (const scanned of keys) {
       const { key } = scanned;
@@ -96,14 +96,14 @@ export class Chooser {
       else others.push(scanned);
     }
     // What an authority has lost is with its mirror.
-    if (this.request.kind === 'restore') return { mine: [], extra: others.map(small), again: [] };
+    if (this.request.kind === 'restore') return { mine: [], extra: others.map(small), writtenMeanwhile: [] };
     if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
     const extra = await readers[otherSide(side)].absent(db, others);
-    return { mine, extra: extra.map(small), again: this.#again(db, others, new Set(extra)) };
+    return { mine, extra: extra.map(small), writtenMeanwhile: this.#writtenMeanwhile(db, others, new Set(extra)) };
   }
 
   /** What is not suspect is the same on both, whenever it expires. */
-  #again(db: number, others: readonly ScannedKey[], extra: ReadonlySet<ScannedKey>): ScannedKey[] {
+  #writtenMeanwhile(db: number, others: readonly ScannedKey[], extra: ReadonlySet<ScannedKey>): ScannedKey[] {
     const { router } = this.context.sequencer;
     return others.filter(
       (scanned) =>

@@ -328,12 +328,12 @@ export class Job {
         coming.catch(() => undefined);
         this.#assertCurrent();
         const { id } = value;
-        const { mine, extra, again, overwritten } = await this.#choose(side, value);
+        const { mine, extra, writtenMeanwhile, overwritten } = await this.#choose(side, value);
         for (const { key, large } of mine) if (large) this.#largeOnes.add(keyId(id, key));
         this.#counts.seen += this.request.kind === 'restore' ? extra.length : mine.length;
         this.#counts.overwritten += overwritten;
         if (this.request.dryRun) this.#countDeletes(extra);
-        const keys = this.request.dryRun ? [] : [...mine, ...extra, ...again];
+        const keys = this.request.dryRun ? [] : [...mine, ...extra, ...writtenMeanwhile];
         const page: Page = {
           left: keys.length,
           keys: this.#isCounted(side) ? value.keys.length : 0,
@@ -506,7 +506,7 @@ export class Job {
   get #record(): JobRecord {
     const { running } = this;
     // The job is about to scan again.
-    const again = running && !this.#isCurrent;
+    const willRescan = running && !this.#isCurrent;
     return {
       version: 1,
       request: this.request,
@@ -514,8 +514,8 @@ export class Job {
       reason: this.#reason,
       startedAt: this.#startedAt,
       endedAt: this.#endedAt,
-      at: again || this.#at === null ? null : this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id)),
-      counts: again ? noCounts() : this.#counts,
+      at: willRescan || this.#at === null ? null : this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id)),
+      counts: willRescan ? noCounts() : this.#counts,
       deleting: {
         confirmed: this.#confirmedDeletes + (running ? this.#deletesNoted : 0),
         workloads: Object.fromEntries(

@@ -67,7 +67,7 @@ export class Jobs {
   begin(left: JobRecord | null, certain: boolean): void {
     // What was written since the authority restarted only the last process knew.
     if (left?.state === 'running' && left.request.kind !== 'restore') this.#run(left.request, certain ? left : null);
-    this.#timer = every(LOOK_MS, () => this.#look()).unref();
+    this.#timer = every(LOOK_MS, () => this.#verifySuspects()).unref();
   }
 
   /**
@@ -155,7 +155,7 @@ export class Jobs {
     return job.snapshot();
   }
 
-  #look(): void {
+  #verifySuspects(): void {
     if (
       this.#job?.running === true ||
       monotonicMs() < this.#restUntil ||

@@ -19,7 +19,7 @@ const MOST = 2048;
 const MOST_BESIDE = 256;
 const LEAST = 2;
 /** How often clients and latency are looked at, in ms. */
-const LOOK_MS = 100;
+const MEASURE_MS = 100;
 /** Replies that tell something of a 99th percentile. */
 const ENOUGH_REPLIES = 100;
 /** What was not used up is made up for, as far as so long ago, in ms. */
@@ -38,7 +38,7 @@ export class RateLimiter {
   #window = MOST;
   /** From when on the next key may go. */
   #nextAt = 0;
-  #lookedAt = 0;
+  #measuredAt = 0;
   /** Commands of clients under way, on average. */
   #clients = 0;
   /** Keys a second that clients leave. */
@@ -69,7 +69,7 @@ export class RateLimiter {
    */
   room(now: number, underWay: number, clients: number): number {
     this.#clients += (clients - this.#clients) / 16;
-    if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+    if (now - this.#measuredAt >= MEASURE_MS) this.#measure(now);
     if (now < this.#nextAt) return 0;
     const window = this.#clients < BUSY ? this.#window : Math.min(this.#window, MOST_BESIDE);
     return Math.min(window - underWay, Math.max(1, (this.#rate * CREDIT_MS) / 1000));
@@ -91,17 +91,17 @@ export class RateLimiter {
     return Math.min(this.limits.keysPerSecond ?? Infinity, this.#left);
   }
 
-  #look(now: number): void {
+  #measure(now: number): void {
     const replies = this.latencies.histogram.totalCount;
-    const perSecond = ((replies - this.#replies - this.#own) / (now - this.#lookedAt)) * 1000;
+    const perSecond = ((replies - this.#replies - this.#own) / (now - this.#measuredAt)) * 1000;
     this.#left = this.#clients < BUSY ? Infinity : Math.max(LEAST_RATE, SHARE * perSecond);
     this.#replies = replies;
     this.#own = 0;
-    this.#lookAtLatency(now);
-    this.#lookedAt = now;
+    this.#measureLatency(now);
+    this.#measuredAt = now;
   }
 
-  #lookAtLatency(now: number): void {
+  #measureLatency(now: number): void {
     const { maxP99Ms } = this.limits;
     if (maxP99Ms === undefined || this.#recent.totalCount < ENOUGH_REPLIES) return;
     const p99 = this.#recent.getValueAtPercentile(99) / 1000;
@@ -109,7 +109,7 @@ export class RateLimiter {
     if (p99 <= maxP99Ms) this.#window = Math.min(MOST, this.#window + Math.max(1, this.#window >> 3));
     else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);
     // At its least it is already slow; it pauses, too.
-    else this.#nextAt = now + LOOK_MS;
+    else this.#nextAt = now + MEASURE_MS;
   }
 
   close(): void {

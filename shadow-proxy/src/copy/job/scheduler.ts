@@ -443,7 +443,7 @@ export class CopyScheduler {
   /** Repairs a key that differs. The authority is checked first: nothing is copied from a server that was replaced. */
   #repair(task: Task): void {
     const { authority } = task.workload.rule(task.key, 0, task.key.length);
-    this.context.sequencer.servers[authority].look().then(
+    this.context.sequencer.servers[authority].reidentify().then(
       () => this.#start([task], true),
       () => this.#retry([task], true),
     );

@@ -94,9 +94,10 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
   };
   for await (const page of pages(parts, type, size)) {
     for (const chunk of chunks(page, limits)) await copy(chunk.map(({ element }) => element));
-    const again = [...uncertain.values()];
+    const retried = [...uncertain.values()];
     uncertain.clear();
-    for (let i = 0; i < again.length; i += limits.chunkElements) await copy(again.slice(i, i + limits.chunkElements));
+    for (let i = 0; i < retried.length; i += limits.chunkElements)
+      await copy(retried.slice(i, i + limits.chunkElements));
   }
   meanwhile.onWritten(null);
 }
@@ -119,7 +120,7 @@ function effectsOf(
 export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: KeySize): AsyncGenerator<Found[]> {
   const { chunkElements, chunkBytes } = parts.limits;
   let count = fitting(chunkBytes, size.bytes / size.length, chunkElements);
-  const page = (cursor: Buffer | string): Promise<Reply> => parts.look(scan, parts.key, cursor, 'COUNT', count);
+  const page = (cursor: Buffer | string): Promise<Reply> => parts.askAuthority(scan, parts.key, cursor, 'COUNT', count);
   let next = page('0');
   for (;;) {
     const [cursor, items] = (await next).items!;

@@ -181,7 +181,7 @@ class Large {
     this.#surplus = 0;
     this.#miscounted = false;
     // SWAPDB leaves a connection to KeyDB with what its database held before.
-    await parts.look('SELECT', this.options.db);
+    await parts.askAuthority('SELECT', this.options.db);
     const size = await sizeOf(this.scout, key);
     const { type, length, bytes } = size;
     if (
@@ -231,7 +231,7 @@ class Large {
     const lateness = new Lateness(LATE_ENDS);
     for (let suspected = 0; ;) {
       let wanted = '';
-      let again = false;
+      let mustRepeat = false;
       let wasLate = false;
       let surplus = this.#surplus;
       // As it is asked: what is sent until the answer comes may have happened after it.
@@ -253,8 +253,8 @@ class Large {
           }
           wasLate = lateMs > 0;
           const isSuspected = this.#suspect.generation !== generation && ++suspected <= LATE_ENDS;
-          again = (lateMs > 0 && !lateness.accepts(lateMs)) || isSuspected;
-          if (!again && this.meanwhile.disturbed === null) this.#settled(generation);
+          mustRepeat = (lateMs > 0 && !lateness.accepts(lateMs)) || isSuspected;
+          if (!mustRepeat && this.meanwhile.disturbed === null) this.#settled(generation);
         },
       );
       this.meanwhile.assertUndisturbed();
@@ -266,7 +266,7 @@ class Large {
         this.#miscounted = true;
         continue;
       }
-      if (!again) return 'copied';
+      if (!mustRepeat) return 'copied';
       if (wasLate) await sleep(Math.min(MAX_LATE_MS, LATE_MS * 2 ** lateness.copies));
     }
   }

@@ -1,8 +1,8 @@
 /**
  * What a chunked copy is made of: `at`, which reads on the authority's lane and has what follows from it carried out
- * on the mirror at that place in the order; and `look`, which asks the authority off the clients' lane.
+ * on the mirror at that place in the order; and `askAuthority`, which asks the authority off the clients' lane.
  *
- *   look ──▶ what there may be           (a connection of its own)
+ *   askAuthority ──▶ what there may be   (a connection of its own)
  *   at   ──▶ read, PTTL ──▶ effects      (the clients' lane, the mirror's lane)
  */
 import { monotonicMs } from '../../io/clock.js';
@@ -94,7 +94,7 @@ export class Parts {
   readonly #own = new WeakSet<Operation>();
 
   /** Asks the authority off the clients' lane. @throws {Disturbed} where the key is of another type by now */
-  async look(...command: Argument[]): Promise<Reply> {
+  async askAuthority(...command: Argument[]): Promise<Reply> {
     this.#assertWanted();
     const reply = await this.scout.ask(...command).catch(lostAuthority);
     if (isError(reply)) refused(reply);

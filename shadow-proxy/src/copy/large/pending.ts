@@ -58,9 +58,9 @@ export async function copyOrphans(parts: Parts): Promise<readonly Pending[]> {
     const chunk = orphans.slice(i, i + limits.chunkElements);
     await parts.at([], () => {
       const made = chunk.flatMap((orphan): Command[] => {
-        const again = orphan.id === last;
+        const isSameId = orphan.id === last;
         last = orphan.id;
-        return [...(again ? [] : [['XADD', temporary, orphan.id, '', '']]), claim(parts, temporary, orphan)];
+        return [...(isSameId ? [] : [['XADD', temporary, orphan.id, '', '']]), claim(parts, temporary, orphan)];
       });
       return i > 0
         ? made
@@ -81,13 +81,13 @@ export async function copyOrphans(parts: Parts): Promise<readonly Pending[]> {
 async function orphansOf(parts: Parts): Promise<Pending[]> {
   const { key, limits } = parts;
   const orphans: Pending[] = [];
-  for (const info of (await parts.look('XINFO', 'GROUPS', key)).items!) {
+  for (const info of (await parts.askAuthority('XINFO', 'GROUPS', key)).items!) {
     const group = fieldOf(info, 'name');
     for (let from: string | null = '-'; from !== null;) {
-      const page: Pending[] = (await parts.look('XPENDING', key, group, from, '+', limits.chunkElements)).items!.map(
-        (entry) => pendingOf(group, entry),
-      );
-      const found = await Promise.all(page.map(({ id }) => parts.look('XRANGE', key, id, id)));
+      const page: Pending[] = (
+        await parts.askAuthority('XPENDING', key, group, from, '+', limits.chunkElements)
+      ).items!.map((entry) => pendingOf(group, entry));
+      const found = await Promise.all(page.map(({ id }) => parts.askAuthority('XRANGE', key, id, id)));
       orphans.push(...page.filter((_, i) => found[i].items!.length === 0));
       if (orphans.length > MAX_ORPHANS)
         throw new CopyError(

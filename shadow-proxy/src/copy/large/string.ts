@@ -48,9 +48,9 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
       ],
       ([piece, now]) => {
         // A field across the end of the chunk before this one may have been written since.
-        const again = position < from;
-        if (!again) position = from + piece.data!.length;
-        done = !again && position >= Number(text(now));
+        const mustReread = position < from;
+        if (!mustReread) position = from + piece.data!.length;
+        done = !mustReread && position >= Number(text(now));
         if (done) meanwhile.onWritten(null);
         return piece.data!.length === 0 ? [] : [['SETRANGE', key, from, piece.data!]];
       },
@@ -69,7 +69,8 @@ async function send(parts: Parts, length: number, freight: Connection): Promise<
   answer.catch(() => undefined);
   for (let sent = 0; sent < length;) {
     meanwhile.assertUndisturbed();
-    const piece = (await parts.look('GETRANGE', key, sent, Math.min(length, sent + limits.chunkBytes) - 1)).data!;
+    const piece = (await parts.askAuthority('GETRANGE', key, sent, Math.min(length, sent + limits.chunkBytes) - 1))
+      .data!;
     if (piece.length === 0) throw new Disturbed('it is shorter than it was');
     sent += piece.length;
     parts.bytes += piece.length;

@@ -77,7 +77,7 @@ class Comparison {
   async run(): Promise<LargeDifference | null> {
     const { parts } = this;
     // SWAPDB leaves a connection to KeyDB with what its database held before.
-    await parts.look('SELECT', this.db);
+    await parts.askAuthority('SELECT', this.db);
     const size = await sizeOf(this.scout, parts.key);
     const differing =
       surely(await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ??

@@ -250,7 +250,7 @@ export class Repairer {
       const asker = onLane(this.by.sequencer, lane, workload, db);
       const used = usedBytes(await asker.ask('MEMORY', 'USAGE', key));
       // What the authority has lost because it is another server by now must not be lost on the mirror.
-      if (!used || DIFFERED.has(suspect.reason)) await lanes.server.look();
+      if (!used || DIFFERED.has(suspect.reason)) await lanes.server.reidentify();
       if (mayBeLarge(used, this.by.large)) {
         const size = await sizeOf(asker, key);
         if (isLarge(size, this.by.large) && (await this.#repairInChunks(suspect, size))) return null;

@@ -12,15 +12,15 @@ import type { CommandContext } from '../context.js';
 
 /**
  * Refuses or counts the command at hand if it is such a write.
- * @param again whether it was counted before
+ * @param isRetry whether it was counted before
  * @returns true if it was refused
  */
-export function takeSecondWriter(context: CommandContext, spec: CommandSpec, again: boolean): boolean {
+export function takeSecondWriter(context: CommandContext, spec: CommandSpec, isRetry: boolean): boolean {
   const { router } = context.clients.sequencer;
   const secondWrite = secondWriteOf(context, spec);
   if (secondWrite === null) return false;
   const { workload, hidden } = secondWrite;
-  if (!again) workload.secondWriterWrites++;
+  if (!isRetry) workload.secondWriterWrites++;
   if (router.secondWriter === 'count') return false;
   const name = spec.name.replace('|', ' ').toUpperCase();
   const here = router.region ?? 'another region';

@@ -18,9 +18,9 @@ const MAX_NAME = 64;
 const MINUS = '-'.charCodeAt(0);
 
 /**
- * @param again whether the command was dispatched before, and had to wait
+ * @param isRetry whether the command was dispatched before, and had to wait
  */
-export function unknown(context: CommandContext, again: boolean): void {
+export function unknown(context: CommandContext, isRetry: boolean): void {
   const { client } = context;
   const { servers, router, table } = context.clients.sequencer;
   const { authority } = router.default.keylessRule;
@@ -31,7 +31,7 @@ export function unknown(context: CommandContext, again: boolean): void {
   // client will miss it.
   const isThere = servers[authority].commands.has(name);
   const other = otherSide(authority);
-  if (!again && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
+  if (!isRetry && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
     countUnsupported(router.default.counters, titleOf(name), isThere ? other : authority, !isThere);
   }
   if (client.transaction !== null) {

@@ -81,7 +81,7 @@ test('stage changes, mismatches, an outage and a failover reach a webhook and an
   let started: Shard | null = null;
   const notifier = new Notifier(
     { name: 'checkout', notify },
-    { scrape: () => (started ? [started.scrape()] : []), logger, lookMs: 25 },
+    { scrape: () => (started ? [started.scrape()] : []), logger, checkMs: 25 },
   );
   t.after(() => notifier.close());
   const options = {

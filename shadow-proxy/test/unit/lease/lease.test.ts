@@ -26,7 +26,7 @@ async function lookAt(lease: Lease, ...times: readonly number[]): Promise<View> 
   let view!: View;
   for (const time of times) {
     await clock.advance(since + time - clock.now);
-    view = await lease.look();
+    view = await lease.observe();
   }
   return view;
 }
@@ -76,7 +76,7 @@ test('a look that took more than 1,000 ms starts the watch from zero, too', asyn
     const { end } = [...server.callers.values()][1];
     // The answer is on its way for so long.
     end.push = (...args) => (setTimeout(() => push.apply(end, args), late), true);
-    const looked = waiter.look();
+    const looked = waiter.observe();
     await clock.advance(late);
     await looked;
     end.push = push;
@@ -93,7 +93,7 @@ test('a holder is alive when it has said something since it is watched', async (
     await lookAt(waiter, 0, 500);
     await clock.advance(ms - 500);
     await holder.ping();
-    assert.equal((await waiter.look()).alive, alive, `${ms} ms`);
+    assert.equal((await waiter.observe()).alive, alive, `${ms} ms`);
   }
 });
 
@@ -107,8 +107,8 @@ test('who waits is first, unless one that came before has said something within 
     await early.open('waits');
     await late.open('waits');
     await clock.advance(ms);
-    assert.equal((await late.look()).first, first, `${ms} ms`);
-    assert.equal((await early.look()).first, true);
+    assert.equal((await late.observe()).first, first, `${ms} ms`);
+    assert.equal((await early.observe()).first, true);
   }
 });
 
@@ -152,7 +152,7 @@ test('a lease that two processes claimed belongs to none, and a lease that was g
   assert.equal(await waiter.claim(), false);
   assert.deepEqual(server.words, ['holds', 'waits']);
   assert.equal(await holder.release('left'), true);
-  const { holder: none, goodbye } = await waiter.look();
+  const { holder: none, goodbye } = await waiter.observe();
   assert.deepEqual([none, goodbye?.process, goodbye?.word], [null, 'one', 'left']);
   assert.equal(await waiter.claim(), true);
 });

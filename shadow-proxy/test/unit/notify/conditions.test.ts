@@ -12,7 +12,7 @@ function looker(): (seconds: number, change?: Partial<ShardSnapshot>, watch?: Pa
   const conditions = new Conditions('cache-0');
   return (seconds, change = {}, watch = {}) =>
     conditions
-      .look(scrapedShard(change, watch), seconds * SECOND)
+      .update(scrapedShard(change, watch), seconds * SECOND)
       .map(({ event, state, workload, summary }) => `${event}.${state} ${workload ?? '-'}: ${summary}`);
 }
 
