@@ -18,12 +18,15 @@ const TITLES: Readonly<Record<Software['name'], string>> = { redis: 'Redis', val
 /** Such as `Redis 7.2.6`. */
 export const titleOf = ({ name, version }: Software): string => `${TITLES[name]} ${version}`;
 
-/** Redis before Valkey, older before newer. @throws {Error} where the folder cannot be read */
-export function serversIn(folder: string): ServerProgram[] {
+/** The servers that may be a source. Redis before Valkey, older before newer. @throws {Error} as `programsIn` */
+export const serversIn = (folder: string): ServerProgram[] => programsIn(folder).filter(({ name }) => name !== 'keydb');
+
+/** All programs of a folder, by name and version. @throws {Error} where the folder cannot be read */
+export function programsIn(folder: string): ServerProgram[] {
   return readdirSync(folder)
     .flatMap((file): ServerProgram[] => {
-      const [, name, version] = /^(redis|valkey)-(\d+\.\d+(?:\.\d+)?)$/.exec(file) ?? [];
-      return version === undefined ? [] : [{ name: name as 'redis' | 'valkey', version, path: join(folder, file) }];
+      const [, name, version] = /^(redis|valkey|keydb)-(\d+\.\d+(?:\.\d+)?)$/.exec(file) ?? [];
+      return version === undefined ? [] : [{ name: name as Software['name'], version, path: join(folder, file) }];
     })
     .sort((a, b) => (a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1));
 }

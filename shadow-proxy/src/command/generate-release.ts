@@ -26,12 +26,17 @@ export interface Generated extends Release {
   readonly unknown: readonly string[];
 }
 
-/** What a release has beyond those before it. Both servers' data is deleted by it. */
-export async function generateRelease(sourceUrl: string, targetUrl: string): Promise<Generated> {
+/**
+ * What a release has beyond those before it. Both servers' data is deleted by it.
+ * @param withItself whether its own file, where there is one, counts as known, too
+ */
+export async function generateRelease(sourceUrl: string, targetUrl: string, withItself = false): Promise<Generated> {
   const source = new Redis(sourceUrl, { lazyConnect: true });
   try {
     const software = softwareOf(fieldsOf(await source.info('server')), false);
-    const before = RELEASES.filter((each) => each.version !== software.version && continues(software, each));
+    const before = RELEASES.filter(
+      (each) => (withItself || each.version !== software.version) && continues(software, each),
+    );
     const known = new Map([...COMMANDS, ...before.flatMap(({ commands }) => commands)].map((row) => [row[0], row]));
     for (const [name, arity] of before.flatMap(({ arities }) => arities)) {
       const [, , ...rest] = known.get(name)!;
