@@ -26,7 +26,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   notify: async () => (await import('./notify.js')).addNotify,
   'key-hash': async () => (await import('./key-hash.js')).addKeyHash,
   report: async () => (await import('./report.js')).addReport,
-  runbook: async () => (await import('./runbook.js')).addRunbook,
+  runbook: async () => {
+    const { addRunbook } = await import('./runbook.js');
+    return (program) => addRunbook(program, operatorProgram);
+  },
   demo: async () => (await import('./demo.js')).addDemo,
   local: async () => (await import('./local.js')).addLocal,
   complete: async () => (await import('./complete.js')).addComplete,

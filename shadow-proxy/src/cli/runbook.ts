@@ -31,6 +31,7 @@ import { didYouMean } from '../text/near.js';
 import { quoted } from '../text/shell.js';
 import { commandLine } from './admin-client.js';
 import { Fleet } from './fleet.js';
+import { argumentsOf, runInProcess, type LoadProgram } from './in-process.js';
 import { confirmEnd, confirmYes } from './confirm.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';
@@ -43,6 +44,7 @@ interface RunbookOptions extends WaitOptions {
   readonly next?: boolean;
   readonly until?: string;
   readonly all?: boolean;
+  readonly fleet?: boolean;
   readonly step?: string;
   readonly undo?: string;
   readonly check?: boolean;
@@ -56,7 +58,8 @@ interface RunbookOptions extends WaitOptions {
 const DEFAULT_PLAN = 'migration.yaml';
 const MODES = ['next', 'until', 'all', 'step', 'undo', 'check', 'again'] as const;
 
-export function addRunbook(program: Command): void {
+/** @param load for the commands that steps run */
+export function addRunbook(program: Command, load: LoadProgram): void {
   const command = program
     .command('runbook')
     .description(
@@ -71,6 +74,10 @@ export function addRunbook(program: Command): void {
     .option('--next', 'run the next step')
     .option('--until <step>', 'run all steps up to this one, such as dualwrite; ask once for each change')
     .option('--all', 'run all steps to the end; ask once for each change, for all its workloads')
+    .option(
+      '--fleet',
+      'run all steps to the end, or to --until, in one process; show one line for each that is as expected',
+    )
     .option('--step <id>', 'run this step, such as dualwrite:sessions')
     .option('--undo <id>', 'run the undo of this step')
     .option('--check', 'run the finished read-only steps again, and list the expectations that no longer hold')
@@ -87,7 +94,7 @@ export function addRunbook(program: Command): void {
     )
     .option('--json', 'print one JSON object; output of the steps goes to standard error')
     .action(async (name: string | undefined, options: RunbookOptions) => {
-      process.exitCode = name === undefined ? await list(options) : await follow(name, options);
+      process.exitCode = name === undefined ? await list(options) : await follow(name, options, load);
     });
   addWaitOptions(command);
   withManual(command, 'shadow-compare runbook week-1 --plan migration.yaml --next', {
@@ -134,7 +141,7 @@ function progressOf(book: Runbook, plan: Plan | null, log: readonly LogEntry[]):
   return { name, title, steps: stops.length, done: stops.filter(({ id }) => done.has(id)).length, next, ids };
 }
 
-async function follow(name: string, options: RunbookOptions): Promise<number> {
+async function follow(name: string, options: RunbookOptions, load: LoadProgram): Promise<number> {
   const modes = MODES.filter((mode) => options[mode] !== undefined);
   if (modes.length > 1)
     throw new CliError(
@@ -142,13 +149,15 @@ async function follow(name: string, options: RunbookOptions): Promise<number> {
       `${modes.map((mode) => `--${mode}`).join(' and ')}: give one of them, or none to see the position`,
       exitCode.usage,
     );
-  const place = await Place.open(name, options);
+  if (options.fleet && modes.some((mode) => mode !== 'until' && mode !== 'all'))
+    throw new CliError('option', `--fleet and --${modes[0]}: give one of them`, exitCode.usage);
+  const place = await Place.open(name, options, load);
   if (options.again) return place.beginAgain();
   if (options.check) return place.check();
   if (options.undo !== undefined) return place.take(place.named(options.undo), 'undo');
   if (options.step !== undefined) return place.take(place.named(options.step), 'run');
   if (options.until !== undefined) return place.runTo(place.endOf(options.until));
-  if (options.all) return place.runTo(null);
+  if (options.all || options.fleet) return place.runTo(null);
   if (!options.next) return place.show();
   const next = place.next();
   if (next !== null) return place.take(next, 'run');
@@ -165,9 +174,10 @@ class Place {
     private readonly done: Set<string>,
     private readonly file: string,
     private readonly options: RunbookOptions,
+    private readonly load: LoadProgram,
   ) {}
 
-  static async open(name: string, options: RunbookOptions): Promise<Place> {
+  static async open(name: string, options: RunbookOptions, load: LoadProgram): Promise<Place> {
     const runbook = opened(name);
     if (runbook.steps.length === 0)
       throw new CliError('no-steps', `${runbook.name}.md has no steps to run: read it`, exitCode.usage);
@@ -208,8 +218,11 @@ class Place {
       ),
       await readLog(file),
     );
-    return new Place(runbook, planFile, plan, stops, new Set(done), file, options);
+    return new Place(runbook, planFile, plan, stops, new Set(done), file, options, load);
   }
+
+  /** With `--fleet`: what the step printed, which is shown where it is not as expected. */
+  #held = '';
 
   next(): Stop | null {
     return nextOf(this.stops, this.done);
@@ -259,11 +272,13 @@ class Place {
         await this.#confirm(step, step.id, namesOf(group));
       }
       for (const stop of group) {
-        if (step.changes === undefined) this.say(this.#shown([stop]));
+        if (this.options.fleet) this.#held = '';
+        else if (step.changes === undefined) this.say(this.#shown([stop]));
         else if (group.length > 1) this.say(stop.id);
         const { entry, outcome } = await this.#perform(stop, 'run', step.run);
         entries.push(entry);
         code = codeOf(entry.failed, outcome);
+        if (this.options.fleet && code !== exitCode.holds) this.say(`${this.#shown([stop])}\n${this.#held.trimEnd()}`);
         if (!this.options.json) this.#conclude(stop, 'run', entry.failed);
         if (code !== exitCode.holds) break;
       }
@@ -439,7 +454,13 @@ class Place {
       ...(step.irreversible !== undefined && { MIGRATION: this.plan.name }),
       ...(waitMs > 0 && { [WAIT_VARIABLE]: `${waitMs}ms` }),
     };
-    return runCommand(command, environment, ROOT, (text) => void (this.options.json ? stderr : stdout).write(text));
+    if (!this.options.fleet)
+      return runCommand(command, environment, ROOT, (text) => void (this.options.json ? stderr : stdout).write(text));
+    const keep = (text: string): void => void (this.#held += text);
+    const words = argumentsOf(command, environment);
+    return words === null
+      ? runCommand(command, environment, ROOT, keep)
+      : runInProcess(this.load, words, environment, keep);
   }
 
   /** What the commands and the expectations of a page may name. */
@@ -492,7 +513,7 @@ class Place {
       return print(`✗ ${stop.id}${kind === 'undo' ? ' was not undone' : ''}: ${failed.join('; ')}`);
     const next = nextOf(this.stops, this.done);
     if (kind === 'undo') return print(`✓ ${stop.id} is undone`);
-    if (next !== null) return print(`✓ ${stop.id}; next: ${next.id}`);
+    if (next !== null) return print(this.options.fleet ? `✓ ${stop.id}` : `✓ ${stop.id}; next: ${next.id}`);
     print(`✓ ${stop.id}: that was the last step`);
     const week = weekAfter(this.runbook.name);
     if (week !== null) print(`Next week:\n  ${this.#command(week)}`);

@@ -196,3 +196,44 @@ test('a shard whose proxy does not answer is named, and hides no other', async (
     assert.match(jobs.stderr, /Not begun on s1: no proxy answers/);
   });
 });
+
+test('runbook --fleet moves every workload on every shard, stops where one is not as expected, and goes on', async (t) => {
+  await withFleet(t, 'off', async ({ tool, pairs, stages }) => {
+    await pairs[2].target.kill('SIGKILL');
+    const stopped = await tool('runbook', 'week-1', '--fleet', '--yes', '--until', 'verify');
+    assert.notEqual(stopped.code, 0, stopped.stdout);
+    assert.match(stopped.stdout, /✗ dualwrite-gates:sessions: .*\n/);
+    assert.match(stopped.stdout, /s2: sessions off → dualwrite[\s\S]*servers/, 'it shows what the step printed');
+    assert.match(stopped.stdout, /The same command continues with this step\.\n$/);
+    assert.equal(await stages(), 's0 off, s1 off, s2 off');
+
+    await pairs[2].target.start();
+    await until(
+      async () =>
+        (JSON.parse((await tool('status', '--json')).stdout) as Awaited<ReturnType<typeof status>>).every(
+          ({ target }) => target.up !== false,
+        ),
+      20_000,
+    );
+    const began = performance.now();
+    const done = await tool('runbook', 'week-1', '--fleet', '--yes', '--until', 'dualwrite');
+    assert.equal(done.code, 0, done.stdout + done.stderr);
+    const perStep = (performance.now() - began) / 5;
+    t.diagnostic(`${Math.round(perStep)} ms a step`);
+    assert.deepEqual(
+      done.stdout.split('\n').filter((line) => line.startsWith('✓')),
+      ['dualwrite-gates:sessions', 'dualwrite-gates:carts', 'dualwrite:sessions', 'dualwrite:carts'].map(
+        (id) => `✓ ${id}`,
+      ),
+    );
+    assert.doesNotMatch(done.stdout, /│/, 'what is as expected is one line');
+    assert.equal(await stages(), 's0 dualwrite, s1 dualwrite, s2 dualwrite');
+    const again = await tool('runbook', 'week-1', '--fleet', '--yes', '--until', 'dualwrite');
+    assert.match(again.stdout, /dualwrite:carts is done already: nothing was run\./);
+    const history = await tool('history');
+    for (const name of NAMES)
+      assert.match(history.stdout, new RegExp(`${name}: runbook week-1-shadow: dualwrite:carts run`));
+    const both = await tool('runbook', 'week-1', '--fleet', '--check');
+    assert.deepEqual([both.code, both.stderr], [2, '--fleet and --check: give one of them\n']);
+  });
+});

@@ -22,7 +22,7 @@ const OTHER_TESTS: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-proxy --plan \S+$/, 'cli/daemon.test.ts'],
   [/^shadow-proxy .*--standby/, 'cli/standby.test.ts'],
   [/^shadow-compare guard .*--watch/, 'guard/live.long.test.ts'],
-  [/^shadow-compare runbook .*(--next|--check|--until|--all)/, 'runbook/pages.long.test.ts'],
+  [/^shadow-compare runbook .*(--next|--check|--until|--all|--fleet)/, 'runbook/pages.long.test.ts'],
   [/^shadow-compare status .*--watch/, 'cli/jobs.test.ts'],
   [/^shadow-compare assess .*--masters/, 'cli/assess-cluster.test.ts'],
   [/^shadow-compare (cancel|promote .*(--at|--window))/, 'cli/waiting.test.ts'],
