@@ -18,20 +18,20 @@ if tonumber(ARGV[2]) % 7 == 0 then rcall('DEL', key) end
 if tonumber(ARGV[2]) % 11 == 0 then return redis.error_reply('OWN after it wrote') end
 return rcall('HGETALL', key)`;
 
+/** Of each client: half of them run a script in each. */
+const ROUNDS = 60;
+
 const suspectOf = ({ shard }: Rig): string | null => shard.snapshot().workloads[0].suspect;
 
 for (const stage of ['shadow', 'live'] as const) {
   test(`what scripts hide is copied while others write and read the same keys, in ${stage}`, async (t) => {
     await withRig({ default: { stage } }, async (rig) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
-      const until = Date.now() + 3_000;
-      let scripts = 0;
       await Promise.all(
         wires.map(async (wire, n) => {
-          for (let i = 0; Date.now() < until; i++) {
+          for (let i = 0; i < ROUNDS; i++) {
             const [base, field] = [`k:${i % 3}`, i % 5];
             const script = ['EVAL', HIDING, 1, base, field, i];
-            if (n < 4) scripts++;
             if (n < 3) await wire.ask(...script);
             else if (n === 3)
               await wire.pipeline([
@@ -54,8 +54,7 @@ for (const stage of ['shadow', 'live'] as const) {
       );
       assert.equal(suspectOf(rig), null);
       await rig.assertEqual();
-      t.diagnostic(JSON.stringify({ scripts, inconclusive: rig.shard.snapshot().inconclusive }));
-      assert.ok(scripts > 50, `only ${scripts} scripts`);
+      t.diagnostic(JSON.stringify({ inconclusive: rig.shard.snapshot().inconclusive }));
     });
   });
 }
