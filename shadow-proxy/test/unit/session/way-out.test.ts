@@ -508,26 +508,30 @@ async function sceneOf(): Promise<Scene> {
 
 for (const { name, enter, ways } of STATES)
   test(`${name}: nothing is left of it, however it ends`, async (t) => {
+    // Where the client is read on, what comes behind it waits for nothing: it is no other case.
+    let isHeld = false;
     for (const [event, end] of Object.entries(ways))
       for (const pipelines of [false, true])
-        await t.test(pipelines ? `${event}, with a command behind it` : event, async () => {
-          const scene = await sceneOf();
-          const { client, proxy } = scene;
-          const fresh = leftOf(scene);
-          await enter(scene);
-          // What is not held is in flight before it ends.
-          const held = client.flow.held && pipelines;
-          if (held) client.send('SET', 'behind', '1');
-          await end(scene);
-          await proxy.answerAll(usual());
-          const hasLeft = client.destroyed || client.client.closed;
-          const ran = proxy.sent.filter(({ command }) => command === 'SET behind 1').length;
-          assert.equal(ran, held && !hasLeft ? 1 : 0, 'what came behind it');
-          assert.deepEqual(leftOf(scene), { ...fresh, own: hasLeft ? null : fresh.own });
-          const replies = client.replies.length;
-          const next = hasLeft ? await proxy.connect() : client;
-          const other = await proxy.connect();
-          assert.deepEqual(await conversation(next, proxy), await conversation(other, proxy));
-          if (hasLeft) assert.equal(client.replies.length, replies, 'a client that has left is answered nothing');
-        });
+        if (isHeld || !pipelines)
+          await t.test(pipelines ? `${event}, with a command behind it` : event, async () => {
+            const scene = await sceneOf();
+            const { client, proxy } = scene;
+            const fresh = leftOf(scene);
+            await enter(scene);
+            // What is not held is in flight before it ends.
+            isHeld = client.flow.held;
+            const held = isHeld && pipelines;
+            if (held) client.send('SET', 'behind', '1');
+            await end(scene);
+            await proxy.answerAll(usual());
+            const hasLeft = client.destroyed || client.client.closed;
+            const ran = proxy.sent.filter(({ command }) => command === 'SET behind 1').length;
+            assert.equal(ran, held && !hasLeft ? 1 : 0, 'what came behind it');
+            assert.deepEqual(leftOf(scene), { ...fresh, own: hasLeft ? null : fresh.own });
+            const replies = client.replies.length;
+            const next = hasLeft ? await proxy.connect() : client;
+            const other = await proxy.connect();
+            assert.deepEqual(await conversation(next, proxy), await conversation(other, proxy));
+            if (hasLeft) assert.equal(client.replies.length, replies, 'a client that has left is answered nothing');
+          });
   });
