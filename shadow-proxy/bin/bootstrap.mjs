@@ -168,22 +168,42 @@ export function testFiles(parts) {
 const PROXY = 'shadow-proxy/test/';
 /** Tests that change the clock of their process, see what others have left in it, or count its memory. */
 const ALONE = [
-  ...['unit/health/', 'unit/io/', 'unit/lease/', 'unit/pipeline/', 'unit/session/'],
+  ...['unit/health/', 'unit/io/', 'unit/lease/', 'unit/pipeline/'],
+  ...['client-limits.', 'flow.', 'way-out.', 'window.'].map((file) => `unit/session/${file}`),
   ...['integration/health/', 'integration/io/', 'integration/local/', 'integration/otel/', 'integration/page/'],
   ...['client-limits.', 'pubsub.', 'wire.'].map((file) => `integration/protocol/${file}`),
-].map((path) => PROXY + path);
-/** So many files of integration tests share a process. */
+]
+  .map((path) => PROXY + path)
+  .concat(['hostile.', 'memory.', 'run.'].map((file) => `loadtest/test/${file}`));
+/** Folders outside the proxy's whose files share processes, too. */
+const SHARING = [
+  ...['kept', 'check', 'world', 'server'].map((folder) => `simulation/test/${folder}/`),
+  ...['conformance', 'dashboards', 'drills', 'loadtest', 'matrix'].map((folder) => `${folder}/test/`),
+];
+/** So many files share a process; of unit tests, all of a folder. */
 const FILES_A_PROCESS = 5;
 /** Files that take more CPU time than others start first: at the end, one of them would leave a core without work. */
 const FIRST = [
   ...['integration/local/bring.', 'mutants/test/simulated.', 'simulation/test/run/run.', 'loadtest/test/hostile.'],
 ];
 
+/** Folders whose tests are bundled. */
+const BUNDLED = [PROXY, 'simulation/test/', ...SHARING];
 /** Tests that see which file of the product a call comes from: in a bundle there are no such files. */
 const BY_FILE = `${PROXY}integration/io/`;
 
 /** So many files are bundled: with fewer that takes as long as it saves. */
 const MANY = 20;
+
+/** The name of the processes that this file shares with others; null where it has one to itself. */
+function processOf(file) {
+  if (file.includes('.long.') || ALONE.some((path) => file.startsWith(path))) return null;
+  const folder = SHARING.find((each) => file.startsWith(each));
+  if (folder !== undefined) return folder.replace(/\/$/, '').replaceAll('/', '-');
+  if (!file.startsWith(PROXY)) return null;
+  const [kind, room] = file.slice(PROXY.length).split('/');
+  return kind === 'unit' ? `unit-${room}` : kind;
+}
 
 /**
  * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, a few
@@ -197,10 +217,8 @@ async function processesOf(files) {
   mkdirSync(directory, { recursive: true });
   const sharing = new Map();
   for (const file of files) {
-    if (!file.startsWith(PROXY) || file.includes('.long.') || ALONE.some((path) => file.startsWith(path))) continue;
-    const [kind, folder] = file.slice(PROXY.length).split('/');
-    const name = kind === 'unit' ? `unit-${folder}` : kind;
-    sharing.set(name, [...(sharing.get(name) ?? []), file]);
+    const name = processOf(file);
+    if (name !== null) sharing.set(name, [...(sharing.get(name) ?? []), file]);
   }
   const together = [...sharing].flatMap(([name, members]) => {
     const most = name.startsWith('unit-') ? members.length : FILES_A_PROCESS;
@@ -214,10 +232,11 @@ async function processesOf(files) {
   const { bundle } = await import('../build/bundle.mjs');
   const shared = new Set([...sharing.values()].flat());
   const alone = files.filter((file) => !shared.has(file));
-  const isBundled = (file) => file.startsWith(PROXY) && !file.startsWith(BY_FILE);
-  const ofProxy = alone.filter(isBundled).map(compiled);
-  const { files: bundled, programs } = await bundle([...together, ...ofProxy]);
+  const isBundled = (file) => BUNDLED.some((folder) => file.startsWith(folder)) && !file.startsWith(BY_FILE);
+  const { files: bundled, programs } = await bundle([...together, ...alone.filter(isBundled).map(compiled)]);
   process.env.TEST_PROGRAMS = programs;
+  const preload = new URL('../build/without-hooks.mjs', import.meta.url).href;
+  process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import ${preload}`;
   const all = [...bundled, ...alone.filter((file) => !isBundled(file)).map(compiled)];
   const isFirst = (file) => FIRST.some((part) => file.includes(part));
   return [...all.filter(isFirst), ...all.filter((file) => !isFirst(file))];

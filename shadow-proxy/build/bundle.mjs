@@ -40,7 +40,9 @@ export async function bundle(files) {
       );
       // A module finds what lies beside it by its own place.
       onLoad({ filter: /dist[/\\].*\.js$/ }, async ({ path }) => ({
-        contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', `'${pathToFileURL(path)}'`),
+        contents: (await readFile(path, 'utf8'))
+          .replaceAll('import.meta.url', `'${pathToFileURL(path)}'`)
+          .replaceAll('import.meta.filename', JSON.stringify(path)),
       }));
     },
   };

@@ -8,11 +8,13 @@ import { testEachProfile, testRun } from './each-profile.js';
 
 /** `SEED=7 npm test -- simulation/` runs another. */
 const seed = Number(process.env.SEED ?? 1);
-testEachProfile(seed);
+/** Of clients, in each run. Longer ones, of a second seed, are among the slow tests. */
+const OPERATIONS = 600;
+testEachProfile(seed, OPERATIONS);
 
 /** Hours of new seeds are `npm run simulate -- --minutes`. */
 const fresh = randomInt(1_000, 1_000_000_000);
-testRun(PROFILES[fresh % PROFILES.length], fresh);
+testRun(PROFILES[fresh % PROFILES.length], fresh, 2 * OPERATIONS);
 
 test('The same seed gives the same events, another seed others', async () => {
   const profile = PROFILES.find(({ name }) => name === 'storm')!;

@@ -1,4 +1,4 @@
-/** Each profile with a second fixed seed; run.test.ts has the first. */
+/** Each profile with a second fixed seed, and longer runs than those of run.test.ts, which has the first. */
 import { testEachProfile } from './each-profile.js';
 
-testEachProfile(2);
+testEachProfile(2, 1_200);

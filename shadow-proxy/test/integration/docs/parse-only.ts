@@ -1,6 +1,6 @@
 /**
  * Runs programs that read their command line with commander, in one process, as far as that. In place of what they do,
- * it prints by file what commander says against each command line of $COMMAND_LINES (JSON: by file, an array of arrays):
+ * it prints by file what commander says against each command line of $COMMAND_LINES (JSON: arrays, by file):
  * `{ code, message }`, or null. A program that reads no command line is an error.
  */
 import { writeSync } from 'node:fs';
