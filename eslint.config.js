@@ -1,5 +1,6 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
+import { noFixedWait, noWallClockLimit, sayWhatTheyShow } from './shadow-proxy/build/test-rules.mjs';
 
 /** Rooms of the data path: they get time, random, network and files from io/, which a simulation can replace. */
 const DATA_PATH =
@@ -39,16 +40,6 @@ const INSTEAD = {
 const use = (what) => `Use ${what}: a simulation puts its own world there.`;
 const COUNTERS_TIME = 'Use `Time` of counters/src/time.ts: whoever opens the counters may bring its own.';
 const MODULES = '^(node:)?(fs|net|tls|https?|http2|dgram|dns|timers|perf_hooks|worker_threads|child_process)(/.+)?$';
-
-/** A reader learns from the first line what a file of tests shows, and what of it only real servers can show. */
-const SAY_WHAT_THEY_SHOW = {
-  create: (context) => ({
-    Program(node) {
-      if (!context.sourceCode.text.startsWith('/**'))
-        context.report({ node, message: 'Say in a comment at the top what these tests show.' });
-    },
-  }),
-};
 
 export default tseslint.config(
   { ignores: ['dist/', 'reports/', '.stryker-tmp/', 'counters/dist/', 'node_modules/', 'state/'] },
@@ -166,21 +157,13 @@ export default tseslint.config(
   },
   {
     files: ['**/*.test.{ts,tsx}'],
-    plugins: { tests: { rules: { 'say-what-they-show': SAY_WHAT_THEY_SHOW } } },
+    plugins: { tests: { rules: { 'say-what-they-show': sayWhatTheyShow } } },
     rules: { 'tests/say-what-they-show': 'error' },
   },
   {
-    files: ['**/test/**/*.ts', '**/*.test.ts'],
-    rules: {
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector:
-            "CallExpression[callee.object.name='assert'] > BinaryExpression[operator=/^<=?$/][left.left.callee.property.name='now'][right.callee.name!='patienceMs']",
-          message: 'A busy machine breaks a limit of wall-clock time: use patienceMs(), or compare CPU time.',
-        },
-      ],
-    },
+    files: ['**/test/**/*.{ts,tsx}', '**/*.test.{ts,tsx}'],
+    plugins: { waits: { rules: { 'no-fixed-wait': noFixedWait, 'no-wall-clock-limit': noWallClockLimit } } },
+    rules: { 'waits/no-fixed-wait': 'error', 'waits/no-wall-clock-limit': 'error' },
   },
   {
     // Shards with counters of several regions run this package: its time is theirs.

@@ -207,6 +207,7 @@ for (const kind of ['redis', 'keydb'] as const) {
       const last = await startProcess(server.port, { region: 'us', now: () => Date.now() + 120_000 });
       await last.close();
       await near.counters.dismiss('nowhere');
+      // Longer than `blindAfterMs`: by now a silent region would be named.
       await sleep(700);
       assert.deepEqual(near.counters.blind(), []);
       await near.close();

@@ -190,6 +190,7 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
     const last = produce(library, running.port);
     t.after(() => last.abandon());
     await tool('promote', 'jobs', ...forced, '--point-of-no-return', 'test');
+    // Jobs run on in the last stage for so long.
     await sleep(STAGE_MS);
     await last.finish();
     assert.deepEqual(last.errors, []);

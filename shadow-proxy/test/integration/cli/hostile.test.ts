@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'node:test';
 import { freePort } from '../../../src/local/port.js';
 import { stringify } from 'yaml';
@@ -200,7 +199,6 @@ describe('every command ends well:', { concurrency: 3 }, () => {
     const directory = scratch(t, { '.redis-to-keydb': '' });
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', directory], { stdio: 'ignore' });
     t.after(() => child.kill());
-    await sleep(100);
     const running = { id: 'x', pid: child.pid, proxy: `redis://127.0.0.1:${peer.port}` };
     writeFileSync(join(directory, 'running.json'), JSON.stringify(running));
     const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'traffic', '--directory', directory]);

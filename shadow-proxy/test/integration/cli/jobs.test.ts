@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import type { JobSnapshot } from '../../../src/telemetry/snapshot.js';
 import { differences } from '../../support/keyspace.js';
 import { withServers } from '../../support/servers.js';
+import { until } from '../../support/shard.js';
 import { Program, runCommand } from './process.js';
 import { planFor, start, status } from './running.js';
 
@@ -117,7 +118,8 @@ describe('backfill and verify', () => {
       const seen = async (): Promise<number> => (await status(first.admin))[0].job?.copied ?? 0;
       while ((await seen()) < KEYS / 3) await sleep(50);
       backfill.signal('SIGKILL');
-      await sleep(600);
+      const atEnd = await seen();
+      await until(async () => (await seen()) > atEnd);
       first.daemon.signal('SIGKILL');
       await first.daemon.exit();
       const direct = new Redis(servers.target.url);

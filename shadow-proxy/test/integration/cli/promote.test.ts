@@ -234,6 +234,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     const after = await work(running.port);
     await source.kill('SIGTERM');
     const later = await work(running.port);
+    // Clients work on without the source for so long.
     await sleep(500);
     const more = (await after.stop()) + (await later.stop());
     assert.deepEqual([...after.errors, ...later.errors], []);
@@ -329,9 +330,10 @@ for (const hangs of [true, false])
           }
         }),
       );
-      await sleep(1_500);
+      await until(async () => acknowledged.size > 1_000);
       if (hangs) running.daemon.signal('SIGSTOP');
       hung = hangs;
+      // What was on its way when the proxy hung is answered, or never will be: no sign shows which.
       await sleep(300);
       const { code, stdout, stderr } = await offline('--reason', 'it hangs');
       assert.equal(code, 0, stderr);

@@ -84,6 +84,7 @@ for (const { name, signal, standby, peer } of ENDS) {
       );
       await until(async () => (await direct[1].exists(keys)) < KEYS);
       await Promise.all(keys.map((key) => proxy.hset(key, 'b', 2)));
+      // The keys end at the second server, too.
       await sleep(2 * APART_MS);
       await until(clean);
       assert.deepEqual(await differences(source, target), []);

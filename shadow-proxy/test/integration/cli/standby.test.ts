@@ -301,6 +301,7 @@ for (const folder of ['the same', 'another'] as const) {
         () => 'answered',
         () => 'refused',
       );
+      // The command lies in a socket of the stopped process, where no sign shows it.
       await sleep(200);
       first.signal('SIGCONT');
       assert.equal(await first.exit(), 1);
@@ -372,6 +373,7 @@ test('a standby that cannot serve opens nothing afterwards, though its admin add
     await assert.rejects(Daemon.start(parsed, null, pino({ level: 'silent' }), { standby: true }), /damaged/);
     other.close();
     await once(other, 'close');
+    // Nothing may be opened: it would have been tried by now.
     await sleep(4 * ADMIN_RETRY_MS);
     await assert.rejects(fetch(`http://127.0.0.1:${port}/readyz`), /fetch failed/);
   });

@@ -2,9 +2,9 @@
 import { lifeFromPttl } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { compareReplies, judgeAbsence, needsEvidence } from '../../../src/compare/compare.js';
 import { withServers } from '../../support/servers.js';
+import { until } from '../../support/shard.js';
 import { inShort } from './frames.js';
 import { RawConnection, view, wordsOf } from './raw.js';
 
@@ -234,7 +234,7 @@ test('a difference at the moment of a real expiry is allowed, and a key that a s
     };
     await redis.ask('SET', 'k', 'v', 'PX', 900);
     await keydb.ask('SET', 'k', 'v', 'PX', 50);
-    await sleep(150);
+    await until(async () => (await pttl(keydb)) === -2);
     assert.equal(await judge(), 'expiry-edge');
     await redis.ask('SET', 'k', 'v', 'PX', 60_000);
     assert.equal(await judge(), '!missing-on-mirror');

@@ -218,7 +218,7 @@ test('a target without memory stops it, before it begins or in the middle, and w
     // Room for what was looked at, and then there is less.
     await target.config('SET', 'maxmemory', '100mb');
     ask(rig, { kind: 'backfill', limits: { keysPerSecond: 2_000 } });
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await until(() => job(rig).copied > 200);
     await target.config('SET', 'maxmemory', '6mb');
     await ended(rig);
     assert.equal(job(rig).state, 'stopped', JSON.stringify(job(rig)));

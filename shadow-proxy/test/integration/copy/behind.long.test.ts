@@ -17,6 +17,7 @@ test('a key that a shard with a long queue has deleted on its source is not repo
     const open = behind.mirrors.target.gate();
     await shared.wire(1).ask('DEL', 'b');
     const verified = shared.job(0, { kind: 'verify' });
+    // The queue is behind for so long.
     await sleep(BEHIND_MS);
     open();
     behind.mirrors.target.flush();

@@ -62,6 +62,7 @@ test('a hash whose fields have a TTL is reported, stays suspect, and is copied o
     await proxy.hset('live', 'a', 1, 'b', 2);
     await until(() => rig.shard.snapshot().mirror.queuedEffects === 0);
     await proxy.call('HEXPIRE', 'live', 1_000, 'FIELDS', 1, 'a');
+    // It stays a suspect: a repair would have been tried by now.
     await sleep(500);
     assert.deepEqual(
       [rig.shard.snapshot().suspects.total, rig.shard.snapshot().unsupported],
@@ -141,6 +142,7 @@ test('hashFieldTtl: strip, once the target answers: the source is given the fiel
     await rig.shard.settled();
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'live' });
     await rig.shard.settled();
+    // The field would have ended by now, had it a TTL.
     await sleep(2_500);
     assert.deepEqual(await proxy.hgetall('hash'), { stays: '1', soon: 'v' });
     assert.deepEqual(await differences(rig.source, rig.target), []);
@@ -164,8 +166,10 @@ test('hashFieldTtl: strip, and the proxy starts again: what expires meanwhile, o
         await first.shard.settled();
         if (clean) await first.shard.shard.drain(5_000);
         await first.stop();
+        // A field ends while no proxy is there.
         await sleep(1_000);
         const second = await startOn({ ...options, firstStart: false });
+        // The other field ends, too.
         await sleep(3_000);
         await second.shard.settled();
         assert.deepEqual(await differences(source, target), [], clean ? 'drained' : 'killed');

@@ -220,6 +220,7 @@ test('while a lost connection may still write, no part is copied', async () => {
     // What it writes comes between two parts.
     await before.hset(KEY, 'f2', 'late');
     sequencer.suspects.key(0, Buffer.from(KEY), 'reply-lost');
+    // No part may be read: many would have been by now.
     await sleep(100);
     assert.equal(await reads(), read);
     allClosed = true;

@@ -36,6 +36,7 @@ test('thousands of suspects that the mirror refuses cost a few commands each, an
       return before > 2 * KEYS - 100 && before - last < 200;
     });
     assert.ok(before < 3 * KEYS, `${before} reads of ${KEYS} keys, that of the backfill among them`);
+    // How many are tried in a time is what is tested.
     await sleep(5_000);
     const after = await reads(rig);
     const tried = after - before;

@@ -67,6 +67,7 @@ test('a key that two sources hold is reported with both values, and not overwrit
       reasons().map((why) => why !== null && /set `owns` so that each key has one shard/.test(why)),
       [true, true, false],
     );
+    // None may begin: one would have begun by now.
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     assert.deepEqual(
       shared.shards.map(({ shard }) => shard.snapshot().job!.automatic),

@@ -275,6 +275,7 @@ test('a backfill that goes on after the proxy was killed copies what is left, un
     for (const [a, b] of [[0, 3], [2, 1]]) await client.call('SWAPDB', a, b); // prettier-ignore
     // The journal forgets what it noted before, SWAPDB too, soon after a script that may hide what it writes.
     await client.eval("return redis.call('SET', KEYS[1] .. ARGV[1], 1)", 1, 'hidden', 'x');
+    // No sign shows when.
     await sleep(FORGOTTEN_MS);
     proxy.daemon.signal('SIGKILL');
     await proxy.daemon.exit();

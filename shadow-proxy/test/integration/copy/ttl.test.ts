@@ -56,6 +56,7 @@ test('a TTL does not start again from its full length when KeyDB reads its appen
     ask(rig, { kind: 'backfill' });
     await ended(rig);
     assert.deepEqual([job(rig).state, job(rig).copied, job(rig).failed], ['done', 3, 0]);
+    // A TTL that began again would be longer by this much.
     await sleep(1_000);
     await target.call('DEBUG', 'LOADAOF');
     for (const key of keys) {

@@ -65,9 +65,11 @@ async function migrate(
   await holds('rollback', 'sessions', '--drill');
   await holds('promote', 'sessions', '--percent', '100');
   assert.equal(await stage(), 'live');
+  // Clients work in this stage for so long.
   await sleep(1_000);
   await holds('rollback', 'sessions', '--reason', 'to see it');
   assert.equal(await stage(), 'shadow');
+  // Clients work in this stage for so long.
   await sleep(500);
   await holds('promote', 'sessions', '--percent', '100');
   await holds('promote', 'sessions');
@@ -116,6 +118,7 @@ test('a failover of the cache is followed although the old primary keeps its con
   const client = new Redis({ port: shard.port, password: TOKEN.password, maxRetriesPerRequest: 0 });
   client.on('error', () => undefined);
   try {
+    // Clients work before the failover.
     await sleep(1_000);
     const began = performance.now();
     await cache.failOver();
@@ -125,6 +128,7 @@ test('a failover of the cache is followed although the old primary keeps its con
     await until(async () => (await client.info('replication')).includes('role:master'));
     // Another history: repairs wait for the operator, who takes the new primary as it is.
     assert.deepEqual(await shard.shard.acceptAuthority(null), ['source']);
+    // Clients work after it.
     await sleep(500);
     assert.ok((await clients.stop()) > 0);
     for (const error of clients.errors) assert.match(error, /READONLY|UNBLOCKED|shadow-proxy|max retries/);

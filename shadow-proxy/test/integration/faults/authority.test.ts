@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
-import { keeper, Peer, type Script } from '../../support/peer.js';
+import { keeper, Peer, type Call, type Script } from '../../support/peer.js';
 import { withRig } from '../../support/rig.js';
 import { startTestShard, until, type TestShard } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
@@ -86,7 +86,6 @@ test('a reply that nobody asked for ends the lane, and is given to nobody', asyn
       await shard.settled();
       wire.send('GET', 'bad');
       await until(() => wire.unread.length > 0 || wire.ended);
-      await sleep(30);
       const again = await Wire.open({ port: shard.port });
       for (let i = 0; i < 20; i++) assert.equal(await again.ask('ECHO', i), `$${String(i).length}\r\n${i}`);
       assert.ok(wire.unread.length <= 1 && !wire.unread.includes('$5\r\nextra'), wire.unread.join());
@@ -97,12 +96,18 @@ test('a reply that nobody asked for ends the lane, and is given to nobody', asyn
 });
 
 test('a reply that comes unasked while nothing is under way ends the lane too', async () => {
-  await withPeer(keeper(), async (source, shard) => {
+  const good = keeper();
+  let lane: Call['socket'] | undefined;
+  const script: Script = (call) => {
+    if (call.args[0] === 'SET') lane = call.socket;
+    return good(call);
+  };
+  await withPeer(script, async (source, shard) => {
     const wire = await Wire.open({ port: shard.port });
     await wire.ask('SET', 'k', 'v');
     await until(() => shard.snapshot().mirror.queuedEffects === 0);
     for (const socket of source.sockets) socket.write('+SURPRISE\r\n');
-    await sleep(30);
+    await until(() => lane!.destroyed);
     const next = wire.ended ? await Wire.open({ port: shard.port }) : wire;
     for (let i = 0; i < 20; i++) assert.equal(await next.ask('ECHO', i), `$${String(i).length}\r\n${i}`);
     next.destroy();
@@ -155,11 +160,10 @@ test('a stall holds those up who wait for it, and its end lets them go, each wit
     for (const wire of wires) await wire.ask('ECHO', 'x');
     stalled = true;
     for (const [i, wire] of wires.entries()) for (let n = 0; n < 10; n++) wire.send('ECHO', `${i}:${n}`);
-    await sleep(100);
+    await until(() => held.length === 100);
     assert.ok(wires.every(({ unread }) => unread.length === 0));
     // One of the waiting clients disconnects; no other client gets its replies.
     wires[3].destroy();
-    await until(() => held.length === 100);
     stalled = false;
     for (const answer of held) answer();
     for (const [i, wire] of wires.entries())
@@ -191,7 +195,8 @@ test('an authority that says nothing to new connections holds up who needs one, 
     stranger.send('HELLO', 3);
     stranger.send('GET', 'k');
     await until(() => source.sockets.size > lanes.length);
-    await sleep(50);
+    await until(() => stranger.unread.length > 0);
+    assert.equal(await old.ask('GET', 'k'), '$1\r\nv');
     assert.equal(stranger.unread.length, 1);
     for (const socket of source.sockets) if (!lanes.includes(socket)) socket.destroy();
     await stranger.closed;

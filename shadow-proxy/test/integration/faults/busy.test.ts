@@ -32,6 +32,7 @@ for (const [how, start, kill] of [
       if (inside) await running.ask('MULTI');
       running.send(...start);
       if (inside) running.send('EXEC');
+      // The server runs the script by then: it can tell nobody.
       await sleep(50);
       waiting.send('INCR', 'other');
       const watched = performance.now();
@@ -67,6 +68,7 @@ test('a source that hangs while a script is in flight is lost all the same, once
     await rig.shard.settled();
     await rig.source.kill('SIGSTOP');
     wire.send('EVAL', LOOP, 1, 'k');
+    // Longer than `downAfterMs`, and shorter than that with `lua-time-limit`: nothing may happen.
     await sleep(800);
     assert.equal(rig.shard.snapshot().failovers, 0);
     for (let i = 0; i < 300 && rig.shard.snapshot().failovers === 0; i++) await sleep(50);

@@ -10,6 +10,7 @@ async function fillUp({ mirror }: Scene): Promise<void> {
   await ask(mirror, async (client) => {
     await client.config('SET', 'maxmemory-policy', 'noeviction');
     await client.config('SET', 'maxmemory', '1');
+    // The mirror is full for so long.
     await sleep(4_000);
     assert.match(await client.set('more', 1).catch(String), /OOM/);
     await client.config('SET', 'maxmemory', '0');

@@ -165,6 +165,7 @@ async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
     between: () => rest.pass(),
     functions: stage === 'live' ? [] : [''],
   });
+  // Load before the fault.
   await sleep(BEFORE_MS);
   await fault(scene);
   const over = performance.now();

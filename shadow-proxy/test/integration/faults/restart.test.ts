@@ -8,6 +8,7 @@ import { differences } from '../../support/keyspace.js';
 import { until } from '../../support/shard.js';
 import { withRig } from '../../support/rig.js';
 import { Wire } from '../../support/wire.js';
+import { patienceMs } from '../../support/patience.js';
 
 /** A server that keeps what it acknowledged. */
 const DURABLE = { config: { appendonly: 'yes', appendfsync: 'always' } };
@@ -68,6 +69,7 @@ test('with the authority killed in the middle of their pipelines, clients get th
         const all = each.pipeline(commands(i), 10_000).catch(() => each.frames(each.unread.length));
         return all;
       });
+      // In the middle of the pipelines, later in each round.
       await sleep(10 + round * 10);
       await source.kill('SIGKILL');
       for (const [i, replies] of (await Promise.all(ended)).entries()) {
@@ -87,8 +89,10 @@ test('the authority dies while a command waits to run alone: that client is clos
     assert.deepEqual(await Promise.all([busy.ask('PING'), alone.ask('PING')]), ['+PONG', '+PONG']);
     await source.kill('SIGSTOP');
     busy.send('INCR', 'n');
+    // The source is stopped: nothing shows that a command has come so far.
     await sleep(50);
     alone.send('FLUSHALL');
+    // This one waits in the proxy, and nothing shows it either.
     await sleep(50);
     await source.kill('SIGKILL');
     await Promise.all([busy.closed, alone.closed]);
@@ -130,7 +134,7 @@ test('the mirror is killed and restarted: no client notices, and all its keys ar
     await loops;
     await until(() => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().suspects.total === 0);
     // It was 1,003 ms once, on a machine that did other work: the cause is not known.
-    assert.ok(longest < 2_000, `a client waited ${longest} ms`);
+    assert.ok(longest < patienceMs(2_000), `a client waited ${longest} ms`);
     // An empty mirror, and nothing that lists what it lacks: it is verified by itself, and may have been already.
     const { workloads, job } = shard.snapshot();
     assert.ok(!workloads[0].clean || job?.automatic === true, JSON.stringify({ workloads, job }));

@@ -19,6 +19,7 @@ test('an event loop that is late does not make a server lost that answers', asyn
       await new Promise(setImmediate);
       block(1_100);
     }
+    // Nothing may follow: it would be known by now.
     await sleep(300);
     const { outage, failovers, source } = rig.shard.snapshot();
     assert.deepEqual({ outage, failovers, silentMs: source.silentMs }, { outage: null, failovers: 0, silentMs: 0 });
@@ -41,10 +42,12 @@ test('a server that stops answering is lost, though the event loop is late meanw
 });
 
 test('the clock that silence is measured with leaves out what a busy event loop could not hear', async () => {
-  const before = listenedMs();
+  const [since, before] = [performance.now(), listenedMs()];
+  // Time is what is tested.
   await sleep(120);
   block(1_000);
+  // Time is what is tested.
   await sleep(120);
-  const listened = listenedMs() - before;
-  assert.ok(listened >= 200 && listened < 800, `${listened} ms`);
+  const [listened, tookMs] = [listenedMs() - before, performance.now() - since];
+  assert.ok(listened >= 200 && tookMs - listened > 500, `${listened} of ${tookMs} ms`);
 });

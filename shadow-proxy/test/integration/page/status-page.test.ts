@@ -108,6 +108,7 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
     const stop = work(t, running);
     await makeMismatch(servers, running);
     await until(async () => (await status(admin))[0].compared > 2_000, 60_000);
+    // For pictures of a proxy that has run for a while; no time in a test.
     await sleep(Number(PICTURES_AFTER) * 1_000);
     const { page, complaints, requests } = await openPage(browser);
     await page.goto(admin);

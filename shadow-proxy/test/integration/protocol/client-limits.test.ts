@@ -34,6 +34,7 @@ describe('limits of clients', () => {
       const { shard } = rig.shard;
       await until(() => shard.snapshot().clientsClosed.memory >= 3);
       assert.equal(await good.ask('STRLEN', 'big'), `:${MIB}`);
+      // They ask on: what they take must stay bounded.
       await sleep(1_500);
       assert.ok(shard.snapshot().clientBytes <= 24 * MIB, `${shard.snapshot().clientBytes}`);
       assert.ok(process.memoryUsage.rss() - before < 400 * MIB);
@@ -188,6 +189,7 @@ describe('limits of clients', () => {
         assert.equal(await known.ask('AUTH', 'pw'), '+OK');
         assert.match(await stranger.ask('GET', 'k'), /^-NOAUTH/);
         await stranger.closed;
+        // Longer than `loginMs`: who has logged in must stay.
         await sleep(1_200);
         assert.equal(await known.ask('PING'), '+PONG');
         assert.equal(rig.shard.snapshot().clientsClosed.login, 1);

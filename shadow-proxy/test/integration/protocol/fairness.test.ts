@@ -8,6 +8,7 @@ import { LargeReplies, type Taker } from '../../../src/session/large-replies.js'
 import { startCpuClock } from '../../support/cpu.js';
 import { startRig, type Rig } from '../../support/rig.js';
 import type { Wire } from '../../support/wire.js';
+import { until } from '../../support/shard.js';
 
 const MIB = 1 << 20;
 
@@ -70,7 +71,7 @@ describe('fairness', () => {
     let received = 0;
     greedy.socket.on('data', (chunk: Buffer) => (received += chunk.length));
     greedy.sendBytes(bytes);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => received > 0);
     assert.equal(await other.ask('ECHO', 'x'), '$1\r\nx');
     return { received, greedy };
   }
@@ -94,7 +95,7 @@ describe('fairness', () => {
       wire.socket.on('data', (chunk: Buffer) => (received += chunk.length));
       wire.sendBytes(Buffer.concat(Array.from({ length: count }, () => encodeCommand(['GET', 'big']))));
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => received > 0);
     assert.equal(await other.ask('ECHO', 'x'), '$1\r\nx');
     assert.ok(received < 40 * MIB, `${(received / MIB).toFixed(0)} MiB were in front`);
     for (const wire of greedy) {

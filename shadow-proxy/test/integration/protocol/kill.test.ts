@@ -1,9 +1,9 @@
 /** SCRIPT KILL and FUNCTION KILL: they reach the server although the lane waits for the script. */
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { withRig } from '../../support/rig.js';
 import { needs } from '../../support/needs.js';
+import { until } from '../../support/shard.js';
 
 const USERS = { user: 'narrow on >pw ~* &* +@all -script|kill' };
 
@@ -15,12 +15,14 @@ for (const stage of ['shadow', 'live'] as const) {
     const narrow = stage === 'shadow' ? USERS : {};
     await withRig(
       { default: { stage }, servers: { source: { config: { ...config, ...narrow } }, target: { config } } },
-      async ({ wire, assertEqual }) => {
+      async ({ wire, assertEqual, source, target }) => {
         const [running, other] = [await wire(), await wire()];
+        const direct = await wire(stage === 'live' ? target : source);
+        const untilBusy = (): Promise<void> => until(async () => (await direct.ask('PING')).startsWith('-BUSY'));
         assert.equal(await other.ask('SCRIPT', 'KILL'), '-NOTBUSY No scripts in execution right now.');
         if (stage === 'shadow') assert.equal(await other.ask('AUTH', 'narrow', 'pw'), '+OK');
         running.send('EVAL', 'while true do end', 1, 'k');
-        await sleep(200);
+        await untilBusy();
         if (stage === 'shadow') {
           assert.match(await other.ask('SCRIPT', 'KILL'), /^-NOPERM/);
           await other.ask('RESET');
@@ -36,7 +38,7 @@ for (const stage of ['shadow', 'live'] as const) {
             "#!lua name=l\nredis.register_function('f', function() while true do end end)",
           );
           running.send('FCALL', 'f', 1, 'k');
-          await sleep(200);
+          await untilBusy();
           assert.equal(await other.ask('FUNCTION', 'KILL'), '+OK');
           assert.match(await running.frame(), /^-ERR .*Script killed by user/);
         }

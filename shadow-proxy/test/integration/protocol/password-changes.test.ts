@@ -110,7 +110,7 @@ test('a password that is set and removed again: clients without a login may do e
     assert.equal(await login.ask('AUTH', 'secret'), '+OK');
     assert.equal(await login.ask('SET', 'k', 'v'), '+OK');
     await admin('source', 'CONFIG', 'SET', 'requirepass', '');
-    await sleep(1_000);
+    await until(async () => (await waiting.ask('GET', 'k')) !== NOAUTH, 5_000);
     const many = Array.from({ length: 30 }, (_, i) => `m${i}`);
     for (const client of [waiting, await connect()]) {
       assert.equal(await client.ask('MSET', ...many), '+OK');
@@ -203,7 +203,7 @@ test('what a client has begun when a password is set, it ends: MULTI, WATCH, a b
     await watch.pipeline([['WATCH', 'b'], ['MULTI'], ['SET', 'b', '1']]);
     blocked.send('BLPOP', 'q', '10');
     await subscriber.ask('SUBSCRIBE', 'c');
-    await sleep(50);
+    await until(async () => (await admin('source', 'INFO', 'clients')).includes('blocked_clients:1'));
     await admin('source', 'CONFIG', 'SET', 'requirepass', 'secret');
     assert.equal(await multi.ask('EXEC'), '*1\r\n+OK');
     assert.equal(await watch.ask('EXEC'), '*1\r\n+OK');

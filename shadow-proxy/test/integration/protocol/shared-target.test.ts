@@ -216,6 +216,7 @@ test('what a client does with a key that is another shard’s stays at its own s
         ['$-1', ':0', '+OK', '*2\r\n$1\r\n1\r\n$-1', '+OK', '+OK'],
       );
       await shared.settled();
+      // Nothing may be repaired: it would have been by now.
       await sleep(600);
       assert.deepEqual(await direct(shared.target, ['MGET', 'a:1', 'a:2', 'a:3', 'a:5', 'b:new']), [
         '*5\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n5\r\n$5\r\nwrong',
@@ -246,6 +247,7 @@ test('if the plan does not set owns, a key that another source holds is not repa
     await fill(shared, 30);
     assert.equal(await shared.wire(1).ask('GET', 'a:1'), '$-1');
     await until(() => shared.shards[1].shard.snapshot().suspects.total === 1);
+    // Nothing may be repaired: it would have been by now.
     await sleep(600);
     assert.deepEqual(await direct(shared.target, ['GET', 'a:1']), ['$1\r\n1']);
     // A finding, until one of them has it no more.

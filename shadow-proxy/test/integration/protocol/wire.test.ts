@@ -318,7 +318,7 @@ describe('the wire', () => {
     wire.sendBytes(
       Buffer.concat(Array.from({ length: 500 }, (_, i) => encodeCommand(i % 2 ? ['GET', 'big'] : ['INCR', 'slow']))),
     );
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(() => beside.rig.shard.snapshot().clientBytes > 1_000_000);
     const other = await beside.rig.wire();
     assert.equal(await other.ask('PING'), '+PONG');
     wire.socket.resume();

@@ -41,6 +41,7 @@ for (const stage of ['dualwrite', 'shadow'] as const) {
         );
         // A key that is missing because of it is no mismatch, and nothing is copied without being asked for.
         await rig.client({ db: 3 }).get('k:1');
+        // Nothing may be copied: it would have begun by now.
         await sleep(1_500);
         assert.deepEqual([rig.shard.snapshot().mismatches, job(rig)], [{}, null]);
         ask(rig, { kind: 'backfill' });

@@ -41,12 +41,14 @@ const FORMS: Readonly<Record<string, (key: string) => Argument[][]>> = {
 for (const stage of ['shadow', 'live'] as const) {
   test(`what SET with KEEPTTL writes to an expired key stays, in ${stage}`, async (t) => {
     if (!(await needs(t, 'target<7.0'))) return;
-    await withRig({ default: { stage } }, async ({ wire, client, target, assertEqual }) => {
+    await withRig({ default: { stage } }, async ({ wire, client, target, shard, assertEqual }) => {
       const proxy = await wire();
       await proxy.ask('SCRIPT', 'LOAD', SCRIPT);
       await client({ of: target }).call('DEBUG', 'SET-ACTIVE-EXPIRE', '0');
       const keys = Object.keys(FORMS).flatMap((form) => Array.from({ length: 20 }, (_, i) => `${form} ${i}`));
       await proxy.pipeline(keys.map((key) => ['SET', key, 'old', 'PX', 30]));
+      await shard.settled();
+      // Longer than the keys live. A command that asked for them would delete them.
       await sleep(120);
       for (const [form, commands] of Object.entries(FORMS)) {
         for (let i = 0; i < 20; i++) {

@@ -152,8 +152,10 @@ test('a client whose private lane is lost before the client gets it does not wai
     // Lanes are given in the order in which they were asked for, and the first one has to be opened.
     scene.toSource.delayMs = 150;
     slow.send('WATCH', 'k');
+    // Shorter than a lane takes to open: nothing shows that one was asked for.
     await sleep(50);
     client.send('WATCH', 'k');
+    // As before: both wait now.
     await sleep(50);
     link.cut();
     assert.equal(await Promise.race([client.frame(), sleep(5_000, 'no reply')]), '+OK');

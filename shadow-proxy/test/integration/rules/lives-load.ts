@@ -160,6 +160,7 @@ export async function loadLives(seed: number, stage: 'shadow' | 'live', commands
         clearInterval(lag);
       }
       toMirror.delayMs = 0;
+      // Each key has ended, or stays.
       await sleep(OUTLIVED_MS);
       try {
         await scene.assertEqual();

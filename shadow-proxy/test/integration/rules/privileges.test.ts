@@ -111,6 +111,7 @@ test('a blocking pop that is denied takes nothing, though the plain pop is allow
     // Allowed again: within a second it pops as before.
     await setUser(rig, 'carol', '~*', '&*', '+@all');
     assert.equal(await proxy.ask('BLPOP', 'l', 1), '*2\r\n$1\r\nl\r\n$1\r\n2');
+    // The proxy believes what it knows of a user for a second.
     await sleep(1_100);
     assert.equal(await proxy.ask('BLPOP', 'l', 1), '*2\r\n$1\r\nl\r\n$1\r\n3');
     await rig.assertEqual();
@@ -147,6 +148,7 @@ test('what an unrestricted user runs is repeated, by whatever name it has logged
     await rig.assertEqual();
     assert.equal(await copies(), 0);
     await setUser(rig, 'eve', '~*', '&*', '+@all', '-flushall');
+    // The proxy believes what it knows of a user for a second.
     await sleep(1_200);
     assert.match(await (await as(rig, 'eve')).ask('EVAL', "return redis.call('incr', KEYS[1])", 1, 'n'), /^:21/);
     await rig.assertEqual();

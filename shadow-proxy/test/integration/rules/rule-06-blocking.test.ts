@@ -123,6 +123,7 @@ test('a client that blocks for 1 ms or less is answered, also on a KeyDB that wo
   await withScene({}, async (scene) => {
     const direct = await scene.wire(scene.target);
     direct.send('BRPOP', 'none', '0.001');
+    // It must go on blocking: the time that was asked for is long over.
     await sleep(500);
     assert.deepEqual(direct.unread, [], 'KeyDB rounds: no need for another time any more');
     direct.destroy();
@@ -344,14 +345,16 @@ test('a client that disconnects before its command is sent leaves the keys free'
     await Promise.all([leaving, queued].map((wire) => wire.ask('BLPOP', 'none', 0.01)));
     // While its reply does not come, the next one has its keys and waits.
     await scene.source.kill('SIGSTOP');
+    // The source is stopped: nothing shows that a command has come to the proxy.
+    const arrival = (): Promise<void> => sleep(20);
     busy.send('EVAL', 'return 1', 1, 'other');
-    await sleep(20);
+    await arrival();
     leaving.send('BLPOP', 'l', 0);
-    await sleep(20);
+    await arrival();
     writer.send('RPUSH', 'l', 'v');
-    await sleep(20);
+    await arrival();
     queued.send('BLPOP', 'l', 'l2', 0);
-    await sleep(20);
+    await arrival();
     assert.deepEqual([busy.unread, writer.unread], [[], []]);
     leaving.destroy();
     await scene.source.kill('SIGCONT');

@@ -107,6 +107,7 @@ test('a client of another protocol that asked later has no advantage', async () 
     first.send('BLPOP', 'l', 0);
     await until(() => relay.waiting('up') > 0);
     second.send('BLPOP', 'l', 0);
+    // The proxy has the second one's command: it waits there, where nothing shows it.
     await sleep(30);
     relay.release();
     await until(async () => (await blockedAt(authority)) === 2);
@@ -125,8 +126,9 @@ test('a client that disconnects while its blocking command is on the way delays 
     place.relay.holdLater('up');
     leaving.send('BLPOP', 'l', 0);
     await until(() => place.relay.waiting('up') > 0);
+    const { clients } = scene.shard.snapshot();
     leaving.destroy();
-    await sleep(30);
+    await until(() => scene.shard.snapshot().clients < clients);
     place.relay.release();
     await place.writer.ask('RPUSH', 'l', 'a');
     const next = await scene.wire();
@@ -154,6 +156,7 @@ test('those that wait keep their order at the new authority when a stage changes
     links[0].hold('down');
     const flip = scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
     await until(async () => (await blockedAt(authority)) === 0);
+    // The ends of the others have come to the proxy.
     await sleep(30);
     links[0].release();
     await flip;

@@ -93,6 +93,7 @@ test('a mirror that is stopped while TTLs are set has what is left of them after
     for (let i = 0; i < 16; i++) await wire.ask('SET', `filler:${i}`, FILLER);
     await send(scene, 'queued:');
     assert.ok(scene.shard.snapshot().mirror.queuedBytes > 2 * FILLER.length);
+    // Times to live run on meanwhile.
     await sleep(STALL_MS);
     await scene.target.kill('SIGCONT');
     await scene.shard.settled();
@@ -115,6 +116,7 @@ test('replies of the authority that come late do not lengthen times to live on t
     for (const link of scene.toSource.links) link.hold('down');
     const sent = send(scene, 'late:', wire);
     await until(async () => (await scene.client({ of: scene.source }).exists('late:multi-script')) === 1);
+    // Times to live run on meanwhile.
     await sleep(500);
     scene.toSource.release();
     await sent;
@@ -165,6 +167,7 @@ test('a copy that is late for the mirror carries the rest of its time to live', 
     for (const name of NAMES)
       await wire.ask('EVAL', "redis.call('TIME') redis.call('EXPIRE', KEYS[1], 50)", 1, `copied:${name}`);
     await until(() => scene.shard.snapshot().suspects.total >= NAMES.length / 2);
+    // Times to live run on meanwhile.
     await sleep(STALL_MS);
     await scene.target.kill('SIGCONT');
     await scene.shard.settled();

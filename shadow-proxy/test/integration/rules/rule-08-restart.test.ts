@@ -89,6 +89,7 @@ for (const [end, ended] of Object.entries(ENDS)) {
           replies.filter((reply) => reply.startsWith('-')),
           [],
         );
+        // The keys end at the second server, too.
         await sleep(2 * APART_MS);
         await scene.assertEqual();
         assert.deepEqual(scene.shard.snapshot().mismatches, {});

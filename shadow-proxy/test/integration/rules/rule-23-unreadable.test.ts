@@ -117,6 +117,7 @@ test('a backfill goes on where it was only if what it wrote down of that is whol
       written.replace(/"cursor":"./, (cursor) => `${cursor.slice(0, -1)}${cursor.endsWith('1') ? '2' : '1'}`),
     );
     await scene.startShard();
+    // No job may go on: it would have begun by now.
     await sleep(100);
     assert.equal(scene.shard.snapshot().job, null);
     assert.equal(scene.shard.snapshot().workloads[0].clean, false);
@@ -124,6 +125,7 @@ test('a backfill goes on where it was only if what it wrote down of that is whol
     // Whole, but of the process before.
     writeFileSync(path, written);
     await scene.startShard();
+    // No job may go on: it would have begun by now.
     await sleep(100);
     assert.equal(scene.shard.snapshot().job, null);
     ask(scene, { kind: 'backfill' });

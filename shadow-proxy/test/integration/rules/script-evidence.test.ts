@@ -148,8 +148,8 @@ test('a copy that went wrong is found in a key that nothing but a script reads',
       shard.findings().map(({ command, kind, key }) => [command, kind, key?.text]),
       [['dump', 'value', 'k']],
     );
-    // It is copied once more, and not again and again.
     await until(() => shard.snapshot().suspects.total === 0);
+    // It is copied once more, and not again and again.
     await sleep(200);
     assert.equal(sum(shard.snapshot().mismatches), 1);
   });

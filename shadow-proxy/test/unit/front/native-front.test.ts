@@ -136,8 +136,10 @@ for (const threaded of [false, true])
             await until(() => heard.length === 1);
             sockets[0].pause();
             socket.write('b');
+            // The kernel has the byte, and nothing shows it.
             await sleep(20);
             for (let i = 0; i < 16; i++) socket.write(bytes);
+            // No more may be heard: it would have been by now.
             await sleep(100);
             // What had come before the front knew of it.
             const before = heard.length;

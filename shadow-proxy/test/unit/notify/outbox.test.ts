@@ -45,6 +45,7 @@ describe('an outbox', () => {
     outbox.push(aNotice());
     await until(() => outbox.snapshot.failedAttempts === 1);
     receiver.answer = { status: 200, text: 'ok' };
+    // Longer than any wait between attempts, and shorter than the receiver asks for.
     await sleep(300);
     assert.equal(receiver.received.length, 1);
     await until(() => outbox.snapshot.sent === 1);
