@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { FrameReader } from '../../src/resp/reader.js';
+import { patienceMs } from './patience.js';
 
 const REPLY_MS = 20_000;
 
@@ -68,7 +69,8 @@ export class Wire {
 
   /**
    * The next `count` frames, as latin1 text without the last line break.
-   * @throws when the connection ends first, or after `ms`
+   * @param ms as long as it may take on a quiet machine
+   * @throws when the connection ends first, or after that time
    */
   frames(count: number, ms = REPLY_MS): Promise<string[]> {
     return new Promise((resolve, reject) => {
@@ -79,7 +81,7 @@ export class Wire {
             `${this.#frames.length} of ${count} replies within ${ms} ms: ${this.#frames.slice(0, 3).join(' | ').slice(0, 300)}`,
           ),
         );
-      }, ms);
+      }, patienceMs(ms));
       const settled =
         <T>(then: (value: T) => void) =>
         (value: T): void => {
