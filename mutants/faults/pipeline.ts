@@ -487,4 +487,11 @@ export const QUEUE: readonly Fault[] = [
     to: '',
     tests: ['integration/protocol/multi'],
   },
+  {
+    id: 'what-follows-a-silence-was-not-held-back',
+    file: 'shadow-proxy/src/pipeline/lane.ts',
+    from: 'operation.submittedAt < this.#longestEndedAt ? this.#longestMs : silentMs',
+    to: 'silentMs',
+    tests: ['unit/pipeline/lateness'],
+  },
 ];

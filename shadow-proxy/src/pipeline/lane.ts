@@ -49,6 +49,9 @@ export class Lane implements ConnectionOwner, Carrier {
   usedAt: number;
   /** When the connection was last read to the end. */
   #emptiedAt: number;
+  /** The longest silence that an operation in flight waited through, in ms, and when that ended. */
+  #longestMs = 0;
+  #longestEndedAt = 0;
   readonly #inFlight = new Ring<Operation>();
   #submitted = 0;
   #answered = 0;
@@ -194,8 +197,14 @@ export class Lane implements ConnectionOwner, Carrier {
     // The turn's own time is that of its beginning: the server may have run the commands since.
     const now = monotonicMs();
     // A reply that comes now had not arrived when the connection was last read to the end. So it was late by at most
-    // this much.
+    // this much, unless it follows a silence: what a network held back arrives bit by bit.
     const silentMs = now - this.#emptiedAt;
+    const oldest = this.#inFlight.at(0)?.submittedAt ?? now;
+    const waitedMs = Math.min(silentMs, now - oldest);
+    if (waitedMs >= this.#longestMs || oldest >= this.#longestEndedAt) {
+      this.#longestMs = waitedMs;
+      this.#longestEndedAt = now;
+    }
     this.usedAt = now;
     const before = this.#answered;
     while (reader.next(this.#inFlight.at(0)?.bundle?.replies)) {
@@ -203,7 +212,8 @@ export class Lane implements ConnectionOwner, Carrier {
       const operation = this.#inFlight.shift();
       if (operation === undefined) throw new OutOfStep(`${this.server.endpoint.label} sent a reply without a request`);
       this.#answered++;
-      operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
+      const lateMs = operation.submittedAt < this.#longestEndedAt ? this.#longestMs : silentMs;
+      operation.stalledMs = Math.ceil(Math.min(lateMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
     // If a reply has arrived only in part, the socket was not emptied.

@@ -70,9 +70,43 @@ test('a reply was not there when its connection was last read', (t) => {
   const { at, submit, reply } = scene(t);
   submit();
   const operation = submit();
-  at(1060);
+  at(1030);
   reply();
   at(1063);
   reply();
-  assert.equal(operation.stalledMs, 3);
+  assert.equal(operation.stalledMs, 33);
+});
+
+test('what follows a silence was held back for as long, if it was in flight meanwhile', (t) => {
+  const { at, submit, reply } = scene(t);
+  const operations = [submit(), submit()];
+  at(1500);
+  operations.push(submit());
+  at(1600);
+  reply();
+  at(1603);
+  operations.push(submit());
+  reply();
+  at(1606);
+  reply();
+  at(1609);
+  reply();
+  assert.deepEqual(
+    operations.map(({ stalledMs }) => stalledMs),
+    [600, 600, 106, 3],
+  );
+});
+
+test('a connection that was idle was not silent', (t) => {
+  const { at, submit, reply } = scene(t);
+  at(9000);
+  const operations = [submit(), submit()];
+  at(9004);
+  reply();
+  at(9005);
+  reply();
+  assert.deepEqual(
+    operations.map(({ stalledMs }) => stalledMs),
+    [4, 4],
+  );
 });
