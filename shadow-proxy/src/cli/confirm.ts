@@ -108,6 +108,8 @@ async function ask(
   // Lines that are typed ahead wait for their question.
   const lines = terminal[Symbol.asyncIterator]();
   let interrupted = false;
+  let hasEnded = false;
+  terminal.once('close', () => (hasEnded = true));
   terminal.once('SIGINT', () => {
     interrupted = true;
     terminal.close();
@@ -115,8 +117,12 @@ async function ask(
   try {
     if (question.shown !== true) stderr.write(`${question.what}.\n`);
     for (;;) {
-      terminal.setPrompt(printable(prompt));
-      terminal.prompt();
+      // Node 24 refuses to prompt where the input has ended. Lines that were typed before may wait still.
+      if (hasEnded) stderr.write(printable(prompt));
+      else {
+        terminal.setPrompt(printable(prompt));
+        terminal.prompt();
+      }
       const { value: answer, done = false } = (await lines.next()) as IteratorResult<string, undefined>;
       const yes = done ? false : understood(answer!.trim());
       if (yes === true) return;
