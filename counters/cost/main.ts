@@ -103,7 +103,7 @@ function heap(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Of one call at a time, by the number of writers whose parts are read. */
+/** Latency of one call at a time, by the number of writers whose parts are read. */
 async function latency({ redis, counters, plain }: Bench): Promise<void> {
   row('writers', 'call', 'commands', 'p50 µs', 'p99 µs', 'p50 by that of `INCR`', 'p99 likewise');
   row('---:', '---', '---', '---:', '---:', '---:', '---:');

@@ -1,4 +1,4 @@
-/** Where the counters of a process come from: its identity as a writer, and what it holds of its own. */
+/** The counters of a process: its identity as a writer, and its own keys. */
 import { counterShape, GrowOnlyCounter, UpDownCounter, type CounterOptions, type CounterPlace } from './counter.js';
 import { CounterError, demand } from './errors.js';
 import { Keys, newEpoch, writerId } from './layout.js';
@@ -24,7 +24,7 @@ import { Upkeep, type UpkeepOptions } from './upkeep.js';
 export interface CountersOptions {
   /** The region: everybody who uses the same server. Letters, digits, `_`, `-`. */
   readonly region: string;
-  /** Who this process is, for people who look into the store; need not be unique. Default `app`. */
+  /** A name of this process for people who look into the store; it need not be unique. Default `app`. */
   readonly writer?: string;
   /** Before all keys. The same in all regions. Default `counters`. */
   readonly prefix?: string;
@@ -41,7 +41,7 @@ export interface CountersOptions {
   readonly rewriteMs?: number;
   /** Unix ms; for tests. */
   readonly now?: () => number;
-  /** Where time and chance come from, for a simulation. Default: Node. */
+  /** Clock, timers and randomness, for a simulation. Default: Node's. */
   readonly time?: Time;
 }
 
@@ -279,7 +279,7 @@ export class Counters {
     return (await this.#readAll(view, [keyOf]))[0];
   }
 
-  /** Likewise of several names, with one command. */
+  /** Reads the parts of several names with one command. */
   async #readAll(view: View, keysOf: readonly ((id: string) => string)[]): Promise<Seen[]> {
     this.#open();
     const { ids } = view;

@@ -117,7 +117,7 @@ export class Limiter {
     if (whenBlind === 'deny' && this.place.blind().length > 0) return this.#answer(false, await this.#look(subject));
     const own = this.place.owned(subject);
     if ((this.#others.get(own) ?? 0) + admittedIn(own.state, this.window, this.place.now()) + cost > limit) {
-      // It was full when last seen. Those who are turned away only read.
+      // The window was full when last seen: a caller that will be refused only reads.
       const now = await this.#look(subject);
       if (now.used + cost > limit) return this.#answer(false, now);
     }

@@ -219,7 +219,7 @@ export class Members {
       ]);
   }
 
-  /** Likewise the regions. */
+  /** Lists every region again that the list of regions lacks. */
   async #remind(listed: readonly string[]): Promise<void> {
     const lost = [...this.#regions].filter((region) => !listed.includes(region));
     const command: Command = ['HSET', this.options.keys.regions, ...lost.flatMap((region) => [region, '1'])];

@@ -1,4 +1,4 @@
-/** One key that only this writer writes: its value is held here, and written whole. */
+/** One key that only this writer writes. Its value is held in memory, and written as a whole. */
 import { CounterError, failedWrite } from './errors.js';
 import type { View } from './members.js';
 import type { Command, Store } from './store.js';
@@ -8,11 +8,11 @@ export interface Shape<S> {
   readonly empty: S;
   encode(state: S): string;
   expiresAt(state: S): number | null;
-  /** Whether it may be forgotten; where this is not said, as soon as it has expired. */
+  /** Whether the value may be forgotten. Default: once it has expired. */
   isOver?(state: S, now: number): boolean;
 }
 
-/** The other writers' values, as they were when ours had just been written. */
+/** The other writers' values, as they were right after this writer's last write. */
 export interface Seen {
   readonly view: View;
   /** In the order of `view.ids`. */
@@ -30,8 +30,8 @@ interface Change<S> {
 }
 
 /**
- * One write is on its way at a time, and what comes meanwhile goes with the next: a lost or repeated write cannot
- * overtake another, and a hot key costs one write a round trip however many increments it gets.
+ * One write is in flight at a time, and changes that come meanwhile share the next one. So a lost or repeated write
+ * cannot overtake another, and a hot key costs one write a round trip however many increments it gets.
  */
 export class OwnedKey<S> {
   #state: S;
@@ -86,7 +86,7 @@ export class OwnedKey<S> {
 
   async #writeAll(): Promise<void> {
     this.#busy = true;
-    // Those who ask in this turn of the event loop share a write.
+    // Callers in the same turn of the event loop share a write.
     await Promise.resolve();
     while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
     this.#busy = false;

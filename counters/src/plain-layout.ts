@@ -283,7 +283,7 @@ export function wantsTending(part: PlainPart, graceMs: number, now: number): boo
 }
 
 export interface Tended {
-  /** Nobody needs the part any more. */
+  /** The part is not needed any more. */
   readonly done: boolean;
   /** Predecessors whose parts are of no use to anybody. */
   readonly useless: readonly string[];

@@ -26,7 +26,7 @@ import type { Time } from './time.js';
 
 /** For so long after its end a part is kept, in ms: others hear of the end meanwhile. */
 export const GRACE_MS = 60_000;
-/** So many keys are tended at once, and looked at in one go. */
+/** How many names are tended at once, with one read. */
 const TENDED_AT_ONCE = 500;
 const LOOKED_AT = 50_000;
 
@@ -103,7 +103,7 @@ export class PlainCounters {
     return this.run(name, expireAt(at));
   }
 
-  /** One change by itself. @throws as `add` */
+  /** Makes one change. @throws as `add` */
   async run<T>(name: string, step: Step<T>): Promise<T> {
     return (await this.runAll(name, [step]))[0];
   }
@@ -217,7 +217,7 @@ class PlainKey {
     return true;
   }
 
-  /** Whether it is to be looked after: more and more seldom, while nothing happens. */
+  /** Whether the name is due to be tended. The interval grows while nothing happens. */
   isDue(now: number): boolean {
     const own = this.place.known(this.name);
     if (this.#busy || this.#done || own === null || own.untouched) return false;
@@ -231,7 +231,7 @@ class PlainKey {
     this.#lookAt = this.place.now() + this.#lookMs;
     this.#done = true;
     const [{ done, useless }] = (await this.#queue([tend(graceMs, this.place.unseenSince())])) as Tended[];
-    // Who came meanwhile needs it.
+    // A caller that came meanwhile needs the part.
     this.#done &&= done;
     return useless.map((id) => this.place.keyOf(this.name, id));
   }
@@ -251,7 +251,7 @@ class PlainKey {
 
   async #work(): Promise<void> {
     this.#busy = true;
-    // Those who ask in this turn of the event loop share a look.
+    // Callers in the same turn of the event loop share a read.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0);

@@ -2,7 +2,7 @@
 import type { Profile } from '../workload/profile.js';
 import type { Naming } from '../workload/keys.js';
 
-/** Where the load goes. */
+/** The server that gets the load. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -21,9 +21,9 @@ export interface TlsFiles {
 
 export interface Load {
   readonly profile: Profile;
-  /** Of all keys, with its separator at the end. */
+  /** The prefix of all keys, with its separator at the end. */
   readonly prefix: string;
-  /** Of all threads together, and of each connection; over those of the profile in a sweep. */
+  /** Connections of all threads together, and the pipeline depth of each. In a sweep they replace the profile's. */
   readonly connections: number;
   readonly pipeline: number;
   readonly seconds: number;

@@ -5,7 +5,7 @@ import { median } from './median.js';
 import { samePoint, type CounterCheck, type Results, type Sample } from './results.js';
 import type { Second } from '../driver/driver.js';
 
-/** Of the longest: below it the hosts did not load a side together. */
+/** The share of the longest measurement for which the hosts must have loaded a side together. */
 const OVERLAP = 0.9;
 
 /**
@@ -98,7 +98,7 @@ function mergeSamples(first: Sample, others: readonly Sample[]): Sample {
   };
 }
 
-/** Those in which every host was loading. */
+/** The seconds in which every host was loading. */
 function seconds(all: readonly Sample[]): Second[] {
   const at = all.map(({ series }) => new Map(series.map((second) => [second.at, second.operations])));
   return all[0].series

@@ -15,13 +15,15 @@ export const METHOD =
 export const CONFIDENCE = 0.95;
 
 export interface Paired {
-  /** Of each round, in their order. */
+  /** The ratio of each round, in the order of the rounds. */
   readonly ratios: readonly number[];
   /** Middle ratio: how many times `a` is as much as `b`. */
   readonly median: number;
   /** Null where there are too few rounds for `CONFIDENCE`. */
   readonly interval: readonly [low: number, high: number] | null;
-  /** Of the interval, exactly: at least `CONFIDENCE`. Of the widest that there is where `interval` is null. */
+  /**
+   * The exact confidence of the interval: at least `CONFIDENCE`. If `interval` is null, that of the widest interval.
+   */
   readonly confidence: number;
   /** Rounds in which `a` was more. */
   readonly more: number;

@@ -56,7 +56,7 @@ export interface Results {
   readonly format: typeof FORMAT;
   /** ISO 8601. */
   readonly startedAt: string;
-  /** Of each load host: processors, system, load generator. */
+  /** For each load host: processors, system, load generator. */
   readonly hosts: readonly string[];
   readonly driver: string;
   readonly profile: Profile;
@@ -67,14 +67,14 @@ export interface Results {
   readonly rate: number | null;
   /** True where servers and load shared one machine. */
   readonly loopback: boolean;
-  /** Of the load host; of several, the busiest. Absent in results of older releases. */
+  /** The load host, or the busiest of several. Absent in results of older releases. */
   readonly machine?: Machine;
   readonly sides: readonly SideFacts[];
   readonly points: readonly Point[];
   readonly samples: readonly Sample[];
   /** Empty where the profile counts nothing. */
   readonly counters: readonly CounterCheck[];
-  /** Of a soak, whose rounds are slices of one long load. */
+  /** Set for a soak, whose rounds are slices of one long load. */
   readonly soak?: Soak;
 }
 

@@ -26,7 +26,7 @@ export interface Row {
   readonly dropped: readonly Sample[];
   /** Commands a second: median, lowest and highest of those kept. */
   readonly throughput: { readonly median: number; readonly low: number; readonly high: number };
-  /** Of all commands of the rounds kept, as one histogram; null without one. */
+  /** The latencies of all commands of the rounds kept, as one histogram; null without one. */
   readonly histogram: Histogram | null;
   /** Milliseconds; without a histogram null, for percentiles of rounds cannot be made one. */
   readonly latency: { readonly p50: number; readonly p99: number; readonly p999: number } | null;
@@ -129,7 +129,7 @@ function valueOf(sample: Sample, measure: Measure): number | null {
   return measure === 'p999' || sample.percentiles === null ? null : sample.percentiles[measure];
 }
 
-/** Of throughput, where more is better; of a latency, less is. @param contention as in `Summary` */
+/** The answer for a throughput, where more is better, or a latency, where less is. @param contention as in `Summary` */
 export function answerOf(pair: Paired, measure: Measure, contention: readonly string[]): Answer {
   if (contention.length > 0) return 'inconclusive';
   if (pair.interval === null) return 'too few rounds';

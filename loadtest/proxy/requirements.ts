@@ -38,8 +38,8 @@ const SATURATES = 'Redis saturates before the sequencing thread';
 const SATURATES_16 = 'The sequencing thread costs hardly more than Redis';
 
 /**
- * Of the bench. On two cores the sum of the CPU time counts, and a proxy without front threads is judged. On more, the
- * slowest thread counts, and front threads are the default.
+ * The requirements of the bench. On two cores the sum of the CPU time counts, and a proxy without front threads is
+ * judged. On more, the slowest thread counts, and front threads are the default.
  */
 export const REQUIREMENTS: readonly Requirement[] = [
   required('shadow-1', 'thread/redis', [1, CLIENTS], '<=', 0.8, `${SATURATES}.`),
@@ -83,7 +83,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ),
 ];
 
-/** Of the soak. */
+/** The requirement of the soak. */
 export const MEMORY_REQUIREMENT = {
   maxRssMib: 200,
   says: 'With 1,000 clients and values up to 64 KiB the resident memory stays small.',
@@ -118,7 +118,7 @@ export function parseRequirement(text: string): Requirement {
   };
 }
 
-/** Where a requirement is measured, of the points of a run. */
+/** The point of a run at which a requirement is measured. */
 export const pointOf = ({ ratio, pipeline, clients }: Requirement, points: readonly Point[]): Point | undefined =>
   points.find((point) => point.pipeline === pipeline && point.clients === clients && comparable(ratio, point));
 
@@ -147,7 +147,7 @@ export function verdictOf(
 
 export interface Judgement extends Requirement {
   readonly measured: Spread | null;
-  /** As for `verdictOf`. */
+  /** As the parameter of `verdictOf`. */
   readonly reach: number | null;
   readonly verdict: Verdict;
 }

@@ -10,7 +10,7 @@ function colour({ sides }: Results, id: string): number {
   return known ?? 2 + (sides.filter(({ role }) => role === 'target').findIndex((side) => side.id === id) % 5);
 }
 
-/** By the clock, with nothing where the load was interrupted, or between two slices. */
+/** A plot by the clock, with gaps where the load was interrupted, and between slices. */
 export function soakPlot({ samples, sides: [side] }: Results): PlotSpec {
   const seconds = new Map(
     samples.flatMap(({ series }) => series.map(({ at, operations }) => [at, operations] as const)),
@@ -87,7 +87,7 @@ export function ratioPlot(results: Results, { comparisons }: Summary, point: Poi
   return { kind: 'number', x: Array.from({ length }, (_, i) => i + 1), series: [...series, one], unit: 'times' };
 }
 
-/** Of a sweep: the points are numbered in their order. */
+/** The plot of a sweep: its points are numbered in their order. */
 export function pointsPlot(results: Results, { rows }: Summary): PlotSpec {
   const series = results.sides.map(({ id }): PlotSeries => ({
     label: id,

@@ -24,7 +24,7 @@ const percent = Math.round(CONFIDENCE * 100);
 /** What is asked first: with a fixed rate all sides answer as much, and their latency is what differs. */
 export const leading = ({ rate }: Results): Measure => (rate === null ? 'throughput' : 'p99');
 
-/** One for each side beside the source, at each point. */
+/** The verdict for each side other than the source, at each point. */
 export function verdicts(results: Results, { comparisons, contention }: Summary): Verdict[] {
   if (results.soak !== undefined) return [soakVerdict(results, results.soak)];
   return comparisons
@@ -86,7 +86,7 @@ function tellTally({ server, acknowledged, attempted, found }: TallyCheck): stri
   return `on the ${server} the watching clients’ counters hold ${number(found)}: ${number(acknowledged)} were acknowledged, ${number(open)} more had no reply`;
 }
 
-/** By how much, how sure. */
+/** The size of the difference, and how certain it is. */
 export function amount(pair: Paired, measure: Measure): string {
   const { median, ratios, more, less, p, interval } = pair;
   const what = `${times(median)} ${measure === 'throughput' ? 'the throughput' : `the ${MEASURE_TITLES[measure]}`}`;
@@ -96,7 +96,7 @@ export function amount(pair: Paired, measure: Measure): string {
   return `${what} (${percent} % interval ${interval[0].toFixed(2)} to ${interval[1].toFixed(2)}; ${rounds}).`;
 }
 
-/** Of the figures, below the tables. */
+/** Explanations of the figures, below the tables. */
 export function explanations({ rounds, driver, rate, soak }: Results): string[] {
   const dropped =
     soak !== undefined

@@ -20,7 +20,7 @@ export function asText(results: Results, summary: Summary): string {
   // The last two columns are in the page; a terminal has 80.
   const narrow = { head: shown.head.slice(0, -2), rows: shown.rows.map((row) => row.slice(0, -2)) };
   const whole = comparisons(summary, points);
-  // Likewise what the interval shows better.
+  // Columns that the interval shows better are left out.
   const left = ['p', '> 1, < 1'].map((name) => whole.head.indexOf(name));
   const compared = { head: without(whole.head, left), rows: whole.rows.map((row) => without(row, left)) };
   return [

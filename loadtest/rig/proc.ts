@@ -19,7 +19,7 @@ export const cpuSecondsOfEnded = (): number =>
 
 /** One thread of a process. */
 export interface Thread {
-  /** That of the main thread is the process's. */
+  /** The thread's ID; the main thread has that of the process. */
   readonly tid: number;
   /** At most 15 characters. */
   readonly name: string;
@@ -85,9 +85,9 @@ export function machineTicks(): Ticks | null {
 
 /** What the kernel's scheduler gave the main thread of a process so far, in ms. */
 export interface Scheduled {
-  /** It had a core. What passes on this clock, others' load on the machine leaves out. */
+  /** How long the thread had a core. This clock leaves out time that other load on the machine took. */
   readonly ran: number;
-  /** It could have run, and had none. */
+  /** How long the thread could have run, and had no core. */
   readonly waited: number;
 }
 

@@ -1,4 +1,4 @@
-/** Where the programs are that a load test needs. */
+/** Finds the programs that a load test needs. */
 import { execFileSync } from 'node:child_process';
 import { onPath } from '../../shadow-proxy/src/local/program.js';
 

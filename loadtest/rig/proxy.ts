@@ -17,7 +17,7 @@ export const proxyCommandOf = (node: string): string =>
 export const DEFAULT_PROXY_COMMAND = proxyCommandOf(process.execPath);
 
 export interface Proxy extends Running {
-  /** Where its admin HTTP answers. */
+  /** The address of its admin HTTP. */
   readonly admin: string;
 }
 

@@ -50,7 +50,7 @@ export class Rig {
   async start(name: string, port: number, command: string, args: readonly string[]): Promise<Running> {
     const log = this.file(`${name}.log`);
     const output = openSync(log, 'a');
-    // Its own session: a Ctrl-C of the terminal is for us, who then end everything in order.
+    // A session of its own: the terminal's Ctrl-C is for this process alone, which then ends all others in order.
     const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true });
     closeSync(output);
     const started = { name, child, log };

@@ -9,7 +9,7 @@ import type { Rig, Running } from './rig.js';
 export interface Servers {
   readonly source: Server;
   readonly target: Server;
-  /** Of both, where they want one. */
+  /** The password of both servers, if they have one. */
   readonly password?: string;
 }
 

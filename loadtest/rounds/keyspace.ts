@@ -13,7 +13,7 @@ import type { Profile } from '../workload/profile.js';
 
 const BATCH = 1_000;
 
-/** Whose keys, and how they are named. */
+/** The keys of a load, and their names. */
 export interface Keyspace {
   readonly profile: Profile;
   readonly prefix: string;

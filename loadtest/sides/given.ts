@@ -148,7 +148,7 @@ function shardOf(plan: Plan, name: string | undefined): ShardPlan {
   );
 }
 
-/** Its certificates are written to the rig's folder: the load generators read files. */
+/** Writes the server's certificates to the rig's folder: load generators read files. */
 async function place(rig: Rig, name: string, endpoint: Endpoint): Promise<Address> {
   const { host, port } = await new Dialer(endpoint, 5_000).resolve();
   const { db, username, password, tls } = endpoint;

@@ -13,7 +13,7 @@ import type { Role, Side, Worker } from './side.js';
 
 export interface LocalOptions {
   readonly roles: readonly Role[];
-  /** Of KeyDB; a side for each. The proxy has the first. */
+  /** The numbers of KeyDB's server threads, with a side for each. The proxy gets the first. */
   readonly serverThreads: readonly number[];
   readonly tls: boolean;
   /** Both servers write an RDB file when they are ended politely, and read it when they start again. */

@@ -1,4 +1,4 @@
-/** Who is loaded: the source, the target or the proxy, and which processes work for it. */
+/** A side that is loaded: the source, the target or the proxy, with the processes that work for it. */
 import type { Address } from '../driver/driver.js';
 
 export const ROLES = ['source', 'target', 'proxy'] as const;
@@ -13,7 +13,7 @@ export interface Worker {
 }
 
 export interface Side {
-  /** Its role, or role and variant: `target/4`. Unique in a run. */
+  /** The side's role, or role and variant: `target/4`. Unique in a run. */
   readonly id: string;
   readonly role: Role;
   /** For people: `KeyDB 6.3.4, server-threads 2`. */

@@ -2,13 +2,13 @@
 
 /** A command that adds to a counter. */
 export interface Counter {
-  /** By so much each time; negative for DECR; NaN where it is no number. */
+  /** By how much the counter changes each time; negative for DECR; NaN if it is no number. */
   readonly amount: number;
   /** What the counter is. */
   readonly in: 'string' | 'hash' | 'zset';
   /** As the profile has them, with placeholders. */
   readonly key: string;
-  /** Of a hash: the field. Of a sorted set all members are summed up. */
+  /** The field of a hash. The members of a sorted set are all added up. */
   readonly field?: string;
 }
 

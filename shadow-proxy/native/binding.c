@@ -13,7 +13,7 @@
 
 #include "front.h"
 
-/* Of uv.h, 1.19 or newer. */
+/* Declared as in uv.h, 1.19 or newer. */
 typedef struct uv_loop_s uv_loop_t;
 typedef struct uv_handle_s uv_handle_t;
 extern size_t uv_handle_size(int type);
@@ -32,7 +32,7 @@ struct binding {
   napi_async_context context;
   napi_async_cleanup_hook_handle cleanup;
   uv_handle_t *poll;
-  /* Those who have the memory of the rings: JavaScript twice, and this. */
+  /* How many parts of the program hold the memory of the rings: JavaScript twice, and this file. */
   int owners;
 };
 

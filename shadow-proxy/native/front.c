@@ -33,7 +33,7 @@ enum {
   LEAST_READ = 4096,
   /* Room that the records about EVENTS, ACCEPTS or ORDERS may take, without what clients send. */
   RESERVE = 64 * 1024,
-  /* As in src/front/server.ts. */
+  /* The same as in src/front/server.ts. */
   BACKLOG = 4096,
   IOVECS = 64,
   KEEP_ALIVE_S = 300,
@@ -127,7 +127,7 @@ int front_event_fd(const struct front *front) { return front->event_out; }
 
 static void signal_eventfd(int fd) {
   uint64_t one = 1;
-  /* It fails only after 2^64 signals that nobody read. */
+  /* The write can fail only after 2^64 signals that nobody has read. */
   ssize_t written = write(fd, &one, sizeof one);
   (void)written;
 }
@@ -162,7 +162,7 @@ static bool has_room(struct front *front) {
 
 static void close_client(struct front *front, struct client *client);
 
-/* Where the kernel refuses, nothing would ever be read: the client is closed, and is for the caller to free. */
+/* If the kernel refuses, nothing would ever be read: the client is closed, and the caller has to free it. */
 static void watch(struct front *front, struct client *client) {
   uint32_t reads = client->paused || client->ended ? 0 : EPOLLIN;
   uint32_t wanted = reads | (pending_is_empty(&client->pending) ? 0 : EPOLLOUT);
@@ -371,13 +371,13 @@ static void order(struct front *front, const struct record *record) {
     return;
   }
   struct client *client = find(front, record->id);
-  /* Its connection was closed meanwhile. */
+  /* The client's connection was closed meanwhile. */
   if (client == NULL) return;
   if (record->kind == WRITE) {
     if (!client->ending && !client->closing) add_piece(front, client, record);
     return;
   }
-  /* The other orders are rare, and behind what was written before. */
+  /* The other requests are rare, and come after what was written before. */
   send_all(front);
   client = find(front, record->id);
   if (client == NULL) return;

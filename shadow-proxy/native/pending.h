@@ -57,7 +57,7 @@ static inline const uint8_t *pending_front(const struct pending *pending, size_t
   return first->bytes + first->at;
 }
 
-/* So many bytes of that piece are sent. */
+/* Notes that `length` bytes of the piece are sent. */
 static inline void pending_sent(struct pending *pending, size_t length) {
   struct pending_block *first = pending->first;
   first->at += length;

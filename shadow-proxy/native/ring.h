@@ -60,8 +60,8 @@ static inline uint32_t ring_free(const struct ring *ring) {
 }
 
 /*
- * Where the bytes of the next record go, and how many of them there is room for, at most RING_MOST; NULL where it is
- * less than `least`.
+ * The place for the bytes of the next record, and how many fit there, at most RING_MOST; NULL if fewer than `least`
+ * fit.
  */
 static inline uint8_t *ring_room(struct ring *ring, uint32_t least, uint32_t *most) {
   uint32_t free = ring_free(ring);
@@ -69,7 +69,7 @@ static inline uint8_t *ring_room(struct ring *ring, uint32_t least, uint32_t *mo
   uint32_t left = ring->size - place;
   if (left < RING_RECORD + least) {
     if (free < left + RING_RECORD + least) return NULL;
-    /* One word may be all that is left: it is the kind and the length. */
+    /* Only one word may be left: it holds the kind and the length. */
     ring_set_word(ring, place + (left > 4 ? 4 : 0), (uint32_t)RING_SKIP << 24);
     ring->at += left;
     free -= left;

@@ -206,7 +206,7 @@ async function shakeRate(rig: Rig, servers: Servers, keys: number): Promise<numb
     `${settings}[advanced]\ndir = "${rig.file('shake')}"\nrdb_restore_command_behavior = "rewrite"\n`,
   );
   const since = performance.now();
-  // It follows the source forever: it is stopped when the target has all keys.
+  // RedisShake follows the source forever: it is stopped when the target has all keys.
   const stop = rig.begin(SHAKE, onPath(SHAKE)!, [file]);
   for (const deadline = Date.now() + LIMIT_MS; ; await sleep(20)) {
     if (Number(/:(\d+)/.exec((await exchange(servers.target, Buffer.from(command('DBSIZE')))).toString())?.[1]) >= keys)

@@ -13,11 +13,11 @@ export interface Sample extends Point {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Of the whole process; with `direct`, of Redis. */
+  /** CPU of the whole process; for `direct`, of Redis. */
   readonly cpu: number;
-  /** Of its sequencing thread: the shadow proxy's main thread, the busiest thread of any other peer. */
+  /** CPU of the sequencing thread: the shadow proxy's main thread, or another peer's busiest thread. */
   readonly threadCpu: number;
-  /** Of every thread that ran, the sequencing thread first, then the busiest. */
+  /** CPU of every thread that ran: the sequencing thread first, then the busiest. */
   readonly threads: readonly Spent[];
   readonly loadCpu: number;
   readonly sourceCpu: number;

@@ -26,7 +26,7 @@ import { figuresOf } from './record.js';
 import { asMarkdown, asText, machine, type ProxyReport, type Report } from './report.js';
 import { versionsOf } from './versions.js';
 
-/** That the load, the peers and both servers share. */
+/** The cores that the load, the peers and both servers share. */
 const CORES = availableParallelism();
 
 async function main(): Promise<number> {
@@ -140,7 +140,7 @@ async function write(report: Report, options: Options): Promise<void> {
   process.stderr.write(`written to ${path.resolve(options.out)}/bench-results.{json,md}\n`);
 }
 
-/** Of the runs in the file, only that of the bench is replaced. The pages quote docs/figures.json. */
+/** Replaces only the bench's run in the file. The pages quote docs/figures.json. */
 async function record({ startedAt, machine: where, versions, rows }: Report, file: string): Promise<void> {
   const runs = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');

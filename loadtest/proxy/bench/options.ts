@@ -9,7 +9,7 @@ import { CLIENTS, pointsOf, type Point } from './point.js';
 
 export interface Options {
   readonly rounds: number;
-  /** Of one measurement, and of one measurement of the warm-up round (0: none). */
+  /** Seconds of one measurement, and of one in the warm-up round (0: none). */
   readonly seconds: number;
   readonly warmUp: number;
   readonly peers: readonly PeerName[];

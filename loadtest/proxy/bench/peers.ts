@@ -1,4 +1,6 @@
-/** Who is measured, and how each is set up. All stand on loopback before the same source (and target). */
+/**
+ * The peers that are measured, and how each is set up. All are on loopback, in front of the same source (and target).
+ */
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { freePort } from '../../../shadow-proxy/src/local/port.js';
@@ -48,9 +50,9 @@ function frontThreadsOf(name: PeerName): number | undefined {
 
 export interface Peer extends Running {
   readonly name: PeerName;
-  /** Whether it repeats every command on the target. */
+  /** Whether the peer sends every command to the target, too. */
   readonly mirrors: boolean;
-  /** Whether it is a process of its own between client and source. */
+  /** Whether the peer is a process between client and source. */
   readonly between: boolean;
 }
 

@@ -14,7 +14,7 @@ import { ASSUMPTION, CORES, scaled } from './scaling.js';
 export interface Report {
   readonly startedAt: string;
   readonly machine: string;
-  /** By name: the first line that each program says about its version. */
+  /** The first line that each program prints about its version, by its name. */
   readonly versions: Readonly<Record<string, string>>;
   readonly rounds: number;
   readonly load: Omit<Load, keyof Point>;
@@ -29,7 +29,7 @@ export interface ProxyReport {
   readonly peer: ShadowName;
   /** What speaks against its figures. */
   readonly warnings: readonly string[];
-  /** Its own counts at the end, the warm-up included. */
+  /** The proxy's own counts at the end, including the warm-up. */
   readonly snapshot: ShardSnapshot;
 }
 

@@ -7,7 +7,7 @@ import { MEMTIER } from './memtier.js';
 import type { Options } from './options.js';
 import { isShadow, nodeOf } from './peers.js';
 
-/** By what it is in the run. */
+/** The versions, by the program's part in the run. */
 export function versionsOf({ source, target }: Servers, { peers, proxyCommand }: Options): Record<string, string> {
   const files = { haproxy: onPath('haproxy'), twemproxy: onPath('nutcracker'), envoy: findEnvoy() };
   const measured = Object.entries(files).filter(([name]) => peers.some((peer) => peer === name));

@@ -46,6 +46,6 @@ process.once('disconnect', () => process.exit(1));
 process.once('SIGINT', () => undefined); // Ctrl-C reaches the whole group; the parent decides
 process.send!('ready');
 await attack.run(context).catch(() => undefined);
-// One that had nothing left to do goes on being there.
+// A task with nothing left to do keeps its connection open.
 while (!stopped) await new Promise((resolve) => setTimeout(resolve, 20));
 process.send!({ connections }, () => process.exit(0));

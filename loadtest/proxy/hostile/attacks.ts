@@ -11,14 +11,16 @@ export interface AttackContext {
   readonly stopped: boolean;
   /** A connection that reads and drops what comes; one that was refused is closed. */
   connect(): Promise<Socket>;
-  /** Likewise, logged in. */
+  /** Opens a connection that is logged in. */
   login(): Promise<Socket>;
 }
 
 export interface Attack {
   readonly name: string;
   readonly does: string;
-  /** Where more than a few ms cannot be had: the p99 (ms) that the others may have all the same, and why. */
+  /**
+   * The p99 (ms) that the well-behaved clients may have during this attack, and why; set if a few ms are impossible.
+   */
   readonly allowed?: { readonly ms: number; readonly because: string };
   run(context: AttackContext): Promise<void>;
 }
@@ -85,7 +87,7 @@ async function hold(context: AttackContext, sockets: readonly Socket[]): Promise
   for (const socket of sockets) socket.destroy();
 }
 
-/** One connection after the other, each used up by `use`. */
+/** Opens one connection after the other; `use` uses each up. */
 const over =
   (count: number, use: (context: AttackContext, socket: Socket) => Promise<void>, loggedIn = true) =>
   (context: AttackContext): Promise<void> =>

@@ -16,7 +16,7 @@ import { Victims, type Seen } from './victims.js';
 
 export interface BatteryOptions {
   readonly attacks: readonly Attack[];
-  /** Of each attack. */
+  /** Seconds of each attack. */
   readonly seconds: number;
   /** How long the others are watched before each. */
   readonly calmMs: number;
@@ -25,12 +25,12 @@ export interface BatteryOptions {
   readonly proxyCommand: string | null;
   /** Bytes that all clients may take together. */
   readonly totalClientBytes: number;
-  /** Of an attack that harmed the others, how often it is tried again: on a busy machine once is chance. */
+  /** How many times an attack is repeated that harmed the others: on a busy machine one failure is chance. */
   readonly retries: number;
   report?(finding: Finding): void;
 }
 
-/** Who serves the clients. */
+/** The process that serves the clients. */
 interface Served {
   readonly by: Running;
   readonly proxy: Proxy | null;

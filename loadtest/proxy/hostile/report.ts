@@ -7,7 +7,7 @@ export interface HostileReport {
   readonly secondsEach: number;
   readonly tolerance: Tolerance;
   readonly findings: readonly Finding[];
-  /** By attack, why it does not hold; empty when all does. */
+  /** Why an attack failed the requirement, by attack; empty if none did. */
   readonly failures: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -18,7 +18,7 @@ export function failuresOf(findings: readonly Finding[], tolerance: Tolerance): 
 
 const ms = (value: number): string => value.toFixed(1);
 
-/** One line, while it runs. */
+/** The finding in one line, while the battery runs. */
 export const asLine = ({ attack, calm, seen, peak }: Finding): string =>
   `${attack.padEnd(18)} p99 ${ms(calm.work.p99)} → ${ms(seen.work.p99)} ms, worst ${ms(seen.work.worst)}; on the wall clock p99 ` +
   `${ms(calm.wall.p99)} → ${ms(seen.wall.p99)}, worst ${ms(seen.wall.worst)}; ${seen.replies} replies, ${seen.lost} lost, ${mib(peak)}`;

@@ -6,7 +6,7 @@ import { asLine, failuresOf, type HostileReport } from './report.js';
 import { neededRss, type Tolerance } from './verdict.js';
 
 export interface HostileOptions {
-  /** Of each attack. */
+  /** Seconds of each attack. */
   readonly secondsEach: number;
   /** Names of attacks. */
   readonly attacks: readonly string[];

@@ -6,7 +6,7 @@ import type { Seen } from './victims.js';
 export interface Finding extends Pick<Attack, 'allowed'> {
   readonly attack: string;
   readonly does: string;
-  /** Of the well-behaved clients: just before the attack, and during it. */
+  /** What the well-behaved clients saw just before the attack, and during it. */
   readonly calm: Seen;
   readonly seen: Seen;
   /** Most resident bytes of the proxy, or of Redis, during it. */
@@ -16,7 +16,7 @@ export interface Finding extends Pick<Attack, 'allowed'> {
 }
 
 export interface Tolerance {
-  /** By what factor the others' p99 may rise. */
+  /** The factor by which the others' p99 may rise. */
   readonly factor: number;
   /** A p99 up to here (ms) harms nobody, whatever it was before; some attacks are allowed more. */
   readonly floorMs: number;

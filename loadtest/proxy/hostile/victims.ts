@@ -57,7 +57,7 @@ class Log {
   took(since: Moment, now: Moment): void {
     const wall = now.wall - since.wall;
     this.#wall.push(wall);
-    // Those who serve may work side by side, and go on while a reply lies here unread.
+    // The servers may work in parallel, and go on while a reply is still unread here.
     this.#work.push(Math.max(0, Math.min(wall, now.work - since.work) - now.late));
   }
 

@@ -1,6 +1,6 @@
 /**
- * Where the time of a CPU profile goes: `node dist/loadtest/proxy/profile/top.js FILE.cpuprofile [rows]`.
- * Source of the format: the Chrome DevTools protocol, `Profiler.Profile` (times in microseconds).
+ * Shows which functions a CPU profile's time was spent in: `node dist/loadtest/proxy/profile/top.js FILE.cpuprofile
+ * [rows]`. Source of the format: the Chrome DevTools protocol, `Profiler.Profile` (times in microseconds).
  */
 import { readFileSync } from 'node:fs';
 import Table from 'cli-table3';

@@ -23,7 +23,7 @@ export interface Options {
   readonly json: boolean;
   /** Hostile clients in place of well-behaved ones. */
   readonly hostile: boolean;
-  /** Of each attack; otherwise the minutes are divided among them. */
+  /** Seconds of each attack; by default the minutes are divided among them. */
   readonly seconds?: number;
   /** Names of attacks. */
   readonly attacks: readonly string[];

@@ -74,7 +74,7 @@ export function asText(report: Report): string {
   return [table.toString(), RULE, verdict].join('\n');
 }
 
-/** Whose the memory is, in the first and in the last third of the time. */
+/** What the memory was used for, in the first and in the last third of the time. */
 function madeOf(samples: readonly Sample[]): string {
   const third = Math.ceil(samples.length / 3);
   const mean = (part: readonly Sample[], of: (sample: Sample) => number): string =>

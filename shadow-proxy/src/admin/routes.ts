@@ -50,17 +50,17 @@ export interface Answer {
   readonly status?: number;
   /** An object is sent as JSON. */
   readonly body: object | string;
-  /** Of a text. */
+  /** The content type of a text. */
   readonly contentType?: string;
 }
 
 export interface Endpoint {
-  /** Of the request's body, which is JSON; null where none is read. */
+  /** The schema of the request's body, which is JSON; null if no body is read. */
   readonly schema: z.ZodType | null;
   handle(context: AdminContext, asked: { readonly query: URLSearchParams; readonly body: unknown }): Promise<Answer>;
 }
 
-/** By method. Its keys are the methods that the route takes. */
+/** The endpoints by method. Its keys are the methods that the route accepts. */
 export type Route = Readonly<Record<string, Endpoint>>;
 
 /** Answers with JSON, from the query alone. */
@@ -232,7 +232,7 @@ function series(context: AdminContext, query: URLSearchParams): object {
   };
 }
 
-/** Those that are frozen, or all where none is. */
+/** Accepts at the frozen shards, or at all shards if none is frozen. */
 async function accept(
   shards: readonly ShardControl[],
   runIds: readonly string[] | null,

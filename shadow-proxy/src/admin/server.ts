@@ -43,7 +43,7 @@ export interface AdminOptions {
   readonly waiting?: () => readonly string[];
   /** Shards that are not started yet, and why: they are tried again each second. */
   readonly starting?: () => readonly NotStarted[];
-  /** Who is notified of what happens, for metrics. */
+  /** The receivers of notifications, for metrics. */
   readonly receivers?: () => readonly ReceiverSnapshot[];
   /** The durable state of each shard, for a standby. */
   readonly states?: () => Promise<readonly SharedState[]>;
@@ -54,7 +54,10 @@ const REQUEST_MS = 10_000;
 /** Methods of the page's files. */
 const READ = ['GET', 'HEAD'];
 
-/** Of every answer: nobody guesses its type, frames it, has it in another page, or learns from where it was asked. */
+/**
+ * Headers of every answer: a browser must not guess its type, frame it, embed it, or send the address of the page
+ * along.
+ */
 const HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
@@ -154,7 +157,7 @@ export class Admin {
   }
 }
 
-/** Of a probe: whether all is well, and whether this is a standby. */
+/** The answer to a probe: whether all is well, and whether this is a standby. */
 function withoutNames({ status = 200, body }: Answer): Answer {
   const { reason } = body as { readonly reason?: string };
   return { status, body: { ok: status === 200, ...(reason !== undefined && { reason }) } };

@@ -24,7 +24,7 @@ export interface Note {
   readonly command: string;
   /** Null where it was ended, or could not be started. */
   readonly exit: number | null;
-  /** Whether it did what the runbook expects. */
+  /** Whether the step did what the runbook expects. */
   readonly held: boolean;
   readonly by?: string;
 }
@@ -33,7 +33,7 @@ export interface Note {
 export interface ShardControl {
   readonly name: string;
   snapshot(): ShardSnapshot;
-  /** The same and more, for metrics; waits for nobody. */
+  /** The snapshot and more, for metrics. It waits for nothing. */
   scrape(): ScrapedShard;
   /** Listening, and every authority it needs is up. */
   ready(): boolean;

@@ -21,7 +21,7 @@ function confirmed(migration: string, workload: string, named: string | undefine
   );
 }
 
-/** Of several shards none goes where one may not, and those that went go back where a later one does not. */
+/** Promotes several shards: if one refuses, none is promoted, and those that were are rolled back. */
 export async function promoteAll(
   migration: string,
   shards: readonly ShardControl[],
@@ -110,8 +110,8 @@ async function undo(shards: readonly ShardControl[], done: readonly Done[], why:
 }
 
 /**
- * Of a workload that is named none goes back where one shard refuses. An emergency rollback, without a workload, goes
- * on: what can go back does, and the answer says what did not.
+ * If one shard refuses, a named workload stays where it is on every shard. An emergency rollback, without a workload,
+ * goes on: it rolls back what it can, and the answer names the rest.
  */
 export async function rollbackAll(
   shards: readonly ShardControl[],
@@ -152,7 +152,9 @@ export async function rollbackAll(
   );
 }
 
-/** So long after a change another process of the plan may still refuse what this one has done, in ms. */
+/**
+ * How long after a change, in ms, another process of the plan may still refuse, so that this one takes its change back.
+ */
 const TAKE_BACK_MS = 5 * 60_000;
 
 /**
@@ -191,7 +193,7 @@ const isPoint = (value: unknown, { stage, percent }: StagePoint): boolean => {
   return point?.stage === stage && point.percent === percent;
 };
 
-/** Where they were before. */
+/** The stages before the change. */
 const pointsBefore = (done: readonly Of<Rollback>[]): Done[] =>
   done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 

@@ -8,7 +8,7 @@ import type { ClusterQuestion, Finding, Question } from './finding.js';
 
 /** The kit was tried with as many. */
 export const MAX_SOURCE_MASTERS = 12;
-/** Of all commands, or of all keys: a slot with more stands out among 16,384. */
+/** The share of all commands, or all keys, from which one of 16,384 slots stands out. */
 const STANDS_OUT = 0.01;
 const ENOUGH_KEYS = 1_000;
 /** Slots that are named. */
@@ -82,7 +82,7 @@ function health({ facts: { state, failed, unserved, moving } }: ClusterQuestion)
       ];
 }
 
-/** Of the keys, the memory and the commands: which share each master has. */
+/** Each master's share of the keys, the memory and the commands. */
 function balance({ facts, weights }: ClusterQuestion, sources: Question['sources']): Finding {
   const of = (values: readonly number[]): { text: string; ratio: number } => {
     const shares = values.map((value) => value / (total(values) || 1));

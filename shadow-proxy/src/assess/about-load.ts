@@ -10,7 +10,7 @@ const NEAR_LIMIT = 0.8;
 const FULL = 0.9;
 /** A round trip takes so long, and so many times the median: it waited behind others. */
 const [SPIKE_MS, SPIKE_TIMES] = [5, 5];
-/** Of an idle server that says something about its host. */
+/** The load average above which an idle server says something about its host. */
 const SOME_LOAD = 0.1;
 /** A shard needs no more of a proxy than this. */
 export const PROXY_SHARE = 0.6;
@@ -122,7 +122,7 @@ export function memory({ sources }: Question): Finding[] {
   }));
 }
 
-/** Of a cluster, the slots of one master can be divided among several proxies: about-cluster.ts. */
+/** In a cluster, the slots of one master can be divided among several proxies: about-cluster.ts. */
 export function proxyCeiling({ sources, cluster, proxyOps }: Question): Finding[] {
   if (cluster !== null) return [];
   return sources

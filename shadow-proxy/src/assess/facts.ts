@@ -50,7 +50,7 @@ export interface InstanceFacts {
   readonly memory: {
     readonly used: number;
     readonly peak: number;
-    /** Of the keys and values alone; null where the server does not say. */
+    /** Bytes of the keys and values alone; null if the server does not say. */
     readonly dataset: number | null;
     readonly max: number | null;
     readonly policy: string | null;
@@ -77,7 +77,7 @@ export interface InstanceFacts {
   readonly lacks: readonly string[];
   /** The endpoint names one node, which may be a replica after a failover. */
   readonly oneNode: boolean;
-  /** Its users, with digests of their passwords: for comparison only, and not to be shown. */
+  /** The server's users, with digests of their passwords: for comparison only, never shown. */
   readonly acl: UserFacts;
   /** As whom it was asked. */
   readonly askedAs: string;

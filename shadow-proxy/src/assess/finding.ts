@@ -32,9 +32,9 @@ export interface ClusterQuestion {
   /** In the order of the sources. */
   readonly facts: ClusterFacts;
   readonly weights: SlotWeights;
-  /** Of the target, where it is a cluster already. */
+  /** The masters of the target, if it is a cluster already. */
   readonly targetMasters: readonly SlotMaster[] | null;
-  /** By slot; null where MONITOR was not asked for. */
+  /** Traffic by slot; null if MONITOR was not asked for. */
   readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
   /** Null where there are more masters than the kit was tried with. */
   readonly advice: Advice | null;

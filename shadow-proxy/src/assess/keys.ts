@@ -13,7 +13,7 @@ export interface SampledKey {
   readonly encoding: string;
   /** As `MEMORY USAGE` estimates it; 0 where the server does not say. */
   readonly bytes: number;
-  /** Of a collection, asked of keys from `MANY_BYTES` on only; null of the others. */
+  /** The number of elements of a collection, asked for from `MANY_BYTES` on; null for other keys. */
   readonly elements: number | null;
   /** Null for a key that does not expire. */
   readonly ttlMs: number | null;

@@ -58,7 +58,7 @@ export interface ShardJob {
 export type StartJobRequest = Pick<JobRequest, 'kind'> &
   Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
 
-/** Where a workload of a shard goes back to, and why. */
+/** The stage to which a workload of a shard is taken back, and why. */
 export interface TakeBackRequest {
   readonly shard: string;
   readonly workload: string;
@@ -102,7 +102,7 @@ export function commandLine(
   return typed(['shadow-compare', text, ...given].join(' '));
 }
 
-/** Where the token comes from, for a message about it. */
+/** The origin of the token, for a message about it. */
 interface Token {
   readonly value: string;
   readonly from: string;
@@ -155,7 +155,7 @@ export class AdminClient {
     this.#tokenProblem = admin?.tokenProblem ?? null;
   }
 
-  /** Its admin address. */
+  /** The admin address of the proxy. */
   get url(): string {
     return this.#url;
   }
@@ -194,7 +194,7 @@ export class AdminClient {
     await this.#call('POST', '/api/note', note);
   }
 
-  /** Likewise that a promotion waits, has ended, or is cancelled. */
+  /** Notes that a promotion waits, has ended, or is cancelled. */
   async noteWait(note: WaitNote): Promise<void> {
     await this.#call('POST', '/api/wait', note);
   }

@@ -34,7 +34,7 @@ export function addCompletion(program: Command): void {
 
 /** A command and those below it, with the words that lead to it. */
 interface Node {
-  /** Of a shell: `local up`; empty for the program. */
+  /** The command's words in a shell: `local up`; empty for the program. */
   readonly path: string;
   readonly command: Command;
   readonly below: readonly Command[];
@@ -66,7 +66,7 @@ const kindOf = ({ path, command }: Node): Completed | undefined =>
     .find((kind) => kind !== undefined);
 const argumentsOf = ({ command }: Node): string[] => command.registeredArguments.flatMap(choicesOf);
 
-/** Where nothing is offered, bash completes names of files. */
+/** If nothing is offered, bash completes names of files. */
 function bash(name: string, nodes: readonly Node[]): string {
   const run = `_${name.replaceAll('-', '_')}`;
   const steps = nodes

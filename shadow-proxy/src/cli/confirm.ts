@@ -34,7 +34,7 @@ interface Question {
   readonly shown?: boolean;
   /** With JSON on standard output there is no prompt. */
   readonly json?: boolean;
-  /** Of the errors. */
+  /** The code of the errors. */
   readonly code?: string;
   /** What holds where it is not confirmed. */
   readonly otherwise?: string;

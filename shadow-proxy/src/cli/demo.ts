@@ -61,7 +61,7 @@ export function addDemo(program: Command): void {
 interface Finding {
   readonly operations: number;
   readonly compared: number;
-  /** Of the traffic, before the value was changed. */
+  /** Mismatches of the traffic, before the value was changed. */
   readonly mismatches: Readonly<Record<string, number>>;
   readonly allowed: Readonly<Record<string, number>>;
   readonly errors: { readonly errors: number; readonly first: string | null };
@@ -181,7 +181,7 @@ async function tamper(
 
 const sorted = (members: unknown): string[] => (members as string[]).map(String).sort();
 
-/** Whether it came true in time. */
+/** Waits for a condition. @returns whether it came true in time */
 async function settled(holds: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const deadline = performance.now() + SETTLE_MS; performance.now() < deadline; await sleep(20))
     if (await holds()) return true;

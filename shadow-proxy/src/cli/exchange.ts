@@ -17,7 +17,7 @@ export interface Exchange {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Of the content. */
+  /** The type of the content. */
   readonly type: string | undefined;
   readonly text: string;
 }

@@ -22,7 +22,7 @@ export class CliError extends Error {
     readonly code: string,
     message: string,
     readonly exit: (typeof exitCode)[keyof typeof exitCode],
-    /** Of a refusal of the proxy, as it sent them. */
+    /** Details of a refusal, as the proxy sent them. */
     readonly details?: unknown,
   ) {
     super(message);
@@ -122,7 +122,7 @@ export async function parseArguments(program: Command, argv: readonly string[] =
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    // It has spoken already; asking for help or the version is no error.
+    // commander has printed the message already; asking for help or the version is no error.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCode.holds : exitCode.usage;
     else fail(error);
   } finally {

@@ -13,7 +13,7 @@ import { PLAIN, short } from './table.js';
 
 /** From so many shards on they are shown together. */
 export const MANY_SHARDS = 3;
-/** Of each level so many lines at most: the rest is counted. */
+/** The most lines of each level: the rest is counted. */
 const MAX_LINES = 8;
 const MAX_WORKLOAD_COLUMNS = 20;
 const LEVELS = { act: 'ACT', look: 'look' } as const;
@@ -118,7 +118,7 @@ function unequal(name: string, each: readonly OnShard[]): readonly Named[] {
   }));
 }
 
-/** Those with the same text in one line; those to act on first. */
+/** Joins problems with the same text in one line. Those to act on come first. */
 function linesOf(problems: readonly Named[]): readonly string[] {
   return (Object.keys(LEVELS) as (keyof typeof LEVELS)[]).flatMap((level) => {
     const byText = new Map<string, string[]>();

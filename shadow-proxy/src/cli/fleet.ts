@@ -28,7 +28,7 @@ import { stderr } from './output.js';
 
 /** A proxy that did not answer as it should. */
 export interface Silent {
-  /** Its admin address. */
+  /** The admin address of the proxy. */
   readonly url: string;
   /** What to do is in the message. */
   readonly error: CliError;
@@ -104,7 +104,7 @@ export class Fleet {
     return this.#each((proxy) => proxy.jobs());
   }
 
-  /** Of every shard, or of the one that is named. */
+  /** Starts a job on every shard, or on the one that is named. */
   async startJob(request: StartJobRequest): Promise<readonly ShardJob[]> {
     if (request.shard !== undefined) return (await this.#serving(request.shard)).startJob(request);
     if (this.proxies.length === 1) return this.proxies[0].startJob(request);
@@ -118,7 +118,7 @@ export class Fleet {
     return jobs;
   }
 
-  /** Of every shard. */
+  /** Stops the jobs of every shard. */
   async stopJobs(): Promise<readonly ShardJob[]> {
     return this.#each((proxy) => proxy.stopJobs());
   }
@@ -184,7 +184,7 @@ export class Fleet {
           changed.push(...all.map(({ shard, workload }) => `${shard}: ${workload} was rolled back`));
         } catch (error) {
           if (!(error instanceof CliError)) throw error;
-          // It says itself what it has rolled back.
+          // The error says itself what was rolled back.
           problems.push(error.message);
         }
       }),
@@ -303,7 +303,7 @@ export class Fleet {
   }
 }
 
-/** Where it was before. */
+/** The stage before the change. */
 const fromOf = (done: ShardPromotion | ShardRollback): StagePoint =>
   'changes' in done ? done.changes[0].from : done.from;
 

@@ -76,7 +76,7 @@ export async function runJob(
 export const printJobs = (ended: readonly EndedJob[], { json = false }: JobOptions): void =>
   void stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
 
-/** Of each shard that kept any: how many keys that only the mirror has. */
+/** For each shard that kept keys that only the mirror has: how many. */
 export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> =>
   new Map(ended.flatMap(({ shard, job }) => (job.keptForeign > 0 ? [[shard, job.keptForeign]] : [])));
 
@@ -100,7 +100,7 @@ async function begin(client: Fleet, request: StartJobRequest): Promise<readonly 
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'busy') throw error;
     const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === request.kind);
-    // It has ended in between.
+    // The running job has ended meanwhile.
     if (running.length === 0) return shardsOf(await client.startJob(request));
     stderr.write(`A ${request.kind} job is running already: following it.\n`);
     return shardsOf(running);

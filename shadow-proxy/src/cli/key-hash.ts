@@ -20,7 +20,7 @@ interface KeyHash {
   /** 16 hex digits. */
   readonly hash: string;
   readonly workload: string;
-  /** Of the workload; null where none has the key. */
+  /** The pattern of the workload; null if no workload has the key. */
   readonly pattern: string | null;
 }
 

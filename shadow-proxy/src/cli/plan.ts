@@ -97,7 +97,7 @@ function write(out: string, text: string, force: boolean): void {
   }
 }
 
-/** Of each server, in all of its databases. */
+/** The number of keys of each server, in all of its databases. */
 const keysAt = (endpoints: readonly Endpoint[]): Promise<number[]> =>
   Promise.all(
     endpoints.map(async (endpoint) => {

@@ -35,7 +35,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   complete: async () => (await import('./complete.js')).addComplete,
 };
 
-/** Of the package that is installed. */
+/** The version of the installed package. */
 function version(): string {
   const file = new URL('../../../../package.json', import.meta.url);
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
@@ -52,7 +52,7 @@ export async function operatorProgram(name?: string): Promise<Command> {
   program.version(version(), '--version', 'print the version');
   const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
   for (const load of asked) (await load())(program);
-  // It reads the others.
+  // The completion reads all other commands.
   if (asked.length > 1) (await import('./completion.js')).addCompletion(program);
   return usage(program);
 }

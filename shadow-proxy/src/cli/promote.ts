@@ -195,7 +195,7 @@ async function schedule(
   return { asked: { ...wanted, to: to.stage, percent }, waiting };
 }
 
-/** Of a dry run that nothing stops. */
+/** The result of a dry run that no gate blocks. */
 function openOf(judged: readonly ShardPromotion[]): string {
   const forced = new Set(closedGates(judged.flatMap(({ gates }) => gates)).map(({ name }) => name));
   return forced.size === 0
@@ -203,13 +203,13 @@ function openOf(judged: readonly ShardPromotion[]): string {
     : `Closed gates that the options pass: ${[...forced].join(', ')}. The other gates are open.`;
 }
 
-/** Where only the gate `users` is left, because the others were forced. */
+/** The hint if only the gate `users` is left, because the others were forced. */
 const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions): string =>
   force && !forceUsers && closed.some(({ name }) => name === 'users')
     ? '\n--force does not open the gate users: give both servers the same users, or add --force-users.'
     : '';
 
-/** Where nothing but waiting is left. */
+/** The text if nothing but waiting is left. */
 function whenOf(closed: readonly Gate[]): string {
   const left = closed.map(({ opensInMs }) => opensInMs);
   return left.every((ms) => typeof ms === 'number')

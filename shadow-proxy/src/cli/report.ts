@@ -123,7 +123,7 @@ async function askAll(proxies: readonly AdminClient[]): Promise<Answered> {
   };
 }
 
-/** Those of the plan that did not answer, as they left their state. */
+/** The shards of the plan that did not answer, from their saved state. */
 async function withStates(plan: Plan | null, { facts, problem }: Answered): Promise<readonly ShardFacts[]> {
   if (plan === null) {
     if (facts.length > 0) return facts;

@@ -35,7 +35,7 @@ export class StatusLine {
   }
 }
 
-/** Where the lines go. */
+/** The output for the lines. */
 type Output = Pick<StatusLine, 'show' | 'end'>;
 
 /** One at a time speaks: the outer one knows best what is awaited. */

@@ -1,4 +1,4 @@
-/** Where a command finds the servers that it reads: URLs as a plan takes them, and the masters of a cluster. */
+/** How a command finds the servers that it reads: URLs as in a plan, and the masters of a cluster. */
 import type { FoundCluster } from '../assess/cluster/read.js';
 import { findCluster } from '../assess/cluster/read.js';
 import type { ClusterSide } from '../plan/plan.js';
@@ -44,7 +44,7 @@ export function seedsOf(option: string, url: string, ca: string | undefined): Se
   }
 }
 
-/** Of each shard, or of the cluster. @throws {PlanError} */
+/** The seeds of each shard, or of the cluster. @throws {PlanError} */
 export function seedsIn(file: string): Seeds[] {
   const { cluster, shards } = loadPlan(file);
   return cluster === null ? shards.map(({ source }) => [source]) : [nodesOf(cluster.source)];

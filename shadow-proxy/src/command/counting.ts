@@ -3,8 +3,8 @@ import { KINDS, type CountingKind } from './counting-kind.js';
 import { rowOf } from './rows.js';
 
 /**
- * Of a command by its name alone; null where that says nothing, as of SET, which may be a lock or a number written
- * back.
+ * The kind of counting of a command, by its name alone; null if the name does not show it, as for SET, which may be a
+ * lock or a number written back.
  */
 export const countingKind = (name: string): CountingKind | null => rowOf(name)?.counts ?? null;
 
@@ -18,7 +18,7 @@ export function watchedAs(name: string): number {
   return kind === null ? -1 : KINDS.indexOf(kind);
 }
 
-/** By kind, from counts by command. */
+/** The counts by kind, from counts by command. */
 export function byKind(
   commands: Readonly<Record<string, number>>,
 ): Partial<Record<CountingKind, Record<string, number>>> {

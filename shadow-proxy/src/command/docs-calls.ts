@@ -12,7 +12,7 @@ export interface DocArgument {
   readonly token: string | null;
   readonly optional: boolean;
   readonly multiple: boolean;
-  /** Where it is given several times, the token is repeated, too. */
+  /** If the argument is given several times, its token is repeated, too. */
   readonly repeatsToken: boolean;
   readonly arguments: readonly DocArgument[];
 }

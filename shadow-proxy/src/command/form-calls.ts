@@ -23,7 +23,7 @@ export const HOLDS: Readonly<Record<string, readonly string[]>> = {
     'XGROUP CREATE k2 g 0',
   ],
 };
-/** Where the group does not tell. */
+/** Data for commands whose group does not show the type of their keys. */
 export const HOLDS_FOR: Readonly<Record<string, readonly string[]>> = {
   sort: ['RPUSH k 3 1 2'],
   sort_ro: ['RPUSH k 3 1 2'],
@@ -152,7 +152,9 @@ const OF_TYPE: Readonly<Record<string, string>> = {
   pattern: '*',
   'unix-time': '4102444800',
 };
-/** Of BLPOP and similar commands. KeyDB blocks without a limit where one millisecond is asked for. */
+/**
+ * The timeout of BLPOP and similar commands, in seconds. KeyDB blocks without a limit if one millisecond is asked for.
+ */
 export const SHORT = '0.01';
 
 /** Calls that `COMMAND DOCS` does not list: what only its history names, containers, and what only KeyDB accepts. */

@@ -34,13 +34,13 @@ export interface Row {
   readonly blocking?: Blocking;
   /** What the mirror gets instead of the command as it was asked. */
   readonly effect?: CommandEffect;
-  /** Its time to live that counts from the moment it runs. */
+  /** Reads a time to live that counts from the moment when the command runs. */
   readonly relativeTtl?: TtlReader;
-  /** Its moment of expiry. */
+  /** Reads an absolute expiry. */
   readonly absoluteTtl?: TtlReader;
   /** Whether the mirror is to keep a key's time to live while its value changes. */
   readonly keepsTtl?: (args: readonly Buffer[]) => boolean;
-  /** Likewise, and nothing of the command looks at the key first: KeyDB may lose what it writes (expired.ts). */
+  /** The same, for commands that do not read the key first: KeyDB may lose what it writes (expired.ts). */
   readonly keepsTtlBlindly?: (args: readonly Buffer[]) => boolean;
   /**
    * Afterwards it is the same whether or not the key was there. GETSET does not: its reply differs, and no question

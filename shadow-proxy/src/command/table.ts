@@ -25,7 +25,9 @@ export interface CommandSpec {
   readonly id: number;
   /** Number of arguments, the name and the subcommand among them; negative: at least. */
   readonly arity: number;
-  /** Likewise at the target, 0 where it has no such command. A subcommand's is not known and taken from the source. */
+  /**
+   * The arity at the target, 0 if it has no such command. That of a subcommand is unknown, and taken from the source.
+   */
   readonly targetArity: number;
   readonly flags: readonly string[];
   /** Has the `write` flag. Scripts have not, whatever they do. */
@@ -64,9 +66,9 @@ export interface CommandSpec {
   readonly readOnlyScript: boolean;
   /** The place of its kind in `KINDS`, one behind them for GET; -1 for what says nothing of counters. */
   readonly watched: number;
-  /** Its forms that only one of the two servers supports; null where it has none. */
+  /** The command's forms that only one of the two servers supports; null if it has none. */
   readonly forms: readonly Form[] | null;
-  /** Of a container such as XGROUP. */
+  /** The subcommands of a container such as XGROUP. */
   readonly subcommands: WordIndex | null;
 }
 

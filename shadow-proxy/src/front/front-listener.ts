@@ -1,4 +1,4 @@
-/** Where clients come in: on the sequencing thread itself, or on fronts. */
+/** How clients are accepted: on the sequencing thread itself, or on fronts. */
 import type { AddressInfo } from 'node:net';
 import { prepare } from '../io/client-socket.js';
 import { readInto, type Intake } from '../io/intake.js';

@@ -92,7 +92,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     this.#say(TO_FRONT.destroySoon);
   }
 
-  /** As of a socket of this thread, `close` is emitted soon: nobody waits for the other thread. */
+  /** As on a socket of this thread, `close` is emitted soon, without waiting for the other thread. */
   destroy(): void {
     if (this.destroyed) return;
     this.#say(TO_FRONT.destroy);
@@ -119,7 +119,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     if (!this.#owes) this.emit('drain');
   }
 
-  /** So much of what was written is sent, modulo 2^32. */
+  /** Notes how much of the written bytes is sent, modulo 2^32. */
   sent(bytes: number, all: boolean): void {
     this.#sent = bytes;
     this.#owes = !all;
@@ -127,7 +127,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     if (all) this.emit('drain');
   }
 
-  /** Its connection is closed. */
+  /** The client's connection is closed. */
   closed(): void {
     if (this.destroyed) return;
     this.#end();

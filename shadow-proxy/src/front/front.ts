@@ -1,17 +1,17 @@
-/** Who accepts clients for the sequencing thread, and reads and writes their sockets. */
+/** A front accepts clients for the sequencing thread, and reads and writes their sockets. */
 import type { TcpServer } from '../io/sockets.js';
 import type { ServerOptions } from './server.js';
 import type { ConnectionEvents } from './connections.js';
 
-/** Of each of the two rings of a front. */
+/** Bytes of each of the two rings of a front. */
 export const RING_BYTES = 1 << 20;
 
 export interface FrontEvents extends ConnectionEvents {
-  /** Its TLS handshake took too long: it was closed. */
+  /** A client's TLS handshake took too long: it was closed. */
   late(): void;
 }
 
-/** Where a front is to listen. */
+/** The address at which a front is to listen. */
 export interface ListenAt {
   readonly host: string;
   readonly port: number;

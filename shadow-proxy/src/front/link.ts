@@ -12,16 +12,16 @@ import { nextTurn } from '../io/timers.js';
 import { MOST, RingReader, RingWriter, type Received } from './ring.js';
 
 export interface LinkMemory {
-  /** Of the one who calls it so. */
+  /** The caller's outgoing ring. */
   readonly out: ArrayBufferLike;
   readonly in: ArrayBufferLike;
 }
 
-/** Those who send through a link. */
+/** A part of the program that sends through a link. */
 export interface Sender {
   /** Bytes that found no room yet. */
   queued: number;
-  /** All of them have. */
+  /** All waiting bytes have found room. */
   emptied(): void;
 }
 

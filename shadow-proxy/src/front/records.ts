@@ -6,17 +6,17 @@ export const FROM_FRONT = {
   opened: 1,
   /** What it has sent. */
   data: 2,
-  /** It has closed its side. */
+  /** The client has closed its sending side. */
   ended: 3,
-  /** Its connection is closed. */
+  /** The client's connection is closed. */
   closed: 4,
   /** u32: how many bytes of what was written are sent, modulo 2^32; it reads slowly. */
   sent: 5,
-  /** Likewise, and those are all. */
+  /** u32, as `sent`: all that was written is sent. */
   sentAll: 6,
-  /** Of a native front: a client was one too many, and closed. */
+  /** A native front had one client too many, and closed it. */
   dropped: 7,
-  /** Of a native front: it listens no more, and its last client has left. */
+  /** A native front does not listen any more, and its last client has left. */
   over: 8,
 } as const;
 
@@ -24,12 +24,12 @@ export const FROM_FRONT = {
 export const TO_FRONT = {
   /** To be sent to it. */
   write: 1,
-  /** It is to be read no further. */
+  /** The client is not to be read any further. */
   pause: 2,
   resume: 3,
-  /** What was written is sent, and then the end. */
+  /** What was written is sent, then the sending side is closed. */
   end: 4,
-  /** Likewise, and closed. */
+  /** What was written is sent, then the connection is closed. */
   destroySoon: 5,
   destroy: 6,
   /** To a native front, u32: how many clients it may have. */

@@ -44,9 +44,9 @@ const report = (what: Report): void => port.postMessage(what);
 const turn = new Turn();
 const intake = new Intake();
 const clients = new Map<number, Client>();
-/** Those that read slowly. */
+/** Clients that read slowly. */
 const slow = new Set<Client>();
-/** Those that are not read because the sequencing thread does not keep up. */
+/** Clients that are not read because the sequencing thread does not keep up. */
 const ahead = new Set<Client>();
 const number = Buffer.alloc(4);
 let lastId = 0;
@@ -158,7 +158,7 @@ const link = new Link(
   memory,
   (kind, id, bytes, start, end) => {
     const client = clients.get(id);
-    // Its connection was closed meanwhile.
+    // The client's connection was closed meanwhile.
     if (client === undefined) return;
     if (kind === TO_FRONT.write) {
       reader = client;

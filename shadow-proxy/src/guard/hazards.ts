@@ -22,8 +22,8 @@ export const backlogFor = (bytesPerSecond: number, outageMinutes: number): numbe
   Math.max(1, Math.ceil((bytesPerSecond * outageMinutes * 60 * RESERVE) / MIB)) * MIB;
 
 /**
- * Of nodes that replicate from each other; a single node, or one with read-only replicas, has none of these but
- * `server`.
+ * The hazards of nodes that replicate from each other; a single node, or one with read-only replicas, has none of these
+ * but `server`.
  */
 export function hazardsOf(cluster: Cluster, outageMinutes: number): Hazard[] {
   const { nodes } = cluster;

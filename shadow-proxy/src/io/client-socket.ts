@@ -26,7 +26,7 @@ export interface ClientSocket extends Pick<
   /** Sends what was written, and then the end. */
   end(): unknown;
   destroy(): unknown;
-  /** Likewise, as soon as what was written is sent. */
+  /** Closes the socket as soon as everything written is sent. */
   destroySoon(): void;
   /** `timeout` is emitted where nothing is sent for so many milliseconds; 0: never. */
   setTimeout(ms: number): ClientSocket;

@@ -10,7 +10,7 @@ interface Group {
   count: number;
 }
 
-/** Of µs, kept to three digits up to a minute. */
+/** A histogram of µs, with three digits, up to a minute. */
 export const latencyHistogram = (): Histogram =>
   build({
     lowestDiscernibleValue: 1,
@@ -23,7 +23,7 @@ export const latencyHistogram = (): Histogram =>
 export class Latencies {
   readonly histogram = latencyHistogram();
 
-  /** Likewise, of the time since a viewer began to watch. */
+  /** Histograms of the time since each viewer began to watch. */
   private readonly watchers: Histogram[] = [];
 
   record(ms: number, count: number): void {

@@ -214,7 +214,7 @@ export class Relay {
     for (const link of this.links) link.hold(...directions);
   }
 
-  /** Likewise, on later connections only. */
+  /** Holds bytes in these directions, on later connections only. */
   holdLater(...directions: readonly Direction[]): void {
     for (const direction of directions) this.#holding.add(direction);
   }

@@ -55,7 +55,7 @@ export class Notifier {
     return [...this.#outboxes.values()].map(({ snapshot }) => snapshot);
   }
 
-  /** Where nobody is to be notified, nothing is looked at. */
+  /** If the plan has no receivers, no condition is checked. */
   reload(plan: Notified): void {
     this.plan = plan;
     for (const [name, outbox] of this.#outboxes) {

@@ -37,20 +37,20 @@ export interface Trace {
 }
 
 export interface TracesOptions {
-  /** Of the commands, above 0 to 1. */
+  /** The share of the commands that is traced, above 0 up to 1. */
   readonly share: number;
   readonly showKeys: () => boolean;
   readonly finished: (trace: Trace) => void;
 }
 
-/** So many commands are followed at a time: of a mirror that is far behind, no more are. */
+/** How many commands are followed at a time: of a mirror that is far behind, no more are. */
 const MAX_OPEN = 1_000;
 const MAX_KEY = 256;
 const MINUS = '-'.charCodeAt(0);
 
 export class Traces implements Observer {
   readonly #open = new Map<Operation, Trace>();
-  /** So many commands are let pass before the next one is traced. */
+  /** How many commands pass before the next one is traced. */
   #gap: number;
 
   constructor(private readonly options: TracesOptions) {

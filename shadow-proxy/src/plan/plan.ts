@@ -75,7 +75,7 @@ export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
 export interface Plan {
   readonly version: 1;
   readonly name: string;
-  /** Of a plan with `cluster`, empty until the slot maps of both sides are read (`upstream/cluster.ts`). */
+  /** Empty for a plan with `cluster`, until the slot maps of both sides are read (`upstream/cluster.ts`). */
   readonly shards: readonly ShardPlan[];
   readonly cluster: ClusterPlan | null;
   /** Workloads, in the order in which keys are matched: the first that names a key has it. */
@@ -109,9 +109,9 @@ export interface Plan {
   /** ACL users that no client of the proxy uses. */
   readonly knownUsers: readonly string[];
   readonly ledger: LedgerPlan;
-  /** Where traces and metrics are sent; null: nowhere. */
+  /** The receiver of traces and metrics; null: none. */
   readonly opentelemetry: OpenTelemetryPlan | null;
-  /** Who is notified. */
+  /** The receivers of notifications. */
   readonly notify: readonly ReceiverPlan[];
 }
 
@@ -146,7 +146,7 @@ export interface ClusterPlan {
 
 export interface ReplicaDoor {
   readonly listen: Listen;
-  /** Its address as clients are given it. */
+  /** The shard's address as clients get it. */
   readonly announce: Address;
 }
 
@@ -163,7 +163,7 @@ export interface ShardPlan {
   readonly slots: readonly SlotRange[] | null;
   /** True where the source's master has slots of other shards, too. */
   readonly sharedSource: boolean;
-  /** Its address as clients of the cluster are given it; null where the source is no cluster. */
+  /** The shard's address as clients of the cluster get it; null if the source is no cluster. */
   readonly announce: Address | null;
   /** Where its clients read that may read from replicas; null where they may not. */
   readonly replica: ReplicaDoor | null;

@@ -24,7 +24,7 @@ export interface Advice {
   /** What is spread evenly. */
   readonly by: keyof Weights;
   readonly proposals: readonly Proposal[];
-  /** The one that was asked for: aligned where there is no even one. */
+  /** The layout that was asked for; the aligned one if there is no even one. */
   readonly chosen: Proposal;
   /** Slots that have more load than one proxy takes, and cannot be divided. */
   readonly crowded: readonly number[];

@@ -1,4 +1,4 @@
-/** Where a shard has more load than one proxy takes: the slots at which further shards begin. */
+/** The slots at which further shards begin, if a shard has more load than one proxy can serve. */
 import type { ClusterShard } from '../../plan/cluster.js';
 import { divide } from './layout.js';
 import { slotsOf, weightOf } from './weights.js';

@@ -4,7 +4,7 @@ import type { SlotMaster } from '../../plan/cluster.js';
 export interface ClusterFacts {
   /** `cluster_state` of the node that was asked. */
   readonly state: string;
-  /** Those that have slots, by their lowest one: in the order of their `InstanceFacts`. */
+  /** The masters that have slots, by their lowest slot: in the order of their `InstanceFacts`. */
   readonly masters: readonly MasterFacts[];
   /** Nodes that the others call failed, or do not reach: `host:port`. */
   readonly failed: readonly string[];

@@ -15,7 +15,7 @@ export type LayoutKind = 'aligned' | 'even';
 
 export interface Layout {
   readonly kind: LayoutKind;
-  /** Of each master of the target, by their lowest slots. */
+  /** The masters of the target, by their lowest slots. */
   readonly masters: readonly SlotMaster[];
   /** Without cuts. */
   readonly shards: readonly ClusterShard[];
@@ -50,7 +50,7 @@ export function layoutsOf(source: readonly SlotMaster[], weights: Weights, by: k
   });
 }
 
-/** Where nothing weighs anything, every slot weighs the same. */
+/** If all weights are 0, every slot weighs the same. */
 const orEqual = (weight: Float64Array): Float64Array =>
   total(weight) > 0 ? weight : new Float64Array(weight.length).fill(1);
 

@@ -19,7 +19,7 @@ const SLOTS_AT_ONCE = 256;
 /** A cluster whose slots were not looked at yet. */
 export interface FoundCluster {
   readonly facts: Omit<ClusterFacts, 'keysBySlot' | 'moving'>;
-  /** Of the masters, in their order. */
+  /** The endpoints of the masters, in their order. */
   readonly endpoints: readonly Endpoint[];
 }
 
@@ -54,7 +54,7 @@ function foundIn(nodes: readonly PlacedNode[], state: string, endpoint: Endpoint
 
 type PlacedNode = ListedNode & { readonly address: Address };
 
-/** Those that have an address. */
+/** The nodes that have an address. */
 const nodesAt = async (asker: Asker): Promise<PlacedNode[]> =>
   nodesOf(text(await asker.must('CLUSTER', 'NODES'))).flatMap((node) => {
     if (node.address === null) return [];

@@ -2,7 +2,7 @@
 import { stringify } from 'yaml';
 import { formatAddress, type Endpoint } from '../../plan/endpoint.js';
 
-/** So many nodes are named: any of them knows where the others are. */
+/** How many nodes are named: any of them knows the others. */
 const SEEDS = 3;
 
 /**

@@ -9,9 +9,9 @@ import { WEEK, type Proposal, type Proposed } from './propose.js';
 
 export interface Draft {
   readonly name: string;
-  /** Of each line below `version` and `name`: `shards`, or `cluster`. */
+  /** The part for each line below `version` and `name`: `shards`, or `cluster`. */
   readonly servers: object;
-  /** Where it was read, such as `redis://127.0.0.1:6379 (Redis 7.0.15)`. */
+  /** The server from which it was read, such as `redis://127.0.0.1:6379 (Redis 7.0.15)`. */
   readonly origin: string;
   readonly readAt: Date;
   /** Keys of the source, and how many of them were sampled. */
@@ -29,7 +29,7 @@ export interface Draft {
 }
 
 const WIDTH = 80;
-/** Of the uncovered families, those that are named. */
+/** How many of the uncovered families are named. */
 const NAMED = 8;
 const TITLES: Readonly<Record<number, string>> = {
   2: 'Week 2: what is mostly read, and what can be computed again.',

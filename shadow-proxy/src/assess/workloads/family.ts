@@ -10,11 +10,11 @@ export interface LargeKey {
   readonly elements: number | null;
 }
 
-/** Of the keys that one pattern names. */
+/** The keys that one pattern names. */
 export interface Family {
   /** As a plan takes it; no key of another family matches it, but for those of narrower patterns. */
   readonly pattern: string;
-  /** Of the sample. */
+  /** The number of its keys in the sample. */
   readonly keys: number;
   readonly bytes: number;
   /** Keys by type. */

@@ -23,7 +23,7 @@ interface Rule extends Kind {
 
 /** Nearly all keys of a family, for not every key must be like the others. */
 const MOST = 0.8;
-/** Of its commands. */
+/** The share of a family's commands from which a kind is frequent. */
 const OFTEN = 0.1;
 /** Fewer commands do not show what is done to a family. */
 const ENOUGH_COMMANDS = 20;
@@ -66,7 +66,7 @@ const NAMED: readonly { readonly name: string; readonly words: RegExp; readonly 
     says: 'a lost write is a lost job.',
   },
 ];
-/** Likewise, unless clients count in them. */
+/** Names of purchases, unless clients count in such keys. */
 const PURCHASE =
   /^(carts?|baskets?|checkouts?|orders?|payments?|invoices?|wallets?|balances?|accounts?|stock|inventory|reservations?|bookings?)$/;
 
@@ -183,14 +183,14 @@ const RULES: readonly Rule[] = [
 interface Evidence {
   /** Whether a word of its name is one of these. */
   readonly named: (words: RegExp) => boolean;
-  /** Of the sampled keys. */
+  /** The share of the sampled keys with this type. */
   readonly type: (name: string) => number;
   readonly plain: number;
   readonly expiring: number;
   readonly numbers: number;
   /** Whether MONITOR showed enough. */
   readonly isSeen: boolean;
-  /** Of what MONITOR showed; 0 where that was not enough. */
+  /** The share of reads that MONITOR showed; 0 if it showed too little. */
   readonly reads: number;
   readonly shareOf: (these: (command: string) => boolean) => number;
   /** As `shareOf`, however little MONITOR showed. */

@@ -32,9 +32,9 @@ export const WEEK: Readonly<Record<WorkloadClass, number>> = {
 
 /** A plan with more is no help. */
 const MAX_WORKLOADS = 24;
-/** Of the sampled keys, or of the commands: families with less are left to `default`, unless they matter. */
+/** The share of the sampled keys, or of the commands, below which a family is left to `default`, unless it matters. */
 const SMALL = 0.001;
-/** So many small families that matter have room of their own: names that clients invent must not take all of it. */
+/** How many small families that matter are proposed: names that clients invent must not fill the plan. */
 const MAX_RARE = 8;
 /** Names that differ after `-` or `_` alone are one family, from so many on. */
 const ALIKE = 3;

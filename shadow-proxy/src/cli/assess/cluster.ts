@@ -10,7 +10,7 @@ import { bytes, count } from '../../text/figures.js';
 import { fold, WIDTH } from '../fold.js';
 import { PLAIN, short } from '../table.js';
 
-/** Of each master of the source, in their order: shares are 0 to 1. */
+/** One master of the source; shares are 0 to 1. */
 export interface MasterRow {
   readonly address: string;
   readonly slots: string;
@@ -111,7 +111,7 @@ function addSlots({ address: { host }, slots }: SlotMaster): string {
   return lines.map((line) => `  ${line}`).join(' \\\n');
 }
 
-/** Where both sides are. */
+/** The addresses of both sides. */
 export interface Ends {
   /** The masters of the source. */
   readonly source: readonly Endpoint[];

@@ -31,9 +31,9 @@ export interface Read {
   readonly target: InstanceFacts | null;
   /** What the sources are masters of; null where they are single servers. */
   readonly cluster: FoundCluster | null;
-  /** Where the target is: its masters, or one server. */
+  /** The target's masters, or its one server. */
   readonly targets: Sources | null;
-  /** Of the cluster, where MONITOR ran. */
+  /** The cluster's traffic, if MONITOR ran. */
   readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
 }
 

@@ -57,7 +57,7 @@ export interface Assessment {
   readonly sizing: Sizing;
   readonly conclusion: Conclusion;
   readonly because: string;
-  /** Of a Redis Cluster: its masters, and the layout of the target. */
+  /** For a Redis Cluster: its masters, and the layout of the target. */
   readonly cluster: string | null;
 }
 

@@ -30,7 +30,7 @@ const OPERATIONS: Readonly<Record<(typeof WORKLOADS)[number]['name'], Operations
     write: () => ['HSET', `session:${pick(USERS)}`, 'user', `u${pick(USERS)}`, 'page', `/p/${pick(50)}`],
   },
   'api-cache': {
-    // Of one hash tag, as a cluster wants it.
+    // Keys of one hash tag, as a cluster demands.
     read: () => {
       const product = `api:{/products/${pick(USERS)}}`;
       return ['MGET', `${product}/price`, `${product}/stock`];

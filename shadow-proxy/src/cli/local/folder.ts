@@ -15,7 +15,7 @@ import { quoted } from '../../text/shell.js';
 import { CliError, exitCode } from '../exit.js';
 
 export interface Running {
-  /** Of the program that started it; by it Terraform knows whether this is what it started. */
+  /** The ID of the program that started it; by it Terraform knows whether it started this one. */
   readonly id: string;
   readonly pid: number;
   readonly source: Server;
@@ -88,7 +88,7 @@ export class Folder {
     const running = this.#read();
     const ran = running !== null && (await this.#isOurs(running));
     if (ran) await endProcess(running.pid, () => this.#isOurs(running));
-    // Where that process was killed before us, its servers may be on their way out.
+    // If that process was killed before, its servers may still be stopping.
     for (const server of running === null ? [] : [running.source, running.target])
       await waitForEnd(() => isServer(server), KILL_MS);
     this.remove();
@@ -122,7 +122,7 @@ export class Folder {
     }
   }
 
-  /** Its number may be another process's by now. */
+  /** The process ID may belong to another process by now. */
   async #isOurs({ pid }: Running): Promise<boolean> {
     return (await commandOf(pid)).includes(this.path);
   }
@@ -139,7 +139,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It ended in between.
+    // The process has ended meanwhile.
   }
 }
 

@@ -3,7 +3,7 @@ import { text } from '../../resp/decode.js';
 import { effect, one, word, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
 
-/** Likewise INCRBYFLOAT. */
+/** The mirror gets the result of HINCRBYFLOAT, as for INCRBYFLOAT. */
 const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
 
 /** The mirror cannot hold a time to live of a field: the plan says what a copy makes of it. */

@@ -20,7 +20,7 @@ import type { SharedTargetContext } from './shared-target.js';
 export interface TargetKeys {
   /** Keys of the workload on the target that the kit is not known to have written; a lower bound unless `complete`. */
   readonly found: number;
-  /** Those of them that the source has, too: a copy overwrites them. The others are foreign keys. */
+  /** How many of them the source has, too: a copy overwrites these. The others are foreign keys. */
   readonly onSource: number;
   /** Some of them, redacted. */
   readonly examples: readonly string[];
@@ -98,7 +98,7 @@ class Count {
       .then(() => void (this.#endedAt = monotonicMs()));
   }
 
-  /** Whether it is out of date: the next who asks has it counted again. */
+  /** Whether the count is out of date: the next caller has it counted again. */
   get isOver(): boolean {
     if (this.#endedAt === null) return false;
     const took = this.#endedAt - this.#began;

@@ -61,17 +61,17 @@ export const CONTESTED = 'keys that several sources hold are not copied: set `ow
 /** What was scanned already is suspect again. */
 class RestartScan extends Error {}
 
-/** So often it begins again. */
+/** How many times a scan may begin again. */
 const MAX_SCANS = 10;
 const HOW_TO_END =
   'stop what causes that while the job runs (see "It started again" in docs/troubleshooting.md), then run the same command again';
 const SAVE_MS = 500;
 const RETRY_MS = 250;
-/** So many deletions of keys that only the mirror has are noted at once, before the first of them. */
+/** How many deletions of keys that only the mirror has are noted at once, before the first of them. */
 const DELETES_NOTED = 100;
-/** So many keys that failed, and so many that differ, are listed one by one. */
+/** How many keys that failed, and how many that differ, are listed one by one. */
 const MAX_LISTED = 20;
-/** So many keys of a kind that is no difference are listed in the report. */
+/** How many keys of a kind that is no difference are listed in the report. */
 const LISTED = 1_000;
 
 const NO_DIFFERENCES: ReadonlySet<string> = new Set(['other-shard', 'no-workload', 'miscounted']);
@@ -110,7 +110,7 @@ export class Job {
   readonly #deleted = new Map<Workload, number>();
   /** How many deletes of this job the mirror has confirmed. */
   #confirmedDeletes = 0;
-  /** So many keys may be deleted before the record says so: it is written ahead of them. */
+  /** How many keys may be deleted before the record says so: it is written ahead of the deletions. */
   #deletesNoted = 0;
   #total = 0;
   /** Keys that were scanned before this process. */
@@ -172,7 +172,7 @@ export class Job {
     return this.#workloads.every((workload) => workload.timesSuspect === this.#timesSuspect.get(workload));
   }
 
-  /** Whether it has copied everything, and that still holds. */
+  /** Whether the job has copied everything, and that is still true. */
   get holds(): boolean {
     return this.#copies && this.#state === 'done' && this.#isCurrent;
   }

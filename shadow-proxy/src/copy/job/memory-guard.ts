@@ -6,7 +6,7 @@ import { text } from '../../resp/decode.js';
 import { otherSide, type Side } from '../../route/stage.js';
 
 const LOOK_MS = 1_000;
-/** So full a mirror may become: its clients need some, too. */
+/** How full a mirror may become: its clients need memory, too. */
 const FULL = 0.98;
 
 /** A mirror has not the memory; the message has the figures. */

@@ -42,7 +42,7 @@ export interface ScannedKey {
 }
 
 export interface Page {
-  /** Its database's id: the number may have changed since the page was read. */
+  /** The id of its database: the number may have changed since the page was read. */
   readonly id: number;
   readonly keys: readonly ScannedKey[];
   /** The place at which the scan continues after this page; null after the last one. */
@@ -127,7 +127,7 @@ export class Scanner {
 
   #scan(connection: Connection, cursor: string): Promise<KeyPage> {
     const page = scanPage(this.server, connection, cursor, PAGE_KEYS);
-    // Its failure is reported when it is looked at.
+    // A failure is reported when the page is awaited.
     page.catch(() => undefined);
     return page;
   }

@@ -56,12 +56,12 @@ const LOOKS = 3;
 /** How often a verification waits for the repair of a suspect, each time twice as long: 6.2 s. */
 const WAITS = 5;
 const PATIENCE_MS = RETRY_MS * (2 ** WAITS - 1);
-/** So often a large key begins again because its database has another number. */
+/** How many times a large key may begin again because its database has another number. */
 const MOST_SWAPS = 10;
 /** After a wait in which no repair came, the job waits for none for this long, in ms. */
 const HOPELESS_MS = 60_000;
 
-/** So many keys are one operation: their commands run side by side, and clients wait for that. */
+/** How many keys are one operation: their commands run side by side, and clients wait for that. */
 const TOGETHER_KEYS = 64;
 const TOGETHER_BYTES = 64 << 10;
 
@@ -382,7 +382,7 @@ export class CopyScheduler {
   #confirmed(task: Task, late: boolean, removed: 'deleted' | 'neither' | null): void {
     if (removed === 'deleted') this.counts().deleted++;
     if (removed === null || this.request.kind === 'verify') this.#count();
-    // Its time to live is off by how late it is: the healer sees to that.
+    // Its time to live is wrong by the lateness: it becomes a suspect, and is repaired.
     if (late) this.context.suspects.mark(task.db, task.key, task.workload, 'ttl-lag');
     this.#end(task);
   }

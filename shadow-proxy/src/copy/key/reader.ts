@@ -9,7 +9,7 @@ import { isError, isNull, text, type Reply, errorText } from '../../resp/decode.
 import type { Argument } from '../../resp/encode.js';
 import { heldAs, type Held } from './held.js';
 
-/** So many keys are one question while none is missing. */
+/** How many keys are asked for in one question while none is missing. */
 const TOGETHER = 64;
 
 export class KeyReader {

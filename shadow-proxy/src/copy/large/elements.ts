@@ -86,7 +86,7 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
         const present = values.filter((value) => value !== null).length;
         parts.elements += present;
         if (timed || present === 0) return effects;
-        // So that it ends on the mirror, too, should it end before its copy.
+        // The element must also expire on the mirror if it expires before its copy ends.
         timed = true;
         return [...effects, parts.timeToLive(life)];
       },
@@ -137,7 +137,7 @@ export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: K
     const last = text(cursor) === '0';
     if (!last) {
       next = page(cursor.data!);
-      // Its failure is reported when it is looked at.
+      // A failure is reported when the page is awaited.
       next.catch(() => undefined);
     }
     yield found;

@@ -43,7 +43,7 @@ async function equalConsumers(parts: Parts, group: Buffer): Promise<boolean> {
   return names(both.authority) === names(both.mirror);
 }
 
-/** By ID: whose, and how often it was delivered; since when is each server's own. */
+/** Compares pending entries by ID: consumer and deliveries. Since when an entry is pending is each server's own. */
 async function equalPending(parts: Parts, group: Buffer, count: number): Promise<boolean> {
   const { key } = parts;
   const shown = (reply: Reply): string =>

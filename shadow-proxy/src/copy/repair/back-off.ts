@@ -11,7 +11,7 @@ import type { Suspect } from '../../suspects/suspects.js';
 const FIRST_MS = 250;
 /** What fails again and again is tried less and less often, at least this often. */
 const MAX_MS = 5_000;
-/** So many of a reason are tried at a time where none has succeeded. */
+/** How many suspects of a reason are tried at a time while none has succeeded. */
 const PROBES = 64;
 /** More reasons are one. */
 const MAX_REASONS = 100;

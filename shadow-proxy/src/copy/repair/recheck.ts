@@ -19,7 +19,7 @@ import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
 import { mayBeLarge, onLane, usedBytes, type Thresholds } from '../large/size.js';
 import { Verification } from '../verify/verifier.js';
 
-/** So long after a key that scripts change was compared without need, none is, in ms. */
+/** The pause, in ms, after a key that scripts change was compared without need. */
 const SAMPLE_MS = 10;
 /** A larger key is not compared without need, by `MEMORY USAGE`. */
 const SAMPLE_BYTES = 64 * 1024;

@@ -50,7 +50,7 @@ const FULL_MS = 1_000;
 const BEARABLE = 2;
 /** Reasons of keys in which a reply has differed: the authority may hold other data since a moment. */
 const DIFFERED: ReadonlySet<string> = new Set(['mismatch', 'evicted']);
-/** So many large keys are remembered. */
+/** How many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
 /** The copy has to wait for a flip, an exclusive command or the mirror. */
