@@ -93,6 +93,8 @@ def test_all_shards_move_as_one(shards):
     shards.ask("two", "target", "DEL", "session:9")
     code, said = shards.play("promote", promote_workload="sessions", promote_to="dualwrite")
     assert code == 0 and shards.stages() == ["dualwrite", "dualwrite"], said
+    # A table is a text, not a list of quoted lines.
+    assert said.count("msg: |- ") == 2 and "│ yes │ target" in " ".join(said.split()) and "- '│" not in said, said
 
     code, said = shards.play("copy")
     assert code == 0 and said.count("1 key compared, 0 differ") == 2, said
