@@ -66,7 +66,7 @@ export interface Rehearsal extends Pick<DriverOptions, 'reconnects' | 'errorCode
   readonly decide?: (scene: Scene) => Promise<void>;
   /** Violations that the fault explains: what Redis itself has lost. */
   readonly allowed?: RegExp;
-  /** So many operations must have been answered, more than 2,000 by default: an authority far away answers fewer. */
+  /** More operations than this must have been answered; 2,000 by default. */
   readonly moreThan?: number;
 }
 

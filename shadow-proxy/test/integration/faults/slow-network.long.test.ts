@@ -22,6 +22,7 @@ async function over(t: TestContext, network: Network, rehearsal: Rehearsal): Pro
   const slow: SlowNetwork[] = [];
   await rehearse(t, {
     ...rehearsal,
+    moreThan: 500,
     plan: async ({ shards: [shard] }, { target }) => {
       const relay = await Relay.start(target);
       t.after(() => relay.close());
@@ -39,7 +40,7 @@ for (const [how, network] of [
   ['far away, and its network narrow', NARROW],
 ] as const) {
   test(`the mirror is ${how}`, (t) => over(t, network, { fault: () => sleep(3_000) }));
-  test(`the authority is ${how}`, (t) => over(t, network, { stage: 'live', moreThan: 500, fault: () => sleep(3_000) }));
+  test(`the authority is ${how}`, (t) => over(t, network, { stage: 'live', fault: () => sleep(3_000) }));
   test(`the mirror is ${how}; it is killed and restarts empty`, (t) =>
     over(t, network, { faultMs: 1_500, fault: restartMirrorEmpty }));
 }
