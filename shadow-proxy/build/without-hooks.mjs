@@ -1,7 +1,8 @@
 /**
  * Preloaded (`node --import`) by the processes of a run of many files. node:test follows each promise and each timer with
- * an async hook, to know which test an error comes from that nobody has caught. That takes a third of the CPU time of
- * tests that run the proxy. Here it follows its own tests alone, and such an error is that of the test that began last.
+ * an async hook, to know which test an error comes from that nobody has caught. In tests of many promises that takes a
+ * third of the CPU time (unit/session/way-out: 7.1 s with it, 4.3 s without), in others little. Here node:test follows its
+ * own tests alone, and such an error is that of the test that began last.
  */
 import asyncHooks from 'node:async_hooks';
 import { isMainThread } from 'node:worker_threads';
