@@ -7,9 +7,7 @@ import { wordsOf } from './command.js';
 
 const table = new CommandTable();
 
-/**
- * What keeps a command out of a profile, as ends of a sentence that begins with the command; empty where nothing does.
- */
+/** Why a command cannot be in a profile: each reason ends a sentence that begins with the command. Empty if it can. */
 export function keysOutside(command: string): string[] {
   const words = wordsOf(command);
   const spec = find(words);

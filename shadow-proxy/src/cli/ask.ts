@@ -51,7 +51,7 @@ const QUESTIONS: Readonly<Record<string, readonly string[] | null>> = {
   time: null,
 };
 
-/** Those that change the server, and no key by themselves. */
+/** Subcommands that change the server, though no key. */
 const CHANGES: Readonly<Record<string, readonly string[] | null>> = {
   bgsave: null,
   cluster: ['failover'],

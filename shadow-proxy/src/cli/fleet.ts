@@ -57,7 +57,7 @@ export class Fleet {
   ) {}
 
   /**
-   * Those of the plan; with `--admin`, or without a plan, the one at that address.
+   * Opens the proxies of the plan; with `--admin`, or without a plan, the proxy at that address.
    * @throws {PlanError}
    * @throws {CliError} where a token or an address cannot be used
    */

@@ -132,7 +132,7 @@ export const sawNothing = ({
 const exitOf = ({ verdict }: Guard): number =>
   ({ safe: exitCode.holds, unsafe: exitCode.fails, unknown: exitCode.inconclusive })[verdict];
 
-/** A line for each change; the whole picture first. */
+/** Prints the whole result first, then a line for each change. */
 async function watch(plan: Plan, options: GuardOptions): Promise<void> {
   let before: Guard | null = null;
   await repeat(WATCH_MS, async () => {

@@ -79,7 +79,7 @@ async function writePlan(options: InitOptions): Promise<void> {
   const sample = options.sample ?? SAMPLE;
   const seen = await observe(source, target, { keys, sample, monitorMs: options.monitor ?? null });
   const { text, env } = draftOf(seen, options);
-  // It is a fault of this program if its draft is no plan: better no file than that one.
+  // A draft that is no plan is a defect of this program: then no file is written.
   planFrom(parse(text), out, { directory: dirname(resolve(out)), env: { ...process.env, ...env } });
   write(out, text, force);
   stdout.write(`${summaryOf(seen, out)}\n`);

@@ -16,7 +16,7 @@ export interface Form {
   readonly name: string;
   /** Which of Redis 7 (`source`) and KeyDB (`target`) does not support it. */
   readonly lacks: Side;
-  /** Whether it is the command as such: then a server's own `COMMAND` shows it, too. */
+  /** Whether the form is the whole command: then a server's own `COMMAND` shows it, too. */
   readonly whole: boolean;
   /** Newer than either server of the table. */
   readonly isNewer: boolean;
@@ -153,7 +153,7 @@ function hasPartialId(frame: Buffer, argStart: readonly number[], argEnd: readon
   return at < argc && frame[argEnd[at] - 2] === DASH && frame[argEnd[at] - 1] === STAR && argEnd[at] - argStart[at] > 2;
 }
 
-/** What is to be known of a server to say what it supports. */
+/** What must be known of a server to say what it supports. */
 export interface Supporting {
   /** Empty where it was never asked. */
   readonly version: string;

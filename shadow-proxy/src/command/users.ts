@@ -12,7 +12,7 @@ import { allowsMore, WIDER_RIGHTS } from './rights.js';
 export interface UserFacts {
   /** Lines of `ACL LIST`; null where it does not tell. */
   readonly lines: readonly string[] | null;
-  /** Whether it lists users without the digests of their passwords. */
+  /** Whether the server lists users without the digests of their passwords. */
   readonly hidesDigests?: boolean;
   /** Lower-case names of its commands and subcommands, such as `get` or `config|get`. */
   readonly commands: ReadonlySet<string>;

@@ -121,7 +121,7 @@ class Client implements Flushable, Sender {
     if (left === 0) this.#keepsUp();
   }
 
-  /** It may be read as far as both threads are concerned. */
+  /** Both threads allow the client to be read. */
   readOn(): void {
     if (!this.paused && !ahead.has(this)) this.socket.resume();
   }
@@ -136,7 +136,7 @@ class Client implements Flushable, Sender {
     this.socket.destroySoon();
   }
 
-  /** It does not read slowly, or not any more. */
+  /** The client does not read slowly, or not any more. */
   #keepsUp(): void {
     slow.delete(this);
     if (slow.size > 0) return;

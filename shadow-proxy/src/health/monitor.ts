@@ -19,7 +19,7 @@ const POLL_MS = 250;
 export interface HealthMonitorContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly authorities: Pick<Authorities, 'isNeeded'>;
-  /** Whether it may be running a script, and so answers nobody: it is not lost for that. */
+  /** Whether the server may be running a script, and therefore answers no command: then it is not down. */
   mayBeBusy(side: Side): boolean;
   /** How long it may be silent, in ms. */
   downAfterMs(): number;
@@ -30,7 +30,7 @@ export interface HealthMonitorContext {
 export class HealthMonitor {
   /** In ms of `listenedMs`. */
   readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
-  /** Whether it has said last that it loads its data: then it runs no script. */
+  /** Whether the server last said that it is loading its data: then it runs no script. */
   readonly #loads: Record<Side, boolean> = { source: false, target: false };
   #stopped = false;
 

@@ -72,7 +72,7 @@ export interface View {
   readonly alive: boolean;
   /** Who has given the lease back, and is still to be seen. */
   readonly goodbye: Claim | null;
-  /** Nobody who waits was there before us. */
+  /** Whether no other process has waited for longer. */
   readonly first: boolean;
 }
 

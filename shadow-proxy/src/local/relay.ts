@@ -50,7 +50,7 @@ export class Link {
     return this.server.destroyed;
   }
 
-  /** Whether it passes nothing on in one direction, or in both. */
+  /** Whether the link passes nothing on in one direction, or in both. */
   get stalled(): boolean {
     return this.#held.size > 0;
   }

@@ -61,7 +61,7 @@ export class Conditions {
     private readonly timing = TIMING,
   ) {}
 
-  /** Those that hold, to be said again. */
+  /** Conditions that still hold, to be notified again. */
   get firing(): readonly Happening[] {
     return [...this.#firing.values()].map((held) => this.#say(held, 'firing'));
   }
@@ -133,7 +133,7 @@ export class Conditions {
     const whole = now - first.at >= this.timing.suspectsMs;
     const grows = whole && suspects > first.keys && seen.every(({ keys }) => keys > 0);
     const before = this.#firing.get(key);
-    // It ends when they get fewer, not when they stay what they are.
+    // The condition ends when suspects become fewer, not when their number stays.
     if (!grows && (before === undefined || suspects === 0 || suspects < first.keys)) return [];
     return [
       {

@@ -84,7 +84,7 @@ function modulesOf(module: string, known = new Set<string>()): string[] {
   return [...known];
 }
 
-/** Nobody has the sources that a map would name. */
+/** The sources that a source map would name are not served. */
 const withoutMap = (text: string): string => text.replace(/^\/\/# sourceMappingURL=.*$/m, '');
 
 const indexOf = (imports: string): string =>

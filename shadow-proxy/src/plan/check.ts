@@ -290,7 +290,7 @@ function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: Plan
       `is ${stage}, in which both servers hold the same keys, but counterLayout is per-region, with other keys on the target: "off" and complete are allowed`,
     );
   plan.shards.forEach((shard, i) => {
-    // They become names of a writer, whose parts a dot divides.
+    // The names become part of a writer's ID, whose parts are divided by dots.
     for (const field of ['name', 'region'] as const)
       if (shard[field]?.includes('.'))
         say(

@@ -113,7 +113,7 @@ export function announced(announce: string, name: string, index: number): string
   return `${announce.slice(0, colon)}:${Number(announce.slice(colon + 1)) + index}`;
 }
 
-/** Likewise, the first two ranges of more. */
+/** The slots as text; of more than two ranges, the first two. */
 const shortSlots = (slots: readonly SlotRange[]): string =>
   slots.length > 2 ? `${formatSlots(slots.slice(0, 2))},…` : formatSlots(slots);
 

@@ -90,7 +90,7 @@ const SECRETS: Readonly<Record<ReceiverPlan['kind'], 'required' | 'optional' | '
   pagerduty: 'required',
   alertmanager: 'optional',
 };
-/** It may be a secret: the message does not have it. @throws {UrlError} */
+/** The URL may be a secret: the message does not show it. @throws {UrlError} */
 function httpUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new UrlError('has no http or https URL');
   return text.replace(/\/+$/, '');
@@ -267,7 +267,7 @@ class Reader {
     return url === null ? null : { name, kind, url, secret, events };
   }
 
-  /** It may be a secret: no message has it. */
+  /** The URL may be a secret: no message shows it. */
   #receiverUrl({ kind, url, urlFile }: ReceiverFile, path: PlanPath): string | null {
     if (url !== undefined && urlFile !== undefined)
       this.#problem([...path, 'urlFile'], 'and url are both given: leave one out');

@@ -34,7 +34,7 @@ export function patternIncludes(outer: string, inner: string): boolean {
   return outer === `${prefix}*` && literalPrefix(inner).startsWith(prefix);
 }
 
-/** So many steps are taken at most: patterns that need more are taken to have a key of their own. */
+/** The most steps of one comparison. Patterns that need more are taken to have a key of their own. */
 const MAX_STEPS = 50_000;
 
 /**

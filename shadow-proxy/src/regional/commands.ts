@@ -12,7 +12,7 @@ export interface Rewritten {
   /** The counters it is about, in its order. */
   readonly names: readonly string[];
   readonly step: Step<Answer>;
-  /** It changes nothing. */
+  /** The command changes nothing. */
   readonly asks: boolean;
   /** The reply, of what was answered for each name. */
   reply(answers: readonly Answer[]): Buffer;

@@ -19,7 +19,7 @@ export class Gather {
   limit = 0;
   /** How many bytes, from `at`, have to be there before another look at them is worth it. */
   need = 1;
-  /** So many bytes, from `at`, were looked at: no line that is awaited ends in them. */
+  /** How many bytes, from `at`, were searched: no awaited line ends in them. */
   scanned = 0;
   /** How many bytes, from `at`, belong to the frame for all that is known: at least `need`. */
   #likely = 1;
@@ -43,7 +43,7 @@ export class Gather {
     if (this.at === this.limit) {
       this.#use(chunk, start, end);
     } else if (chunk === this.buffer && start === this.limit) {
-      // It lies where the frame goes on.
+      // The line is where the frame goes on.
       this.limit = end;
     } else {
       this.#rest = chunk;

@@ -18,7 +18,7 @@ export class Scalars {
     return this.buffer[this.at] === MINUS;
   }
 
-  /** Whether it is `:1`. */
+  /** Whether the reply is `:1`. */
   get isOne(): boolean {
     const { buffer, at } = this;
     return buffer[at] === COLON && buffer[at + 1] === ONE && buffer[at + 2] === CR;

@@ -1,6 +1,6 @@
 /**
- * Whose a key is, where several shards keep their keys on one target: that of the shard whose `owns` has it, or
- * nobody's.
+ * The shard to which a key belongs, if several shards have keys on one target: the shard whose `owns` matches the key,
+ * or none.
  */
 import { compileGlob, type Matcher } from './glob.js';
 import { hashSlot, SLOTS } from './slot.js';

@@ -30,7 +30,7 @@ export type GateName =
 export interface Transition {
   readonly from: Stage;
   readonly to: Stage;
-  /** Whether it leads to a later stage, or to a larger share of the keys; `rollback` takes the other ones. */
+  /** Whether the transition leads to a later stage, or to a larger share of the keys; `rollback` makes the others. */
   readonly forward: boolean;
   /** Only for workloads with `counterLayout: per-region`, whose keys are others on the target; false: not for them. */
   readonly perRegion: boolean;

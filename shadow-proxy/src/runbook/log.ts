@@ -50,7 +50,7 @@ export async function readLog(file: string): Promise<readonly LogEntry[]> {
   return last.success ? [...entries, last.data] : entries;
 }
 
-/** On the disk when it resolves. @throws {LogError} */
+/** Appends a line. It is on the disk when the promise resolves. @throws {LogError} */
 export async function appendLog(file: string, line: LogEntry): Promise<void> {
   try {
     const handle = await open(file, 'a+', 0o600);

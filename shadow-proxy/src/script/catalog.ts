@@ -251,7 +251,7 @@ export class Scripts {
     if (script instanceof Script) this.#loaded.get(server)?.shas.delete(script.sha);
   }
 
-  /** It is not certain any more what the server has. */
+  /** It is not certain any more which scripts the server has. */
   forget(server: Server): void {
     this.#loaded.delete(server);
   }

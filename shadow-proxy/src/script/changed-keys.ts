@@ -56,7 +56,7 @@ export class Changes implements ConnectionOwner {
     return this.#connection !== undefined;
   }
 
-  /** Whether it is worth waiting for `start`. */
+  /** Whether a caller should wait for `start`. */
   get mayStart(): boolean {
     return monotonicMs() - this.#refusedAt > RETRY_MS;
   }

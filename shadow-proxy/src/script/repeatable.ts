@@ -5,7 +5,7 @@ import type { Repeatable } from '../command/row.js';
 export interface WrittenArgument {
   /** Its text, where it is written out. */
   readonly literal: string | null;
-  /** It stands for any number of arguments. */
+  /** The argument stands for any number of arguments. */
   readonly open: boolean;
 }
 

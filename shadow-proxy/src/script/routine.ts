@@ -35,9 +35,9 @@ export class Routine {
   readonly #mentionsWider: boolean;
   #named: NamedKeys | undefined;
   readonly #tooManyFrom: number;
-  /** Whether it may give a key a time to live. */
+  /** Whether the script may give a key a time to live. */
   readonly setsTtl: boolean;
-  /** Whether it may give it as a moment, which is another one by another clock. */
+  /** Whether the script may give an absolute expiry, which depends on the server's clock. */
   readonly setsMoment: boolean;
 
   /** @param text its bytes as latin1; null where it is too long to be read */
@@ -67,43 +67,43 @@ export class Routine {
     return given >= this.#tooManyFrom;
   }
 
-  /** Whether it is proved to do the same on a server with the same data that knows `commands`. */
+  /** Whether the script is proved to do the same on a server with the same data that knows `commands`. */
   repeatable(commands: ReadonlySet<string>): boolean {
     const { calls, repeatable } = this.#reading;
     return repeatable && (commands.size === 0 || calls!.every(({ name }) => commands.has(name)));
   }
 
-  /** Whether it gives a command a number that was computed: as which text depends on the server's version. */
+  /** Whether the script passes a computed number to a command: its text depends on the server's version. */
   get writesNumbers(): boolean {
     return this.#reading.writesNumbers;
   }
 
-  /** Whether it calls what touches every key of a database, as far as its text shows. */
+  /** Whether the script calls a command on every key of a database, as far as its text shows. */
   get flushes(): boolean {
     return this.#callsOne((row) => row.changesAllKeys);
   }
 
-  /** Whether it may swap databases, as far as its text shows. */
+  /** Whether the script may swap databases, as far as its text shows. */
   get swapsDatabases(): boolean {
     return this.#reading.calls === null
       ? this.#mentionsSwapping
       : this.#reading.calls.some(({ name }) => name === 'swapdb');
   }
 
-  /** Whether it may publish, for all that is known. */
+  /** Whether the script may publish, as far as is known. */
   get mayPublish(): boolean {
     return this.#mayCall(({ name }) => name === 'publish' || name === 'spublish');
   }
 
   /**
-   * Whether it calls what KeyDB does not check against the key patterns of a user. A text that is not understood may do
-   * so if it names such a command.
+   * Whether the script calls commands that KeyDB does not check against the key patterns of a user. A text that is not
+   * understood may do so if it names such a command.
    */
   get callsWider(): boolean {
     return this.#reading.calls === null ? this.#mentionsWider : this.#reading.calls.some(({ name }) => isWider(name));
   }
 
-  /** Whether it asks what keys there are, as far as its text shows. */
+  /** Whether the script asks which keys exist, as far as its text shows. */
   get asksForAllKeys(): boolean {
     return this.#callsOne((row) => row.asksForAllKeys);
   }
@@ -113,8 +113,8 @@ export class Routine {
   }
 
   /**
-   * Whether it writes to no other database than its own. Of a text that is not understood, no name of such a command is
-   * in it, or among the arguments.
+   * Whether the script writes to no other database than its own. For a text that is not understood: whether neither the
+   * text nor the arguments name a command that could.
    */
   staysInDatabase(args: readonly Buffer[]): boolean {
     if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => leavesDatabase(name));
@@ -129,7 +129,7 @@ export class Routine {
     return [...new Set(this.#reading.calls?.map(({ name }) => name))];
   }
 
-  /** Whether it may SET … KEEPTTL: it writes the option out, or is given it. */
+  /** Whether the script may SET … KEEPTTL: its text, or an argument, has the option. */
   mayKeepTtl(args: readonly Buffer[]): boolean {
     return (
       this.#mentionsKeepTtl ||
@@ -137,7 +137,7 @@ export class Routine {
     );
   }
 
-  /** Whether it may call any command at all. */
+  /** Whether the script may call any command at all. */
   get callsCommands(): boolean {
     return this.#mayCall(() => true);
   }

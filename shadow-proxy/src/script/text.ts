@@ -33,9 +33,9 @@ export interface Call {
 export interface Reading {
   /** The commands that it calls; null where it may call others. */
   readonly calls: readonly Call[] | null;
-  /** It is proved to do the same on two servers with the same data. */
+  /** The script is proved to do the same on two servers with the same data. */
   readonly repeatable: boolean;
-  /** It gives a command a number that was computed, whose text depends on the server's version. */
+  /** The script passes a computed number to a command; its text depends on the server's version. */
   readonly writesNumbers: boolean;
 }
 

@@ -218,7 +218,10 @@ export class Values {
     return areRepeatable(allowed, written);
   }
 
-  /** Whether it may stand for any number of values at the end of a list: some calls are known to give just one. */
+  /**
+   * Whether the expression may stand for any number of values at the end of a list. Some calls are known to give just
+   * one.
+   */
   isOpen(expression: Expression): boolean {
     if (!isMany(expression)) return false;
     if (expression.type !== 'CallExpression' || this.#kindOfCall(expression) === 'any') return true;
@@ -231,7 +234,7 @@ const MAX_NAMES = 100;
 /** Integers below it are written without an exponent by every server. */
 const MAX_PLAIN = 1e15;
 
-/** Whether it may stand for several values at the end of a list. */
+/** Whether the expression may stand for several values at the end of a list. */
 export const isMany = ({ type }: Expression): boolean => type === 'VarargLiteral' || /Call/.test(type);
 
 /** The text that is written out; line breaks in it, which Lua may change, make it unknown. */

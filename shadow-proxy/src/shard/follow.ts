@@ -15,7 +15,7 @@ const TIMEOUT_MS = 2_000;
 export class StateFollower {
   readonly #stopped = new AbortController();
   readonly #done: Promise<unknown>;
-  /** Those that rest between two copies, by peer. */
+  /** Copies that pause before the next one, by peer. */
   readonly #resting = new Map<string, () => void>();
   /** What is wrong with each peer, as it was logged. */
   readonly #problems = new Map<string, string>();

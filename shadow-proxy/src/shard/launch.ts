@@ -58,7 +58,7 @@ export interface LaunchOptions {
    * At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there.
    */
   readonly alike?: boolean;
-  /** Nobody has served the shard before, though its target holds keys: the operator has said so. */
+  /** No process has served the shard before, though its target holds keys: the operator has said so. */
   readonly firstStart?: boolean;
   /** At the very first start: what may happen to keys of the target that the shard did not write. Default: nothing. */
   readonly consent?: Consent;

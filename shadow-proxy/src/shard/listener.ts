@@ -42,7 +42,7 @@ export class Listener {
     private readonly isReplica = false,
   ) {}
 
-  /** Whether it was opened: clients may have come. */
+  /** Whether the listener was opened: clients may have come. */
   get wasOpened(): boolean {
     return this.#front !== undefined;
   }

@@ -36,7 +36,7 @@ import type { Parts } from './parts.js';
 import { watchOf } from './scraped.js';
 import { settledHere } from './sharing.js';
 
-/** So many of the last changes are listed. */
+/** How many of the last changes are listed. */
 const HISTORY_EVENTS = 500;
 const COLLECT_MS = 5;
 

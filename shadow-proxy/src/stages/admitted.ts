@@ -25,7 +25,7 @@ export interface AdmittedContext extends TargetKeysContext {
   readonly logger: Logger;
 }
 
-/** So many keys of a restarted or replaced target are looked up on the source. */
+/** How many keys of a restarted or replaced target are looked up on the source. */
 const SAMPLE = 200;
 /** A target that accepts connections and says nothing is not waited for longer than this. */
 const ANSWER_MS = 2_000;
@@ -138,7 +138,7 @@ export class Admitted {
     for (const workload of changed) this.apply(workload);
   }
 
-  /** Whether it is not known yet if the target holds what the kit knows of. */
+  /** Whether it is still unknown if the target holds the keys that the kit knows of. */
   get isRecognising(): boolean {
     return this.#recognising > 0;
   }

@@ -11,7 +11,7 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { LISTED, StageError } from './stage-change.js';
 
-/** So many parts are written at once. */
+/** How many parts are written at once. */
 const AT_ONCE = 500;
 
 interface Carried {

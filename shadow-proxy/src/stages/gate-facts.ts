@@ -72,7 +72,7 @@ export interface GateFacts {
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;
-  /** Those of the two that are newer than this release knows; empty where they were not asked. */
+  /** The servers that are newer than this release knows; empty if they were not asked. */
   readonly newer: readonly AcceptableServer[];
   /** How the settings of the two servers differ; null where they were not asked yet. */
   readonly settings: SettingsComparison | null;

@@ -357,7 +357,7 @@ const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
 const ago = (ms: number): string =>
   ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`;
 
-/** So many scripts are named. */
+/** How many scripts are named. */
 const SCRIPTS = 3;
 
 /** Which scripts changed the keys of inconclusive pairs, and what to do. */

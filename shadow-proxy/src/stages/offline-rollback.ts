@@ -192,7 +192,7 @@ async function repair(
   return { repaired: repaired, lost };
 }
 
-/** Whether it had to be copied. */
+/** Repairs a key. @returns whether it had to be copied */
 async function repairKey(key: CopiedKey, source: KeyReader, target: KeyReader, writer: Connection): Promise<boolean> {
   const [[right], [there]] = await Promise.all([target.read(key.db, [key]), source.read(key.db, [key])]);
   if (differenceOf(right, there, 0, TOLERANCE_MS) === null) return false;

@@ -28,7 +28,7 @@ export interface PromoteRequest {
   readonly force?: boolean;
   /** Go on although the mirror has suspects, and lose the writes that it lacks; needs a reason. */
   readonly forceSuspects?: boolean;
-  /** Go on where the gate `users` is closed, which `force` does not open; needs a reason. */
+  /** Go on although the gate `users` is closed, which `force` does not open; needs a reason. */
   readonly forceUsers?: boolean;
   /** Accept that the servers are newer than this release knows, from now on; needs a reason. */
   readonly acceptVersion?: boolean;

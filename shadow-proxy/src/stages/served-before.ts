@@ -16,7 +16,7 @@ import { Owners } from '../route/owner.js';
 
 /** KeyDB answers a SCAN of 100 keys or more from a snapshot, which harms a SET at the same time. */
 const PAGE_KEYS = 99;
-/** So many keys of other shards are looked at. */
+/** How many keys of other shards are read at most. */
 const MAX_KEYS = 2_000_000;
 /** So long all of it may take. */
 const MAX_MS = 60_000;

@@ -166,7 +166,7 @@ export const newerServers = (
     return [{ name, evidence: `the ${side} is ${evidence}`, accepted: accepted.includes(name) }];
   });
 
-/** Whether it takes its data from the source: it says so, or it has the same history. */
+/** Whether the target replicates from the source: it says so, or it has the same history. */
 const follows = (target: Identity, { identity, address }: ServerFacts): boolean =>
   target.replicates !== null &&
   (sameAddress(target.replicates, address) ||

@@ -46,7 +46,7 @@ export type StageErrorCode =
   /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
   | 'refused';
 
-/** So many keys are named where a change is refused for them, or lost them. */
+/** How many keys are named when a change is refused for them, or has lost them. */
 export const LISTED = 20;
 
 /** A stage was not changed; the message says why and what to do next. */

@@ -17,7 +17,7 @@ export const jobRequest = z.strictObject({
   dryRun: z.boolean(),
   /** Copy all of it once more, though it was copied and nothing became suspect since. */
   again: z.boolean(),
-  /** So many keys that only the mirror has may be deleted: an operator has confirmed it. */
+  /** How many keys that only the mirror has may be deleted: an operator has confirmed that number. */
   deletes: z.int().min(0).default(0),
   /** Percent of the keys that are looked at. */
   sample: z.number().min(0).max(100),

@@ -436,7 +436,7 @@ export async function setStateAside(directory: string, reason: string): Promise<
     });
 }
 
-/** Whether it was copied from another proxy, and no process has served with it since. */
+/** Whether the state was copied from another proxy, and no process has served with it since. */
 export const isCopy = (state: ShardState | null): boolean =>
   state !== null && state.owner === null && state.revision > 0;
 

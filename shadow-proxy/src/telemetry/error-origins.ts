@@ -7,7 +7,7 @@ import type { Side } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import type { ClientErrorOrigin } from './snapshot.js';
 
-/** Those that are named. */
+/** How many origins are named. */
 const MOST = 3;
 /** What client libraries send when they connect, and work without: an operator may leave these errors as they are. */
 export const SENT_ON_CONNECT: Readonly<Record<string, string>> = {

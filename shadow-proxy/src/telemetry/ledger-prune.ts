@@ -25,8 +25,8 @@ async function prune(path: string, before: Date, oldest: string): Promise<boolea
   // A whole file, unread.
   const isOld = (await diskAsync.stat(path)).mtimeMs < before.getTime();
   const lines = isOld ? [] : (await diskAsync.readFile(path)).toString().split('\n');
-  // They are in the order of their times: whatever is before the first that stays goes, a line that cannot be read,
-  // too.
+  // The lines are in the order of their times: every line before the first one that stays is removed, also an
+  // unreadable one.
   const first = lines.findIndex((line) => (timeOf(line) ?? '') >= oldest);
   if (first === 0) return false;
   if (first === -1) {

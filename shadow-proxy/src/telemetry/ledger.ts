@@ -114,7 +114,7 @@ export class Ledger {
   #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
   readonly #salt = randomBytes(16);
   readonly #latest: LedgerEntry[] = [];
-  /** Those of the processes before. */
+  /** Mismatches of earlier processes. */
   readonly #recalled: readonly RedactedEntry[];
   #total = 0;
   #notWritten = 0;
@@ -277,7 +277,7 @@ export class Ledger {
     this.#pruneDue = false;
     try {
       if (!(await pruneLines(file!, new Date(unixMs() - keepDays * DAY_MS)))) return;
-      // It is another file now.
+      // The name leads to another file now.
       await this.#closeFile();
     } catch (error) {
       if (!this.#failing) onError(error as Error);

@@ -22,8 +22,8 @@ export interface ServerSnapshot {
   /** Redis version that the server reports (KeyDB 6.3.4 says 6.3.4); null until the first connection. */
   readonly version: string | null;
   /**
-   * Whether it answers; null where no workload uses it, so that nobody looks: the target while all are `off`, the
-   * source once all are `complete`.
+   * Whether the server answers; null if no workload uses it, so that it is not checked: the target while all are `off`,
+   * the source once all are `complete`.
    */
   readonly up: boolean | null;
   /** Why it is not used although it answers; null where it may be. */

@@ -9,7 +9,7 @@ import { quoted } from './shell.js';
 
 export type ProgramName = 'shadow-compare' | 'shadow-proxy';
 
-/** What decides how a program is typed. */
+/** What the command line of a program depends on. */
 export interface Start {
   /** The installation that runs: the folder with its package.json. */
   readonly root: string;

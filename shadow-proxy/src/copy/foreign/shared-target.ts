@@ -98,7 +98,7 @@ export async function reportUnowned(
   for (const { key } of left) report('unowned', db, key, { [readers.target.name]: null });
 }
 
-/** Whether it is unknown whose a key of this shard is: two sources hold it. */
+/** Whether a key of this shard may be another shard's: two sources hold it. */
 export async function isContested(
   { owners, neighbours }: SharedTargetContext,
   db: number,

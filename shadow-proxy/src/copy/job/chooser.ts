@@ -80,7 +80,7 @@ export class Chooser {
     const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
     for (const scanned of keys) {
       const { key } = scanned;
-      // Nobody's data: a part of a counter, or a large key on its way, perhaps another shard's.
+      // Not a client's data: a part of a counter, or the temporary key of a chunked copy, perhaps another shard's.
       if (isPart(key) || ((owners !== null || chunked.size > 0) && isTemporary(key))) continue;
       if (!this.#isSampled(key)) continue;
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);

@@ -21,7 +21,7 @@ export type JobErrorCode =
   | 'nothing-to-do'
   /** The authority is not trusted. */
   | 'frozen'
-  /** None is under way. */
+  /** No job is running. */
   | 'none';
 
 /** A job was not begun, or not stopped; the message says why and what to do. */
@@ -42,8 +42,8 @@ const WAITING: ReadonlySet<string> = new Set([NOT_COPIED, CONTESTED]);
 
 const LOOK_MS = 500;
 /**
- * Before the proxy begins another by itself it waits as long as the last one took, and at least so long; longer where
- * that has failed.
+ * The shortest pause, in ms, before the proxy starts another job by itself. The pause is at least as long as the last
+ * job took, and longer after one that failed.
  */
 const REST_MS = 2_000;
 const REST_AFTER_FAILURE_MS = 10_000;

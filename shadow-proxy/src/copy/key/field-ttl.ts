@@ -9,7 +9,9 @@ const PLAIN_VERSION = 9;
 
 interface Plain {
   readonly held: Held;
-  /** Whether it stays so for a while: no field is about to expire, or has expired and is still there. */
+  /**
+   * Whether the fields stay as they are for a while: none is about to expire, and none has expired and is still there.
+   */
   readonly settled: boolean;
 }
 

@@ -37,7 +37,7 @@ export interface Taker {
   readonly countsEntries: boolean;
   /** How it writes TTLs of fields; null where it has none. */
   readonly fieldTtlForm: FieldTtlForm | null;
-  /** Whether it lays out listpacks as Valkey does since 9.1. */
+  /** Whether the server lays out listpacks as Valkey does since 9.1. */
   readonly fullBacklengths: boolean;
 }
 
@@ -88,7 +88,7 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   return { key, commands: isString ? 1 : 2, life, ttlStart, ttlEnd: to.length, miscounted };
 }
 
-/** Whether it is a string that stays until it is deleted. */
+/** Whether the key is a string without a time to live. */
 export const isLastingString = (held: Held): held is Held & { readonly payload: Buffer } =>
   held.payload !== null && held.life.state === 'persistent' && held.payload[0] === WRITTEN.string;
 
@@ -146,10 +146,10 @@ function streamVersionOf({ version, countsEntries }: Taker): number {
   return isSince(version, [7, 2]) ? SINCE.activeTime : SINCE.streamCounters;
 }
 
-/** Whether it takes the key from the mirror: the authority does not have it, or will not within 1 ms. */
+/** Whether the command deletes the key on the mirror: the authority lacks it, or will lack it within 1 ms. */
 export const isRemoval = ({ life }: Put<unknown>): boolean => isOver(life);
 
-/** Whether it gives the mirror's key a TTL. */
+/** Whether the command gives the mirror's key a TTL. */
 export const isTimed = (put: Put<unknown>): put is Put<unknown> & { readonly life: { readonly ms: number } } =>
   put.ttlStart > 0;
 

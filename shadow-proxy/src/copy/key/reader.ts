@@ -16,10 +16,10 @@ export class KeyReader {
   #opening: Promise<Connection> | undefined;
 
   constructor(
-    /** Whose keys it reads, for people. */
+    /** The server, in messages. */
     readonly name: string,
     private readonly open: () => Promise<Connection>,
-    /** Whether it is a cluster's node: one command takes keys of one slot only. */
+    /** Whether the server is a cluster's node: one command takes keys of one slot only. */
     private readonly isCluster: boolean,
   ) {}
 

@@ -145,7 +145,7 @@ export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: K
   }
 }
 
-/** So many elements of this size, on average, make a chunk. */
+/** How many elements of this average size make a chunk. */
 export const fitting = (bytes: number, average: number, most: number): number =>
   Math.max(1, Math.min(most, Number.isFinite(average) && average > 0 ? Math.floor(bytes / average) : most));
 

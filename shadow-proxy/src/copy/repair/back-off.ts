@@ -63,7 +63,7 @@ export class BackOff {
     this.#next(reason);
   }
 
-  /** Whether it waits here; it is then among the next that are tried. */
+  /** Makes a waiting suspect one of the next that are tried. @returns whether it waits here */
   hurries(suspect: Suspect): boolean {
     const reason = this.#of.get(suspect);
     if (reason === undefined || reason.tried.has(suspect)) return false;

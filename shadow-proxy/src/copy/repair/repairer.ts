@@ -68,7 +68,7 @@ export interface RepairerContext {
   /** From which size on a key is copied in chunks. */
   readonly large: Thresholds;
   readonly logger: Logger;
-  /** Whether it is unknown whose a key is; null where all are this shard's. */
+  /** Whether a key may be another shard's; null if all keys are this shard's. */
   readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null;
   /** Null where all keys of the target are this shard's. */
   readonly owners: Owners | null;

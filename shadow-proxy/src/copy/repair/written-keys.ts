@@ -17,7 +17,7 @@ export class WrittenKeys {
   any = false;
   /** A write whose keys are not known may have been to any. */
   #all = false;
-  /** As of the order's last operation: keys are known by the ids of their databases. */
+  /** Keys are noted under the ids of their databases, as of the last operation in the order. */
   readonly #ids = new DatabaseIds();
   readonly #unlisten: readonly (() => void)[];
 
