@@ -11,6 +11,7 @@ const NODE_ITSELF = [
   // The process's own world.
   'io/world.ts',
   'io/listening-clock.ts',
+  'io/run-program.ts',
   // Makes a second `Socket` over the handle of one of Node's.
   'io/intake.ts',
   // Front threads are Node's own: a simulated shard has none (`threads: 0`, `sockets: node`).

@@ -133,6 +133,10 @@ export class SimulatedWorld implements World {
     return Promise.reject(new TypeError('fetch failed'));
   }
 
+  runProgram(): never {
+    throw new Error('the simulation has no programs');
+  }
+
   // ── disk ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #disk(): ProductDisk {

@@ -13,6 +13,7 @@ import { confirmEnd, confirmKeys, endOf, keysConfirmed, POINT_OF_NO_RETURN, YES 
 import { CliError, exitCode, percentage } from './exit.js';
 import { Fleet } from './fleet.js';
 import { nextOf, renderGates } from './gates.js';
+import { hooksRun, hooksToRun } from './hooks.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { withStages } from './stages-help.js';
 import { addScheduleOptions, clock, openingOf, Waiting, type Opening, type ScheduleOptions } from './schedule.js';
@@ -243,7 +244,7 @@ async function judge(
   return [await judged(consent), consent];
 }
 
-function render({ shard, workload, from, to, gates, change }: ShardPromotion): string {
+function render({ shard, workload, from, to, gates, hooks, change }: ShardPromotion): string {
   const head = `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}${change === null ? '' : `, done (commands held for ${change.heldMs.toFixed(1)} ms)`}`;
-  return `${head}\n${renderGates(gates)}`;
+  return [head, renderGates(gates), ...hooksToRun(hooks), ...hooksRun(change?.hooks)].join('\n');
 }

@@ -14,6 +14,7 @@ import type { RollbackRequest } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
 import { Fleet } from './fleet.js';
+import { hooksRun, hooksToRun } from './hooks.js';
 import { withManual } from './manual.js';
 import { withStages } from './stages-help.js';
 import { addWaitOptions, awaitGates, type WaitOptions } from './wait.js';
@@ -75,12 +76,13 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
       options,
     );
   const done = await client.rollback({ ...asked, dryRun });
-  const lines = done.flatMap(({ shard: name, workload: each, changes }) =>
-    changes.map(
-      ({ from, to: then, heldMs }) =>
-        `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (${dryRun ? 'dry run: nothing was changed' : `commands held for ${heldMs.toFixed(1)} ms`})`,
-    ),
-  );
+  const lines = done.flatMap(({ shard: name, workload: each, changes, hooks }) => [
+    ...changes.flatMap(({ from, to: then, heldMs, hooks: runs }) => [
+      `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (${dryRun ? 'dry run: nothing was changed' : `commands held for ${heldMs.toFixed(1)} ms`})`,
+      ...hooksRun(runs),
+    ]),
+    ...hooksToRun(hooks),
+  ]);
   stdout.write(
     `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'The target answers no workload: there is nothing to roll back.' : lines.join('\n')}\n`,
   );

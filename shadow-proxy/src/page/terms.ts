@@ -48,4 +48,5 @@ export const GATE_TERMS: Readonly<Record<GateName, string>> = {
   latency: 'The target answers about as fast as the source.',
   drill: 'A rollback was rehearsed.',
   steps: 'The share of the keys that the target answers grows in steps.',
+  checks: 'Every check of the plan agrees: Prometheus queries, HTTP requests, programs.',
 };

@@ -6,7 +6,15 @@ import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
 import { patternProblem, patternsCover } from './overlap.js';
 import { commonTo } from './owns.js';
-import { allWorkloads, type AdminPlan, type Plan, type ShardPlan, type WorkloadPlan } from './plan.js';
+import {
+  allWorkloads,
+  type AdminPlan,
+  type CheckPlan,
+  type HookPlan,
+  type Plan,
+  type ShardPlan,
+  type WorkloadPlan,
+} from './plan.js';
 import { isMirrored } from '../route/stage.js';
 
 type Say = (path: PlanPath, message: string) => void;
@@ -48,6 +56,19 @@ function names(plan: Plan, say: Say): void {
         `is the name of notify[${first}] too: give each receiver its own name (default: its kind)`,
       ),
   );
+  const known = new Set(allWorkloads(plan).map(({ name }) => name));
+  for (const field of ['checks', 'hooks'] as const) {
+    const entries: readonly (CheckPlan | HookPlan)[] = plan[field];
+    duplicates(
+      entries,
+      ({ name }) => name,
+      (i, first) => say([field, i, 'name'], `is the name of ${field}[${first}] too: give each its own name`),
+    );
+    for (const [i, { workloads }] of entries.entries())
+      for (const [at, name] of (workloads ?? []).entries())
+        if (!known.has(name))
+          say([field, i, 'workloads', at], `is "${name}", and the plan has ${[...known].join(', ')}`);
+  }
   plan.workloads.forEach(({ name }, i) => {
     if (name === 'default')
       say(

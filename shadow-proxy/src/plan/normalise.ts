@@ -8,6 +8,7 @@ import { readWhole } from './file.js';
 import { parseSlots } from './owns.js';
 import type {
   AdminPlan,
+  CheckPlan,
   ClusterPlan,
   ClusterReplicas,
   ClusterSide,
@@ -20,6 +21,7 @@ import type {
 } from './plan.js';
 import type {
   AdminFile,
+  CheckFile,
   ClusterFile,
   EndpointFile,
   OpenTelemetryFile,
@@ -60,6 +62,8 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     workloads: file.workloads.map(({ channels = [], ...rest }) => workload({ ...rest, channels }, file)),
     default: workload({ ...file.default, name: 'default', keys: [], channels: [] }, file),
     gates,
+    checks: file.checks.flatMap((each, i) => read.check(each, ['checks', i]) ?? []),
+    hooks: file.hooks.map(({ workloads = null, ...hook }) => ({ ...hook, workloads })),
     topology,
     onAuthorityChange,
     hashFieldTtl,
@@ -281,6 +285,37 @@ class Reader {
       }
       return httpUrl(text);
     });
+  }
+
+  check(file: CheckFile, path: PlanPath): CheckPlan | null {
+    const { name, workloads = null, deadlineMs, prometheus, http, command, query, max, min, tokenFile } = file;
+    const kinds = (['prometheus', 'http', 'command'] as const).filter((kind) => file[kind] !== undefined);
+    if (kinds.length !== 1) {
+      const found = kinds.length === 0 ? 'names nothing to ask' : `has ${kinds.join(' and ')}`;
+      this.#problem(path, `${found}: give prometheus, http or command, one of them`);
+      return null;
+    }
+    const [kind] = kinds;
+    for (const field of ['query', 'max', 'min'] as const)
+      if (kind !== 'prometheus' && file[field] !== undefined)
+        this.#problem([...path, field], `is given, but the check asks ${kind}: leave it out`);
+    if (command !== undefined) {
+      if (tokenFile !== undefined)
+        this.#problem([...path, 'tokenFile'], 'is given, but the check runs a program: leave it out');
+      return { name, workloads, deadlineMs, kind: 'command', command };
+    }
+    const token = this.#secret(tokenFile, [...path, 'tokenFile'])?.trim() ?? null;
+    const url = this.#try([...path, kind], () => httpUrl(interpolate((prometheus ?? http)!, this.surroundings.env)));
+    if (http !== undefined) return url === null ? null : { name, workloads, deadlineMs, kind: 'http', url, token };
+    if (query === undefined) this.#problem([...path, 'query'], 'is missing: prometheus needs a query');
+    if (max === undefined && min === undefined)
+      this.#problem([...path, 'max'], 'is missing, and so is min: give the limit of the query');
+    if (max !== undefined && min !== undefined && min > max)
+      this.#problem([...path, 'min'], `is ${min}, more than max, ${max}: no value is within both`);
+    if (url === null || query === undefined) return null;
+    return {
+      ...{ name, workloads, deadlineMs, kind: 'prometheus', url, query, max: max ?? null, min: min ?? null, token },
+    };
   }
 
   opentelemetry({ url, headersFile, ...rest }: OpenTelemetryFile, path: PlanPath): OpenTelemetryPlan | null {

@@ -83,6 +83,10 @@ export interface Plan {
   /** Has the keys that no workload names. Its name is `default`, its `keys` and `channels` are empty. */
   readonly default: WorkloadPlan;
   readonly gates: Gates;
+  /** What else must hold before a promotion. */
+  readonly checks: readonly CheckPlan[];
+  /** Programs that run before or after each stage change, in this order. */
+  readonly hooks: readonly HookPlan[];
   readonly topology: Topology;
   /**
    * What follows when an authority restarted or was replaced: nothing is copied until the operator decides, or it
@@ -295,6 +299,36 @@ export interface ReceiverPlan {
   /** `webhook`: signs; `pagerduty`: routing key; `alertmanager`: bearer token, or null. Slack has none. */
   readonly secret: string | null;
   readonly events: readonly NotifyEvent[];
+}
+
+/** Something outside the kit that is asked before a promotion. */
+export type CheckPlan = {
+  readonly name: string;
+  /** The workloads whose promotions it is for; null: all. */
+  readonly workloads: readonly string[] | null;
+  readonly deadlineMs: number;
+} & (
+  | {
+      readonly kind: 'prometheus';
+      /** Without a slash at its end. */
+      readonly url: string;
+      readonly query: string;
+      readonly max: number | null;
+      readonly min: number | null;
+      readonly token: string | null;
+    }
+  | { readonly kind: 'http'; readonly url: string; readonly token: string | null }
+  | { readonly kind: 'command'; readonly command: readonly string[] }
+);
+
+/** A program that runs before or after stage changes. */
+export interface HookPlan {
+  readonly name: string;
+  readonly when: 'before' | 'after';
+  readonly command: readonly string[];
+  /** The workloads for whose changes it runs; null: all. */
+  readonly workloads: readonly string[] | null;
+  readonly deadlineMs: number;
 }
 
 /** Every workload of the plan in matching order, `default` last. */

@@ -437,6 +437,54 @@ const receiver = z.strictObject({
     .describe('Events that are sent to the receiver'),
 });
 
+const ofWorkloads = z
+  .array(name)
+  .min(1)
+  .describe('Only for stage changes of these workloads; default: of all')
+  .optional();
+const command = z.array(z.string().min(1)).min(1).meta({ title: 'command' });
+
+const check = z.strictObject({
+  name: name.describe('Its name in the gate `checks`'),
+  prometheus: z
+    .string()
+    .min(1)
+    .describe('Base URL of a Prometheus, which is asked `query`; ${NAME} is an environment variable')
+    .optional(),
+  query: z
+    .string()
+    .min(1)
+    .describe('PromQL expression. If it has several results, each must be within `max` and `min`')
+    .optional(),
+  max: z.number().describe('Maximum value of the query').optional(),
+  min: z.number().describe('Minimum value of the query').optional(),
+  http: z
+    .string()
+    .min(1)
+    .describe('URL to get: a status from 200 to 299 opens the gate, another one closes it')
+    .optional(),
+  tokenFile: path.describe('File with a bearer token for `prometheus` or `http`').optional(),
+  command: command
+    .describe('Program with its arguments: exit code 0 opens the gate, 1 closes it, any other is unknown')
+    .optional(),
+  workloads: ofWorkloads,
+  deadlineMs: milliseconds.default(5_000).describe('Time for an answer; without one, the gate is unknown'),
+});
+
+const hook = z.strictObject({
+  name: name.describe('Its name in the log and in answers'),
+  when: z
+    .enum(['before', 'after'])
+    .describe(
+      'before: a promotion waits for it, and is refused if it fails; a rollback or a failover does not wait. after: its failure changes nothing',
+    ),
+  command: command.describe(
+    'Program with its arguments. It gets the stage change as JSON on its standard input, and as environment variables SHADOW_PROXY_*',
+  ),
+  workloads: ofWorkloads,
+  deadlineMs: milliseconds.default(10_000).describe('Time for the program; then it is ended, and has failed'),
+});
+
 export const planSchema = z.strictObject({
   version: z.literal(1).describe('Version of the format of this file'),
   name: name.describe('Name of the migration'),
@@ -461,6 +509,11 @@ export const planSchema = z.strictObject({
     .prefault({})
     .describe('Keys that match no workload'),
   gates: gates.prefault({}).describe('Evidence that a workload must have before its next stage'),
+  checks: z
+    .array(check)
+    .default([])
+    .describe('What else must hold before a promotion: Prometheus queries, HTTP requests, programs'),
+  hooks: z.array(hook).default([]).describe('Programs that run before or after each stage change'),
   onAuthorityChange: z
     .enum(['ask', 'accept'])
     .default('ask')
@@ -565,6 +618,7 @@ export type ClusterFile = z.infer<typeof cluster>;
 export type AdminFile = z.infer<typeof admin>;
 export type OpenTelemetryFile = z.infer<typeof opentelemetry>;
 export type ReceiverFile = z.infer<typeof receiver>;
+export type CheckFile = z.infer<typeof check>;
 
 /** JSON Schema (draft 2020-12) of a plan file. */
 export function planJsonSchema(): Record<string, unknown> {

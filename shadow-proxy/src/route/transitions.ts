@@ -25,7 +25,8 @@ export type GateName =
   | 'counters'
   | 'evictions'
   | 'drill'
-  | 'steps';
+  | 'steps'
+  | 'checks';
 
 export interface Transition {
   readonly from: Stage;
@@ -34,7 +35,7 @@ export interface Transition {
   readonly forward: boolean;
   /** Only for workloads with `counterLayout: per-region`, whose keys are others on the target; false: not for them. */
   readonly perRegion: boolean;
-  /** In the order in which they are shown. None on the way back. */
+  /** In the order in which they are shown; `checks` only where the plan has some. None on the way back. */
   readonly gates: readonly GateName[];
   /** What becomes of clients and keys, for people. */
   readonly sentence: string;
@@ -47,7 +48,7 @@ const WATCHED: readonly GateName[] = [
 ];
 
 const forward = (from: Stage, to: Stage, gates: readonly GateName[], sentence: string): Transition => ({
-  ...{ from, to, forward: true, perRegion: false, gates, sentence },
+  ...{ from, to, forward: true, perRegion: false, gates: [...gates, 'checks'], sentence },
 });
 const back = (from: Stage, to: Stage, sentence: string): Transition => ({
   ...{ from, to, forward: false, perRegion: false, gates: [], sentence },

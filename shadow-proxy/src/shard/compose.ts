@@ -37,6 +37,7 @@ import { Admitted } from '../stages/admitted.js';
 import { guardShard } from '../stages/counters-gate.js';
 import { EvidenceCollector, type EvidenceContext } from '../stages/evidence-collector.js';
 import { drained, Flipper } from '../stages/flip.js';
+import { Hooks } from '../stages/hooks.js';
 import { Journal } from '../storage/journal.js';
 import { Adjudicator, type Finding } from '../suspects/adjudicator.js';
 import { Expiry } from '../suspects/expiry.js';
@@ -321,6 +322,11 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
   const { settings, events, directory, author, clients, keeper, admitted, monitor } = parts;
   const { shard } = settings;
   const jobs = jobsOf(parts);
+  const hooks = new Hooks(
+    () => shard.name,
+    () => settings.plan.hooks,
+    parts.logger,
+  );
   const flipper = new Flipper(
     {
       ...parts,
@@ -331,6 +337,7 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
       isDown: (side) => monitor.isDown(side),
       abandon: (side) => abandon(parts, side),
       counters: () => parts.regional!.counters(),
+      hooks,
     },
     () => settings.plan.limits.flipMs,
   );

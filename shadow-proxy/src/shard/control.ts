@@ -27,6 +27,7 @@ export const promotionContext = (parts: {
   acceptReleases: (names, note) => parts.keeper.acceptReleases(names, note),
   allow: (request) => parts.flipper.allow(request),
   check: (request) => parts.flipper.check(request),
+  hooks: (workload) => parts.flipper.hooksOf(workload),
   change: (request) => changeStage(parts, request),
   drilling: (workload, on) => parts.collector.drilling(workload, on),
   drilled: (workload, drill) => parts.collector.drilled(workload, drill),

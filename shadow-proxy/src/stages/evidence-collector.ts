@@ -12,6 +12,7 @@ import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { compareSettings, readSettings, type ServerSettings, type SettingsComparison } from '../upstream/settings.js';
 import { BypassCounter, bypassingClients, type BypassContext } from './bypass-counter.js';
+import { ExternalChecks, type CheckedWorkload } from './external-checks.js';
 import type { GateAnswer } from './gate-answer.js';
 import { NO_CONSENT, type GateFacts, type TargetFacts } from './gate-facts.js';
 import { unsupportedForms } from './gates.js';
@@ -92,6 +93,7 @@ export class EvidenceCollector {
   readonly #bypass: BypassCounter;
   readonly #pace = new Pace();
   readonly #users: UserMemory = { source: null };
+  readonly #checks: ExternalChecks;
   #timer: Timer | undefined;
   #counter: Timer | undefined;
   #rememberer: Timer | undefined;
@@ -107,6 +109,7 @@ export class EvidenceCollector {
     directory: string,
     author: Author,
   ) {
+    this.#checks = new ExternalChecks(() => context.plan().checks);
     this.#book = new EvidenceBook(directory, author);
     if (this.#book.problem !== null)
       context.logger.warn({ problem: this.#book.problem }, 'the gates count from now on');
@@ -152,8 +155,13 @@ export class EvidenceCollector {
   async facts(name: string, consent = NO_CONSENT): Promise<GateFacts> {
     const workload = namedWorkload(this.context.sequencer.router, name);
     const counted = workload.stage === 'off' ? await this.context.target(workload, true) : null;
-    const [answers, refusedLogins] = await Promise.all([this.#ask(), soon(this.context.refusedLogins())]);
-    return { ...this.#facts(workload, { ...answers, targets: new Map([[name, counted]]) }), consent, refusedLogins };
+    const [answers, refusedLogins, checks] = await Promise.all([
+      this.#ask(),
+      soon(this.context.refusedLogins()),
+      this.#checks.ask(this.#checked(workload)),
+    ]);
+    const facts = this.#facts(workload, { ...answers, targets: new Map([[name, counted]]) });
+    return { ...facts, consent, refusedLogins, checks };
   }
 
   /** All workloads; the servers are asked at most every few seconds, however many watch. */
@@ -218,6 +226,7 @@ export class EvidenceCollector {
       evidence,
       comparedPerSecond: this.#pace.perSecond(name),
       gates: this.#planned(workload).gates,
+      checks: this.#checks.glance(this.#checked(workload)),
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,
       spanning: workload.counters.spanning,
@@ -285,6 +294,10 @@ export class EvidenceCollector {
     this.#minutes.close();
     this.collect();
     this.#save();
+  }
+
+  #checked({ name, stage, percent }: Workload): CheckedWorkload {
+    return { shard: this.context.shard(), workload: name, stage, percent };
   }
 
   #planned({ name }: Workload): WorkloadPlan {

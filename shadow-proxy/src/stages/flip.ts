@@ -18,8 +18,9 @@ import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Server } from '../upstream/server.js';
 import type { Suspect, Suspects } from '../suspects/suspects.js';
+import type { HookPlan } from '../plan/plan.js';
 import type { Workload } from '../route/router.js';
-import { isPartial, SIDES, stageRule, type Side, type StagePoint } from '../route/stage.js';
+import { isPartial, samePoint, SIDES, stageRule, type Side, type Stage, type StagePoint } from '../route/stage.js';
 import {
   authorityLeft,
   authorityMoves,
@@ -33,7 +34,15 @@ import type { Clients } from '../session/clients.js';
 import { Carry } from './carry-over.js';
 import { NO_CONSENT, type Consent, type TargetFacts } from './gate-facts.js';
 import { judgeTarget } from './gates.js';
-import { LISTED, namedWorkload, StageError, type StageChange, type StageRequest } from './stage-change.js';
+import type { Hooks } from './hooks.js';
+import {
+  LISTED,
+  namedWorkload,
+  StageError,
+  type HookRun,
+  type StageChange,
+  type StageRequest,
+} from './stage-change.js';
 
 export interface FlipContext {
   readonly sequencer: Sequencer;
@@ -54,6 +63,7 @@ export interface FlipContext {
     note: StageRequest['note'],
     admitted: Admitting | null,
   ): Promise<void>;
+  readonly hooks: Pick<Hooks, 'of' | 'before' | 'after'>;
   /** Called once the new stage holds. */
   moved(): void;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
@@ -128,12 +138,36 @@ export class Flipper {
     if (change !== null) await this.#ready(change, request);
   }
 
-  /** @throws {StageError} with nothing changed */
+  /** The hooks that a change of the workload would run. */
+  hooksOf(workload: string): readonly HookPlan[] {
+    return this.context.hooks.of(workload);
+  }
+
+  /** Runs the plan's hooks, too. @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
+    const { hooks, sequencer } = this.context;
+    const { workload, stage, percent, note, failover = false } = request;
+    if (hooks.of(workload).length === 0 || this.#allowed(request) === null) return this.#change(request);
+    const from = pointOf(namedWorkload(sequencer.router, workload));
+    const about = { workload, from, to: pointAt(stage, percent), note, failover };
+    const isPromotion = !failover && isLater(from, about.to);
+    if (isPromotion) await this.check(request);
+    const begun = hooks.before(about);
+    // Clients that go back, or whose server is down, do not wait for programs. While a promotion waits, others may
+    // change stages: all is checked again.
+    if (isPromotion) await begun;
+    const done = await this.#change(request);
+    const runs = async (): Promise<readonly HookRun[]> => [...(await begun), ...(await hooks.after(about))];
+    if (!failover) return { ...done, hooks: await runs() };
+    void runs();
+    return done;
+  }
+
+  async #change(request: StageRequest): Promise<StageChange> {
     const change = this.#allowed(request);
     if (change === null) {
-      const { stage, percent } = namedWorkload(this.context.sequencer.router, request.workload);
-      return { workload: request.workload, from: { stage, percent }, to: { stage, percent }, heldMs: 0 };
+      const point = pointOf(namedWorkload(this.context.sequencer.router, request.workload));
+      return { workload: request.workload, from: point, to: point, heldMs: 0 };
     }
     const { workload, from, to, leaving } = change;
     this.#busy = true;
@@ -153,9 +187,8 @@ export class Flipper {
   #allowed(request: StageRequest): Change | null {
     if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
     const workload = namedWorkload(this.context.sequencer.router, request.workload);
-    const from = { stage: workload.stage, percent: workload.percent };
-    const to = { stage: request.stage, percent: request.stage === 'live' ? (request.percent ?? 100) : 100 };
-    if (from.stage === to.stage && from.percent === to.percent) return null;
+    const [from, to] = [pointOf(workload), pointAt(request.stage, request.percent)];
+    if (samePoint(from, to)) return null;
     this.#check(workload, from, to, request);
     const needsClean = authorityMoves(from, to) && request.force !== true;
     return { workload, from, to, leaving: authorityLeft(from, to), needsClean };
@@ -410,6 +443,10 @@ export class Flipper {
     }
   }
 }
+
+const pointOf = ({ stage, percent }: StagePoint): StagePoint => ({ stage, percent });
+
+const pointAt = (stage: Stage, percent = 100): StagePoint => ({ stage, percent: stage === 'live' ? percent : 100 });
 
 /** Resolves when the condition does not hold any more, or the time is over. */
 async function waitWhile(condition: () => boolean, ms: number): Promise<void> {

@@ -11,6 +11,7 @@ import { nextShare, SHARES, transitionOf, type GateName } from '../route/transit
 import { number } from '../text/figures.js';
 import { ACCEPT, backfillOf, drillOf, verifyOf } from '../telemetry/advice.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
+import { judgeChecks } from './external-checks.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
 import { judgeSettings, settingsShown } from './settings-gate.js';
@@ -30,7 +31,9 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
 
 /** The gates that the step needs, each with its answer at `now`. */
 export function judgeGates(facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] {
-  const gates = gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
+  const gates = gatesFor(from.stage, to.stage)
+    .filter((name) => name !== 'checks' || facts.checks !== null)
+    .map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
   const before = closedGates(gates).filter(({ name }) => DRILL_NEEDS.has(name));
   return before.length === 0 ? gates : gates.map((gate) => (gate.name === 'drill' ? later(gate, before) : gate));
 }
@@ -309,6 +312,8 @@ const JUDGES: Readonly<
       `${to.percent} % of the keys requested, at most ${most} % allowed in this step: leave out --percent, and promote by ${SHARES.join(', ')} %`,
     );
   },
+
+  checks: ({ checks }) => judgeChecks(checks ?? []),
 };
 
 /** A gate that opens when nothing is missing any more; before that, it says when that will be. */

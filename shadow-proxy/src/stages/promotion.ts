@@ -6,6 +6,7 @@ import { isoTime, unixMs } from '../io/clock.js';
 import type { Drill } from '../storage/evidence.js';
 import { isPartial, type Stage, type StagePoint } from '../route/stage.js';
 import { isLater, nextShare, nextStage, noReturn, rollbackStage, stagesTo } from '../route/transitions.js';
+import type { HookPlan } from '../plan/plan.js';
 import { NO_CONSENT, type Consent, type GateFacts } from './gate-facts.js';
 import { closedGates, DRILL_NEEDS, isOpen, judgeGates, type Gate } from './gates.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
@@ -43,6 +44,8 @@ export interface Promotion {
   readonly gates: readonly Gate[];
   /** Keys of the target that the shard did not write, where they were counted. */
   readonly targetKeys: TargetKeys | null;
+  /** Programs that the change would run; absent where it was made, or there are none. */
+  readonly hooks?: readonly HookPlan[];
   /** Null where nothing was changed. */
   readonly change: StageChange | null;
 }
@@ -64,6 +67,8 @@ export interface RollbackRequest {
 export interface Rollback {
   readonly workload: string;
   readonly changes: readonly StageChange[];
+  /** Programs that the changes would run; absent where they were made, or there are none. */
+  readonly hooks?: readonly HookPlan[];
 }
 
 /** The stage of a workload, and the reason that forbids a percentage. */
@@ -83,6 +88,8 @@ export interface PromotionContext {
   allow(request: StageRequest): void;
   /** All that `change` checks before it holds a command. @throws {StageError} */
   check(request: StageRequest): Promise<void>;
+  /** Those that a change of the workload would run. */
+  hooks(workload: string): readonly HookPlan[];
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
   /** What is seen until it is over counts as if the workload had stayed where it was. */
@@ -138,7 +145,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   const closed = closedGates(gates, request);
   if (request.dryRun) {
     if (closed.length === 0) await context.check(change);
-    return { workload, from: point, to, gates, targetKeys, change: null };
+    return { workload, from: point, to, gates, targetKeys, ...wouldRun(context, workload), change: null };
   }
   if (closed.length > 0) {
     throw new StageError(
@@ -182,12 +189,18 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   if (request.dryRun) {
     // Later steps leave no authority: the first is the one that can be refused.
     await context.check({ workload, stage: steps[0], force });
-    return { workload, changes: planned(workload, from, steps) };
+    return { workload, changes: planned(workload, from, steps), ...wouldRun(context, workload) };
   }
   const changes: StageChange[] = [];
   const note = { by, reason, rollback: true };
   for (const stage of steps) changes.push(await context.change({ workload, stage, force, note }));
   return { workload, changes };
+}
+
+/** For a dry run. */
+function wouldRun(context: PromotionContext, workload: string): Pick<Promotion, 'hooks'> {
+  const hooks = context.hooks(workload);
+  return hooks.length === 0 ? {} : { hooks };
 }
 
 /** The changes of a dry run, each from where the one before it ends. */
@@ -224,6 +237,7 @@ async function rehearse(context: PromotionContext, { workload, by, dryRun }: Rol
         { workload, from: points.shadow, to: points.live, heldMs: 0 },
         { workload, from: points.live, to: points.shadow, heldMs: 0 },
       ],
+      ...wouldRun(context, workload),
     };
   }
   const note = { by, drill: true };

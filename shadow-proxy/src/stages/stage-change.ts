@@ -19,12 +19,23 @@ export interface StageRequest {
   readonly note?: Readonly<Record<string, unknown>>;
 }
 
+/** One run of a hook. */
+export interface HookRun {
+  readonly name: string;
+  readonly when: 'before' | 'after';
+  readonly ms: number;
+  /** Why it failed; null where it did not. */
+  readonly problem: string | null;
+}
+
 export interface StageChange {
   readonly workload: string;
   readonly from: StagePoint;
   readonly to: StagePoint;
   /** Milliseconds for which the workload's new commands were held. */
   readonly heldMs: number;
+  /** Hooks that have run; absent where the plan has none for the workload. */
+  readonly hooks?: readonly HookRun[];
 }
 
 export type StageErrorCode =

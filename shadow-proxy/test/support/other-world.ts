@@ -56,6 +56,7 @@ export class OtherWorld implements World {
   createTlsServer = (): never => refuse('TLS');
   createHttpServer = (): never => refuse('HTTP');
   fetch = (): never => refuse('HTTP');
+  runProgram = (): never => refuse('programs');
 
   /** Moves the clock: what is due on the way runs in its order, and all that follows from it has happened. */
   async advance(ms: number): Promise<void> {

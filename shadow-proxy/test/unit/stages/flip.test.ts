@@ -59,6 +59,7 @@ function setting() {
     sharedTarget: false,
     persist: () => Promise.resolve(void state.did.push('written')),
     moved: () => void state.did.push('moved'),
+    hooks: { of: () => [] },
     suspectWorkloads: { mark: () => undefined },
     adjudicator: { asksOf: () => state.asks, allClosed: () => true },
     authorities: {

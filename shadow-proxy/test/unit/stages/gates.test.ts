@@ -70,6 +70,7 @@ const facts: GateFacts = {
   passed: { since: '2026-03-04T11:00:00Z', last: null },
   evicted: 0,
   sourceEvicted: 0,
+  checks: null,
 };
 
 const seen = (time: string, day = '2026-03-04') =>
@@ -339,7 +340,7 @@ test('latency is judged by the minute, with a floor of 1 ms', () => {
 });
 
 test('each step asks for what can be seen before it', () => {
-  assert.deepEqual(gatesFor('off', 'dualwrite'), ['servers', 'target', 'bypass', 'counters']);
+  assert.deepEqual(gatesFor('off', 'dualwrite'), ['servers', 'target', 'bypass', 'counters', 'checks']);
   // Of counters that the proxy rewrites: clients are sent to the target at once.
   assert.ok(gatesFor('off', 'complete').includes('users'));
   assert.ok(gatesFor('dualwrite', 'shadow').includes('suspects'));

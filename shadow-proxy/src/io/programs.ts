@@ -1,0 +1,11 @@
+/** Programs of the user's: checks and hooks. */
+import { world, type Program, type ProgramEnd } from './world.js';
+
+export type { Program, ProgramEnd };
+
+/** Never fails: what went wrong is in the answer. */
+export const runProgram = (program: Program): Promise<ProgramEnd> =>
+  world.runProgram(program).catch(({ message: problem }: Error): ProgramEnd => ({ code: null, output: '', problem }));
+
+/** The last line that is not empty, at most 200 characters. */
+export const lastLine = (output: string): string => (output.trim().split('\n').at(-1) ?? '').trim().slice(0, 200);
