@@ -85,7 +85,7 @@ test('a flip times out while the old authority does not answer, and its clients 
 });
 
 test('a flip to a server that is down is refused, although nothing waits for it', async () => {
-  await withScene({ limits: { flipMs: 300 } }, async (scene) => {
+  await withScene({}, async (scene) => {
     const wire = await scene.wire();
     await wire.ask('SET', 'k', 'v');
     await scene.shard.settled();
