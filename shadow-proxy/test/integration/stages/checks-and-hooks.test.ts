@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withServers } from '../../support/servers.js';
-import { startTestShard } from '../../support/shard.js';
+import { startTestShard, until } from '../../support/shard.js';
 
 test('a promotion asks the checks, and runs the hooks around the change with what changes', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hooks-'));
@@ -42,7 +42,7 @@ test('a promotion asks the checks, and runs the hooks around the change with wha
     assert.deepEqual(lines(), [], 'no hook runs where a gate is closed');
 
     writeFileSync(verdict, '0');
-    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    await until(async () => (await shard.promote({ workload: 'default', dryRun: true })).gates.at(-1)!.answer === 'yes');
     const { change } = await shard.promote({ workload: 'default', by: 'ada', reason: 'week 1' });
     assert.deepEqual(
       change!.hooks!.map(({ name, when, problem }) => [name, when, problem]),
