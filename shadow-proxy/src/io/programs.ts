@@ -1,5 +1,6 @@
 /** Programs of the user's: checks and hooks. */
-import { world, type Program, type ProgramEnd } from './world.js';
+import type { Program, ProgramEnd } from './run-program.js';
+import { world } from './world.js';
 
 export type { Program, ProgramEnd };
 

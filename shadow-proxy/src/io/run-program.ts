@@ -1,6 +1,25 @@
 /** A program of the user's, run by Node. */
 import { spawn } from 'node:child_process';
-import type { Program, ProgramEnd } from './world.js';
+
+/** A program of the user's. */
+export interface Program {
+  /** Its path, or a name on the PATH, and its arguments. No shell reads them. */
+  readonly command: readonly string[];
+  /** Beside those of the proxy. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly input: string;
+  /** Then it and the programs that it has started are killed. */
+  readonly deadlineMs: number;
+}
+
+export interface ProgramEnd {
+  /** Null where it was killed, or could not be started. */
+  readonly code: number | null;
+  /** What it has written to both outputs: the last 8 KiB. */
+  readonly output: string;
+  /** Why there is no exit code. */
+  readonly problem: string | null;
+}
 
 /** Of its output, so many bytes are kept. */
 const OUTPUT_BYTES = 8 * 1024;

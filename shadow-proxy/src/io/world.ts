@@ -16,7 +16,7 @@ import { connect as connectWithTls, createServer as createServerWithTls } from '
 import type { ConnectionOptions, SecureContextOptions, TlsOptions } from 'node:tls';
 import { promisify } from 'node:util';
 import { ProcessListening } from './listening-clock.js';
-import { runProgram } from './run-program.js';
+import { runProgram, type Program, type ProgramEnd } from './run-program.js';
 
 export interface World {
   // ── clock ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -65,26 +65,6 @@ export interface World {
   // ── disk ──────────────────────────────────────────────────────────────────────────────────────────────────────────
   readonly disk: Disk;
   readonly diskAsync: AsyncDisk;
-}
-
-/** A program of the user's. */
-export interface Program {
-  /** Its path, or a name on the PATH, and its arguments. No shell reads them. */
-  readonly command: readonly string[];
-  /** Beside those of the proxy. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly input: string;
-  /** Then it and the programs that it has started are killed. */
-  readonly deadlineMs: number;
-}
-
-export interface ProgramEnd {
-  /** Null where it was killed, or could not be started. */
-  readonly code: number | null;
-  /** What it has written to both outputs: the last 8 KiB. */
-  readonly output: string;
-  /** Why there is no exit code. */
-  readonly problem: string | null;
 }
 
 /** `setTimeout` and `setInterval` of Node return one. */

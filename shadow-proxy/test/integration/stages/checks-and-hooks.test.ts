@@ -42,7 +42,9 @@ test('a promotion asks the checks, and runs the hooks around the change with wha
     assert.deepEqual(lines(), [], 'no hook runs where a gate is closed');
 
     writeFileSync(verdict, '0');
-    await until(async () => (await shard.promote({ workload: 'default', dryRun: true })).gates.at(-1)!.answer === 'yes');
+    await until(
+      async () => (await shard.promote({ workload: 'default', dryRun: true })).gates.at(-1)!.answer === 'yes',
+    );
     const { change } = await shard.promote({ workload: 'default', by: 'ada', reason: 'week 1' });
     assert.deepEqual(
       change!.hooks!.map(({ name, when, problem }) => [name, when, problem]),
