@@ -82,6 +82,7 @@ const PARTS = {
   fish: program('fish', 'apt-get install fish'),
   haproxy: program('haproxy', 'apt-get install haproxy'),
   sshd: program('sshd', 'apt-get install openssh-server'),
+  prometheus: program('prometheus', 'apt-get install prometheus'),
   promtool: program('promtool', 'apt-get install prometheus'),
   amtool: program('amtool', 'apt-get install prometheus-alertmanager'),
   'prometheus-redis-exporter': program('prometheus-redis-exporter', 'apt-get install prometheus-redis-exporter'),

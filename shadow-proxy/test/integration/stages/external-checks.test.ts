@@ -1,10 +1,18 @@
 /** What Prometheus, HTTP services and programs answer, and what the gate `checks` makes of it. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { freePort } from '../../../src/local/port.js';
 import type { CheckPlan } from '../../../src/plan/plan.js';
 import { askCheck, ExternalChecks, judgeChecks } from '../../../src/stages/external-checks.js';
+import { needs } from '../../support/needs.js';
+import { until } from '../../support/shard.js';
 
 const ABOUT = { shard: 'cache-0', workload: 'sessions', stage: 'shadow', percent: 100 } as const;
 const COMMON = { name: 'errors', workloads: null, deadlineMs: 10_000 } as const;
@@ -63,6 +71,43 @@ test('the query and the token are sent as Prometheus takes them', async (t) => {
   const check: CheckPlan = { ...COMMON, kind: 'prometheus', url, query: 'a{b="c d"}', token: 's', max: 1, min: null };
   assert.equal((await askCheck(check, ABOUT)).answer, 'yes');
   assert.deepEqual(seen, ['/api/v1/query?query=a%7Bb%3D%22c+d%22%7D', 'Bearer s']);
+});
+
+test('a real Prometheus answers a vector, a scalar, nothing, and an expression that is wrong', async (t) => {
+  if (!(await needs(t, 'prometheus'))) return;
+  const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
+  const config = join(folder, 'prometheus.yml');
+  writeFileSync(config, '{}');
+  const port = await freePort();
+  const options = [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${folder}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
+  const server = spawn('prometheus', options, { stdio: 'ignore' });
+  t.after(async () => {
+    server.kill('SIGKILL');
+    await once(server, 'exit');
+    rmSync(folder, { recursive: true });
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const isReady = (): Promise<boolean> =>
+    fetch(`${url}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until(isReady);
+  const ask = async (asked: string): Promise<string> => {
+    const check: CheckPlan = { ...COMMON, kind: 'prometheus', url, query: asked, token: null, max: 2, min: null };
+    const { answer, evidence } = await askCheck(check, ABOUT);
+    return `${answer}: ${evidence}`;
+  };
+  assert.equal(await ask('vector(2) / vector(1)'), 'yes: 2, at most 2');
+  assert.equal(await ask('1 + 2'), 'no: 3, at most 2');
+  assert.equal(await ask('vector(0) / vector(0)'), 'unknown: the result is not a number');
+  assert.equal(await ask('sum(rate(http_errors_total[5m]))'), 'unknown: the query has no result');
+  assert.match(await ask('sum('), /^unknown: HTTP status 400: .*parse error/);
+  assert.match(await ask('vector(1)[5m:1m]'), /^unknown: HTTP status 200: a result of type matrix/);
 });
 
 test('an HTTP service says yes with 2xx and no with another status; silence is unknown', async (t) => {
