@@ -196,11 +196,18 @@ async function put({ shards, endpoint }: Asked, words: readonly string[], severa
 /** Settings that hold a password. */
 const SECRET = /pass|auth/;
 
+/** Questions whose answer is a text of several lines. In another answer, a server could only forge them. */
+const TEXTS: ReadonlySet<string> = new Set([
+  ...['client list', 'cluster info', 'cluster nodes', 'info', 'latency doctor', 'memory doctor', 'memory malloc-stats'],
+]);
+
 /** A line for each element; settings with their names. */
-function linesOf(reply: Reply, [name, sub]: readonly string[]): readonly string[] {
+function linesOf(reply: Reply, [name, sub = '']: readonly string[]): readonly string[] {
   const { items } = reply;
   if (items?.length === 0) return ['(empty)'];
-  if (items === null) return leaf(reply).trimEnd().split(/\r?\n/);
+  if (items === null && (TEXTS.has(name) || TEXTS.has(`${name} ${sub}`)))
+    return (reply.data?.toString() ?? '').trimEnd().split(/\r?\n/);
+  if (items === null) return [leaf(reply)];
   if (name !== 'config' || sub !== 'get') return items.map(flat);
   return items.flatMap((item, i) => {
     if (i % 2 === 1) return [];
@@ -210,4 +217,5 @@ function linesOf(reply: Reply, [name, sub]: readonly string[]): readonly string[
 }
 
 const flat = (reply: Reply): string => reply.items?.map(flat).join(' ') ?? leaf(reply);
-const leaf = (reply: Reply): string => (isNull(reply) ? '(nil)' : (reply.data?.toString() ?? ''));
+const leaf = (reply: Reply): string =>
+  isNull(reply) ? '(nil)' : (reply.data?.toString() ?? '').trim().replaceAll(/\s*[\r\n]+\s*/g, ' ');

@@ -64,6 +64,8 @@ function valuesOf(directory: string, port: number): Readonly<Record<string, stri
   return {
     source: url,
     workload: 'sessions',
+    side: 'target',
+    command: 'ping',
     stage: 'shadow',
     name: 'week-1',
     key: 'session:1',
