@@ -13,8 +13,8 @@ const tests = ['unit/route/stage'];
 const GROSS: Fault = {
   id: 'shadow-mirrors-nothing',
   file: 'shadow-proxy/src/route/stage.ts',
-  from: "shadow: { authority: 'source', mirrorsWrites: true,",
-  to: "shadow: { authority: 'source', mirrorsWrites: false,",
+  from: "shadow: {\n    authority: 'source',\n    mirrorsWrites: true,",
+  to: "shadow: {\n    authority: 'source',\n    mirrorsWrites: false,",
   tests,
 };
 /** In a function that no run calls. */
