@@ -23,7 +23,7 @@ void *front_ring_in(struct front *front);
 
 /* Accepts from a listening socket, which stays the caller's, too; 0, or a negative errno. */
 int front_listen_on(struct front *front, int listener, uint32_t most_clients);
-/* Listens at a numeric address that other fronts listen at, too (SO_REUSEPORT). Likewise. */
+/* Listens at a numeric address that other fronts listen at, too (SO_REUSEPORT); 0, or a negative errno. */
 int front_listen_at(struct front *front, const char *address, uint16_t port, uint32_t most_clients);
 
 /* Readable while there is something to do for `front_turn`. */
@@ -33,7 +33,7 @@ int front_event_fd(const struct front *front);
 
 /* Sends what is to be sent, reads what is there. Whether the sequencing thread is to look into its ring. */
 bool front_turn(struct front *front);
-/* Sends what is to be sent. Likewise. */
+/* Sends what is to be sent. Whether the sequencing thread is to look into its ring. */
 bool front_send(struct front *front);
 
 /* Starts the thread; 0, or a negative errno. */

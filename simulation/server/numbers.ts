@@ -11,7 +11,7 @@ export function int64Of(text: string): bigint | null {
   return value < MIN_INT64 || value > MAX_INT64 ? null : value;
 }
 
-/** Likewise, rounded to a double where it has more than 53 bits; NaN where a server refuses it. */
+/** The integer in the text, rounded to a double where it has more than 53 bits; NaN where a server refuses it. */
 export function integerOf(text: string): number {
   if (text.length < 16) return INTEGER.test(text) ? Number(text) : NaN;
   const value = int64Of(text);

@@ -72,7 +72,7 @@ export class Database {
     return entry.value as Values[T];
   }
 
-  /** Likewise; makes an empty value where there is none, for a caller that fills it. */
+  /** As `getAs`, but makes an empty value where there is none. The caller fills it. */
   getOrAdd<T extends Type>(key: string, type: T, make: () => Values[T]): Values[T] {
     const found = this.getAs(key, type);
     if (found !== undefined) return found;

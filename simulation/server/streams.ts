@@ -58,7 +58,7 @@ function idOf(text: string, missing = 0n): Id {
   return { ms: number64(text.slice(0, dash)), seq: number64(text.slice(dash + 1)) };
 }
 
-/** Likewise, `-` and `+` among them. */
+/** An ID as it stands, or `-` or `+`. */
 const edgeOf = (text: string, missing = 0n): Id =>
   text === '-' ? ZERO_ID : text === '+' ? MAX_ID : idOf(text, missing);
 

@@ -65,7 +65,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   }
 
   uncork(): void {
-    // Likewise.
+    // Nothing was held back by `cork`.
   }
 
   /** The thread learns it only when the client goes on sending. */

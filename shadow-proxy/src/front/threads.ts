@@ -25,8 +25,8 @@ function mayShareAddress({ node, platform }: Surroundings): boolean {
 }
 
 /**
- * Front threads of one of so many shards of a process, and what is to be said of it. Native ones may share an address
- * on every Node.
+ * How many front threads a shard gets where the process has so many shards, and a warning if it gets fewer than asked
+ * for. Native front threads may share an address on every version of Node.
  *
  * `auto` leaves the sequencing thread and both servers a core for each front thread: half of the cores, shared among
  * the shards, and none on two cores. It is none as well where threads cannot share an address: one front thread alone

@@ -59,8 +59,8 @@ export function readInto(intake: Intake, socket: TcpSocket, take: Take): TcpSock
 }
 
 /**
- * Likewise, for one that keeps nothing of it: `received` has the first `length` bytes for as long as it runs. What is
- * read as a stream is given to `streamed`.
+ * As `readInto`, for a reader that keeps none of the bytes: `received` has the first `length` of them for as long as it
+ * runs. What is read as a stream is given to `streamed`.
  */
 export function readEach(
   socket: TcpSocket,

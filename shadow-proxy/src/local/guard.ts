@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { quoted } from '../text/shell.js';
 
-/** Each line is a number and its script, or no script: then that number's is called off. The others run at the end. */
+/** Each line is a number and a script, which runs at the end. A number without a script takes its script back. */
 const GUARD = `
   while read -r id script; do
     eval "script_$id=\\$script"

@@ -58,8 +58,8 @@ export class FrameKeys {
   }
 
   /**
-   * Calls `visit` for each key that a command in that database may write. Returns false where it may write, and no key
-   * is known.
+   * Calls `visit` for each key that a command in that database may write. Returns false if the command may write, but
+   * none of its keys is known.
    */
   eachWritten(db: number, command: Command, visit: (db: number, key: Buffer) => void): boolean {
     let known = false;
