@@ -8,6 +8,7 @@ export PATH ANSIBLE_CONFIG="$PWD/ansible.cfg" PYTHONDONTWRITEBYTECODE=1 ANSIBLE_
 if [ $# -gt 0 ]; then
   exec py.test -q -p no:cacheprovider test "$@"
 fi
-py.test -q -p no:cacheprovider -m 'not long' test
+# Each file in one of two processes: they mostly wait for a playbook, which uses one core.
+py.test -q -p no:cacheprovider -n 2 --dist loadfile -m 'not long' test
 ansible-lint --nocolor -q
 echo 'ansible-lint: clean at the production profile'
