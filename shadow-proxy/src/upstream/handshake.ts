@@ -82,7 +82,7 @@ export async function greet(
 }
 
 /**
- * Greets, and asks for the server's run ID, in one write. A client's user may not be allowed to ask, so the kit's own
+ * Greets, and asks for the server's run ID. A client's user may not be allowed to ask, so the kit's own
  * user (`own`) does, before the connection becomes the client's.
  * @returns as `greet`; and the run ID, empty if the server does not show it
  * @throws {HandshakeRefused} also if the connection cannot become the client's again
@@ -94,7 +94,8 @@ export async function greetAndAsk(
   name: string,
   own: Credentials | undefined,
 ): Promise<{ readonly wantsPassword: boolean; readonly runId: string }> {
-  const asOwn = isSameUser(credentials, own) ? null : askAsOwn(connection, own);
+  // Redis 8.2 and newer do not answer a failed login while earlier replies are on their way: it is sent behind them.
+  const asOwn = isSameUser(credentials, own) ? null : await askAsOwn(connection, own);
   const greeted = greet(connection, protocol, credentials, name);
   const asked = asOwn ?? connection.ask('INFO', 'server');
   const [wantsPassword, info] = await Promise.all([greeted, asked]);
