@@ -129,14 +129,7 @@ async function make(
   }
   let pointOfNoReturn: string | undefined;
   if (judged.some((each) => each.to.stage === 'complete')) {
-    const { migration } = await client.status();
-    if (migration === null)
-      throw new CliError(
-        'unreachable',
-        'the proxy does not say the name of its migration, which confirms the move to complete. Upgrade the proxy',
-        exitCode.inconclusive,
-      );
-    pointOfNoReturn = migration;
+    pointOfNoReturn = await migrationOf(client);
     // Before it waited, the operator was asked.
     if (opening === null)
       await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
@@ -144,6 +137,17 @@ async function make(
   const done = await client.promote({ ...asked, consent, pointOfNoReturn });
   stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
   return exitCode.holds;
+}
+
+/** The name that confirms the move to `complete`. @throws {CliError} if the proxy does not say it */
+async function migrationOf(client: Fleet): Promise<string> {
+  const { migration } = await client.status();
+  if (migration !== null) return migration;
+  throw new CliError(
+    'unreachable',
+    'the proxy does not say the name of its migration, which confirms the move to complete. Upgrade the proxy',
+    exitCode.inconclusive,
+  );
 }
 
 type Wanted = PromoteRequest & { readonly shard?: string };
@@ -185,8 +189,8 @@ async function schedule(
     return exitCode.fails;
   }
   if (to.stage === 'complete') {
-    const { migration } = await client.status();
-    await confirmEnd(migration ?? '', { what: endOf([wanted.workload]), json: options.json }, options.pointOfNoReturn);
+    const migration = await migrationOf(client);
+    await confirmEnd(migration, { what: endOf([wanted.workload]), json: options.json }, options.pointOfNoReturn);
   }
   const waiting = new Waiting(client, wanted.workload, `${wanted.workload} to ${formatPoint(to)}`);
   const open =

@@ -4,7 +4,7 @@
  */
 import { monotonicMs } from '../io/clock.js';
 import { request } from '../io/http.js';
-import { lastLine, runProgram } from '../io/programs.js';
+import { endText, runProgram } from '../io/programs.js';
 import { sleep } from '../io/timers.js';
 import type { CheckPlan } from '../plan/plan.js';
 import type { StagePoint } from '../route/stage.js';
@@ -105,7 +105,7 @@ async function askProgram(
   { command, deadlineMs }: Extract<CheckPlan, { kind: 'command' }>,
   { shard, workload, stage, percent }: CheckedWorkload,
 ): Promise<GateAnswer> {
-  const { code, output, problem } = await runProgram({
+  const end = await runProgram({
     command,
     env: {
       SHADOW_PROXY_SHARD: shard,
@@ -116,8 +116,8 @@ async function askProgram(
     input: `${JSON.stringify({ shard, workload, stage, percent })}\n`,
     deadlineMs,
   });
-  const evidence = [problem ?? `exit code ${code}`, lastLine(output)].filter(Boolean).join(': ');
-  return code === 0 || code === 1 ? says(code === 0, evidence) : unknown(evidence);
+  const evidence = endText(end);
+  return end.code === 0 || end.code === 1 ? says(end.code === 0, evidence) : unknown(evidence);
 }
 
 /** @see https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries */

@@ -1,7 +1,7 @@
 /** The hooks of the plan: programs that run before or after a stage change, and are given what changes. */
 import type { Logger } from 'pino';
 import { monotonicMs } from '../io/clock.js';
-import { lastLine, runProgram } from '../io/programs.js';
+import { endText, runProgram } from '../io/programs.js';
 import type { HookPlan } from '../plan/plan.js';
 import { formatPoint, type StagePoint } from '../route/stage.js';
 import { isLater } from '../route/transitions.js';
@@ -60,7 +60,7 @@ export class Hooks {
     const { workload, from, to, note = {}, failover } = change;
     const given = { hook: name, when, shard: this.shard(), workload, from, to, failover, ...note };
     const began = monotonicMs();
-    const { code, output, problem } = await runProgram({
+    const end = await runProgram({
       command,
       env: {
         SHADOW_PROXY_HOOK: when,
@@ -76,7 +76,7 @@ export class Hooks {
       deadlineMs,
     });
     const ms = Math.round(monotonicMs() - began);
-    const failed = code === 0 ? null : [problem ?? `exit code ${code}`, lastLine(output)].filter(Boolean).join(': ');
+    const failed = end.code === 0 ? null : endText(end);
     const about = { hook: name, when, workload, ms };
     if (failed === null) this.logger.info(about, 'a hook has run');
     else this.logger.warn({ ...about, problem: failed }, 'a hook has failed');
