@@ -140,15 +140,15 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'a-late-copy-is-accepted-however-late',
     file: 'shadow-proxy/src/suspects/lateness.ts',
-    from: ' && errorMs <= this.#acceptedMs;',
-    to: ';',
+    from: 'Math.min(...this.#errorsMs) * SPREAD',
+    to: 'Infinity',
     tests: ['unit/suspects/lateness'],
   },
   {
     id: 'a-mirror-that-became-slower-is-never-accepted',
     file: 'shadow-proxy/src/suspects/lateness.ts',
-    from: 'this.#acceptedMs * GROWTH',
-    to: 'this.#acceptedMs',
+    from: 'this.#errorsMs.shift();',
+    to: '',
     tests: ['unit/suspects/lateness'],
   },
 ];
