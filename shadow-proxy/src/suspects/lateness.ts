@@ -1,6 +1,6 @@
 /**
- * How late the last copies of one key came to the mirror. A mirror that is always late is accepted: a time to live is off
- * by its lateness. A copy that came far later than one of the last copies is not, for another one will be better.
+ * How late the last copies of one key came to the mirror. A mirror that is always late is accepted: a time to live is
+ * off by its lateness. A copy that came far later than one of the last copies is not, for another one will be better.
  */
 
 /** How much later than the best of the last copies one may come. */
