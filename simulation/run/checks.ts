@@ -23,7 +23,7 @@ const READ_AT = 1_024;
 /** The proxy looks at its clock once a turn. */
 const ROUNDED_MS = 1;
 /** The largest effect that clients' commands make, about. */
-const MOST_BYTES = 16 << 10;
+const MOST_BYTES = 32 << 10;
 
 export class Checks {
   readonly equality: Equality;
@@ -229,7 +229,7 @@ export class Checks {
     const wrong = Object.keys(snapshot.mismatches).filter((kind) => !this.scene.trueMismatches.has(kind));
     if (wrong.length === 0) return;
     const latest = JSON.stringify(proxy.launched!.ledger.latest().slice(-2));
-    this.scene.fail(`a mismatch is reported that does not exist: ${latest}`);
+    this.scene.fail(`a mismatch is reported that does not exist (${wrong.join()}): ${latest}`);
   }
 }
 

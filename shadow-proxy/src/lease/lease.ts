@@ -204,9 +204,10 @@ export class Lease {
   async observe(): Promise<View> {
     if (!this.#allowed) await this.#requireRights();
     const asked = monotonicMs();
-    // A list of thousands costs the server milliseconds: while the holder is there, its line is enough.
+    // A list of thousands costs the server milliseconds: while the holder says something, its line is enough.
     let others = this.#watched === null ? [] : this.#claims(await this.#list('ID', this.#watched.id));
-    if (!others.some(({ word }) => word === 'holds')) others = this.#claims(await this.#list());
+    if (!others.some(({ word, idleS }) => word === 'holds' && idleS < SILENT_S))
+      others = this.#claims(await this.#list());
     const now = monotonicMs();
     const holder = others.find(({ word }) => word === 'holds') ?? null;
     const paused = now - asked > PAUSE_MS || asked - this.#observedAt > PAUSE_MS;

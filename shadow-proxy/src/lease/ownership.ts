@@ -146,6 +146,8 @@ export class Ownership {
       const seen = views as View[];
       const held = seen.findIndex(({ holder }) => holder !== null);
       const goodbye = seen.find((view) => view.goodbye !== null)?.goodbye ?? null;
+      // Two may stand in another order at the other server: one line counts.
+      const isFirst = seen[0]?.first !== false;
       if (held !== -1) {
         const holder = seen[held].holder!;
         vacantSince = null;
@@ -165,7 +167,8 @@ export class Ownership {
           return this.#serve();
         }
         if (seen.every((view) => view.holder === null || view.silent)) {
-          if (!(await maySeize())) continue;
+          // The first in line does it: others would see no holder, and wait for its return.
+          if (!isFirst || !(await maySeize())) continue;
           await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(
             () => undefined,
           );
@@ -181,8 +184,7 @@ export class Ownership {
         this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean', note: goodbye.note };
         patienceMs = 0;
       }
-      // Two may stand in another order at the other server: one line counts.
-      if (monotonicMs() - vacantSince < patienceMs || seen[0]?.first === false) continue;
+      if (monotonicMs() - vacantSince < patienceMs || !isFirst) continue;
       const missing = (await needed()).find((side) => !this.leases[side].connected);
       if (missing !== undefined && !standby) throw this.leases[missing].problem;
       if (missing !== undefined) hindered?.(this.leases[missing].problem);

@@ -47,6 +47,19 @@ export class LeaseServer {
     return [...this.callers.values()].map(({ name }) => name.split(':')[3]);
   }
 
+  /** A process that holds the lease, and says nothing more. */
+  hold(shard: string): void {
+    const [id, at] = [this.#nextId++, this.clock.now];
+    const end = new Duplex({
+      read: () => undefined,
+      destroy: (problem, done) => {
+        this.callers.delete(id);
+        done(problem);
+      },
+    });
+    this.callers.set(id, { id, end, name: `shadow-proxy-lease:${shard}:stalled:holds:`, since: at, at });
+  }
+
   /** Ends every connection, or that one. */
   cut(id?: number): void {
     for (const caller of [...this.callers.values()]) if (id === undefined || caller.id === id) caller.end.destroy();

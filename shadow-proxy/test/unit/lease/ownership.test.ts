@@ -65,6 +65,24 @@ test('a standby takes over 2,000 ms after a holder vanished without a word', asy
   second.ownership.close();
 });
 
+test('the first in line ends a silent holder and takes over at its next look, whoever sees it first', async () => {
+  const scene = setting();
+  const first = scene.candidate();
+  const takeover = watched(first.ownership.acquire({ standby: true, needed }));
+  await clock.advance(50);
+  scene.both((server) => server.hold('a'));
+  await clock.advance(50);
+  const second = scene.candidate();
+  const other = watched(second.ownership.acquire({ standby: true, needed }));
+  // The second looks at 3,100 ms, 50 ms after the holder is silent, and the first at 3,250 ms.
+  await clock.advance(3_000);
+  assert.ok(scene.source.words.includes('holds'), 'the second leaves it to the first');
+  await clock.advance(400);
+  assert.deepEqual([takeover.state, other.state, holds(first.ownership)], ['fulfilled', 'pending', true]);
+  first.ownership.close();
+  second.ownership.close();
+});
+
 test('it does so at its next look, 250 ms later at most, after one that said goodbye', async () => {
   const scene = setting();
   const first = await owner(scene);
