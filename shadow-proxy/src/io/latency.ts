@@ -1,35 +1,46 @@
 /**
  * How long a server takes to answer, from the turn in which a command was sent to the turn in which its reply came.
- * Commands of one turn are recorded together.
+ * Commands of one turn are recorded together: for the shard, and for each workload.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
-import { Ring } from './ring.js';
 
-interface Group {
-  readonly at: number;
-  count: number;
-}
-
-/** A histogram of µs, with three digits, up to a minute. */
-export const latencyHistogram = (): Histogram =>
+/** A histogram of µs, up to a minute. @param digits how many are significant; each more takes ten times the memory */
+export const latencyHistogram = (digits: 2 | 3 = 3): Histogram =>
   build({
     lowestDiscernibleValue: 1,
     highestTrackableValue: 60_000_000,
-    numberOfSignificantValueDigits: 3,
+    numberOfSignificantValueDigits: digits,
     bitBucketSize: 32,
   });
+
+/** Stands for no workload: commands of the kit's own. */
+export const NO_WORKLOAD = -1;
+
+const micros = (ms: number): number => Math.max(1, Math.min(60_000_000, Math.round(ms * 1000)));
 
 /** A server's latencies. */
 export class Latencies {
   readonly histogram = latencyHistogram();
+  /** By the index of the workload: what was answered since it was emptied. */
+  readonly ofWorkloads: readonly Histogram[];
 
   /** Histograms of the time since each viewer began to watch. */
   private readonly watchers: Histogram[] = [];
 
+  /** @param workloads how many there are */
+  constructor(workloads = 0) {
+    this.ofWorkloads = Array.from({ length: workloads }, () => latencyHistogram(2));
+  }
+
   record(ms: number, count: number): void {
-    const micros = Math.max(1, Math.min(60_000_000, Math.round(ms * 1000)));
-    this.histogram.recordValueWithCount(micros, count);
-    for (const watcher of this.watchers) watcher.recordValueWithCount(micros, count);
+    const value = micros(ms);
+    this.histogram.recordValueWithCount(value, count);
+    for (const watcher of this.watchers) watcher.recordValueWithCount(value, count);
+  }
+
+  /** @param workload its index, below the number of workloads */
+  recordOf(workload: number, ms: number, count: number): void {
+    this.ofWorkloads[workload].recordValueWithCount(micros(ms), count);
   }
 
   /** Since the start of the process, or what one of those that watch has seen. */
@@ -49,38 +60,88 @@ export class Latencies {
   }
 }
 
-/** Pairs what one connection sent with what it got back. */
+/**
+ * Pairs what one connection sent with what it got back. Neighbours of one turn and one workload are a group. Groups are
+ * kept in a ring of plain numbers: nothing is allocated for a command.
+ */
 export class LatencyRecorder {
-  readonly #groups = new Ring<Group>();
-  #last: Group | undefined;
+  #at = new Float64Array(64);
+  #counts = new Uint32Array(64);
+  #workloads = new Int32Array(64);
+  #mask = 63;
+  #head = 0;
+  #length = 0;
+  /** By workload: replies of the turn that is being recorded. */
+  readonly #taken: Uint32Array;
 
-  constructor(private readonly latencies: Latencies) {}
+  constructor(private readonly latencies: Latencies) {
+    this.#taken = new Uint32Array(latencies.ofWorkloads.length);
+  }
 
-  sent(now: number): void {
-    if (this.#last !== undefined && this.#last.at === now) {
-      this.#last.count++;
-      return;
+  /** @param now in ms of the monotonic clock @param workload its index, or `NO_WORKLOAD` */
+  sent(now: number, workload: number): void {
+    if (this.#length > 0) {
+      const last = (this.#head + this.#length - 1) & this.#mask;
+      if (this.#at[last] === now && this.#workloads[last] === workload) {
+        this.#counts[last]++;
+        return;
+      }
     }
-    this.#last = { at: now, count: 1 };
-    this.#groups.push(this.#last);
+    if (this.#length > this.#mask) this.#grow();
+    const next = (this.#head + this.#length++) & this.#mask;
+    this.#at[next] = now;
+    this.#counts[next] = 1;
+    this.#workloads[next] = workload;
   }
 
   answered(count: number, now: number): void {
-    while (count > 0) {
-      const group = this.#groups.at(0);
-      if (group === undefined) return;
-      const taken = Math.min(count, group.count);
-      this.latencies.record(now - group.at, taken);
-      count -= taken;
-      group.count -= taken;
-      if (group.count > 0) return;
-      this.#groups.shift();
-      if (group === this.#last) this.#last = undefined;
+    while (count > 0 && this.#length > 0) {
+      const at = this.#at[this.#head];
+      let replies = 0;
+      while (replies < count && this.#length > 0 && this.#at[this.#head] === at) replies += this.#take(count - replies);
+      this.#record(now - at, replies);
+      count -= replies;
     }
   }
 
   reset(): void {
-    this.#groups.drain();
-    this.#last = undefined;
+    this.#length = 0;
+  }
+
+  /** Up to so many of the oldest group. @returns how many */
+  #take(most: number): number {
+    const head = this.#head;
+    const taken = Math.min(most, this.#counts[head]);
+    const workload = this.#workloads[head];
+    if (workload >= 0 && workload < this.#taken.length) this.#taken[workload] += taken;
+    this.#counts[head] -= taken;
+    if (this.#counts[head] === 0) {
+      this.#head = (head + 1) & this.#mask;
+      this.#length--;
+    }
+    return taken;
+  }
+
+  #record(ms: number, replies: number): void {
+    this.latencies.record(ms, replies);
+    for (let workload = 0; workload < this.#taken.length; workload++) {
+      if (this.#taken[workload] === 0) continue;
+      this.latencies.recordOf(workload, ms, this.#taken[workload]);
+      this.#taken[workload] = 0;
+    }
+  }
+
+  #grow(): void {
+    const size = (this.#mask + 1) * 2;
+    const [at, counts, workloads] = [new Float64Array(size), new Uint32Array(size), new Int32Array(size)];
+    for (let i = 0; i < this.#length; i++) {
+      const from = (this.#head + i) & this.#mask;
+      at[i] = this.#at[from];
+      counts[i] = this.#counts[from];
+      workloads[i] = this.#workloads[from];
+    }
+    [this.#at, this.#counts, this.#workloads] = [at, counts, workloads];
+    this.#mask = size - 1;
+    this.#head = 0;
   }
 }

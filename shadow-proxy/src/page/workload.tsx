@@ -2,8 +2,9 @@
 import type { JSX } from 'preact';
 import type { Answer } from '../stages/gate-answer.js';
 import type { Gate } from '../stages/gates.js';
+import type { LatencyRow } from '../stages/latency-gate.js';
 import type { NextStage } from '../stages/next-stage.js';
-import { duration, list, number } from '../text/figures.js';
+import { duration, list, milliseconds, number } from '../text/figures.js';
 import { sum, type WorkloadSnapshot } from '../telemetry/snapshot.js';
 import { canReturn, formatPoint, STAGES, stageRule, type StagePoint } from '../route/stage.js';
 import { Command } from './command.js';
@@ -38,6 +39,7 @@ export function WorkloadCard({
         </p>
       )}
       {figures !== null && <Parity {...figures} />}
+      {outlook !== null && outlook.latency.length > 0 && <Latency rows={outlook.latency} />}
       {outlook !== null && <Next outlook={outlook} full={full} />}
       {canReturn(point.stage) && (
         <p>
@@ -99,6 +101,14 @@ function Parity({
     </dl>
   );
 }
+
+/** A typical minute of its commands, of both servers. */
+const Latency = ({ rows }: { rows: readonly LatencyRow[] }): JSX.Element => (
+  <p class="note" data-latency>
+    p50 / p99 in this stage:{' '}
+    {rows.map(({ server, p50, p99 }) => `${server} ${milliseconds(p50)} / ${milliseconds(p99)}`).join(', ')}
+  </p>
+);
 
 type Figure = [name: string, term: TermName, value: string, bad?: boolean];
 

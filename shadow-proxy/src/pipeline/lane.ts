@@ -9,7 +9,7 @@ import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
 import { OutOfStep } from './failures.js';
-import { FRAMING, type Carrier, type LaneIdentity, type Operation } from './operation.js';
+import { FRAMING, measuredAs, type Carrier, type LaneIdentity, type Operation } from './operation.js';
 import { Ring } from '../io/ring.js';
 import { nextTurn } from '../io/timers.js';
 import type { Server } from '../upstream/server.js';
@@ -120,7 +120,7 @@ export class Lane implements ConnectionOwner, Carrier {
     this.#submitted++;
     const now = this.turn.now();
     operation.submittedAt = now | 0;
-    this.latency.sent(now);
+    this.latency.sent(now, measuredAs(operation));
     if (this.#held === null) this.#send(operation);
     else this.#held.push(operation);
   }

@@ -14,7 +14,7 @@ import { Ring } from '../io/ring.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import { OutOfStep } from './failures.js';
 import type { MirrorEvents } from './mirror-events.js';
-import { ACCEPT, COMPARE, FRAMING, NOTHING, Operation } from './operation.js';
+import { ACCEPT, COMPARE, FRAMING, measuredAs, NOTHING, Operation } from './operation.js';
 
 const PUSH = '>'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
@@ -94,7 +94,7 @@ export class MirrorChannel implements ConnectionOwner {
 
   send(operation: Operation, now: number): void {
     this.sent.push(operation);
-    this.#latency.sent(now);
+    this.#latency.sent(now, measuredAs(operation));
     this.connection!.outbox.add(operation.frame, operation.start, operation.end);
   }
 

@@ -5,6 +5,7 @@
 import { Command } from '../command/command.js';
 import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
+import { NO_WORKLOAD } from '../io/latency.js';
 import type { Workload } from '../route/router.js';
 import type { Span } from '../script/changed-keys.js';
 import type { Credentials } from '../upstream/dialer.js';
@@ -235,6 +236,10 @@ export class Operation {
     }
   }
 }
+
+/** The index of the workload whose latency the operation shows; what the kit itself sends shows none. */
+export const measuredAs = ({ check, bundle, workload }: Operation): number =>
+  check === FRAMING || bundle !== null ? NO_WORKLOAD : workload.index;
 
 /** Bytes that an operation takes in addition to its own, about. */
 const OVERHEAD = 512;

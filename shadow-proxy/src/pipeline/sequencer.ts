@@ -100,7 +100,8 @@ export class Sequencer implements LaneEvents {
     this.journal = options.journal;
     this.failures = options.failures;
     this.keys = new FrameKeys(options.table, options.scripts);
-    this.latencies = { source: new Latencies(), target: new Latencies() };
+    const count = router.workloads.length;
+    this.latencies = { source: new Latencies(count), target: new Latencies(count) };
     // Without an observer, commands are submitted directly.
     if (observer !== null) this.submit = (operation, lane) => observer.submit(operation, lane);
     const events = observer?.ofLanes(this) ?? this;

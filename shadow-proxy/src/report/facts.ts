@@ -6,7 +6,6 @@
  * Calls: text, route, plan, telemetry, storage, stages, html, page.
  */
 import type { ShardEvidence } from '../stages/next-stage.js';
-import type { LatencyWindow } from '../storage/evidence.js';
 import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/state.js';
 
@@ -57,31 +56,4 @@ export interface ShardFacts {
 export interface ShardReport extends ShardFacts {
   /** What the evidence does not show. */
   readonly notCovered: readonly string[];
-}
-
-export interface LatencyRow {
-  readonly server: 'source' | 'target';
-  /** Medians over the minutes, in µs. */
-  readonly p50: number;
-  readonly p99: number;
-  readonly p999: number;
-  readonly replies: number;
-  readonly minutes: number;
-}
-
-/** A typical minute of both servers; empty where nothing was timed. */
-export function latencyRows(windows: readonly LatencyWindow[]): readonly LatencyRow[] {
-  if (windows.length === 0) return [];
-  return (['source', 'target'] as const).map((server) => {
-    const median = (of: 'p50' | 'p99' | 'p999'): number =>
-      windows.map((window) => window[server][of]).sort((a, b) => a - b)[Math.floor(windows.length / 2)];
-    return {
-      server,
-      p50: median('p50'),
-      p99: median('p99'),
-      p999: median('p999'),
-      replies: windows.reduce((all, window) => all + window[server].count, 0),
-      minutes: windows.length,
-    };
-  });
 }

@@ -12,10 +12,11 @@ import { VIEW_STYLE } from '../page/style.js';
 import { History, Job, Mismatches, moment } from '../page/tables.js';
 import { Glossary } from '../page/term.js';
 import { WorkloadCard } from '../page/workload.js';
+import { latencyRows } from '../stages/latency-gate.js';
 import { milliseconds, number } from '../text/figures.js';
 import { sum } from '../telemetry/snapshot.js';
 import { formatPoint } from '../route/stage.js';
-import { latencyRows, type Advice, type Recommendation, type Report, type ShardReport } from './facts.js';
+import type { Advice, Recommendation, Report, ShardReport } from './facts.js';
 import { gatesOpen } from './markdown.js';
 
 export function toHtml(report: Report, typedAs: TypedAs): string {
@@ -150,13 +151,18 @@ function Parity({ evidence }: ShardReport): JSX.Element {
   );
 }
 
-function Latency({ evidence: { latencies } }: ShardReport): JSX.Element {
-  if (latencies.length === 0) return <p class="quiet">Nothing was timed.</p>;
+function Latency({ evidence: { latencies, workloads } }: ShardReport): JSX.Element {
+  const rows = [
+    ...latencyRows(latencies).map((row) => ({ of: 'all', ...row })),
+    ...workloads.flatMap(({ workload, latency }) => latency.map((row) => ({ of: workload, ...row }))),
+  ];
+  if (rows.length === 0) return <p class="quiet">Nothing was timed.</p>;
   return (
     <>
       <Table
-        head={['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes']}
-        rows={latencyRows(latencies).map(({ server, p50, p99, p999, replies, minutes }) => [
+        head={['workload', 'server', 'p50', 'p99', 'p99.9', 'replies', 'minutes']}
+        rows={rows.map(({ of, server, p50, p99, p999, replies, minutes }) => [
+          of,
           server,
           milliseconds(p50),
           milliseconds(p99),
@@ -165,7 +171,10 @@ function Latency({ evidence: { latencies } }: ShardReport): JSX.Element {
           number(minutes),
         ])}
       />
-      <p class="note">Medians over the minutes of the last four hours in which both servers answered.</p>
+      <p class="note">
+        Medians over the minutes in which both servers answered: of all commands, over the last four hours; of each
+        workload, since it entered its stage.
+      </p>
       <div class="plots">
         <Plot title="By the minute" spec={minutePlot(latencies)} />
         <Plot title="A typical minute" spec={percentilePlot(latencies)} />

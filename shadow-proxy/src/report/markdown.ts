@@ -1,11 +1,12 @@
 /** The report as Markdown, for a ticket or a wiki. */
 import type { NextStage } from '../stages/next-stage.js';
+import { latencyRows } from '../stages/latency-gate.js';
 import { describeEvent } from '../storage/history.js';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { TypedAs } from '../page/command.js';
 import { formatPoint } from '../route/stage.js';
-import { latencyRows, type Advice, type Recommendation, type Report, type ShardReport } from './facts.js';
+import type { Advice, Recommendation, Report, ShardReport } from './facts.js';
 
 export const toMarkdown = (report: Report, typedAs: TypedAs): string =>
   `${[
@@ -58,19 +59,7 @@ function ofShard(report: ShardReport, typedAs: TypedAs): string {
         ]),
     ...evidence.workloads.map((outlook) => ofWorkload(outlook, typedAs)),
     '### Latency',
-    latencyRows(evidence.latencies).length === 0
-      ? 'Nothing was timed.'
-      : table(
-          ['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes'],
-          latencyRows(evidence.latencies).map((row) => [
-            row.server,
-            milliseconds(row.p50),
-            milliseconds(row.p99),
-            milliseconds(row.p999),
-            number(row.replies),
-            number(row.minutes),
-          ]),
-        ),
+    latencyTable(evidence),
     '### Backfill and verification',
     job === null ? 'None.' : bullets(ofJob(job)),
     `### Latest mismatches`,
@@ -138,3 +127,22 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 /** Names are the plan's, and reasons anybody's: neither may be markup. */
 const plain = (text: string): string =>
   text.replace(/[\\`*_[\]<>|#]/g, (character) => `\\${character}`).replace(/\s+/g, ' ');
+
+/** A typical minute of all commands, and of each workload's. */
+function latencyTable({ latencies, workloads }: ShardReport['evidence']): string {
+  const rows = [
+    ...latencyRows(latencies).map((row) => ({ of: 'all', ...row })),
+    ...workloads.flatMap(({ workload, latency }) => latency.map((row) => ({ of: workload, ...row }))),
+  ];
+  if (rows.length === 0) return 'Nothing was timed.';
+  return table(
+    ['workload', 'server', 'p50', 'p99', 'p99.9', 'replies', 'minutes'],
+    rows.map(({ of, server, p50, p99, p999, replies, minutes }) => [
+      of,
+      server,
+      ...[p50, p99, p999].map(milliseconds),
+      number(replies),
+      number(minutes),
+    ]),
+  );
+}

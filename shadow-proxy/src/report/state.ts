@@ -30,7 +30,7 @@ export async function factsFromState(plan: Plan, shard: string, problem: string)
   const { value: book } = readEvidence(directory, state.journal);
   const latencies = book?.latencies ?? [];
   const workloads = allWorkloads(plan).map((workload) =>
-    outlook(workload, state, book?.workloads[workload.name], latencies),
+    outlook(workload, state, book?.workloads[workload.name], book?.workloadLatencies[workload.name] ?? []),
   );
   const latest = readLatest(join(directory, 'ledger.jsonl'), MISMATCHES);
   const { value: job } = readJob(directory, state.journal);

@@ -4,6 +4,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Lease } from '../lease/lease.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
+import type { LatencyWindow } from '../storage/evidence.js';
 import type { WatchSnapshot, WorkloadWatch } from '../telemetry/snapshot.js';
 import { SIDES, type Side } from '../route/stage.js';
 import type { NextStage } from '../stages/next-stage.js';
@@ -13,23 +14,27 @@ export function watchOf(
   plan: Plan,
   shard: ShardPlan,
   leases: Readonly<Record<Side, Lease>>,
-  { outlook, guard, ...glance }: Glance,
+  { outlook, guard, workloadLatencies, ...glance }: Glance,
 ): WatchSnapshot {
   return {
     ...glance,
     leases: { source: leases.source.held, target: leases.target.held },
     queueLimitBytes: plan.limits.queueBytes,
-    workloads: outlook.map(workloadWatch),
+    workloads: outlook.map((next) => workloadWatch(next, workloadLatencies.get(next.workload)!)),
     guard: guard.map(({ workload, verdict }) => ({ workload, verdict })),
     certificates: certificatesOf(shard, leases),
   };
 }
 
-const workloadWatch = ({ workload, gates, evidence: { since, verified } }: NextStage): WorkloadWatch => ({
+const workloadWatch = (
+  { workload, gates, evidence: { since, verified } }: NextStage,
+  { source, target }: LatencyWindow,
+): WorkloadWatch => ({
   workload,
   gates: Object.fromEntries(gates.map(({ name, answer }) => [name, answer])),
   since: Date.parse(since),
   verifiedAt: verified && Date.parse(verified.endedAt),
+  latency: { source, target },
 });
 
 /** Ours as the plan has them, the servers' as they showed them last. */

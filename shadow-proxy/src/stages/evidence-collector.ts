@@ -36,8 +36,11 @@ export interface EvidenceContext extends BypassContext {
   /** Suspect keys, differences without a verdict among them. */
   readonly suspects: (workload: Workload) => number;
   readonly job: () => JobSnapshot | null;
-  /** Called every few seconds with how fast both servers answered since the last time. */
-  readonly sampled: (latest: Latest) => void;
+  /**
+   * Called every few seconds with how fast both servers answered since the last time: all commands, and those of each
+   * workload in the router's order.
+   */
+  readonly sampled: (latest: Latest, workloads: readonly Latest[]) => void;
   /** What the target holds of a workload; counted, or only what is known already. */
   readonly target: (workload: Workload, counted: boolean) => Promise<TargetFacts>;
   /** Whether the shard's counters are safe, by what their servers say now. */
@@ -85,6 +88,8 @@ export interface Glance {
   readonly passedWritesKnown: boolean;
   /** Latencies of the last whole minute; of the current minute if there is no fresh one. */
   readonly latency: LatencyWindow;
+  /** The same by workload. */
+  readonly workloadLatencies: ReadonlyMap<string, LatencyWindow>;
 }
 
 export class EvidenceCollector {
@@ -115,7 +120,10 @@ export class EvidenceCollector {
       context.logger.warn({ problem: this.#book.problem }, 'the gates count from now on');
     this.#minutes = new LatencyMinutes(context.sequencer.latencies, {
       sampled: context.sampled,
-      minute: (now, source, target) => this.#book.timed(now, source, target),
+      minute: (now, latest, workloads) => {
+        this.#book.timed(now, latest);
+        workloads.forEach((of, index) => this.#book.timed(now, of, this.#workloads[index].name));
+      },
     });
     this.#bypass = new BypassCounter(context, this.#book.passed, (last) => {
       this.#book.bypassed(last);
@@ -170,12 +178,11 @@ export class EvidenceCollector {
   }
 
   #outlook(answers: ServerAnswers): readonly NextStage[] {
-    const running = this.#minutes.running();
-    return this.context.sequencer.router.workloads.map((workload) =>
+    return this.#workloads.map((workload) =>
       nextStageOf(
         this.#planned(workload),
         this.standing(workload.name),
-        this.#facts(workload, answers, running),
+        this.#facts(workload, answers),
         new Date(unixMs()),
       ),
     );
@@ -203,9 +210,20 @@ export class EvidenceCollector {
       bypassing: answers.bypassing?.length ?? null,
       passedWrites: this.#bypass.total,
       passedWritesKnown: answers.passed.since !== null,
-      latency:
-        this.#book.latenciesSince(new Date(unixMs() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#minutes.running(),
+      latency: this.#lastMinute(null) ?? this.#minutes.running(),
+      workloadLatencies: new Map(
+        this.#workloads.map(({ name, index }) => [name, this.#lastMinute(name) ?? this.#minutes.runningOf(index)]),
+      ),
     };
+  }
+
+  /** The last whole minute, if it is fresh. */
+  #lastMinute(workload: string | null): LatencyWindow | undefined {
+    return this.#book.latenciesSince(new Date(unixMs() - 2 * MINUTE_MS).toISOString(), workload).at(-1);
+  }
+
+  get #workloads(): readonly Workload[] {
+    return this.context.sequencer.router.workloads;
   }
 
   /** By the minute. */
@@ -213,12 +231,13 @@ export class EvidenceCollector {
     return this.#book.latenciesSince('');
   }
 
-  #facts(workload: Workload, { targets, ...answers }: ServerAnswers, running = this.#minutes.running()): GateFacts {
+  #facts(workload: Workload, { targets, ...answers }: ServerAnswers): GateFacts {
     this.collect();
     const { name } = workload;
+    const running = this.#minutes.runningOf(workload.index);
     const evidence = this.#book.of(name)!;
     const windows = [
-      ...this.#book.latenciesSince(evidence.since),
+      ...this.#book.latenciesSince(evidence.since, name),
       ...(running.source.count > 0 && running.target.count > 0 ? [running] : []),
     ];
     return {

@@ -72,6 +72,7 @@ export interface GateFacts {
   readonly frozen: string | null;
   /** Whether a server does not answer just now. */
   readonly down: boolean;
+  /** Of its own commands, by the minute, since it entered its stage. */
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;

@@ -221,7 +221,7 @@ const JUDGES: Readonly<
     return says(hours <= maxVerifyHours && equal && verified.failed + verified.unsure === 0, found, verify(!equal));
   },
 
-  latency: ({ latencies, gates: { maxP99Ratio } }) => judgeLatency(latencies, maxP99Ratio),
+  latency: ({ latencies, gates: { maxP99Ratio, minCompared } }) => judgeLatency(latencies, maxP99Ratio, minCompared),
 
   unsupported: ({ evidence, gates }, now) => {
     const { blocking, old, allowed } = unsupportedForms(evidence, gates, now);

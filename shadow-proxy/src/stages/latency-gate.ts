@@ -1,44 +1,77 @@
-/** The gate `latency`: both servers' 99th percentiles beside each other, minute by minute. */
+/** The gate `latency`: both servers' 99th percentiles beside each other, minute by minute, of one workload. */
 import type { LatencyWindow } from '../storage/evidence.js';
+import { SIDES, type Side } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 
 /** Both servers faster than this are as fast as each other, in µs. */
 const FLOOR_US = 1_000;
-/** Replies of each server that a comparison of their latencies needs. */
+/** Replies of each server that a comparison needs; fewer where the gate `compared` asks for fewer. */
 const MIN_REPLIES = 1_000;
+/** A 99th percentile of fewer says nothing. */
+const LEAST_REPLIES = 100;
+
+/** Of one server, over some minutes. */
+export interface LatencyRow {
+  readonly server: Side;
+  /** Medians over the minutes, in µs. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly replies: number;
+  readonly minutes: number;
+}
+
+/** A typical minute of both servers; empty where nothing was timed. */
+export const latencyRows = (windows: readonly LatencyWindow[]): readonly LatencyRow[] =>
+  windows.length === 0
+    ? []
+    : SIDES.map((server) => {
+        const median = (of: 'p50' | 'p99' | 'p999'): number =>
+          quantile(
+            windows.map((window) => window[server][of]).sort((a, b) => a - b),
+            0.5,
+          );
+        return {
+          server,
+          p50: median('p50'),
+          p99: median('p99'),
+          p999: median('p999'),
+          replies: windows.reduce((all, window) => all + window[server].count, 0),
+          minutes: windows.length,
+        };
+      });
+
+/** How many times longer the target took than the source, by their p99 in µs; 1 where both are fast. */
+export const p99Ratio = (source: number, target: number): number =>
+  Math.max(FLOOR_US, target) / Math.max(FLOOR_US, source);
 
 /**
  * By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio.
+ *
+ * @param windows of the workload's own commands
+ * @param minCompared what the gate `compared` asks for
  */
-export function judgeLatency(windows: readonly LatencyWindow[], most: number): GateAnswer {
+export function judgeLatency(windows: readonly LatencyWindow[], most: number, minCompared: number): GateAnswer {
+  const needed = Math.max(LEAST_REPLIES, Math.min(MIN_REPLIES, minCompared));
   const replies = windows.reduce(
     (least, { source, target }) => ({ source: least.source + source.count, target: least.target + target.count }),
     { source: 0, target: 0 },
   );
-  if (Math.min(replies.source, replies.target) < MIN_REPLIES)
+  if (Math.min(replies.source, replies.target) < needed)
     return soonOpen(
       unknown(
-        `${number(replies.source)} replies of the source and ${number(replies.target)} of the target were timed; at least ${number(MIN_REPLIES)} of each are required`,
+        `${number(replies.source)} replies of the source and ${number(replies.target)} of the target were timed; at least ${number(needed)} of each are required`,
       ),
     );
-  const ratios = windows
-    .map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99))
-    .sort((a, b) => a - b);
-  const middle = (at: 'p50' | 'p99' | 'p999', side: 'source' | 'target'): string =>
-    `${(
-      quantile(
-        windows.map((window) => window[side][at]).sort((a, b) => a - b),
-        0.5,
-      ) / 1000
-    ).toFixed(2)}`;
-  const times = (side: 'source' | 'target'): string =>
-    `${side} ${middle('p50', side)} / ${middle('p99', side)} / ${middle('p999', side)} ms`;
+  const ratios = windows.map(({ source, target }) => p99Ratio(source.p99, target.p99)).sort((a, b) => a - b);
+  const times = ({ server, ...row }: LatencyRow): string =>
+    `${server} ${[row.p50, row.p99, row.p999].map((us) => (us / 1000).toFixed(2)).join(' / ')} ms`;
   const ratio = quantile(ratios, 0.5);
   const spread = `${quantile(ratios, 0.25).toFixed(2)} to ${quantile(ratios, 0.75).toFixed(2)}`;
   return says(
     ratio <= most,
-    `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} min), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${number(replies.source)} and ${number(replies.target)} replies`,
+    `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} min), at most ${most}; p50 / p99 / p99.9: ${latencyRows(windows).map(times).join(', ')}; ${number(replies.source)} and ${number(replies.target)} replies`,
   );
 }
 

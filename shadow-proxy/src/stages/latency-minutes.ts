@@ -1,4 +1,7 @@
-/** How fast both servers answered: since the last sample, and in the minute that runs. */
+/**
+ * How fast both servers answered, all commands and those of each workload: since the last sample, and in the minute
+ * that runs.
+ */
 import type { Histogram } from 'hdr-histogram-js';
 import { isoTime, monotonicMs } from '../io/clock.js';
 import { latencyHistogram, type Latencies } from '../io/latency.js';
@@ -12,16 +15,18 @@ const MINUTE_MS = 60_000;
 type BySide = Readonly<Record<Side, Histogram>>;
 
 export interface LatencyEvents {
-  /** Every few seconds: how fast both servers answered since the last time. */
-  sampled(latest: Latest): void;
-  /** A minute is over. */
-  minute(now: Date, source: LatencySnapshot, target: LatencySnapshot): void;
+  /** Every few seconds: how fast both servers answered since the last time; the workloads in the router's order. */
+  sampled(latest: Latest, workloads: readonly Latest[]): void;
+  /** A minute is over; the workloads in the router's order. */
+  minute(now: Date, latest: Latest, workloads: readonly Latest[]): void;
 }
 
 export class LatencyMinutes {
   /** Since the last sample, and of the minute before that. */
   readonly #recent: BySide = { source: latencyHistogram(), target: latencyHistogram() };
   readonly #minute: BySide = { source: latencyHistogram(), target: latencyHistogram() };
+  /** By workload: the minute before the last sample. What came since then is in `Latencies.ofWorkloads`. */
+  readonly #minutes: readonly BySide[];
   readonly #unwatch: readonly (() => void)[];
   #timedAt = monotonicMs();
   #sampledAt = monotonicMs();
@@ -30,6 +35,7 @@ export class LatencyMinutes {
     private readonly by: Readonly<Record<Side, Latencies>>,
     private readonly events: LatencyEvents,
   ) {
+    this.#minutes = by.source.ofWorkloads.map(() => ({ source: latencyHistogram(2), target: latencyHistogram(2) }));
     this.#unwatch = SIDES.map((side) => by[side].watch(this.#recent[side]));
   }
 
@@ -45,17 +51,30 @@ export class LatencyMinutes {
 
   /** A minute that is not over counts, too. */
   running(): LatencyWindow {
-    const of = (side: Side): LatencySnapshot => {
-      const all = latencyHistogram();
-      all.add(this.#minute[side]);
-      all.add(this.#recent[side]);
-      return this.by[side].snapshot(all);
-    };
-    return { at: isoTime(), source: of('source'), target: of('target') };
+    return { at: isoTime(), ...this.#both(this.#minute, this.#recent, 3) };
+  }
+
+  /** The same of one workload. @param index its place in the router's order */
+  runningOf(index: number): LatencyWindow {
+    return { at: isoTime(), ...this.#both(this.#minutes[index], this.#recentOf(index), 2) };
   }
 
   close(): void {
     for (const end of this.#unwatch) end();
+  }
+
+  #both(before: BySide, recent: BySide, digits: 2 | 3): Latest {
+    const of = (side: Side): LatencySnapshot => {
+      const all = latencyHistogram(digits);
+      all.add(before[side]);
+      all.add(recent[side]);
+      return this.by[side].snapshot(all);
+    };
+    return { source: of('source'), target: of('target') };
+  }
+
+  #recentOf(index: number): BySide {
+    return { source: this.by.source.ofWorkloads[index], target: this.by.target.ofWorkloads[index] };
   }
 
   #snapshot(of: BySide): Latest {
@@ -64,17 +83,30 @@ export class LatencyMinutes {
 
   #sample(): void {
     this.#sampledAt = monotonicMs();
-    this.events.sampled(this.#snapshot(this.#recent));
-    for (const side of SIDES) {
-      this.#minute[side].add(this.#recent[side]);
-      this.#recent[side].reset();
-    }
+    const workloads = this.#minutes.map((_, index) => this.#recentOf(index));
+    this.events.sampled(
+      this.#snapshot(this.#recent),
+      workloads.map((recent) => this.#snapshot(recent)),
+    );
+    pour(this.#recent, this.#minute);
+    workloads.forEach((recent, index) => pour(recent, this.#minutes[index]));
   }
 
   #endMinute(now: Date): void {
     this.#timedAt = monotonicMs();
-    const { source, target } = this.#snapshot(this.#minute);
-    this.events.minute(now, source, target);
-    for (const side of SIDES) this.#minute[side].reset();
+    this.events.minute(
+      now,
+      this.#snapshot(this.#minute),
+      this.#minutes.map((minute) => this.#snapshot(minute)),
+    );
+    for (const minute of [this.#minute, ...this.#minutes]) for (const side of SIDES) minute[side].reset();
+  }
+}
+
+/** Adds what the first has to the second, and empties the first. */
+function pour(from: BySide, to: BySide): void {
+  for (const side of SIDES) {
+    to[side].add(from[side]);
+    from[side].reset();
   }
 }

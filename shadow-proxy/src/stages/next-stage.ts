@@ -9,6 +9,7 @@ import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
 import type { LedgerTail } from '../telemetry/ledger.js';
 import type { GateFacts } from './gate-facts.js';
 import { judgeGates, type Gate } from './gates.js';
+import { latencyRows, type LatencyRow } from './latency-gate.js';
 import { nextPoint, type Standing } from './promotion.js';
 
 export interface NextStage {
@@ -20,6 +21,8 @@ export interface NextStage {
   readonly gates: readonly Gate[];
   /** Since it entered its stage. */
   readonly evidence: WorkloadEvidence;
+  /** A typical minute of its commands since it entered its stage; empty where nothing was timed. */
+  readonly latency: readonly LatencyRow[];
 }
 
 /** What a shard has to show beside its figures. */
@@ -48,5 +51,6 @@ export function nextStageOf(
     to,
     gates: to === null ? [] : judge(facts, from, to, now),
     evidence: facts.evidence,
+    latency: latencyRows(facts.latencies),
   };
 }

@@ -11,10 +11,11 @@ import { z } from 'zod';
 import type { UnsupportedCalls } from '../route/router.js';
 import { SIDES, STAGES, type StagePoint } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
-import type { LatencySnapshot } from '../telemetry/snapshot.js';
+import type { Latest } from '../telemetry/series.js';
 
 const counts = z.record(z.string(), z.number());
 const latency = z.strictObject({ p50: z.number(), p99: z.number(), p999: z.number(), count: z.number() });
+const latencies = z.strictObject({ at: z.string(), source: latency, target: latency });
 const verification = z.strictObject({
   endedAt: z.string(),
   keys: z.number(),
@@ -56,7 +57,9 @@ const file = z.strictObject({
   version: z.literal(1),
   workloads: z.record(z.string(), workload),
   /** Latencies of each minute in which both servers answered, in µs. */
-  latencies: z.array(z.strictObject({ at: z.string(), source: latency, target: latency })),
+  latencies: z.array(latencies),
+  /** The same by workload, for fewer minutes. */
+  workloadLatencies: z.record(z.string(), z.array(latencies)).default({}),
   /** The last writes that were seen to bypass the proxy, by command, and when (ISO 8601). */
   passed: z.strictObject({ at: z.string(), writes: counts }).nullable().default(null),
 });
@@ -82,6 +85,8 @@ export interface Seen extends StagePoint {
 const FILE = 'evidence.json';
 /** Four hours. */
 const MAX_WINDOWS = 240;
+/** Two hours: the windows of one workload, of which there may be many. */
+const MAX_WORKLOAD_WINDOWS = 120;
 const MINUTE_MS = 60_000;
 
 type Mutable = { -readonly [K in keyof WorkloadEvidence]: WorkloadEvidence[K] };
@@ -98,6 +103,7 @@ export class EvidenceBook {
   readonly #unsupported = new Map<string, Map<string, number>>();
   #isNew = false;
   #latencies: LatencyWindow[] = [];
+  readonly #workloadLatencies = new Map<string, LatencyWindow[]>();
   #passed: LastPassed = null;
   readonly #drilling = new Set<string>();
 
@@ -111,6 +117,7 @@ export class EvidenceBook {
     if (value === null) return;
     for (const [name, evidence] of Object.entries(value.workloads)) this.#workloads.set(name, evidence);
     this.#latencies = value.latencies;
+    for (const [name, windows] of Object.entries(value.workloadLatencies)) this.#workloadLatencies.set(name, windows);
     this.#passed = value.passed;
   }
 
@@ -130,16 +137,22 @@ export class EvidenceBook {
     return this.#workloads.get(name) ?? null;
   }
 
-  /** Latencies by the minute, since that moment. */
-  latenciesSince(since: string): readonly LatencyWindow[] {
-    return this.#latencies.filter(({ at }) => at >= since);
+  /** Latencies by the minute, since that moment: of all commands, or of one workload. */
+  latenciesSince(since: string, workload: string | null = null): readonly LatencyWindow[] {
+    const windows = workload === null ? this.#latencies : (this.#workloadLatencies.get(workload) ?? []);
+    return windows.filter(({ at }) => at >= since);
   }
 
   /** A minute's latencies; those of which nothing was answered tell nothing. */
-  timed(now: Date, source: LatencySnapshot, target: LatencySnapshot): void {
+  timed(now: Date, { source, target }: Latest, workload: string | null = null): void {
     if (source.count === 0 || target.count === 0) return;
-    this.#latencies.push({ at: now.toISOString(), source, target });
-    this.#latencies = this.#latencies.slice(-MAX_WINDOWS);
+    const window = { at: now.toISOString(), source, target };
+    if (workload === null) this.#latencies = [...this.#latencies, window].slice(-MAX_WINDOWS);
+    else
+      this.#workloadLatencies.set(
+        workload,
+        [...(this.#workloadLatencies.get(workload) ?? []), window].slice(-MAX_WORKLOAD_WINDOWS),
+      );
   }
 
   verified(name: string, verified: Verified): void {
@@ -173,6 +186,7 @@ export class EvidenceBook {
       version: 1,
       workloads: Object.fromEntries(this.#workloads),
       latencies: this.#latencies,
+      workloadLatencies: Object.fromEntries(this.#workloadLatencies),
       passed: this.#passed,
     });
   }

@@ -173,6 +173,15 @@ export const METRICS: readonly Metric[] = [
     ['server', 'quantile'],
     (s) => latencies(s.watch.latency),
   ),
+  gauge(
+    'workload_latency_minute_seconds',
+    "Reply time of the server to the workload's commands in the last minute; 0 where nothing was answered",
+    ['workload', 'server', 'quantile'],
+    (s) =>
+      s.watch.workloads.flatMap(({ workload, latency }) =>
+        latencies(latency).map(([labels, value]): Sample => [{ workload, ...labels }, value]),
+      ),
+  ),
   counter('latency_observations_total', 'Replies behind the latency', ['server'], (s) =>
     byName('server', { source: s.latency.source.count, target: s.latency.target.count }),
   ),

@@ -373,6 +373,8 @@ export interface WorkloadWatch {
   /** Both in ms since 1970: when it entered its stage, and when all its keys were verified last; null where never. */
   readonly since: number;
   readonly verifiedAt: number | null;
+  /** Of its commands in the last minute; zeros where nothing was answered. */
+  readonly latency: Readonly<Record<Side, LatencySnapshot>>;
 }
 
 /** A receiver of notifications. Counts are totals since the start of the process. */

@@ -115,6 +115,10 @@ export const watchSnapshot = (change: Partial<WatchSnapshot> = {}): WatchSnapsho
       gates: { compared: 'no', suspects: 'yes', bypass: 'unknown' },
       since: 1_795_000_000_000,
       verifiedAt: null,
+      latency: {
+        source: { p50: 110, p99: 260, p999: 910, count: 30 },
+        target: { p50: 130, p99: 410, p999: 960, count: 30 },
+      },
     },
   ],
   guard: [],
@@ -174,6 +178,7 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
 export const nextStage = (change: Partial<NextStage> = {}): NextStage => ({
   workload: 'sessions',
   class: 'read-mostly',
+  latency: [],
   from: { stage: 'shadow', percent: 100 },
   to: { stage: 'live', percent: 1 },
   gates: [

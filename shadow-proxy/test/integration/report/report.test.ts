@@ -18,7 +18,7 @@ import { until } from '../../support/shard.js';
 
 const PASSWORD = 'p4ssw0rd-of-nobody';
 const typedAs = (command: string): string => `shadow-compare ${command}`;
-const GATES = { minCompared: 50, minMinutes: 1, maxMismatches: 5, maxP99Ratio: 1000 };
+const GATES = { minCompared: 50, minMinutes: 2, maxMismatches: 5, maxP99Ratio: 1000 };
 
 const post = async (admin: string, what: string, body: object): Promise<number> =>
   (
@@ -104,7 +104,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
         [report.recommendation.answer, advised.answer, advised.next],
         ['not yet', 'not yet', 'live 10 %'],
       );
-      assert.match(advised.because.join('\n'), /^time: replies compared in \d of 1 min/m);
+      assert.match(advised.because.join('\n'), /^time: replies compared in \d of 2 min/m);
       assert.match(
         markdown,
         /^## Recommendation: not yet\n\n\d of 1 workload is ready for the next stage\. Keys that no workload names \(default\) stay on the source\.\n\n- a: sessions → live 10 %: not yet, because .*time: replies/m,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LatencyRow } from '../../../src/stages/latency-gate.js';
 import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 
@@ -44,5 +45,31 @@ test('it comes while a server hangs, and what that one would have to tell is unk
     } finally {
       for (const server of [source, target]) await server.kill('SIGCONT');
     }
+  });
+});
+
+test('the latency of a workload is that of its own commands, of both servers', async () => {
+  const workloads = ['busy', 'slow'].map((name) => ({ name, keys: [`${name}:*`], stage: 'shadow' as const }));
+  await withRig({ workloads, alike: true }, async ({ shard, wire: connect }) => {
+    const wire = await connect();
+    await wire.pipeline([['RPUSH', 'slow:list', ...Array.from({ length: 20_000 }, (_, i) => String(i))]]);
+    for (let round = 0; round < 10; round++) {
+      await wire.pipeline(Array.from({ length: 100 }, (_, i) => ['SET', `busy:${i}`, 'v']));
+      await wire.pipeline([['SORT', 'slow:list', 'LIMIT', '0', '1']]);
+    }
+    let latency = new Map<string, readonly LatencyRow[]>();
+    await until(async () => {
+      const evidence = await shard.shard.evidence();
+      latency = new Map(evidence.workloads.map(({ workload, latency: rows }) => [workload, rows]));
+      return (latency.get('slow')?.[1]?.replies ?? 0) >= 11;
+    });
+    const of = (workload: string): Map<string, LatencyRow> =>
+      new Map(latency.get(workload)!.map((row) => [row.server, row]));
+    for (const server of ['source', 'target']) {
+      assert.equal(of('busy').get(server)!.replies, 1_000, server);
+      // The kit's own question about a key is one more.
+      assert.ok(of('slow').get(server)!.replies < 15, server);
+    }
+    assert.deepEqual(latency.get('default'), [], 'nobody has asked for its keys');
   });
 });

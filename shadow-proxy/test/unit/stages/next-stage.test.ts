@@ -9,7 +9,7 @@ import { nextPoint, type Standing } from '../../../src/stages/promotion.js';
 
 const NOW = new Date('2026-03-04T12:00:00Z');
 const evidence = { stage: 'shadow' } as WorkloadEvidence;
-const facts = { evidence } as GateFacts;
+const facts = { evidence, latencies: [] as GateFacts['latencies'] } as GateFacts;
 const GATE = { name: 'time' } as Gate;
 const standing = (stage: Standing['stage'], percent = 100, more: Partial<Standing> = {}): Standing => ({
   stage,
@@ -33,6 +33,7 @@ test('the gates are those from the present point to the next one', () => {
     to: { stage: 'live', percent: 50 },
     gates: [GATE],
     evidence,
+    latency: [],
   });
 });
 

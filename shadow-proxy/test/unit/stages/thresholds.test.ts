@@ -150,6 +150,20 @@ test('latency: 1,000 replies of each server, ratio 1.2, both counted as 1 ms at 
   ]);
 });
 
+test('latency: where fewer pairs are asked for, fewer replies are enough, but at least 100', () => {
+  const few = (count: number, minCompared: number): Partial<GateFacts> => {
+    const of = { p50: 1, p99: 1, p999: 1, count };
+    return { latencies: [{ at: ago(0), source: of, target: of }], gates: { ...facts.gates, minCompared } };
+  };
+  assert.deepEqual(answers('latency', few(99, 0), few(100, 0), few(499, 500), few(500, 500), few(999, 1_001)), [
+    'unknown',
+    'yes',
+    'unknown',
+    'yes',
+    'unknown',
+  ]);
+});
+
 test('unsupported: a form blocks for 24 hours after it was seen last, to the ms', () => {
   const cases = [24 * HOUR - 1, 24 * HOUR, 24 * HOUR + 1].map((ms) =>
     seen({ unsupported: { lmpop: { lacks: 'target', calls: 1, first: ago(48 * HOUR), last: ago(ms) } } }),

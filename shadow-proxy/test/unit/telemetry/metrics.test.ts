@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { METRICS, Metrics } from '../../../src/telemetry/metrics.js';
 import type { ScrapedShard } from '../../../src/telemetry/snapshot.js';
-import { jobSnapshot, scrapedShard, shardSnapshot, workloadSnapshot } from '../../support/snapshots.js';
+import { jobSnapshot, scrapedShard, shardSnapshot, watchSnapshot, workloadSnapshot } from '../../support/snapshots.js';
 
 /** The samples of a scrape: `name{labels}` to its value, without those of the process. */
 async function scrape(metrics: Metrics): Promise<Map<string, number>> {
@@ -30,6 +30,10 @@ describe('metrics', () => {
       ['shadow_proxy_mirror_lag_seconds{shard="cache-0"}', 1.5],
       ['shadow_proxy_latency_seconds{shard="cache-0",server="target",quantile="0.99"}', 0.0003],
       ['shadow_proxy_latency_minute_seconds{shard="cache-0",server="target",quantile="0.99"}', 0.0004],
+      [
+        'shadow_proxy_workload_latency_minute_seconds{shard="cache-0",workload="sessions",server="target",quantile="0.99"}',
+        0.00041,
+      ],
       ['shadow_proxy_up{shard="cache-0",server="source"}', 1],
       ['shadow_proxy_workload_stage{shard="cache-0",workload="sessions",stage="shadow"}', 1],
       ['shadow_proxy_workload_stage{shard="cache-0",workload="sessions",stage="live"}', 0],
@@ -165,7 +169,7 @@ describe('metrics', () => {
       {
         guard: [{ workload: 'rate-limits', verdict: 'unsafe' }],
         certificates: { listener: 1_800_000_000_000 },
-        workloads: [{ workload: 'sessions', gates: { time: 'no' }, since: 0, verifiedAt: 1 }],
+        workloads: [{ ...watchSnapshot().workloads[0], gates: { time: 'no' }, since: 0, verifiedAt: 1 }],
       },
     );
     const receiver = {
