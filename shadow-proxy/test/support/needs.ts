@@ -30,10 +30,20 @@ interface PartOfTests {
 }
 
 const program = (name: string, get: string): PartOfTests => ({ isThere: () => toolAt(name) !== null, get });
-/** A server without TLS refuses its options; one with it, the directory. */
-const speaksTls = ({ path, tls }: Program): boolean =>
-  tls &&
-  !/bad directive/i.test(spawnSync(path, ['--tls-port', '1', '--dir', '/nonexistent'], { encoding: 'utf8' }).stderr);
+const withTls = new Map<string, boolean>();
+/**
+ * Whether the program was built with TLS; it is asked once. Without its certificate no server starts: one
+ * with TLS says so. Before Redis 7.2 one without TLS refuses the option; a newer one takes it, and fails to listen.
+ */
+function speaksTls({ path, tls }: Program): boolean {
+  const known = withTls.get(path);
+  if (known !== undefined) return known;
+  const args = ['--port', '0', '--tls-port', '1', '--tls-cert-file', '/nonexistent', '--dir', '/', '--save', ''];
+  const { stdout, stderr } = spawnSync(path, args, { encoding: 'utf8', timeout: 10_000 });
+  const speaks = tls && /Failed to configure TLS/.test(stdout) && !/bad directive/i.test(stderr);
+  withTls.set(path, speaks);
+  return speaks;
+}
 
 const terraform = process.env.TERRAFORM ?? toolAt('terraform') ?? toolAt('tofu');
 
