@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
+import { redisSince } from '../../support/servers.js';
 import { partsOf, until } from '../../support/shard.js';
 
 const MIB = 1 << 20;
@@ -35,7 +36,9 @@ describe('long arguments', () => {
       const refusal = "-ERR shadow-proxy: the client's name has 1025 characters: at most 1024 are allowed";
       assert.equal(await wire.ask('CLIENT', 'SETNAME', long(1025)), refusal);
       assert.equal(await wire.ask('HELLO', 2, 'SETNAME', long(1025)), refusal);
-      assert.match(await wire.ask('CLIENT', 'SETINFO', 'lib-name', long(1025)), /^-ERR [Uu]nknown subcommand/);
+      // The proxy keeps no name of a library: any length is answered as by the source.
+      const setInfo = (await redisSince(7, 2)) ? /^\+OK$/ : /^-ERR [Uu]nknown subcommand/;
+      assert.match(await wire.ask('CLIENT', 'SETINFO', 'lib-name', long(1025)), setInfo);
       assert.equal(await wire.ask('CLIENT', 'GETNAME'), '$-1');
       const named = await Promise.all(Array.from({ length: 50 }, () => rig.wire()));
       for (const each of named) assert.equal(await each.ask('CLIENT', 'SETNAME', long(1024)), '+OK');

@@ -54,7 +54,8 @@ describe('the wire', () => {
         '*1\r\n$999999999999\r\n',
         '*3\r\n$3\r\nSET\r\n$1\r\na\r\n+x\r\n',
         `*${'1'.repeat(70_000)}`,
-        `*1\r\n$${'1'.repeat(70_000)}`,
+        // Redis 8.6 waits for more without a bound.
+        ...((await sourceHas('redis', '8.6')) ? [] : [`*1\r\n$${'1'.repeat(70_000)}`]),
         '*1\r\n$ 4\r\nPING\r\n',
         '*1\r\n$04\r\nPING\r\n',
         '* 1\r\n$4\r\nPING\r\n',

@@ -32,13 +32,17 @@ function answer(server: LocalServer, bytes: Buffer): Promise<Buffer> {
 }
 
 const [quote, closing, longest] = (await redisSince(7, 0)) ? ["'", "' ", 128] : ['`', '`, ', Infinity];
+const sinceRedis86 = await sourceHas('redis', '8.6');
+/** Before Redis 8.6 an empty list of arguments is shown, too. */
+const listsNone = !sinceRedis86;
 
 /** The source's answer to a command that it does not know. */
 function unknownCommand(args: readonly Buffer[]): Buffer {
   const [name, ...rest] = args.map((arg) => arg.toString('latin1'));
   let shown = '';
   for (const arg of rest) if (shown.length < 128) shown += `${quote}${arg.slice(0, 128 - shown.length)}${closing}`;
-  const text = `unknown command ${quote}${name.slice(0, longest)}${quote}, with args beginning with: ${shown}`;
+  const list = rest.length === 0 && !listsNone ? '' : `, with args beginning with: ${shown}`;
+  const text = `unknown command ${quote}${name.slice(0, longest)}${quote}${list}`;
   return Buffer.from(`-ERR ${text.replace(/[\r\n]/g, ' ')}\r\n`, 'latin1');
 }
 
@@ -153,6 +157,8 @@ const OTHERWISE = new Set(
 );
 // Valkey 8 reads what follows a line of blanks as a line, too.
 const BLANK_LINE = blanks && !(await sourceHas('valkey', '9.0')) ? /(^|\n)([ \r]* [ \r]*|\r\r+)\n/ : null;
+// Redis 8.6 waits for the end of the line of a length without a bound.
+if (sinceRedis86) for (const sign of ['$', 'X']) OTHERWISE.add(`*1\r\n${sign}${'1'.repeat(70000)}`);
 // Redis 6.2 takes no more arguments than KeyDB.
 if (!(await redisSince(7, 0))) for (const text of ['*2147483647\r\n', '*1048577\r\n']) OTHERWISE.add(text);
 
