@@ -1,8 +1,9 @@
 /**
  * Asks a server whether a new client without a login may run commands. A connection keeps the rights that it got when
- * it was opened. So the probe resets its connection with RESET for each question: one round trip.
+ * it was opened. So the probe resets its connection with RESET for each question: one round trip. A second one, which
+ * only the next question waits for, logs in again.
  *
- *   RESET (the user is `default` again, if that needs no password) ─ PING ─▶ NOAUTH? ─ HELLO AUTH SETNAME (the kit again)
+ *   RESET (the user is `default` again, if that needs no password) ─ PING ─▶ NOAUTH? ─▶ HELLO AUTH SETNAME (the kit again)
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
@@ -25,6 +26,8 @@ export class LoginProbe {
   /** A question that is not sent yet. A later caller may share its answer. */
   #next: Promise<boolean> | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** The last login, whether it succeeded or not. */
+  #loggedIn: Promise<unknown> = Promise.resolve();
   /** How many times the probe was closed. A waiting question is not asked after that. */
   #closed = 0;
   /** The server lacks RESET (before Redis 6.2), or the kit's user may not send it. */
@@ -42,23 +45,30 @@ export class LoginProbe {
       return this.#ask();
     });
     this.#next = next;
-    this.#last = next.catch(() => undefined);
+    this.#last = next.catch(() => undefined).then(() => this.#loggedIn);
     return next;
   }
 
   async #ask(): Promise<boolean> {
     if (this.#lacksReset) return this.context.probeAuth();
     const connection = await this.#connected();
-    const { name } = this.context;
-    const credentials = this.context.credentials();
-    const login: Argument[] =
-      credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
-    const [reset, ping] = await connection.askAll([['RESET'], ['PING'], ['HELLO', 2, ...login, 'SETNAME', name]]);
+    const [reset, ping] = await connection.askAll([['RESET'], ['PING']]);
+    // Redis 8.2 and newer do not answer a failed login while earlier replies are on their way: it is sent behind them.
+    this.#loggedIn = this.#logIn(connection);
     if (isNoAuth(reset) || isNoAuth(ping)) return true;
     if (!isError(reset)) return false;
     this.#lacksReset = true;
     this.#disconnect();
     return this.context.probeAuth();
+  }
+
+  /** A server that refuses the login answers the next question all the same. */
+  async #logIn(connection: Connection): Promise<void> {
+    const { name } = this.context;
+    const credentials = this.context.credentials();
+    const login: Argument[] =
+      credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
+    await connection.ask('HELLO', 2, ...login, 'SETNAME', name).catch(() => undefined);
   }
 
   #connected(): Promise<Connection> {

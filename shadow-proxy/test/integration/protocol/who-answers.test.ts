@@ -9,6 +9,8 @@ import { errorText, isError, text } from '../../../src/resp/decode.js';
 import { Connection } from '../../../src/upstream/connection.js';
 import { greetAndAsk } from '../../../src/upstream/handshake.js';
 import { parseInfo } from '../../../src/upstream/info.js';
+import { LoginProbe } from '../../../src/upstream/login-probe.js';
+import { until } from '../../support/shard.js';
 
 const APP = { username: 'app', password: 'pw' };
 const KIT = { username: 'kit', password: 'kit' };
@@ -67,4 +69,35 @@ for (const [name, start] of [
       );
     });
   }
+
+  // Redis 8.2 and newer do not answer a failed login while earlier replies are on their way.
+  test(`the ${name} says whether a password is needed when the kit's own login fails`, async () => {
+    await withServer(
+      () => start({ config: { user: users } }),
+      async (connected) => {
+        const admin = await connected();
+        const connection = await connected();
+        await connection.ask('HELLO', 2, 'AUTH', KIT.username, KIT.password);
+        const probe = new LoginProbe({
+          connect: () => Promise.resolve(connection),
+          probeAuth: () => Promise.reject(new Error('RESET is there')),
+          name: 'kit',
+          credentials: () => ({ ...KIT, password: 'before it was changed' }),
+        });
+        const answers: boolean[] = [];
+        const ask = async (): Promise<void> => {
+          const count = answers.length + 1;
+          void probe.needsPassword().then((needed) => answers.push(needed));
+          await until(() => answers.length === count);
+        };
+        await ask();
+        await ask();
+        await admin.ask('CONFIG', 'SET', 'requirepass', 'secret');
+        await ask();
+        await ask();
+        assert.deepEqual(answers, [false, false, true, true]);
+        probe.close();
+      },
+    );
+  });
 }
