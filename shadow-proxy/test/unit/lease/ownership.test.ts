@@ -65,7 +65,7 @@ test('a standby takes over 2,000 ms after a holder vanished without a word', asy
   second.ownership.close();
 });
 
-test('the first in line ends a silent holder and takes over at its next look, whoever sees it first', async () => {
+test('the first in line ends a silent holder and takes over at its next look, though another saw it before', async () => {
   const scene = setting();
   const first = scene.candidate();
   const takeover = watched(first.ownership.acquire({ standby: true, needed }));
