@@ -20,8 +20,7 @@ export class Journaled {
 
   /** Whether a start would suspect the key. */
   names(key: KeyName): boolean {
-    const { db, name } = partsOf(key);
-    const id = `${db}:${name}`;
+    const { id } = partsOf(key);
     // What was named is named until `forget`, but for another process.
     if (this.#process === this.proxy.process && this.#known.has(id)) return true;
     this.#read();
@@ -39,7 +38,7 @@ export class Journaled {
     this.#process = process;
     const { directory, author } = parts;
     const { keys, everything, workloads } = this.world.events.as(process, () =>
-      readJournal(directory, { journal: author.process, cleanShutdown: false }),
+      process.host.disk.glance(() => readJournal(directory, { journal: author.process, cleanShutdown: false })),
     );
     this.#everything = everything !== null || workloads.size > 0;
     this.#known = new Set(keys.map(({ db, key }) => `${db}:${key.toString('latin1')}`));

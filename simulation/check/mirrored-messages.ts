@@ -12,6 +12,11 @@ export class MirroredMessages {
     this.#mirrored.add(text);
   }
 
+  /** The mirror has ended: what was published up to now may have been on its way to it. */
+  ended(): void {
+    this.#published.clear();
+  }
+
   /** One that the mirror was never sent; null where there is none. Those that it was sent are forgotten. */
   missed(): string | null {
     for (const text of this.#published) {

@@ -4,7 +4,6 @@ import { Dialling } from '../check/dialling.js';
 import { Equality } from '../check/equality.js';
 import type { MirrorLane } from '../../shadow-proxy/src/pipeline/mirror.js';
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
-import { keyId } from '../../shadow-proxy/src/suspects/suspects.js';
 import { heldProblem } from '../check/held-bytes.js';
 import { Journaled } from '../check/journaled.js';
 import { leftOver } from '../check/left-over.js';
@@ -77,8 +76,8 @@ export class Checks {
     const { now, source, target, proxy } = this.scene;
     const { suspects } = proxy.parts!;
     for (const key of this.equality.differing.keys()) {
-      const { db, name } = partsOf(key);
-      if (suspects.has(db, Buffer.from(name, 'latin1')) || this.isOff(key)) continue;
+      const { id, name } = partsOf(key);
+      if (suspects.get(id) !== undefined || this.isOff(key)) continue;
       if (source.unanswered.has(key) || target.unanswered.has(key)) continue;
       const since = this.#acknowledged.get(key) ?? now;
       this.#acknowledged.set(key, since);
@@ -102,10 +101,9 @@ export class Checks {
   isSuspect(name: KeyName): boolean {
     if (this.scene.isClockUnknown) return true;
     const { sequencer, adjudicator } = this.scene.proxy.parts!;
-    const { db, name: text } = partsOf(name);
-    const key = Buffer.from(text, 'latin1');
-    if (sequencer.router.match(key, 0, key.length).suspect !== null) return true;
-    if (adjudicator.asksAbout(keyId(db, key))) return true;
+    const { id, bytes } = partsOf(name);
+    if (sequencer.router.match(bytes, 0, bytes.length).suspect !== null) return true;
+    if (adjudicator.asksAbout(id)) return true;
     return SIDES.some((side) => [...sequencer.lanes[side].allLocks()].some(({ withheld }) => withheld > 0));
   }
 
@@ -124,8 +122,7 @@ export class Checks {
   /** In stage off the mirror gets nothing. */
   isOff(key: KeyName): boolean {
     const router = this.scene.proxy.parts?.router;
-    const name = Buffer.from(partsOf(key).name, 'latin1');
-    return router === undefined || router.byPattern(name).stage === 'off';
+    return router === undefined || router.byPattern(partsOf(key).bytes).stage === 'off';
   }
 
   /** What waits for a mirror stays within the plan's bound, and not longer than the profile says. */
@@ -177,7 +174,7 @@ export class Checks {
    * of a key that a client has deleted. A client that adds to such a key adds to that rest (docs/testing.md).
    */
   isForeign(key: KeyName): boolean {
-    const workload = this.scene.proxy.parts?.router.byPattern(Buffer.from(partsOf(key).name, 'latin1'));
+    const workload = this.scene.proxy.parts?.router.byPattern(partsOf(key).bytes);
     if (workload?.isOurs !== false) return false;
     if (this.equality.isOnTargetAlone(key)) this.#kept.add(key);
     return this.#kept.has(key);

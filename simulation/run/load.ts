@@ -166,6 +166,11 @@ export class Load {
     this.#mirroredMessages.mirrored(text);
   }
 
+  /** The mirror has ended. */
+  mirrorEnded(): void {
+    this.#mirroredMessages.ended();
+  }
+
   /** Checks all histories: no command is on its way. */
   finishHistories(): void {
     for (const group of this.#histories.groups) {

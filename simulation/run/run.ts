@@ -198,6 +198,7 @@ class Run {
   /** What the target runs in stages in which it is the mirror. */
   #hearMirror(target: ServerHost): void {
     const { onCommand } = target;
+    target.onStop = () => this.#load.mirrorEnded();
     target.onCommand = (address, args) => {
       if (args[0] === 'PUBLISH') this.#load.mirrored(args[2]);
       onCommand(address, args);

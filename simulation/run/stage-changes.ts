@@ -10,6 +10,8 @@ const REPAIRS_MS = 4_000;
 /** So long a disk that is slow may take to keep a stage. */
 const SLOW_DISK_MS = 5_000;
 const SLACK_MS = 1_000;
+/** How often is looked whether it has ended. */
+const LOOK_MS = 50;
 
 export interface Wanted {
   readonly workload: string;
@@ -88,21 +90,31 @@ export class StageChanges {
     }
   }
 
-  /** It is made, or refused, in time. */
+  /** It is made, or refused, in time. Where something must be repaired first, that has a time of its own. */
   #limit(request: Request, what: string): void {
     const { scene } = this;
     const { profile, proxy } = scene;
-    const { servers } = proxy.parts!.sequencer;
-    const isWell = SIDES.every((side) => servers[side].up) && proxy.parts!.suspects.size === 0;
-    const mostMs =
-      2 * proxy.plan.limits.flipMs +
-      (isWell ? 0 : REPAIRS_MS) +
-      (profile.faults.diskSlow === undefined ? 0 : SLOW_DISK_MS) +
-      SLACK_MS;
-    scene.later(mostMs, () => {
-      if (this.#open.has(request) && proxy.launched === request.launched && profile.faults.proxyPause === undefined)
-        scene.fail(`no answer for ${mostMs} ms: ${what}`);
-    });
+    const flipMs = 2 * proxy.plan.limits.flipMs + (profile.faults.diskSlow === undefined ? 0 : SLOW_DISK_MS) + SLACK_MS;
+    const asked = scene.now;
+    let mostMs = flipMs;
+    const look = (): void => {
+      if (!this.#open.has(request) || proxy.launched !== request.launched || profile.faults.proxyPause !== undefined)
+        return;
+      if (!this.#isWell) mostMs = flipMs + REPAIRS_MS;
+      if (scene.now - asked >= mostMs) scene.fail(`no answer for ${mostMs} ms: ${what}`);
+      else scene.later(LOOK_MS, look);
+    };
+    look();
+  }
+
+  /** Whether both servers answer, and nothing is to be repaired. */
+  get #isWell(): boolean {
+    const { proxy, source, target } = this.scene;
+    const { sequencer, suspects } = proxy.parts!;
+    const { servers } = sequencer;
+    return (
+      SIDES.every((side) => servers[side].up) && source.stillMs === 0 && target.stillMs === 0 && suspects.size === 0
+    );
   }
 
   // ── what a process leaves ───────────────────────────────────────────────────────────────────────────────────────────

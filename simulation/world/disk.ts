@@ -21,8 +21,26 @@ class File implements Contents {
   bytes: Buffer = Buffer.alloc(0);
   size = 0;
   mtimeMs = 0;
+  /** All of it, as it was when it was read last, for readers that keep nothing. */
+  #read = Buffer.alloc(0);
+  /** So many bytes of `#read` may be other than zeros. */
+  #readBytes = 0;
   /** What outlives the host. */
   synced: Contents = { bytes: Buffer.alloc(0), size: 0 };
+
+  /** All of it, in a buffer that the next call writes again. */
+  read(): Buffer {
+    const { bytes, size } = this;
+    if (this.#read.length !== size) {
+      this.#read = Buffer.alloc(size);
+      this.#readBytes = 0;
+    }
+    const length = Math.min(size, bytes.length);
+    bytes.copy(this.#read, 0, 0, length);
+    this.#read.fill(0, length, Math.max(length, this.#readBytes));
+    this.#readBytes = length;
+    return this.#read;
+  }
 }
 
 /** All of it, in a buffer of its own. */
@@ -46,6 +64,7 @@ export class Disk {
   readonly faults: DiskFaults = { fullShare: 0, errorShare: 0 };
   /** How often a fault struck. */
   failures = 0;
+  #keepsNothing = false;
   #files = new Map<string, File>();
   /** Names that outlive the host. */
   #syncedFiles = new Map<string, File>();
@@ -139,7 +158,17 @@ export class Disk {
     const name = posix.resolve(path);
     const file = this.#files.get(name);
     if (file === undefined) throw problem(this.#folders.has(name) ? 'EISDIR' : 'ENOENT', 'open', path);
-    return whole(file);
+    return this.#keepsNothing ? file.read() : whole(file);
+  }
+
+  /** Reads files without a buffer for each: `read` keeps nothing of what it has read. */
+  glance<T>(read: () => T): T {
+    this.#keepsNothing = true;
+    try {
+      return read();
+    } finally {
+      this.#keepsNothing = false;
+    }
   }
 
   stat(path: string): { readonly size: number; readonly mtimeMs: number } {

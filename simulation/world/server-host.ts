@@ -12,6 +12,8 @@ export type { KeyName };
 
 export class ServerHost {
   readonly model: ModelServer;
+  /** It ends: what is on its way to it is lost. */
+  onStop: () => void = () => undefined;
   /** Called with each command that the server runs. */
   onCommand: (address: string, args: readonly string[]) => void = () => undefined;
   /** Called with each client that blocks, before it is given what it waits for. */
@@ -127,6 +129,7 @@ export class ServerHost {
   /** Ends; its keys are kept for a start with data. */
   stop(): void {
     if (!this.#listens) return;
+    this.onStop();
     this.#listens = false;
     this.#endedAt = this.world.events.now;
     this.world.network.unlisten(this.address);
