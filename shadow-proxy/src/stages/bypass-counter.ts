@@ -105,18 +105,31 @@ export class BypassCounter {
 const KIT = 'shadow-proxy';
 
 /**
+ * Lines of `CLIENT LIST` about clients that are neither the kit's, nor replicas or Sentinels. A connection of the kit
+ * has no name until it has logged in, nor for a moment after RESET: the proxy knows most of them by their IDs. One that
+ * has sent nothing yet, or RESET as the last command, may be the kit's, before its ID is known.
+ */
+export async function listForeignClients(source: Server): Promise<readonly string[]> {
+  const own = new Set(source.connections.list().map(({ clientId }) => clientId));
+  const listed = await listClients((...args) => source.ask(...args));
+  return [...listed].flatMap(([id, line]) =>
+    own.has(id) ||
+    clientField(line, 'name').startsWith(KIT) ||
+    /[SMO]/.test(clientField(line, 'flags')) ||
+    ['NULL', 'reset'].includes(clientField(line, 'cmd'))
+      ? []
+      : [line],
+  );
+}
+
+/**
  * Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. A connection that has
  * not sent a command yet may be the kit's, before it has its name.
  */
 export async function bypassingClients(source: Server, known: readonly string[]): Promise<readonly string[] | null> {
-  const listed = await soon(listClients((...args) => source.ask(...args)));
+  const listed = await soon(listForeignClients(source));
   if (listed === null) return null;
-  const foreign = [...listed.values()].filter(
-    (line) =>
-      !clientField(line, 'name').startsWith(KIT) &&
-      !/[SMO]/.test(clientField(line, 'flags')) &&
-      !['NULL', 'ping|sentinel'].includes(clientField(line, 'cmd')),
-  );
+  const foreign = listed.filter((line) => clientField(line, 'cmd') !== 'ping|sentinel');
   const who = foreign.map((line) => ({
     name: clientField(line, 'name'),
     host: clientField(line, 'addr').replace(/:\d+$/, ''),
