@@ -43,6 +43,13 @@ export const rollbackRequest = z.strictObject({
   dryRun: z.boolean().optional(),
 });
 
+export const fenceRequest = z.strictObject({
+  shard: z.string().optional(),
+  action: z.enum(['apply', 'lift']),
+  reason: words(1000),
+  by,
+});
+
 export const takeBackRequest = z.strictObject({
   shard: z.string(),
   workload: z.string(),

@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import {
   startJobRequest,
   acceptRequest,
+  fenceRequest,
   noteRequest,
   promoteRequest,
   rollbackRequest,
@@ -18,8 +19,10 @@ import { SERIES_STEP_MS } from '../telemetry/series.js';
 import type { JobSnapshot, NotStarted } from '../telemetry/snapshot.js';
 import type { Side } from '../route/stage.js';
 import type { ShardState } from '../storage/state.js';
-import { AdminError } from './errors.js';
-import type { ShardControl } from './shard-control.js';
+import type { FenceNote } from '../stages/fence.js';
+import type { FenceReport } from '../stages/fence-gate.js';
+import { AdminError, asAdminError } from './errors.js';
+import type { FenceAction, ShardControl } from './shard-control.js';
 import { promoteAll, rollbackAll, takeBack } from './stages.js';
 
 /** What the handlers may ask. */
@@ -165,6 +168,16 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { shards: all.map(({ name }) => name) };
     }),
   ),
+  /** GET → { fences: [{ shard, …FenceReport }] }: who may not write to the sources, or could not. */
+  '/api/fence': {
+    GET: reads(async ({ shards }) => ({
+      fences: await Promise.all(shards().map(async (shard) => ({ shard: shard.name, ...(await shard.fence('show')) }))),
+    })),
+    /** { shard?, action: apply | lift, reason?, by? } → { fences } */
+    POST: takes(fenceRequest, async (context, { shard: name, action, ...note }) => ({
+      fences: await fenceAll(shardsNamed(context, name), action, note),
+    })),
+  },
   /** { shard?, runIds? } → { accepted: [{ shard, servers }] }: accepts restarted or replaced authorities. */
   '/api/accept': changes(
     takes(acceptRequest, async (context, { shard, runIds = null }) => ({
@@ -230,6 +243,25 @@ function series(context: AdminContext, query: URLSearchParams): object {
     everyMs: SERIES_STEP_MS,
     series: shards.map((shard) => ({ shard: shard.name, ...shard.series(since) })),
   };
+}
+
+/** One shard after the other, up to the first that refuses. */
+async function fenceAll(
+  shards: readonly ShardControl[],
+  action: FenceAction,
+  note: FenceNote,
+): Promise<({ readonly shard: string } & FenceReport)[]> {
+  const fences: ({ readonly shard: string } & FenceReport)[] = [];
+  for (const shard of shards) {
+    try {
+      fences.push({ shard: shard.name, ...(await shard.fence(action, note)) });
+    } catch (error) {
+      const { status, code, message, details } = asAdminError(error);
+      const done = fences.length === 0 ? '' : `; done on ${fences.map((each) => each.shard).join(', ')}`;
+      throw new AdminError(code, `${shard.name}: ${message}${done}`, status, details);
+    }
+  }
+  return fences;
 }
 
 /** Accepts at the frozen shards, or at all shards if none is frozen. */

@@ -2,6 +2,8 @@
 import type { JobRequest } from '../storage/job-file.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { Side } from '../route/stage.js';
+import type { FenceNote } from '../stages/fence.js';
+import type { FenceReport } from '../stages/fence-gate.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
 import type { StageChange, StageRequest } from '../stages/stage-change.js';
@@ -29,6 +31,8 @@ export interface Note {
   readonly by?: string;
 }
 
+export type FenceAction = 'show' | 'apply' | 'lift';
+
 /** What the admin API needs of a shard. */
 export interface ShardControl {
   readonly name: string;
@@ -43,6 +47,8 @@ export interface ShardControl {
   promote(request: PromoteRequest): Promise<Promotion>;
   /** @throws {StageError} */
   rollback(request: RollbackRequest): Promise<Rollback>;
+  /** Shows the fence at the source, raises it, or lifts it. @throws {StageError} with nothing changed */
+  fence(action: FenceAction, note?: FenceNote): Promise<FenceReport>;
   /** What it has to show for the gates of its workloads; changes nothing. */
   evidence(): Promise<ShardEvidence>;
   /** How it fared since that moment, in ms since 1970. */

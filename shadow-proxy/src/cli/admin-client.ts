@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { Note, WaitNote } from '../admin/shard-control.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
+import type { FenceNote } from '../stages/fence.js';
+import type { FenceReport } from '../stages/fence-gate.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
 import type { AdminAddress } from '../plan/admins.js';
@@ -40,6 +42,13 @@ export interface AcceptedShard {
   readonly shard: string;
   /** The servers that were accepted. */
   readonly servers: readonly Side[];
+}
+
+export type ShardFence = { readonly shard: string } & FenceReport;
+
+export interface FenceRequest extends FenceNote {
+  readonly shard?: string;
+  readonly action: 'apply' | 'lift';
 }
 
 export type ShardPromotion = { readonly shard: string } & Promotion;
@@ -178,6 +187,16 @@ export class AdminClient {
 
   rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
     return this.#list('rollbacks', 'shard', 'POST', '/api/rollback', request);
+  }
+
+  /** Who may not write to the sources, or could not. */
+  fences(): Promise<readonly ShardFence[]> {
+    return this.#list('fences', 'shard', 'GET', '/api/fence');
+  }
+
+  /** Raises or lifts the fence. */
+  fence(request: FenceRequest): Promise<readonly ShardFence[]> {
+    return this.#list('fences', 'shard', 'POST', '/api/fence', request);
   }
 
   /** Puts a workload back where it was minutes ago, because another process refused what this one has done. */

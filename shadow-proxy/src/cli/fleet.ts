@@ -15,9 +15,11 @@ import {
   AdminClient,
   type AcceptedShard,
   type AdminClientOptions,
+  type FenceRequest,
   type StartJobRequest,
   type ProxyStatus,
   type ShardJob,
+  type ShardFence,
   type ShardHistory,
   type ShardPromotion,
   type ShardRollback,
@@ -121,6 +123,16 @@ export class Fleet {
   /** Stops the jobs of every shard. */
   async stopJobs(): Promise<readonly ShardJob[]> {
     return this.#each((proxy) => proxy.stopJobs());
+  }
+
+  async fences(): Promise<readonly ShardFence[]> {
+    return this.#each((proxy) => proxy.fences());
+  }
+
+  /** Raises or lifts the fence of every shard, or of the one that is named. */
+  async fence(request: FenceRequest): Promise<readonly ShardFence[]> {
+    if (request.shard !== undefined) return (await this.#serving(request.shard)).fence(request);
+    return this.#each((proxy) => proxy.fence(request));
   }
 
   async accept(request: {

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   promote: async () => (await import('./promote.js')).addPromote,
   cancel: async () => (await import('./cancel.js')).addCancel,
   rollback: async () => (await import('./rollback.js')).addRollback,
+  fence: async () => (await import('./fence.js')).addFence,
   history: async () => (await import('./history.js')).addHistory,
   guard: async () => (await import('./guard.js')).addGuard,
   ask: async () => (await import('./ask.js')).addAsk,

@@ -82,6 +82,49 @@ export function mayUseAllKeys(line: string, name: string): boolean {
   return user.name === name && user.keys === '~*';
 }
 
+/** A user's rules as a line of `ACL LIST` has them, in words that `ACL SETUSER` takes. */
+export interface UserRules {
+  readonly name: string;
+  /** Key and channel patterns, and flags other than those of passwords. */
+  readonly patterns: readonly string[];
+  /** Such as `+@all -@admin`. */
+  readonly commands: readonly string[];
+  /** Further sets of rules, which only Redis 7 has: each one word in parentheses. */
+  readonly selectors: readonly string[];
+}
+
+/** The rules in a line of `ACL LIST`. */
+export function rulesIn(line: string): UserRules {
+  const [, name, ...words] = wordsOf(line);
+  const isCommand = (word: string): boolean => /^[+-]/.test(word) || WHOLE[word] !== undefined;
+  return {
+    name,
+    patterns: words.filter((word) => !isCommand(word) && !/^\(|^#|^(on|off|nopass)$/.test(word)),
+    commands: words.filter(isCommand),
+    selectors: words.filter((word) => word.startsWith('(')),
+  };
+}
+
+/** The line of `ACL LIST` with other commands and selectors. */
+export function withRules(line: string, { commands, selectors }: Pick<UserRules, 'commands' | 'selectors'>): string {
+  const other = rulesIn(line);
+  const kept = wordsOf(line).filter((word) => !other.commands.includes(word) && !word.startsWith('('));
+  return [...kept, ...commands, ...selectors].join(' ');
+}
+
+/** Whether one of the rules, or of its selectors, allows one of these commands at a server. */
+export function allowsAny(
+  { commands, selectors }: Pick<UserRules, 'commands' | 'selectors'>,
+  names: readonly string[],
+  categories: UserFacts['categories'],
+): boolean {
+  const sets = [commands, ...selectors.map((selector) => wordsOf(selector.slice(1, -1)))];
+  return sets.some((words) => {
+    const may = mayRun(rulesOf(words).commands, { categories });
+    return names.some(may);
+  });
+}
+
 interface User {
   readonly name: string;
   readonly on: boolean;
@@ -279,7 +322,7 @@ function differentCommands(source: User, target: User, atSource: UserFacts, atTa
  * Whether the rules, one after the other, allow a command at a server. Where it lists no subcommands, they go with
  * their container.
  */
-function mayRun(rules: readonly string[], { categories }: UserFacts): (name: string) => boolean {
+function mayRun(rules: readonly string[], { categories }: Pick<UserFacts, 'categories'>): (name: string) => boolean {
   const allowed = new Set<string>();
   for (const rule of rules) {
     const word = rule.slice(1);

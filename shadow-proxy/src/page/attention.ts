@@ -61,6 +61,12 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       `Of the cluster, ${shard.movedSlots}. Their commands are refused.`,
       { command: 'status', runbook: 'SlotsMoved' },
     ],
+    [
+      (shard.fence?.problem ?? null) !== null,
+      'act',
+      `Clients may write to the source directly: ${shard.fence?.problem ?? ''}.`,
+      { command: 'fence show', runbook: 'BypassingWrites' },
+    ],
     ...shard.workloads.map(ofNewErrors),
     [
       sum(mismatches) > 0,

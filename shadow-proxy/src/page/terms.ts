@@ -48,5 +48,6 @@ export const GATE_TERMS: Readonly<Record<GateName, string>> = {
   latency: 'The target answers about as fast as the source.',
   drill: 'A rollback was rehearsed.',
   steps: 'The share of the keys that the target answers grows in steps.',
+  fence: 'The users of the source lose their writes, so that no client writes there bypassing the proxy.',
   checks: 'Every check of the plan agrees: Prometheus queries, HTTP requests, programs.',
 };

@@ -96,9 +96,37 @@ export class Lanes {
   }
 
   #select(lane: Lane): void {
+    this.#submit(lane, encodeCommand(['SELECT', lane.identity.db]));
+  }
+
+  /**
+   * Lets the lanes of these users log in again: as their fence users while there is a fence, else as themselves. A lane
+   * whose login is refused is closed. Resolves when all that was in flight on them is answered or lost.
+   */
+  async logInAgain(users: ReadonlySet<string>): Promise<void> {
+    const lanes = [...this.#lanes.values(), ...this.#borrowed].filter(
+      ({ admitted, closed, identity }) => admitted && !closed && users.has(identity.credentials?.username ?? 'default'),
+    );
+    for (const lane of lanes) this.#logIn(lane, this.server.fence.loginFor(lane.identity.credentials));
+    for (const lane of lanes) await new Promise<void>((resolve) => lane.afterInFlight(resolve));
+  }
+
+  /** @param login null: the client's own */
+  #logIn(lane: Lane, login: Credentials | null): void {
+    const { username = 'default', password } = login ?? lane.identity.credentials ?? { password: '' };
+    this.#submit(lane, encodeCommand(['AUTH', username, password]));
+  }
+
+  /** Submits a command on which all later ones depend. */
+  #submit(lane: Lane, frame: Buffer): void {
     const { db, protocol } = lane.identity;
-    const frame = encodeCommand(['SELECT', db]);
     lane.submitFirst(new Operation(frame, 0, frame.length, IGNORED, undefined, this.framing, db, protocol, NOTHING));
+  }
+
+  async #connect(identity: LaneIdentity): Promise<Connection> {
+    const connection = await this.server.open(identity);
+    await this.server.fence.ready(connection.runId);
+    return connection;
   }
 
   /** The lane on a connection. @param selections how many selections there were when the connection was begun */
@@ -109,6 +137,8 @@ export class Lanes {
     }
     const lane = new Lane(this.server, identity, connection, latency, this.events, this.turn);
     if (selections !== this.#selections) this.#select(lane);
+    const login = lane.admitted ? this.server.fence.loginFor(identity.credentials) : null;
+    if (login !== null) this.#logIn(lane, login);
     return lane;
   }
 
@@ -227,7 +257,7 @@ export class Lanes {
       return lane;
     }
     const selections = this.#selections;
-    const connection = await this.server.open(identity);
+    const connection = await this.#connect(identity);
     const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.#unmeasured), selections);
     lane.home = home;
     this.#borrowed.add(lane);
@@ -266,7 +296,7 @@ export class Lanes {
     if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db))
       locks.tracking = true;
     const selections = this.#selections;
-    const connection = await this.server.open(identity);
+    const connection = await this.#connect(identity);
     // What the other lanes had in flight before keys were tracked must be answered before this lane is used.
     await Promise.all(siblings.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
     const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.latencies), selections);

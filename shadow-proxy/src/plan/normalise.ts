@@ -42,7 +42,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
   const { topology, onAuthorityChange, hashFieldTtl, threads, sockets, failover, limits } = file;
-  const { ledger, gates, knownClients, knownUsers } = file;
+  const { ledger, gates, knownClients, knownUsers, fence } = file;
   if ((file.shards === undefined) === (file.cluster === undefined))
     problems.push(
       file.shards === undefined
@@ -75,6 +75,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     limits,
     knownClients,
     knownUsers,
+    fence,
     ledger,
     opentelemetry: file.opentelemetry ? read.opentelemetry(file.opentelemetry, ['opentelemetry']) : null,
     notify: file.notify.flatMap((receiver, i) => read.receiver(receiver, ['notify', i]) ?? []),

@@ -112,6 +112,8 @@ export interface Plan {
   readonly knownClients: readonly string[];
   /** ACL users that no client of the proxy uses. */
   readonly knownUsers: readonly string[];
+  /** What keeps clients from writing to a source directly while its target answers clients. */
+  readonly fence: 'off' | 'acl';
   readonly ledger: LedgerPlan;
   /** The receiver of traces and metrics; null: none. */
   readonly opentelemetry: OpenTelemetryPlan | null;

@@ -580,6 +580,12 @@ export const planSchema = z.strictObject({
     .describe(
       'ACL users that no client of the proxy uses, such as those of exporters and replicas: the gate users does not compare them',
     ),
+  fence: z
+    .enum(['off', 'acl'])
+    .default('off')
+    .describe(
+      'With acl, users of a source lose their writes (ACL SETUSER) while its target answers clients. The source needs Redis 6 or KeyDB, and the kit a user of its own there. Leave it off where the kit may not change users, as on managed services',
+    ),
   ledger: z
     .strictObject({
       maxBytes: bytes.prefault('16MiB').describe('Size of one file'),

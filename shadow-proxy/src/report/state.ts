@@ -96,6 +96,7 @@ const NOT_KNOWN = {
   passed: { since: null, last: null },
   evicted: null,
   sourceEvicted: 0,
+  fence: null,
   checks: null,
   counters: null,
   writtenIn: null,

@@ -24,6 +24,7 @@ export type GateName =
   | 'bypass'
   | 'counters'
   | 'evictions'
+  | 'fence'
   | 'drill'
   | 'steps'
   | 'checks';
@@ -35,7 +36,7 @@ export interface Transition {
   readonly forward: boolean;
   /** Only for workloads with `counterLayout: per-region`, whose keys are others on the target; false: not for them. */
   readonly perRegion: boolean;
-  /** In the order in which they are shown; `checks` only where the plan has some. None on the way back. */
+  /** In the order in which they are shown; `fence` and `checks` only where the plan has them. None on the way back. */
   readonly gates: readonly GateName[];
   /** What becomes of clients and keys, for people. */
   readonly sentence: string;
@@ -71,28 +72,28 @@ export const TRANSITIONS: readonly Transition[] = [
   forward(
     'shadow',
     'live',
-    [...WATCHED, 'latency', 'drill', 'steps'],
+    [...WATCHED, 'latency', 'drill', 'steps', 'fence'],
     "Clients get the target's replies for a share of the keys. The source still gets each write.",
   ),
   forward(
     'live',
     'live',
-    [...WATCHED, 'latency', 'drill', 'steps'],
+    [...WATCHED, 'latency', 'drill', 'steps', 'fence'],
     "Clients get the target's replies for a larger share of the keys.",
   ),
-  forward('live', 'rampdown', WATCHED, 'The source gets no reads any more. It still gets each write.'),
+  forward('live', 'rampdown', [...WATCHED, 'fence'], 'The source gets no reads any more. It still gets each write.'),
   forward(
     'rampdown',
     'complete',
     // Only writes were compared in rampdown; the source is about to be left.
-    ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'],
+    ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions', 'fence'],
     'The source gets nothing any more. A rollback is not possible afterwards: the change asks for the name of the migration.',
   ),
   {
     ...forward(
       'off',
       'complete',
-      ['servers', 'users', 'bypass', 'counters'],
+      ['servers', 'users', 'bypass', 'counters', 'fence'],
       'Counters per region: their sums are carried over, and clients get the replies of the target.',
     ),
     perRegion: true,

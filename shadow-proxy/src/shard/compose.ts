@@ -36,6 +36,7 @@ import { ClusterFace } from '../session/cluster-face.js';
 import { Admitted } from '../stages/admitted.js';
 import { guardShard } from '../stages/counters-gate.js';
 import { EvidenceCollector, type EvidenceContext } from '../stages/evidence-collector.js';
+import { Fence } from '../stages/fence.js';
 import { drained, Flipper } from '../stages/flip.js';
 import { Hooks } from '../stages/hooks.js';
 import { Journal } from '../storage/journal.js';
@@ -327,6 +328,22 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     () => settings.plan.hooks,
     parts.logger,
   );
+  const { servers, sequencer } = parts;
+  const fence = new Fence({
+    source: servers.source,
+    lanes: sequencer.lanes.source,
+    router: parts.router,
+    plan: () => settings.plan,
+    sharedSource: shard.sharedSource,
+    state: () => keeper.current,
+    persist: (patch, event) => keeper.update(patch, event),
+    resend: async () => {
+      await Promise.all([...clients.blocked].map((each) => each.interrupt()));
+      clients.waitingRoom.open();
+    },
+    patienceMs: () => settings.plan.limits.flipMs,
+    logger: parts.logger,
+  });
   const flipper = new Flipper(
     {
       ...parts,
@@ -341,17 +358,17 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     },
     () => settings.plan.limits.flipMs,
   );
-  const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, failover }));
-  const collector = new EvidenceCollector(evidenceContext(parts, jobs, snapshot), directory, author);
+  const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, fence, failover }));
+  const collector = new EvidenceCollector(evidenceContext(parts, jobs, fence, snapshot), directory, author);
   const failover: Failover = new Failover({
     ...parts,
     policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,
     unsupported: (workload, side) => collector.unsupportedBy(workload, side),
     usersWithoutSource: () => collector.usersWithoutSource(),
-    change: (request) => changeStage({ collector, flipper }, request),
+    change: (request) => changeStage({ collector, flipper, fence }, request),
     open: () => clients.waitingRoom.open(),
   });
-  return { jobs, flipper, series: new Series(), collector, failover, snapshot };
+  return { jobs, flipper, fence, series: new Series(), collector, failover, snapshot };
 }
 
 function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
@@ -393,6 +410,7 @@ function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
 function evidenceContext(
   parts: Core & OrderParts & ClientParts,
   jobs: Jobs,
+  fence: Fence,
   snapshot: () => ShardSnapshot,
 ): EvidenceContext {
   const { settings, events, suspects, adjudicator, servers, clients, admitted } = parts;
@@ -412,6 +430,7 @@ function evidenceContext(
     acceptedReleases: () => parts.state.current.acceptedReleases,
     slot: settings.shard.slots?.[0][0] ?? null,
     sharedSource: settings.shard.sharedSource,
+    fence: () => (settings.plan.fence === 'off' ? Promise.resolve(null) : fence.report()),
   };
 }
 
@@ -454,6 +473,8 @@ function connect(parts: Parts): void {
   events.on('sampled', (latest) => parts.series.add(unixMs(), parts.snapshot(), latest));
   events.on('identified', ({ side }) => side === 'target' && admitted.targetSeen(false));
   events.on('identified', () => keeper.rememberSoon());
+  events.on('identified', (server) => parts.fence.seen(server));
+  events.on('replaced', (server) => parts.fence.seen(server));
   events.on('replaced', ({ side }) => side === 'target' && admitted.targetSeen(true));
   events.on('replaced', (server, change) => trust.replaced(server, change));
   events.on('demoted', (server) => trust.demoted(server));

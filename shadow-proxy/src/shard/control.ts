@@ -1,26 +1,53 @@
 /** Changes of stage that operators, or a failover, ask for. */
 import type { EvidenceCollector } from '../stages/evidence-collector.js';
+import type { Fence } from '../stages/fence.js';
 import type { Flipper } from '../stages/flip.js';
 import type { PromotionContext } from '../stages/promotion.js';
 import type { StateKeeper } from './state-keeper.js';
-import type { StageChange, StageRequest } from '../stages/stage-change.js';
+import { StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
+
+interface Changing {
+  readonly collector: EvidenceCollector;
+  readonly flipper: Flipper;
+  readonly fence: Fence;
+}
 
 /** @throws {StageError} with nothing changed */
 export async function changeStage(
-  { collector, flipper }: { readonly collector: EvidenceCollector; readonly flipper: Flipper },
+  { collector, flipper, fence }: Changing,
   request: StageRequest,
 ): Promise<StageChange> {
   // What was seen belongs to the stage in which it was.
   collector.collect();
-  const change = await flipper.change(request);
-  collector.collect();
-  return change;
+  try {
+    if (fence.isFor(request)) await raiseFence({ collector, flipper, fence }, request);
+    return await flipper.change(request);
+  } finally {
+    collector.collect();
+    // A failover waits for no server.
+    const settled = fence.settle();
+    if (request.failover !== true) await settled;
+  }
+}
+
+/** Clients that bypass the proxy do not write to the source from now on, and have not since its gates were judged. */
+async function raiseFence({ collector, flipper, fence }: Changing, request: StageRequest): Promise<void> {
+  await flipper.check(request);
+  const before = await collector.passedWrites();
+  await fence.raise(request.workload, request.note);
+  const { last } = await collector.passedWrites();
+  if (last === null || last.at === before.last?.at || request.note?.forced === true) return;
+  throw new StageError(
+    'refused',
+    `"${request.workload}" keeps its stage: clients wrote to the source directly just before it was fenced; the fence is lifted again. Stop them, or keep them out with \`fence apply\`, run verify --repair, and try again`,
+  );
 }
 
 export const promotionContext = (parts: {
   readonly keeper: Pick<StateKeeper, 'acceptReleases'>;
   readonly collector: EvidenceCollector;
   readonly flipper: Flipper;
+  readonly fence: Fence;
 }): PromotionContext => ({
   standing: (workload) => parts.collector.standing(workload),
   facts: (workload, consent) => parts.collector.facts(workload, consent),

@@ -10,6 +10,7 @@ import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
+import type { Fence } from '../stages/fence.js';
 import type { Flipper } from '../stages/flip.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
@@ -29,6 +30,7 @@ export interface Observed {
   /** Connections that were closed because they went silent. */
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;
+  readonly fence: Pick<Fence, 'snapshot'>;
   readonly failover: Pick<Failover, 'snapshot' | 'count'>;
   readonly jobs: Pick<Jobs, 'snapshot' | 'earlier'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
@@ -67,6 +69,7 @@ export function factsOf(parts: Observed): ShardFacts {
       ),
       flips: parts.flipper.flips,
       frozen: parts.authorities.frozen,
+      fence: parts.fence.snapshot(),
       movedSlots: parts.slotWatch.describe(),
       fieldTtls: sequencer.fieldTtls && { keys: sequencer.fieldTtls.size, stripped: sequencer.fieldTtls.stripped },
       counting: clients.counterWatch.snapshot(),

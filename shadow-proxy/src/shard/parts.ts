@@ -19,6 +19,7 @@ import type { Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Admitted } from '../stages/admitted.js';
 import type { EvidenceCollector } from '../stages/evidence-collector.js';
+import type { Fence } from '../stages/fence.js';
 import type { Flipper } from '../stages/flip.js';
 import type { Journal } from '../storage/journal.js';
 import type { Author } from '../storage/sealed.js';
@@ -108,6 +109,7 @@ export interface Health {
 export interface Staging {
   readonly jobs: Jobs;
   readonly flipper: Flipper;
+  readonly fence: Fence;
   readonly series: Series;
   readonly collector: EvidenceCollector;
   readonly failover: Failover;

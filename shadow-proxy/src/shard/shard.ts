@@ -5,12 +5,14 @@
  * Called by: cli.
  * Calls: every room before it.
  */
-import type { Note, WaitNote } from '../admin/shard-control.js';
+import type { FenceAction, Note, WaitNote } from '../admin/shard-control.js';
 import { monotonicMs } from '../io/clock.js';
 import { sleep } from '../io/timers.js';
 import type { Plan } from '../plan/plan.js';
 import { authoritiesOf, SIDES, type Side } from '../route/stage.js';
 import type { ConnectedClient } from '../session/clients.js';
+import type { FenceNote } from '../stages/fence.js';
+import type { FenceReport } from '../stages/fence-gate.js';
 import { drained } from '../stages/flip.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import {
@@ -94,6 +96,7 @@ class RunningShard implements Shard {
     if (first) await beginCopies(parts, this.#options);
     await keeper.begun();
     await parts.collector.rememberUsers();
+    await parts.fence.start();
     parts.journal.serve();
     for (const listener of listenersOf(parts)) await listener.open(monotonicMs() + listenMs);
     this.#failovers.watch();
@@ -140,6 +143,11 @@ class RunningShard implements Shard {
 
   rollback(request: RollbackRequest): Promise<Rollback> {
     return rollback(promotionContext(this.parts), request);
+  }
+
+  fence(action: FenceAction, note: FenceNote = {}): Promise<FenceReport> {
+    const { fence } = this.parts;
+    return action === 'show' ? fence.report() : action === 'apply' ? fence.apply(note) : fence.lift(note);
   }
 
   note(note: Note | WaitNote): Promise<void> {
@@ -224,7 +232,7 @@ class RunningShard implements Shard {
       ...parts.liveness,
     ])
       watcher.stop();
-    for (const part of [parts.admitted, parts.jobs, parts.collector, clients.counterWatch]) part.close();
+    for (const part of [parts.admitted, parts.jobs, parts.fence, parts.collector, clients.counterWatch]) part.close();
     clients.limits.end();
     parts.repairer.close();
     parts.fieldTtls?.close();

@@ -64,6 +64,7 @@ type Plain = Pick<
   | 'reservations'
   | 'flips'
   | 'frozen'
+  | 'fence'
   | 'movedSlots'
   | 'fieldTtls'
   | 'counting'

@@ -12,9 +12,10 @@ import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { compareSettings, readSettings, type ServerSettings, type SettingsComparison } from '../upstream/settings.js';
 import { BypassCounter, bypassingClients, type BypassContext } from './bypass-counter.js';
+import type { FenceReport } from './fence-gate.js';
 import { ExternalChecks, type CheckedWorkload } from './external-checks.js';
 import type { GateAnswer } from './gate-answer.js';
-import { NO_CONSENT, type GateFacts, type TargetFacts } from './gate-facts.js';
+import { NO_CONSENT, type GateFacts, type PassedWrites, type TargetFacts } from './gate-facts.js';
 import { unsupportedForms } from './gates.js';
 import { LatencyMinutes } from './latency-minutes.js';
 import { nextStageOf, type NextStage } from './next-stage.js';
@@ -56,6 +57,8 @@ export interface EvidenceContext extends BypassContext {
   readonly seenUsers: () => ReadonlySet<string>;
   /** Users whose login the source accepts and the target refuses. */
   readonly refusedLogins: () => Promise<readonly string[]>;
+  /** Who loses writes behind the fence; null where the plan has none. */
+  readonly fence: () => Promise<FenceReport | null>;
   readonly logger: Logger;
 }
 
@@ -72,7 +75,7 @@ const STALE_MS = 300_000;
 /** What only the servers can tell. */
 type ServerAnswers = Pick<
   GateFacts,
-  'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted'
+  'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted' | 'fence'
 > & {
   readonly counters: readonly Verdict[] | null;
   /** Facts about the target for workloads that are off, by name. */
@@ -202,6 +205,7 @@ export class EvidenceCollector {
       evicted: fresh?.evicted ?? null,
       counters: fresh?.counters ?? null,
       targets: fresh?.targets ?? new Map(),
+      fence: fresh?.fence ?? (this.context.plan().fence === 'off' ? null : 'unknown'),
       passed: this.#bypass.soFar(),
     };
     return {
@@ -295,6 +299,11 @@ export class EvidenceCollector {
       await rememberUsers(servers, this.#users);
   }
 
+  /** Looks once more for writes that bypassed the proxy. */
+  passedWrites(): Promise<PassedWrites> {
+    return this.#bypass.passedWrites();
+  }
+
   drilling(name: string, on: boolean): void {
     this.collect();
     this.#book.drilling(name, on);
@@ -350,7 +359,7 @@ export class EvidenceCollector {
     const { seenUsers, plan } = this.context;
     const { servers } = this.context.sequencer;
     const off = this.context.sequencer.router.workloads.filter(({ stage }) => stage === 'off');
-    const [problems, settings, users, bypassing, passed, evicted, counters, targets] = await Promise.all([
+    const [problems, settings, users, bypassing, passed, evicted, counters, fence, targets] = await Promise.all([
       this.#problems(),
       this.#settings(),
       readAndCompareUsers(servers, seenUsers(), plan().knownUsers, this.#users),
@@ -358,6 +367,7 @@ export class EvidenceCollector {
       this.#bypass.passedWrites(),
       this.#evicted(),
       soon(this.context.counters()),
+      this.context.fence().catch(() => 'unknown' as const),
       Promise.all(
         off.map(async (workload): Promise<[string, TargetFacts | null]> => [
           workload.name,
@@ -366,7 +376,7 @@ export class EvidenceCollector {
       ),
       ...SIDES.map((side) => soon(servers[side].endpoint.readCertificate())),
     ]);
-    return { ...problems, settings, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
+    return { ...problems, settings, users, bypassing, passed, evicted, counters, fence, targets: new Map(targets) };
   }
 
   async #problems(): Promise<Pick<ServerAnswers, 'servers' | 'newer'>> {

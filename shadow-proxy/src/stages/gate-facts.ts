@@ -5,6 +5,7 @@ import type { Verdict } from '../guard/judge.js';
 import type { Gates } from '../plan/plan.js';
 import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
 import type { SettingsComparison } from '../upstream/settings.js';
+import type { FenceReport } from './fence-gate.js';
 import type { CheckResult } from './external-checks.js';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
@@ -61,6 +62,8 @@ export interface GateFacts {
   /** Pairs of replies compared per second, at present; null where that is not known. */
   readonly comparedPerSecond: number | null;
   readonly gates: Gates;
+  /** Who loses writes behind the fence; null where the plan has none. */
+  readonly fence: FenceReport | 'unknown' | null;
   /** What the plan's checks answered; null where it has none for the workload. */
   readonly checks: readonly CheckResult[] | null;
   /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */

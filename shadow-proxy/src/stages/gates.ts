@@ -13,6 +13,7 @@ import { ACCEPT, backfillOf, drillOf, verifyOf } from '../telemetry/advice.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 import { judgeChecks } from './external-checks.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
+import { judgeFence } from './fence-gate.js';
 import { judgeLatency } from './latency-gate.js';
 import { judgeSettings, settingsShown } from './settings-gate.js';
 import { judgeUsers } from './users-gate.js';
@@ -32,7 +33,7 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
 /** The gates that the step needs, each with its answer at `now`. */
 export function judgeGates(facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] {
   const gates = gatesFor(from.stage, to.stage)
-    .filter((name) => name !== 'checks' || facts.checks !== null)
+    .filter((name) => (name !== 'checks' || facts.checks !== null) && (name !== 'fence' || facts.fence !== null))
     .map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
   const before = closedGates(gates).filter(({ name }) => DRILL_NEEDS.has(name));
   return before.length === 0 ? gates : gates.map((gate) => (gate.name === 'drill' ? later(gate, before) : gate));
@@ -312,6 +313,8 @@ const JUDGES: Readonly<
       `${to.percent} % of the keys requested, at most ${most} % allowed in this step: leave out --percent, and promote by ${SHARES.join(', ')} %`,
     );
   },
+
+  fence: ({ fence }) => judgeFence(fence === 'unknown' ? null : fence),
 
   checks: ({ checks }) => judgeChecks(checks ?? []),
 };

@@ -93,7 +93,7 @@ async function readUsers(server: Server, memory: UserMemory | null): Promise<Use
   const password = endpoint.credentials?.password;
   const login = { name: endpoint.credentials?.username ?? 'default', password: password ?? null };
   if (reply?.items) {
-    const users = { ...usersSeenBy(reply.items.map(text), login), ...known };
+    const users = { ...usersSeenBy(server.fence.unfenced(reply.items.map(text)), login), ...known };
     if (memory !== null) memory.source = users;
     return users;
   }

@@ -32,6 +32,8 @@ export function describeEvent(event: HistoryEvent): string {
     const said = { waits: 'waits to be promoted', ended: 'waits no longer', cancelled: 'is not to wait any longer' };
     return `${String(event.workload)} ${said[event.state as keyof typeof said]}: ${String(event.what)}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   }
+  if (event.event === 'fence')
+    return `fence ${String(event.state)}: ${(event.users as readonly string[]).join(', ')}${event.by === undefined ? '' : `, by ${String(event.by)}`}${event.reason === undefined ? '' : `: ${String(event.reason)}`}`;
   if (event.event === 'suspect')
     return `every key of ${(event.workloads as readonly string[]).join(', ')} is suspect: ${String(event.reason)}`;
   if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;

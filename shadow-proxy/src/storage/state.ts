@@ -70,6 +70,20 @@ const shardState = z.strictObject({
   admitted: z.record(z.string(), admission).default({}),
   /** Releases of servers, such as `Redis 8.12`, that this one does not know and an operator has accepted. */
   acceptedReleases: z.array(z.string()).default([]),
+  /**
+   * The fence at the source: since when (ISO 8601), what an operator did by hand, and the rules of the users before
+   * they lost their writes. Null where there is none.
+   */
+  fence: z
+    .strictObject({
+      at: z.string(),
+      hand: z.enum(['applied', 'lifted']).nullable(),
+      users: z.array(
+        z.strictObject({ name: z.string(), commands: z.array(z.string()), selectors: z.array(z.string()) }),
+      ),
+    })
+    .nullable()
+    .default(null),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   /** By how many ms the target's clock was ahead of the source's; null where both were never read. */
@@ -91,6 +105,7 @@ const shardState = z.strictObject({
 export type ServerSeen = Readonly<z.infer<typeof serverSeen>>;
 /** What a target held when a workload was first written to it. */
 export type Admission = Readonly<z.infer<typeof admission>>;
+export type FenceState = NonNullable<ShardState['fence']>;
 export type ShardState = Readonly<z.infer<typeof shardState>>;
 /** What a change may say, and what of the state it replaces. */
 export type StatePatch = Partial<Omit<ShardState, 'version' | 'revision' | 'shard'>>;
@@ -283,6 +298,7 @@ const emptyState = (shard: string): ShardState => ({
   perRegion: [],
   admitted: {},
   acceptedReleases: [],
+  fence: null,
   source: null,
   target: null,
   targetAheadMs: null,

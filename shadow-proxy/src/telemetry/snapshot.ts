@@ -272,6 +272,16 @@ export interface NotStarted {
   readonly problem: string;
 }
 
+/** The users of the source have no writes while the target answers clients. */
+export interface FenceSnapshot {
+  /** Since when (ISO 8601); null where it is wanted, and is not there. */
+  readonly since: string | null;
+  /** Users that have lost their writes. */
+  readonly users: readonly string[];
+  /** Why it is not as the stages want it; null where it is. */
+  readonly problem: string | null;
+}
+
 export interface ShardSnapshot {
   readonly name: string;
   readonly source: ServerSnapshot;
@@ -326,6 +336,8 @@ export interface ShardSnapshot {
   readonly flips: number;
   /** Why repairs and deletes are frozen; null where they are not. */
   readonly frozen: string | null;
+  /** Null where the source is not fenced, and need not be. */
+  readonly fence: FenceSnapshot | null;
   /** Slots of a cluster that left their master, in words; empty where each is in its place, or there is no cluster. */
   readonly movedSlots: string;
   /** Keys that are counted in, the most frequent first, whatever class the plan gives them. */

@@ -46,8 +46,14 @@ export class Privileges {
   readonly #users = new Map<string, User>();
   #timer: Timer | undefined;
 
-  /** @param ask asks the server as the kit's own user */
-  constructor(private readonly ask: (...args: Argument[]) => Promise<Reply>) {}
+  /**
+   * @param ask asks the server as the kit's own user
+   * @param actual the user whose rules hold for a user's clients
+   */
+  constructor(
+    private readonly ask: (...args: Argument[]) => Promise<Reply>,
+    private readonly actual: (name: string) => string = (name) => name,
+  ) {}
 
   /** Whether the user is known to be allowed every command on every key and channel. */
   isUnrestricted(credentials: Credentials | undefined): boolean {
@@ -101,7 +107,8 @@ export class Privileges {
     return user.lookup;
   }
 
-  async #ask(name: string): Promise<Rights> {
+  async #ask(user: string): Promise<Rights> {
+    const name = this.actual(user);
     const reply = await this.ask('ACL', 'GETUSER', name);
     if (!isError(reply)) return rightsIn(reply);
     const { items } = await this.ask('ACL', 'LIST');

@@ -34,6 +34,7 @@ import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
 import { KeyLosses } from './losses.js';
 import { findDatabaseLimit, type DatabaseLimit } from './database-limit.js';
+import { FenceUsers } from './fence-users.js';
 import { parseInfo } from './info.js';
 import { Privileges } from './privileges.js';
 import { ServerClock } from './server-clock.js';
@@ -96,7 +97,11 @@ export class Server {
   readonly clock = new ServerClock();
   /** Keys that the server removed by itself. */
   readonly losses = new KeyLosses((...args) => this.ask(...args));
-  readonly privileges = new Privileges((...args) => this.ask(...args));
+  readonly fence = new FenceUsers();
+  readonly privileges = new Privileges(
+    (...args) => this.ask(...args),
+    (name) => this.fence.actual(name),
+  );
   #fullUntil = 0;
   /** The run id under which `commands` was read. */
   #learnt = '';
@@ -477,10 +482,25 @@ export class Server {
   }
 
   /** Asks as a client's user, on a new connection: no other command is ahead of the question. */
-  async askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
+  askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
+    return this.#askAs('client', credentials, args);
+  }
+
+  /** Asks as a client's user, whose rights a fence may have reduced. */
+  askFenced(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
+    return this.#askAs('fenced', credentials, args);
+  }
+
+  async #askAs(
+    as: 'client' | 'fenced',
+    credentials: Credentials | undefined,
+    args: readonly Argument[],
+  ): Promise<Reply> {
     if (this.#refusal !== null) throw this.#refusedAs(this.#refusal);
     const connection = await this.connections.connect({ db: 0, protocol: 2, credentials });
     try {
+      const login = as === 'client' ? this.fence.loginFor(credentials) : null;
+      if (login !== null && connection.admitted) await connection.ask('AUTH', login.username!, login.password);
       return await connection.ask(...args);
     } finally {
       connection.destroy();

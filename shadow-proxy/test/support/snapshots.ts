@@ -94,6 +94,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   suspects: { total: 0, byReason: {} },
   workloads: [workloadSnapshot()],
   flips: 0,
+  fence: null,
   frozen: null,
   movedSlots: '',
   fieldTtls: null,

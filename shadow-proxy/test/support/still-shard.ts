@@ -43,6 +43,7 @@ export function stillShard(name: string, refuse: (request: PromoteRequest) => vo
     rollback: () => Promise.reject(new StageError('refused', 'not here')),
     history: () => Promise.resolve(events),
     note: () => Promise.resolve(),
+    fence: () => Promise.reject(new StageError('refused', 'not here')),
     evidence: () =>
       Promise.resolve({
         shard: name,

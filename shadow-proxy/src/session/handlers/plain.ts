@@ -1,6 +1,10 @@
 /** Commands without keys that have no effect on the mirror: the authority of `default` answers them. */
 import type { CommandSpec } from '../../command/table.js';
+import { closeFor } from '../../pipeline/failures.js';
 import { NOTHING, Operation } from '../../pipeline/operation.js';
+import { isError, text } from '../../resp/decode.js';
+import { bulk, error } from '../../resp/encode.js';
+import type { Side } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 import { noting } from './noting.js';
 import { answerOwned } from './owned.js';
@@ -15,6 +19,8 @@ export function plain(context: CommandContext, spec?: CommandSpec): void {
   if (router.default.held) return context.flow.retryWhen('open');
   if (subscribers.changing && spec?.name.startsWith('pubsub|') === true && subscribers.holds(context, null)) return;
   const { authority } = router.default.keylessRule;
+  if (spec?.name === 'acl|whoami' && clients.sequencer.servers[authority].fence.loginFor(client.credentials) !== null)
+    return whoAmI(context, authority);
   const owned = clients.ownedAt(authority);
   if (spec !== undefined && owned !== null && answerOwned(context, spec, authority, owned)) return;
   const scan = spec?.name === 'scan' ? scanOf(context, authority) : null;
@@ -38,4 +44,18 @@ export function plain(context: CommandContext, spec?: CommandSpec): void {
     };
   }
   lanes.submit(operation, lane);
+}
+
+/** Behind a fence the client's lane has another user than the client. */
+function whoAmI(context: CommandContext, side: Side): void {
+  const { client, clients, flow } = context;
+  flow.whenIdle(() => {
+    clients.sequencer.servers[side]
+      .askFenced(client.credentials, 'ACL', 'WHOAMI')
+      .then((reply) => {
+        context.reply(isError(reply) ? error(text(reply)) : bulk(reply.data));
+        flow.resume();
+      })
+      .catch((problem: unknown) => closeFor(problem, context));
+  });
 }

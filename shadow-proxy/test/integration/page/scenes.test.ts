@@ -187,6 +187,7 @@ async function serve(t: TestContext, { snapshot, series = EMPTY, history = [] }:
       promote: nobody,
       rollback: nobody,
       note: nobody,
+      fence: nobody,
       acceptAuthority: nobody,
     },
     ...{ startJob: nobody, stopJob: nobody },

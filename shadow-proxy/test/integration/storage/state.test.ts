@@ -54,6 +54,7 @@ describe('the durable state', () => {
       perRegion: [],
       admitted: {},
       acceptedReleases: [],
+      fence: null,
       source: SEEN,
       target: null,
       targetAheadMs: null,
@@ -333,6 +334,7 @@ describe('state beats plan:', () => {
   });
   const state = (change: Partial<ShardState>): ShardState => ({
     version: 2,
+    fence: null,
     targetAheadMs: null,
     revision: 1,
     shard: 'a',

@@ -106,6 +106,7 @@ describe('a path of the table', () => {
       'POST /api/take-back',
       'POST /api/note',
       'POST /api/wait',
+      'POST /api/fence',
       'POST /api/accept',
       'POST /api/jobs',
     ]);

@@ -79,6 +79,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     reservations: { byAge: { 'under-1s': 0, 'under-10s': 0, older: 0 }, oldestMs: 0, longestWaitMs: 0 },
     flips: 0,
     frozen: null,
+    fence: null,
     movedSlots: '',
     fieldTtls: null,
     counting: [],

@@ -70,6 +70,7 @@ const facts: GateFacts = {
   passed: { since: '2026-03-04T11:00:00Z', last: null },
   evicted: 0,
   sourceEvicted: 0,
+  fence: null,
   checks: null,
 };
 

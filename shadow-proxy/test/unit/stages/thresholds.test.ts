@@ -64,6 +64,7 @@ const facts: GateFacts = {
   passed: { since: null, last: null },
   evicted: 0,
   sourceEvicted: 0,
+  fence: null,
   checks: null,
 };
 

@@ -1,0 +1,93 @@
+/** `shadow-compare fence`: who may not write to the source while the target answers; raised and lifted by hand. */
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { count } from '../text/figures.js';
+import { describeClient } from '../stages/fence-gate.js';
+import { addAdminOptions, type AdminClientOptions, type ShardFence } from './admin-client.js';
+import { exitCode } from './exit.js';
+import { Fleet, reportSilent } from './fleet.js';
+import { NO_PROXY, withManual } from './manual.js';
+import { print } from './output.js';
+
+interface FenceOptions extends AdminClientOptions {
+  readonly shard?: string;
+  readonly reason?: string;
+  readonly json?: boolean;
+}
+
+const SHARD = ['--shard <name>', 'only this shard (default: all shards of the plan)'] as const;
+const REASON = ['--reason <text>', 'reason, kept in the history'] as const;
+const JSON_OPTION = ['--json', 'print JSON'] as const;
+
+export function addFence(program: Command): void {
+  const fence = program
+    .command('fence')
+    .description('Keep clients from writing to the source directly: show who would lose writes, apply, lift');
+  const show = fence
+    .command('show')
+    .description('Show the users of the source that have no writes, or would lose them, and their direct clients')
+    .option(...JSON_OPTION);
+  withManual(show, 'shadow-compare fence show --plan migration.yaml', {
+    0: 'shown',
+    1: 'the plan wants a fence, and a source cannot be fenced, or not whole',
+    3: `${NO_PROXY}, or not each: the others are shown`,
+  });
+  addAdminOptions(show).action(async (options: FenceOptions) => {
+    const fleet = await Fleet.open(options);
+    process.exitCode = tell(await fleet.fences(), options) || reportSilent(fleet);
+  });
+  const apply = fence
+    .command('apply')
+    .description("Take the writes from the source's users now, until fence lift; clients of the proxy keep theirs")
+    .option(...SHARD)
+    .option(...REASON)
+    .option(...JSON_OPTION);
+  withManual(apply, 'shadow-compare fence apply --reason "a job still writes" --plan migration.yaml', {
+    0: 'every source is fenced',
+    1: 'a source cannot be fenced: nothing was changed there',
+    3: NO_PROXY,
+  });
+  addAdminOptions(apply).action((options: FenceOptions) => change('apply', options));
+  const lift = fence
+    .command('lift')
+    .description("Give the source's users their writes back; the next promotion to live takes them again")
+    .option(...SHARD)
+    .option(...REASON)
+    .option(...JSON_OPTION);
+  withManual(lift, 'shadow-compare fence lift --plan migration.yaml', {
+    0: 'every user may do what it might do before',
+    1: 'refused by a source',
+    3: NO_PROXY,
+  });
+  addAdminOptions(lift).action((options: FenceOptions) => change('lift', options));
+}
+
+async function change(action: 'apply' | 'lift', options: FenceOptions): Promise<void> {
+  const { shard, reason } = options;
+  const fleet = await Fleet.open(options);
+  const fences = await fleet.fence({ shard, action, reason, by: userInfo().username });
+  process.exitCode = tell(fences, options) || reportSilent(fleet);
+}
+
+/** @returns the exit code */
+function tell(fences: readonly ShardFence[], { json }: FenceOptions): number {
+  print(json ? JSON.stringify(fences, null, 2) : fences.map(render).join('\n'));
+  const isWrong = ({ plan, since, problem }: ShardFence): boolean =>
+    problem !== null && (plan !== 'off' || since !== null);
+  return fences.some(isWrong) ? exitCode.fails : exitCode.holds;
+}
+
+function render({ shard, plan, since, hand, problem, users, clients }: ShardFence): string {
+  const by = hand === null ? '' : `, ${hand} by hand`;
+  const names = users.length === 0 ? 'no user' : users.join(', ');
+  const standing =
+    since === null
+      ? `not fenced${by} (fence: ${plan} in the plan); ${names} would lose writes`
+      : `fenced since ${since}${by}; without writes: ${names}`;
+  const direct = clients.map((client) => `  ${describeClient(client)}, idle for ${client.idleSeconds} s`);
+  return [
+    `${shard}: ${standing}; ${count(clients.length, 'client')} connected directly as one of them`,
+    ...direct,
+    ...(problem === null ? [] : [`  ${problem}`]),
+  ].join('\n');
+}
