@@ -61,14 +61,15 @@ export class Prefixes {
   /** The most frequent first. */
   snapshot(now: number): CountingSnapshot[] {
     const seconds = Math.max(1, (now - this.#windowAt + this.#beforeMs) / 1000);
-    const sum = ({ commands }: CountingSnapshot): number => Object.values(commands).reduce((a, b) => a + b, 0);
     return [...this.#entries.values()]
-      .map(({ of, commands, recent, before }) => ({
-        ...of,
-        commands: Object.fromEntries([...commands].map(([name, times]) => [name, Math.round(times)])),
-        perSecond: (recent + before) / seconds,
-      }))
-      .sort((a, b) => sum(b) - sum(a));
+      .map(({ of, commands: exact, recent, before }) => {
+        const commands: Record<string, number> = {};
+        let total = 0;
+        for (const [name, times] of exact) total += commands[name] = Math.round(times);
+        return { total, entry: { ...of, commands, perSecond: (recent + before) / seconds } };
+      })
+      .sort((a, b) => b.total - a.total)
+      .map(({ entry }) => entry);
   }
 }
 
