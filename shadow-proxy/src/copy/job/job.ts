@@ -37,31 +37,31 @@ import { inDatabases, Scanner, type Checkpoint, type Page as ScannedPage, type S
 
 export interface JobContext
   extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete' | 'recounted'>, ChooserContext {
-  /** Why nothing may be copied, or compared, now; null where it may. */
+  /** Why nothing may be copied or compared now; null if nothing forbids it. */
   readonly hindrance: (copies: boolean) => string | null;
-  /** From which size on a key is copied in chunks. */
+  /** A key of this size or more is copied in chunks. */
   readonly large: Thresholds;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
-  /** The mirrors of the workloads have no key that the authority does not have: all that is there is the kit's. */
+  /** Called when the mirrors of these workloads hold only keys that the authority has, too. */
   readonly proven: (workloads: readonly Workload[]) => void;
-  /** Workloads are suspect no more. */
+  /** Called when these workloads are no longer suspect. */
   readonly cleared: () => void;
-  /** A report begins again. */
+  /** Called when the report starts again from nothing. */
   readonly begun: () => void;
-  /** A key that it does not copy, for the report. */
+  /** Called with each key that the job does not copy, for the report. */
   readonly reportKey: (key: ReportedKey) => void;
   readonly save: (record: JobRecord) => void;
   readonly redact: (key: Buffer) => string;
   readonly logger: Logger;
 }
 
-/** Why a workload is suspect whose keys were left out; only an operator begins its next backfill. */
+/** The reason of a workload that is suspect because keys were left out. Only an operator starts its next backfill. */
 export const CONTESTED = 'keys that several sources hold are not copied: set `owns` so that each key has one shard';
 
-/** What was scanned already is suspect again. */
+/** Keys that the scan has passed are suspect again. */
 class RestartScan extends Error {}
 
-/** How many times a scan may begin again. */
+/** How many times a scan may start again. */
 const MAX_SCANS = 10;
 const HOW_TO_END =
   'stop what causes that while the job runs (see "It started again" in docs/troubleshooting.md), then run the same command again';
@@ -76,10 +76,10 @@ const LISTED = 1_000;
 
 const NO_DIFFERENCES: ReadonlySet<string> = new Set(['other-shard', 'no-workload', 'miscounted']);
 
-/** A page on its way: the scan has passed it when nothing of it is left. */
+/** A page whose keys are under way. The scan has passed it when none of them is left. */
 interface Page {
   left: number;
-  /** Keys of it that `total` counts. */
+  /** How many keys of the page `total` counts. */
   readonly keys: number;
   /** The place of the scan after this page. */
   readonly after: JobRecord['at'];
@@ -100,9 +100,9 @@ export class Job {
   #pace: RateLimiter;
   #flow: CopyScheduler;
   readonly #chooser: Chooser;
-  /** What clients write while it runs; null where it has not begun, or goes on with what another process began. */
+  /** What clients write while the job runs; null before it begins, and if it continues another process's job. */
   #written: WrittenKeys | null = null;
-  /** What was found on the page that is being chosen from. */
+  /** What was found on the current page. */
   #reportedOfPage: ReportedKey[] = [];
   /** Large keys that the scan of the authority has met, by the ids of their databases: they are copied, once. */
   readonly #largeOnes = new Set<string>();
@@ -167,7 +167,7 @@ export class Job {
     return this.request.kind === 'backfill' && !this.request.dryRun;
   }
 
-  /** Nothing became suspect since it began. */
+  /** Whether nothing became suspect since the job began. */
   get #isCurrent(): boolean {
     return this.#workloads.every((workload) => workload.timesSuspect === this.#timesSuspect.get(workload));
   }
@@ -186,7 +186,7 @@ export class Job {
     return { ...record, deleting: { ...record.deleting, confirmed: 0 } };
   }
 
-  /** Resolves when it has ended, however. */
+  /** Resolves when the job has ended, with success or not. */
   async run(): Promise<void> {
     const { logger } = this.context;
     const { kind } = this.request;
@@ -203,7 +203,7 @@ export class Job {
           if (workload.suspect === null) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
       this.#remember();
       if (this.#at === null) this.#written = new WrittenKeys(this.context.sequencer);
-      // The list of what is lost stays until it is given back.
+      // The list of lost keys stays until they are restored.
       if (this.#at === null && kind !== 'restore') this.context.begun();
       this.#save();
       if (kind === 'backfill') await room.check();
@@ -220,12 +220,12 @@ export class Job {
     logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'keyspace scan finished');
   }
 
-  /** Ends it where it is. */
+  /** Stops the job where it stands. */
   stop(why: string): void {
     this.#flow.halt(new Halt(why));
   }
 
-  /** Ends it with this process: the next one goes on. */
+  /** Stops the job because the process ends: the next process continues it. */
   suspend(): void {
     if (!this.running) return;
     this.#deletesNoted = 0;
@@ -323,7 +323,7 @@ export class Job {
       for (;;) {
         const { done, value } = await coming;
         if (done === true) return;
-        // The next one is asked for while this one is under way.
+        // The next page is asked for while the keys of this one are under way.
         coming = pages.next();
         coming.catch(() => undefined);
         this.#assertCurrent();
@@ -400,7 +400,7 @@ export class Job {
     }
   }
 
-  /** The authorities first, then the mirrors. */
+  /** The sides to scan: authorities first, then mirrors. */
   async #sides(): Promise<Side[]> {
     const authorities = this.#authorities;
     const sides: Side[] = [];
@@ -429,7 +429,7 @@ export class Job {
     return [...new Set(sides)];
   }
 
-  /** Notes which suspicions it is to end. */
+  /** Notes which suspicions the job will clear. */
   #remember(): void {
     for (const workload of this.#workloads) this.#timesSuspect.set(workload, workload.timesSuspect);
   }
@@ -456,7 +456,7 @@ export class Job {
   #failed(db: number, key: Buffer, why: string): void {
     const { redact, suspects, sequencer } = this.context;
     if (this.#failures.length < MAX_LISTED) this.#failures.push({ db, key: redact(key), why });
-    // Suspect by itself: the others of its workload need not be.
+    // The key alone becomes a suspect: other keys of its workload may be equal.
     const workload = sequencer.router.match(key, 0, key.length);
     if (this.#copies || this.request.repair) suspects.mark(db, key, workload, 'not-copied');
   }
@@ -505,7 +505,7 @@ export class Job {
 
   get #record(): JobRecord {
     const { running } = this;
-    // The job is about to scan again.
+    // The scan is about to start again.
     const willRescan = running && !this.#isCurrent;
     return {
       version: 1,

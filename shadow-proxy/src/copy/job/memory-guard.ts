@@ -1,4 +1,4 @@
-/** Whether the mirrors have the memory for what is copied to them: looked at before, and while it goes on. */
+/** Whether the mirrors have memory for all copies: checked before a job begins, and while it runs. */
 import { clearTimer, every, type Timer } from '../../io/timers.js';
 import { parseInfo, type Server } from '../../upstream/server.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
@@ -9,7 +9,7 @@ const LOOK_MS = 1_000;
 /** How full a mirror may become: its clients need memory, too. */
 const FULL = 0.98;
 
-/** A mirror has not the memory; the message has the figures. */
+/** A mirror lacks the memory; the message has the figures. */
 export class RoomError extends Error {
   readonly code = 'MEMORY';
 }
@@ -18,7 +18,7 @@ interface Memory {
   readonly used: number;
   /** Infinity where there is no limit. */
   readonly max: number;
-  /** What the keys take. */
+  /** How many bytes the keys take. */
   readonly data: number;
   readonly evicted: number;
 }
@@ -52,7 +52,7 @@ export class MemoryGuard {
     }
   }
 
-  /** From now on looks again and again. */
+  /** Checks the mirrors repeatedly from now on. */
   watch(): void {
     this.#timer = every(LOOK_MS, () => {
       for (const side of this.authorities)

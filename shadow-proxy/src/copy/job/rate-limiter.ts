@@ -20,28 +20,28 @@ const MOST_BESIDE = 256;
 const LEAST = 2;
 /** How often clients and latency are looked at, in ms. */
 const MEASURE_MS = 100;
-/** Replies that tell something of a 99th percentile. */
+/** How many replies a 99th percentile needs. */
 const ENOUGH_REPLIES = 100;
-/** What was not used up is made up for, as far as so long ago, in ms. */
+/** Unused rate may be used later, for this long, in ms. */
 const CREDIT_MS = 50;
-/** Clients that have so many commands under way, on average, keep the servers busy. */
+/** With so many commands of clients under way, on average, the servers count as busy. */
 const BUSY = 4;
 /**
  * Keys a second that are copied for each command that busy clients get answered: one costs about as much as the other.
  */
 const SHARE = 0.5;
-/** Keys a second that are copied however few that are. */
+/** The lowest rate, in keys a second. */
 const LEAST_RATE = 5_000;
 
 export class RateLimiter {
-  /** Keys that may be under way for the latency's sake. */
+  /** How many keys may be under way, as limited by the latency. */
   #window = MOST;
-  /** From when on the next key may go. */
+  /** When the next key may go, in ms of the monotonic clock. */
   #nextAt = 0;
   #measuredAt = 0;
   /** Commands of clients under way, on average. */
   #clients = 0;
-  /** Keys a second that clients leave. */
+  /** The rate that busy clients leave for copies, in keys a second. */
   #left = Infinity;
   #replies: number;
   /** Replies of the authority to what was asked for its keys. */
@@ -108,7 +108,7 @@ export class RateLimiter {
     this.#recent.reset();
     if (p99 <= maxP99Ms) this.#window = Math.min(MOST, this.#window + Math.max(1, this.#window >> 3));
     else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);
-    // At its least it is already slow; it pauses, too.
+    // At its lowest rate the job is already slow; it also pauses.
     else this.#nextAt = now + MEASURE_MS;
   }
 

@@ -35,9 +35,9 @@ export const inDatabases = (checkpoint: Checkpoint, to: (db: number) => number):
 
 export interface ScannedKey {
   readonly key: Buffer;
-  /** What it takes in memory, about. */
+  /** About how many bytes of memory the key takes. */
   readonly bytes: number;
-  /** Too large to be read and written at once; false where that was not asked. */
+  /** Whether the key is too large to be copied in one piece; false if its size was not asked. */
   readonly large: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface Page {
  * then their values, are asked for.
  */
 const PAGE_KEYS = 500;
-/** What a key is taken for whose size is not known, in bytes. */
+/** The assumed size of a key whose size is not known, in bytes. */
 const UNKNOWN_BYTES = 16 << 10;
 const MEMORY_USAGE = Buffer.from('*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n');
 const QUESTION_BYTES = 64;
@@ -132,7 +132,7 @@ export class Scanner {
     return page;
   }
 
-  /** About how many bytes each has, in one question; then more of those that may be large. */
+  /** Asks for the size of each key in one write, then for the exact size of those that may be large. */
   async #measured(connection: Connection, keys: readonly Buffer[]): Promise<ScannedKey[]> {
     const { thresholds } = this;
     if (thresholds === null) return keys.map((key) => ({ key, bytes: UNKNOWN_BYTES, large: false }));

@@ -34,7 +34,7 @@ export interface FlowContext {
   readonly since: () => WritesSinceRestart | null;
   /** A key that only the mirror has: whether it may be deleted there, which it is then. */
   readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
-  /** A difference that stays. */
+  /** Called with a difference that was still there after all retries. */
   readonly report: (key: CopiedKey, difference: Difference | LargeDifference) => void;
   /** A stream that counts its entries wrongly: the copy has those that the authority serves. */
   readonly recounted: (key: CopiedKey) => void;
@@ -42,10 +42,10 @@ export interface FlowContext {
   readonly failed: (key: CopiedKey, error: CopyError) => void;
 }
 
-/** The scan cannot continue by itself; the message says why. */
+/** The scan cannot continue without help; the message says why. */
 export class Halt extends Error {}
 
-/** What keys under way may take, on each server and here, in bytes. */
+/** How many bytes the keys under way may take, on each server and in the proxy. */
 const MAX_BYTES = 32 << 20;
 /** Copies and questions that wait for a mirror, in bytes. */
 const QUEUED_BYTES = 8 << 20;

@@ -39,7 +39,7 @@ export const COPY_ERRORS = [
   'moving',
   /** `SWAPDB` gave its database another number during its chunked copy, or comparison: it may begin again there. */
   'swapped',
-  /** A connection was lost: it may go when it is back. */
+  /** A connection was lost: the copy may succeed when it is back. */
   'lost',
   /** The authority refused to read it. */
   'authority',
@@ -68,7 +68,7 @@ export class CopyError extends Error {
 export interface CopyEvents<K extends CopiedKey> {
   /** The authority has answered, or never will. */
   answered(): void;
-  /** The copies, so large together, are in the mirror's order: from here on they hold. */
+  /** The copies are in the mirror's order, with this total size in bytes: later writes come on top of them. */
   ordered(bytes: number): void;
   /**
    * The mirror has confirmed it. `lateMs` is by how much its time to live may be off, where that is more than is
@@ -88,7 +88,7 @@ export interface CopyEvents<K extends CopiedKey> {
   failed(key: K, error: CopyError): void;
 }
 
-/** Copies in flight. Their starter has the keys' turn in the order of their lanes. */
+/** Copies in flight. The caller holds the locks of the keys. */
 export class Copy<K extends CopiedKey> implements Sink {
   #askedAt = 0;
   /** Keys of which a field is about to expire. */
@@ -175,7 +175,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     });
   }
 
-  /** The mirror was not sent it, or not heard of it. */
+  /** The copy was not sent to the mirror, or the mirror's reply was lost. */
   #lost(key: K): void {
     const refused = refusalOfMirror(this.sequencer, this.lane.server.side, key.db);
     if (refused !== null) this.events.failed(key, refused);

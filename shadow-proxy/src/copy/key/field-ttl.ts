@@ -1,4 +1,4 @@
-/** The plan's `hashFieldTtl: strip`: what the authority holds, as a mirror gets it that has no TTLs of fields. */
+/** The plan's `hashFieldTtl: strip`: the authority's hash for a mirror that has no TTLs of fields. */
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { mayExpireFields, stripFieldTtls } from '../rdb/field-ttl.js';

@@ -20,12 +20,12 @@ export interface Held {
   readonly life: KeyLife;
 }
 
-/** Two questions a key. */
+/** The questions about one key: DUMP and PTTL. */
 export const QUESTIONS = 2;
 
 const DUMP = Buffer.from('*2\r\n$4\r\nDUMP\r\n');
 const PTTL = Buffer.from('*2\r\n$4\r\nPTTL\r\n');
-/** What the questions about a key take, about, in bytes. */
+/** About how many bytes the questions about one key take. */
 const QUESTION_BYTES = 96;
 
 /** What is there under each of the keys, and how long it stays. */
@@ -37,11 +37,11 @@ export function questionsAbout(keys: readonly CopiedKey[]): Buffer {
 
 export const ABSENT: Held = { payload: null, life: NO_KEY };
 
-/** What the answers to the questions say. A hash without a field is as good as no key. */
+/** Decodes the answers to the questions. A hash without fields counts as a missing key. */
 export const heldAs = (payload: Buffer | null, life: KeyLife): Held =>
   payload === null || isEmptyHash(payload) ? ABSENT : { payload, life };
 
-/** The answers about one key; the server's refusal, where it refused. */
+/** The answers about one key, or the error with which the server refused. */
 export function readHeld(replies: Scalars): Held | string {
   const refusal = replies.isError ? printableBytes(replies.text()) : null;
   const payload = refusal === null ? replies.bytes() : null;

@@ -26,10 +26,10 @@ const NO_EXPIRY = Buffer.from('$1\r\n0\r\n');
 const REPLACE = Buffer.from('$7\r\nREPLACE\r\n');
 const PEXPIRE = Buffer.from('*3\r\n$7\r\nPEXPIRE\r\n');
 const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
-/** What a command takes besides what the authority gave, about, in bytes. */
+/** About how many bytes a command takes besides the value. */
 export const COMMAND_BYTES = 96;
 
-/** The server that takes the copies, as far as they depend on it. */
+/** What copies have to know about the server that gets them. */
 export interface Taker {
   /** `redis_version` */
   readonly version: string;
@@ -41,10 +41,10 @@ export interface Taker {
   readonly fullBacklengths: boolean;
 }
 
-/** What any supported server takes. */
+/** A form that each supported server can read. */
 const ANY: Taker = { version: '0', countsEntries: false, fieldTtlForm: null, fullBacklengths: false };
 
-/** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
+/** A key whose copy is on its way, with the place of its TTL in the commands: an argument and its length line. */
 export interface Put<K> {
   readonly key: K;
   /** How many commands, and so replies, it takes. */
@@ -107,7 +107,7 @@ function putString(name: Buffer, payload: Buffer, args: number, to: CommandWrite
 
 const value = new Span();
 
-/** Opens the string: null where `value` has it, else itself: what is long, a number or with something behind it. */
+/** Null if `value` holds the string already; else the decoded string: long, a number, or followed by other data. */
 function openValue(payload: Buffer): Buffer | null {
   checkFooter(payload);
   const limit = payload.length - FOOTER;

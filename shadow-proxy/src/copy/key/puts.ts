@@ -22,7 +22,7 @@ import {
 import { printableBytes } from '../../text/printable.js';
 
 const MSET = Buffer.from('$4\r\nMSET\r\n');
-/** What the head of an MSET takes at most, in bytes. */
+/** The largest size of the head of an MSET, in bytes. */
 const HEAD_BYTES = 32;
 
 /** What the mirror said of a key. */
@@ -71,7 +71,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
     return [...this.#strings, ...this.#others.map(({ key }) => key)];
   }
 
-  /** As many as commands. */
+  /** The number of commands. */
   get replies(): number {
     return this.#others.reduce((sum, { commands }) => sum + commands, this.#strings.length > 0 ? 1 : 0);
   }

@@ -1,4 +1,4 @@
-/** Questions to a server about keys, on a connection of their own: nothing of it is in any order. */
+/** Questions to a server about keys, on a separate connection, outside the order of the lanes. */
 import { lifeFromPttl } from '../../resp/key-life.js';
 import { Connection } from '../../upstream/connection.js';
 import type { Dialer } from '../../upstream/dialer.js';
@@ -51,7 +51,7 @@ export class KeyReader {
         ['PTTL', key],
       ]),
     );
-    // What a server cannot hold says nothing about what the other should.
+    // If this server cannot hold the value, that says nothing about the other server.
     if (replies === null) throw new Error(`${this.name} has no database ${db}`);
     return keys.map((_, i) =>
       heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, lifeFromPttl(Number(text(replies[2 * i + 1])))),
@@ -75,7 +75,7 @@ export class KeyReader {
       if (isError(replies[0]) && /out of range/.test(text(replies[0]))) return null;
       const refused = replies.find(isError);
       if (refused === undefined) return replies.slice(1);
-      // Whatever else it is, such as LOADING, may pass.
+      // Other errors, such as LOADING, may be over soon.
       if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses`, errorText(refused));
       throw new Error(errorText(refused));
     } catch (error) {

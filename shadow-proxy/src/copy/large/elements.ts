@@ -22,7 +22,7 @@ interface ElementType {
   readonly remove: string;
   /** Reads these elements; `knows` shows what commands the authority has. */
   reads(key: Buffer, elements: readonly Buffer[], knows: (name: string) => boolean): readonly Command[];
-  /** For each element what it takes to set it; null where it is not there. */
+  /** For each element the arguments that set it; null if the authority lacks the element. */
   values(replies: readonly Reply[], elements: readonly Buffer[], parts: Parts): readonly (readonly Buffer[] | null)[];
   readonly set: string;
   /** What writes mean that are not about single elements; elements to be read once more go into `doubtful`. */

@@ -59,7 +59,7 @@ async function equalPending(parts: Parts, group: Buffer, count: number): Promise
   return true;
 }
 
-/** Both refuse: it is not there any more. */
+/** Whether both servers refuse: the part was removed. */
 const bothRefuse = ({ authority, mirror }: Both): boolean => authority.some(isError) && mirror.some(isError);
 
 /** @param scores numbers are compared as such: KeyDB alone keeps the sign of a zero */
@@ -73,7 +73,7 @@ export function same({ authority, mirror }: Both, scores = false): boolean {
         a.items.every((item, i) => equal(item, b.items![i]))
       );
     if (a.data === null || b.data === null) return a.data === b.data;
-    // Each in its own words.
+    // Each server has its own wording.
     if (isError(a) && isError(b)) return true;
     return a.data.equals(b.data) || (scores && Number(text(a)) === Number(text(b)));
   };

@@ -48,7 +48,7 @@ export interface PartsOptions {
   readonly pace?: (bytes: number) => Promise<void>;
 }
 
-/** What both servers said at one place in the order, and how far apart they may have said it, in ms. */
+/** The answers of both servers at one place in the order, and how far apart in time they may be, in ms. */
 export interface Both {
   readonly authority: readonly Reply[];
   readonly mirror: readonly Reply[];
@@ -117,7 +117,7 @@ export class Parts {
     return this.withLock(() => this.#send([...reads, ['PTTL', this.key]], effects, confirmed));
   }
 
-  /** The rate limiter takes time here. */
+  /** Waits for the rate limiter. */
   async pace(): Promise<void> {
     await this.options.pace?.(this.bytes - this.#paced);
     this.#paced = this.bytes;
@@ -354,7 +354,7 @@ export class Parts {
     });
   }
 
-  /** What gives the mirror's key the time to live that the authority's has. */
+  /** The command that gives the mirror's key the authority's TTL. */
   timeToLive(life: KeyLife): Command {
     return life.state === 'expires' ? ['PEXPIRE', this.key, life.ms] : ['PERSIST', this.key];
   }

@@ -28,11 +28,11 @@ export interface KeySize {
   readonly type: string;
   /** Elements; bytes of a string. */
   readonly length: number;
-  /** About; 0 where the server does not say. */
+  /** The size in bytes, estimated by the server; 0 if it does not say. */
   readonly bytes: number;
 }
 
-/** Who asks the key's authority, in its database. */
+/** Asks the key's authority, in the key's database. */
 export interface Asker {
   ask(...args: Argument[]): Promise<Reply>;
 }
@@ -67,7 +67,7 @@ export const onLane = (sequencer: Sequencer, lane: Lane, workload: Workload, db:
 /** What MEMORY USAGE says; null where the server refuses: those before 4.0, and users who may not, have none. */
 export const usedBytes = (reply: Reply): number | null => (isError(reply) ? null : Number(text(reply)));
 
-/** What an element takes at least, in a list of small numbers. */
+/** The smallest size of an element, in a list of small numbers, in bytes. */
 const ELEMENT_BYTES = 2;
 
 /**

@@ -1,4 +1,4 @@
-/** What servers tell of streams. */
+/** Replies about streams. */
 import { text, type Reply } from '../../resp/decode.js';
 
 /** An entry's ID, and the ID with its fields. */
@@ -14,7 +14,7 @@ export function newerFieldOf({ items }: Reply, name: string): Buffer | null {
   return at === -1 ? null : items![at + 1].data;
 }
 
-/** The least ID that is greater. */
+/** The next ID after this one. */
 export function after(id: string): string {
   const [ms, seq] = id.split('-').map(BigInt);
   return seq === 2n ** 64n - 1n ? `${ms + 1n}-0` : `${ms}-${seq + 1n}`;

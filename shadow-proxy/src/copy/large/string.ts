@@ -10,7 +10,7 @@ import { ENDS, Disturbed } from './meanwhile.js';
 import { refusedByMirror, type Parts } from './parts.js';
 import { CopyError } from '../key/copier.js';
 
-/** Change some bytes, or add some. */
+/** Commands that change or add bytes of a string. */
 const LOCAL = new Set(['SETRANGE', 'SETBIT', 'APPEND', 'BITFIELD']);
 /** A field of BITFIELD that lies across the end of what is copied was not counted up as a whole. */
 const FIELD_BYTES = 9;

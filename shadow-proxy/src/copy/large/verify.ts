@@ -65,7 +65,7 @@ export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<
 }
 
 class Comparison {
-  /** What both said last of what there is. */
+  /** What both servers said last about the key as a whole. */
   #shapes: Pick<LargeDifference, 'authority' | 'mirror'> = { authority: null, mirror: null };
 
   constructor(

@@ -60,7 +60,7 @@ export class Listpack implements Elements {
     const start = from.at;
     const element = this.#content();
     const size = from.at - start;
-    // Zero, where it is a byte longer than it need be.
+    // It is zero if the length takes one byte more than necessary.
     const full = from.bytes[from.at] !== 0;
     for (let left = backlengthSize(size, full) - 1, mark = 0; left >= 0; left--, mark = 128) {
       if (from.u8() !== (((size >>> (7 * left)) & 127) | mark))

@@ -2,7 +2,7 @@ import { TranscodeError, type TranscodeErrorCode } from './error.js';
 import { inflate, inflatedLength } from './lzf.js';
 import type { StreamId } from './value.js';
 
-/** Special strings of RDB: an integer of 8, 16 or 32 bits, or LZF. */
+/** The codes of RDB's special strings: an integer of 8, 16 or 32 bits, or LZF. */
 const [INT8, INT16, INT32, LZF] = [0xc0, 0xc1, 0xc2, 0xc3];
 const [LENGTH32, LENGTH64] = [0x80, 0x81];
 const NONE = Buffer.alloc(0);

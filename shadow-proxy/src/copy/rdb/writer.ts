@@ -62,7 +62,7 @@ export class Writer {
     this.raw(idBytes(id));
   }
 
-  /** Two lengths. */
+  /** A stream ID as two lengths. */
   id(id: StreamId): void {
     this.length64(id.ms);
     this.length64(id.seq);

@@ -40,7 +40,7 @@ function sameNames(a: readonly Buffer[], b: readonly Buffer[]): boolean {
   return b.every((name) => names.has(text(name)));
 }
 
-/** Names are distinct on either side. */
+/** Compares two lists whose names are distinct. */
 function sameByName<T>(
   a: readonly T[],
   b: readonly T[],
@@ -55,7 +55,7 @@ function sameByName<T>(
   });
 }
 
-/** Counters that only Redis 7 keeps are left out, and moments: each server takes its own. */
+/** Leaves out counters that only Redis 7 keeps, and times, which each server takes from its own clock. */
 function equalStreams(a: StreamValue, b: StreamValue): boolean {
   return (
     a.lastId.ms === b.lastId.ms &&

@@ -28,7 +28,7 @@ import { decodeDump, openString } from '../rdb/transcode.js';
  */
 export type DifferenceKind = 'missing' | 'extra' | 'foreign' | 'type' | 'value' | 'ttl';
 
-/** How two differ. */
+/** A difference between two keys. */
 export interface Differing {
   readonly kind: DifferenceKind;
   /** False where only their times to live, or fields that expire now, may differ. */
@@ -41,14 +41,14 @@ export interface Difference extends Differing {
 }
 
 export interface VerifyEvents<K extends CopiedKey> {
-  /** The authority has answered, so many bytes, or never will. */
+  /** The authority has answered with so many bytes, or its connection was lost. */
   answered(bytes: number): void;
   verified(key: K, difference: Difference | null): void;
   /** The comparison of the key is inconclusive. */
   failed(key: K, error: CopyError): void;
 }
 
-/** Verifications in flight. Their starter has the keys' turn in the order of their lanes. */
+/** Verifications in flight. The caller holds the locks of the keys. */
 export class Verification<K extends CopiedKey> implements Sink {
   /** @param keys of the lane's database, and not so large that they must not be read together */
   constructor(
@@ -62,7 +62,7 @@ export class Verification<K extends CopiedKey> implements Sink {
     ask(this.sequencer, this.lane, this.keys, this);
   }
 
-  /** The mirror is asked the same at the place of the authority's replies. */
+  /** Asks the mirror the same questions at the place of the authority's replies. */
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     this.events.answered(end - start);
     const { frame, workload, db, bundle, answeredAt, stalledMs } = operation;
@@ -74,7 +74,7 @@ export class Verification<K extends CopiedKey> implements Sink {
     question.confirmed = (answer) => {
       if (answer === null)
         this.#lost('the connection to the mirror was lost', refusalOfMirror(this.sequencer, this.lane.server.side, db));
-      // What may have passed between the two servers' answers, in ms.
+      // How far apart in time the two servers' answers may be, in ms.
       else this.#compare(new Scalars(buffer, start), new Scalars(answer), monotonicMs() - answeredAt + stalledMs);
     };
     this.sequencer.mirrorOf(question).append(question);
@@ -157,7 +157,7 @@ export function livesDiffer(
   return { kind: 'ttl', sure: least > toleranceMs || most < -toleranceMs };
 }
 
-/** What is left of a TTL, in ms. */
+/** The rest of a TTL, in ms. */
 const leftOf = (life: KeyLife): number => (life.state === 'expires' ? life.ms : 0);
 
 function valuesDiffer(a: Buffer, b: Buffer): 'type' | 'value' | null {
