@@ -77,6 +77,15 @@ export const waitRequest = z.strictObject({
   by,
 });
 
+/** Whether a workload may be promoted by itself. */
+export const automationRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string(),
+  state: z.enum(['pause', 'resume']),
+  reason: z.string().min(1).max(1000).transform(redactSecrets),
+  by,
+});
+
 export const startJobRequest = jobRequest
   .omit({ automatic: true })
   .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })

@@ -8,6 +8,7 @@ import {
   startJobRequest,
   acceptRequest,
   fenceRequest,
+  automationRequest,
   noteRequest,
   promoteRequest,
   rollbackRequest,
@@ -178,6 +179,14 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       fences: await fenceAll(shardsNamed(context, name), action, note),
     })),
   },
+  /** { shard?, workload, state: pause | resume, reason, by? } → { shards }: the workload is not promoted by itself, or may be. */
+  '/api/automation': changes(
+    takes(automationRequest, async (context, { shard: name, ...request }) => {
+      const named = shardsNamed(context, name);
+      for (const shard of named) await shard.automate(request);
+      return { shards: named.map((shard) => shard.name) };
+    }),
+  ),
   /** { shard?, runIds? } → { accepted: [{ shard, servers }] }: accepts restarted or replaced authorities. */
   '/api/accept': changes(
     takes(acceptRequest, async (context, { shard, runIds = null }) => ({

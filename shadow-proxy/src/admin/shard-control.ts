@@ -10,7 +10,14 @@ import type { StageChange, StageRequest } from '../stages/stage-change.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
 
-/** A step of a runbook that changes something, which an operator ran or undid, for the history. */
+/** An operator keeps a workload from being promoted by itself, or ends that. */
+export interface AutomationRequest {
+  readonly workload: string;
+  readonly state: 'pause' | 'resume';
+  readonly reason: string;
+  readonly by?: string;
+}
+
 /** A promotion that waits for its time on an operator's machine, for the history. */
 export interface WaitNote {
   readonly workload: string;
@@ -19,6 +26,7 @@ export interface WaitNote {
   readonly by?: string;
 }
 
+/** A step of a runbook that changes something, which an operator ran or undid, for the history. */
 export interface Note {
   readonly runbook: string;
   readonly step: string;
@@ -55,6 +63,8 @@ export interface ShardControl {
   series(since: number): SeriesSnapshot;
   /** The last changes, oldest first. */
   history(): Promise<readonly HistoryEvent[]>;
+  /** @throws {StageError} code `unknown-workload`, {Error} where the disk does not take it */
+  automate(request: AutomationRequest): Promise<void>;
   /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
   note(note: Note | WaitNote): Promise<void>;
   /**

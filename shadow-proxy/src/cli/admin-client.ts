@@ -1,6 +1,6 @@
 /** The admin HTTP of a running proxy, from the operator's side. */
 import type { Command } from 'commander';
-import type { Note, WaitNote } from '../admin/shard-control.js';
+import type { AutomationRequest, Note, WaitNote } from '../admin/shard-control.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
 import type { FenceNote } from '../stages/fence.js';
 import type { FenceReport } from '../stages/fence-gate.js';
@@ -216,6 +216,11 @@ export class AdminClient {
   /** Notes that a promotion waits, has ended, or is cancelled. */
   async noteWait(note: WaitNote): Promise<void> {
     await this.#call('POST', '/api/wait', note);
+  }
+
+  /** On every shard of the proxy. */
+  async automate(request: AutomationRequest): Promise<void> {
+    await this.#call('POST', '/api/automation', request);
   }
 
   evidence(): Promise<readonly ShardEvidence[]> {

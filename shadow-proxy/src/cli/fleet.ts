@@ -3,7 +3,7 @@
  * at once, and a proxy that does not answer hides no other. A change of one workload is made on every shard or on none:
  * it is judged everywhere first, and taken back where a later shard refuses.
  */
-import type { WaitNote } from '../admin/shard-control.js';
+import type { AutomationRequest, WaitNote } from '../admin/shard-control.js';
 import { loadAdmins } from '../plan/load.js';
 import { eachOnce, type AdminAddress } from '../plan/admins.js';
 import { closedGates } from '../stages/gates.js';
@@ -100,6 +100,11 @@ export class Fleet {
   /** Into the history of every shard whose proxy answers. @throws {CliError} where none does */
   async noteWait(note: WaitNote): Promise<void> {
     await this.#ask((proxy) => proxy.noteWait(note));
+  }
+
+  /** On every shard whose proxy answers. @throws {CliError} where none does */
+  async automate(request: AutomationRequest): Promise<void> {
+    await this.#ask((proxy) => proxy.automate(request));
   }
 
   async jobs(): Promise<readonly ShardJob[]> {

@@ -19,6 +19,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   accept: async () => (await import('./accept.js')).addAccept,
   promote: async () => (await import('./promote.js')).addPromote,
   cancel: async () => (await import('./cancel.js')).addCancel,
+  pause: async () => (await import('./automation.js')).addPause,
+  resume: async () => (await import('./automation.js')).addResume,
   rollback: async () => (await import('./rollback.js')).addRollback,
   fence: async () => (await import('./fence.js')).addFence,
   history: async () => (await import('./history.js')).addHistory,

@@ -16,6 +16,7 @@ A change holds the new commands of its workload, at most \`limits.flipMs\`. Mean
 server's replies afterwards, suspects are repaired first. If that takes too long, the change is refused and nothing has changed.
 
 \`promote\` goes forward if all gates are open, \`rollback\` goes back without gates. What each gate asks: [gates](concepts.md#gates).
+A plan may have the proxy do both by itself within \`live\`: [guard and rollout](operations.md).
 
 | from | to | gates | what changes |
 | --- | --- | --- | --- |`;

@@ -102,6 +102,7 @@ function alertmanager({ state, severity, ...notice }: Notice, { url, secret }: R
 /** Other names than those of the alerts in dashboards/prometheus, which stand for other thresholds. */
 const ALERT_NAMES: Readonly<Record<Notice['event'], string>> = {
   stage: 'ProxyStageChanged',
+  guard: 'ProxyGuardActed',
   gate: 'ProxyGateClosed',
   mismatch: 'ProxyMismatch',
   suspects: 'ProxySuspectsIncrease',

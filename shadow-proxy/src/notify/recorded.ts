@@ -18,14 +18,25 @@ export function happeningOf(shard: string, event: HistoryEvent, now: number): Ha
       details: { process: String(event.process), from: String(event.from) },
     };
   }
+  if (event.event === 'automatic' && event.state === 'stopped')
+    return {
+      ...common,
+      event: 'guard',
+      severity: 'critical',
+      key: `${shard}/${String(event.workload)}/guard`,
+      workload: String(event.workload),
+      summary: `Shard ${shard}: ${describeEvent(event)}`,
+      details: { reason: String(event.reason) },
+    };
   if (event.event !== 'stage') return null;
+  const isGuard = event.automatic === 'guard';
   const isFailover = event.by === 'failover';
   const workload = String(event.workload);
   return {
     ...common,
-    event: isFailover ? 'failover' : 'stage',
-    severity: isFailover ? 'critical' : event.forced === true ? 'warning' : 'info',
-    key: `${shard}/${workload}/${isFailover ? 'failover' : 'stage'}`,
+    event: isFailover ? 'failover' : isGuard ? 'guard' : 'stage',
+    severity: isFailover || isGuard ? 'critical' : event.forced === true ? 'warning' : 'info',
+    key: `${shard}/${workload}/${isFailover ? 'failover' : isGuard ? 'guard' : 'stage'}`,
     workload,
     summary: `Shard ${shard}: ${describeEvent(event)}`,
     details: {

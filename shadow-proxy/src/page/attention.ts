@@ -68,6 +68,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       { command: 'fence show', runbook: 'BypassingWrites' },
     ],
     ...shard.workloads.map(ofNewErrors),
+    ...shard.workloads.flatMap(ofAutomatic),
     [
       sum(mismatches) > 0,
       'act',
@@ -264,3 +265,29 @@ function commandOf({ kind, workloads, repair }: JobSnapshot, shard: ShardSnapsho
 const named = (command: NextCommand): { command?: string } => (command === undefined ? {} : { command });
 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+/** What the guard sees, and what it or an operator has stopped. */
+function ofAutomatic({ name, automatic: { exceeds, hold, rollout } }: WorkloadSnapshot): readonly Check[] {
+  const since = hold === null ? '' : `Since ${hold.at}`;
+  return [
+    [
+      hold?.why === 'rolled-back',
+      'act',
+      `${since}: the guard has rolled ${name} back to shadow, ${hold?.reason ?? ''}. It waits for you: promote it when the cause is removed.`,
+      { command: 'status' },
+    ],
+    [
+      hold?.why === 'stopped',
+      'act',
+      `${since}: the guard has stopped the rollout of ${name}, ${hold?.reason ?? ''}.`,
+      { command: `resume ${name}` },
+    ],
+    [
+      hold?.why === 'paused' && rollout,
+      'look',
+      `${since}: the rollout of ${name} is paused${(hold?.by ?? null) === null ? '' : ` by ${hold?.by}`}: ${hold?.reason ?? ''}.`,
+      { command: `resume ${name}` },
+    ],
+    [exceeds.length > 0, 'act', `${name} exceeds a limit of the guard: ${exceeds.join('; ')}.`, { command: 'status' }],
+  ];
+}

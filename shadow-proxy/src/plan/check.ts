@@ -69,6 +69,16 @@ function names(plan: Plan, say: Say): void {
         if (!known.has(name))
           say([field, i, 'workloads', at], `is "${name}", and the plan has ${[...known].join(', ')}`);
   }
+  for (const field of ['guard', 'rollout'] as const)
+    for (const [at, name] of (plan[field]?.workloads ?? []).entries())
+      if (!known.has(name)) say([field, 'workloads', at], `is "${name}", and the plan has ${[...known].join(', ')}`);
+  const checks = plan.checks.map(({ name }) => name);
+  for (const [at, name] of (plan.guard?.checks ?? []).entries())
+    if (!checks.includes(name))
+      say(
+        ['guard', 'checks', at],
+        `is "${name}", and ${checks.length === 0 ? 'the plan has no checks' : `checks has ${checks.join(', ')}`}`,
+      );
   plan.workloads.forEach(({ name }, i) => {
     if (name === 'default')
       say(

@@ -13,9 +13,11 @@ import type {
   ClusterReplicas,
   ClusterSide,
   Gates,
+  GuardPlan,
   OpenTelemetryPlan,
   Plan,
   ReceiverPlan,
+  RolloutPlan,
   ShardPlan,
   WorkloadPlan,
 } from './plan.js';
@@ -24,9 +26,11 @@ import type {
   CheckFile,
   ClusterFile,
   EndpointFile,
+  GuardFile,
   OpenTelemetryFile,
   PlanFile,
   ReceiverFile,
+  RolloutFile,
   ShardFile,
 } from './schema.js';
 import type { Owns } from '../route/owner.js';
@@ -64,6 +68,8 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     gates,
     checks: file.checks.flatMap((each, i) => read.check(each, ['checks', i]) ?? []),
     hooks: file.hooks.map(({ workloads = null, ...hook }) => ({ ...hook, workloads })),
+    guard: file.guard === undefined ? null : guard(file.guard),
+    rollout: file.rollout === undefined ? null : rollout(file.rollout),
     topology,
     onAuthorityChange,
     hashFieldTtl,
@@ -457,4 +463,18 @@ class Reader {
   #problem(path: PlanPath, message: string): void {
     this.problems.push({ path, message });
   }
+}
+
+const guard = ({ maxP99Ms, workloads, ...rest }: GuardFile): GuardPlan => ({
+  ...rest,
+  maxP99Ms: maxP99Ms ?? null,
+  workloads: workloads ?? null,
+});
+
+function rollout({ holdMinutes, window, workloads }: RolloutFile): RolloutPlan {
+  const [from, to] = (window ?? '').split('-').map((time): number => {
+    const [hours, minutes] = time.split(':').map(Number);
+    return hours * 60 + minutes;
+  });
+  return { holdMinutes, window: window === undefined ? null : { from, to }, workloads: workloads ?? null };
 }

@@ -24,6 +24,7 @@ export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];
 /** What people can be notified of. */
 export const NOTIFY_EVENTS = [
   'stage',
+  'guard',
   'gate',
   'mismatch',
   'suspects',
@@ -87,6 +88,10 @@ export interface Plan {
   readonly checks: readonly CheckPlan[];
   /** Programs that run before or after each stage change, in this order. */
   readonly hooks: readonly HookPlan[];
+  /** What takes a workload back by itself; null: nothing. */
+  readonly guard: GuardPlan | null;
+  /** What takes a workload from 1 to 100 % of its keys by itself; null: nothing. */
+  readonly rollout: RolloutPlan | null;
   readonly topology: Topology;
   /**
    * What follows when an authority restarted or was replaced: nothing is copied until the operator decides, or it
@@ -331,6 +336,34 @@ export interface HookPlan {
   /** The workloads for whose changes it runs; null: all. */
   readonly workloads: readonly string[] | null;
   readonly deadlineMs: number;
+}
+
+/** Limits of workloads in `live` and `rampdown`, and what follows where one is exceeded for so long. */
+export interface GuardPlan {
+  /** `rollback`: to `shadow`. `stop`: it stays where it is, and goes no further by itself. */
+  readonly action: 'rollback' | 'stop';
+  readonly forSeconds: number;
+  /** Of the target's replies to clients, 0 to 1. */
+  readonly maxErrorShare: number;
+  /** Target's p99 divided by source's. */
+  readonly maxP99Ratio: number;
+  /** The target's; null: any. */
+  readonly maxP99Ms: number | null;
+  /** Since the workload entered its stage. */
+  readonly maxMismatches: number;
+  /** Names of `checks` whose no is a limit that is exceeded. */
+  readonly checks: readonly string[];
+  /** Null: all. */
+  readonly workloads: readonly string[] | null;
+}
+
+export interface RolloutPlan {
+  /** For so long all gates must have been open before the next step. */
+  readonly holdMinutes: number;
+  /** Minutes since midnight (UTC) between which a step may be taken; null: at any time. */
+  readonly window: { readonly from: number; readonly to: number } | null;
+  /** Null: all. */
+  readonly workloads: readonly string[] | null;
 }
 
 /** Every workload of the plan in matching order, `default` last. */

@@ -485,6 +485,50 @@ const hook = z.strictObject({
   deadlineMs: milliseconds.default(10_000).describe('Time for the program; then it is ended, and has failed'),
 });
 
+const guard = z.strictObject({
+  action: z
+    .enum(['rollback', 'stop'])
+    .default('rollback')
+    .describe('rollback: the workload goes back to shadow. stop: it stays where it is, and its rollout ends'),
+  forSeconds: z.number().int().positive().default(60).describe('How long a limit must be exceeded without a break'),
+  maxErrorShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .describe("Maximum share of the target's replies to clients that are errors"),
+  maxP99Ratio: z
+    .number()
+    .positive()
+    .default(3)
+    .describe(
+      "Maximum p99 latency of the target divided by that of the source, for the workload's commands; values below 1 ms count as 1 ms",
+    ),
+  maxP99Ms: z.number().positive().describe("Maximum p99 latency of the target for the workload's commands").optional(),
+  maxMismatches: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(0)
+    .describe('Mismatches that are allowed since the workload entered its stage'),
+  checks: z.array(name).default([]).describe('Names of `checks`: a no counts as an exceeded limit, no answer does not'),
+  workloads: z.array(name).min(1).describe('Only for these workloads; default: for all').optional(),
+});
+
+const rollout = z.strictObject({
+  holdMinutes: z
+    .number()
+    .nonnegative()
+    .default(10)
+    .describe('How long all gates of the next step must have been open without a break'),
+  window: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/, 'two times of the day such as 22:00-05:00')
+    .describe('Steps are taken only between these times of the day (UTC), such as 22:00-05:00; default: at any time')
+    .optional(),
+  workloads: z.array(name).min(1).describe('Only for these workloads; default: for all').optional(),
+});
+
 export const planSchema = z.strictObject({
   version: z.literal(1).describe('Version of the format of this file'),
   name: name.describe('Name of the migration'),
@@ -514,6 +558,16 @@ export const planSchema = z.strictObject({
     .default([])
     .describe('What else must hold before a promotion: Prometheus queries, HTTP requests, programs'),
   hooks: z.array(hook).default([]).describe('Programs that run before or after each stage change'),
+  guard: guard
+    .describe(
+      'Takes a workload in live or rampdown back by itself if a limit is exceeded. After that it waits for an operator. Left out: off',
+    )
+    .optional(),
+  rollout: rollout
+    .describe(
+      'Takes a workload that an operator has moved to live 1 % to 10, 50 and 100 % by itself while its gates are open, and no further. Left out: off',
+    )
+    .optional(),
   onAuthorityChange: z
     .enum(['ask', 'accept'])
     .default('ask')
@@ -624,6 +678,8 @@ export type ClusterFile = z.infer<typeof cluster>;
 export type AdminFile = z.infer<typeof admin>;
 export type OpenTelemetryFile = z.infer<typeof opentelemetry>;
 export type ReceiverFile = z.infer<typeof receiver>;
+export type GuardFile = z.infer<typeof guard>;
+export type RolloutFile = z.infer<typeof rollout>;
 export type CheckFile = z.infer<typeof check>;
 
 /** JSON Schema (draft 2020-12) of a plan file. */

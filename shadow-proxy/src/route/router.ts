@@ -30,6 +30,9 @@ export interface WorkloadDefinition {
 export class WorkloadCounters {
   reads = 0;
   writes = 0;
+  /** Replies of the target to clients, and how many of them are errors. */
+  answeredByTarget = 0;
+  errorsOfTarget = 0;
   compared = 0;
   matched = 0;
   /** Writes that the authority refused, which are not repeated. */

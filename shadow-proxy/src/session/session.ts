@@ -256,6 +256,11 @@ export class Session implements CommandContext, ConnectedClient {
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     const bytes = end - start;
     this.lanes.answered(operation, bytes);
+    if (operation.lane?.server.side === 'target') {
+      const { counters } = operation.workload;
+      counters.answeredByTarget++;
+      if (buffer[start] === MINUS) counters.errorsOfTarget++;
+    }
     if (bytes >= LARGE || this.#takesTurns) this.#largeReply(bytes);
     if (!this.client.closed) {
       if (buffer[start] === MINUS && !operation.silent) {

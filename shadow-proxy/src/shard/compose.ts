@@ -34,11 +34,13 @@ import { Failures } from '../pipeline/failures.js';
 import { Clients } from '../session/clients.js';
 import { ClusterFace } from '../session/cluster-face.js';
 import { Admitted } from '../stages/admitted.js';
+import { Automatic } from '../stages/automatic.js';
 import { guardShard } from '../stages/counters-gate.js';
 import { EvidenceCollector, type EvidenceContext } from '../stages/evidence-collector.js';
 import { Fence } from '../stages/fence.js';
 import { drained, Flipper } from '../stages/flip.js';
 import { Hooks } from '../stages/hooks.js';
+import { promote, rollback } from '../stages/promotion.js';
 import { Journal } from '../storage/journal.js';
 import { Adjudicator, type Finding } from '../suspects/adjudicator.js';
 import { Expiry } from '../suspects/expiry.js';
@@ -52,7 +54,7 @@ import type { ShardSnapshot } from '../telemetry/snapshot.js';
 import { Dialer } from '../upstream/dialer.js';
 import { Liveness, type Watched } from '../upstream/liveness.js';
 import { Server } from '../upstream/server.js';
-import { changeStage } from './control.js';
+import { changeStage, promotionContext } from './control.js';
 import { abandon, hindrance, startMirrors, twinRefusal } from './connections.js';
 import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
@@ -358,7 +360,7 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     },
     () => settings.plan.limits.flipMs,
   );
-  const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, fence, failover }));
+  const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, fence, failover, automatic }));
   const collector = new EvidenceCollector(evidenceContext(parts, jobs, fence, snapshot), directory, author);
   const failover: Failover = new Failover({
     ...parts,
@@ -368,7 +370,17 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     change: (request) => changeStage({ collector, flipper, fence }, request),
     open: () => clients.waitingRoom.open(),
   });
-  return { jobs, flipper, fence, series: new Series(), collector, failover, snapshot };
+  const context = promotionContext({ keeper, collector, flipper, fence });
+  const automatic: Automatic = new Automatic({
+    ...parts,
+    collector,
+    plan: () => settings.plan,
+    holds: () => keeper.current.holds,
+    hold: (...change) => keeper.hold(...change),
+    promote: (request) => promote(context, request),
+    rollback: (request) => rollback(context, request),
+  });
+  return { jobs, flipper, fence, series: new Series(), collector, automatic, failover, snapshot };
 }
 
 function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
@@ -419,7 +431,7 @@ function evidenceContext(
     plan: () => settings.plan,
     suspects: (workload) => suspects.count(workload) + (adjudicator.asksOf(workload) ? 1 : 0),
     job: () => jobs.snapshot(),
-    sampled: (latest) => void events.emit('sampled', latest),
+    sampled: (latest, workloads) => void events.emit('sampled', latest, workloads),
     target: (workload, counted) => (counted ? admitted.facts(workload) : admitted.glance(workload)),
     counters: () => guardShard(settings.plan, settings.shard, snapshot()),
     seenUsers: () => clients.logins.names(),
@@ -470,6 +482,7 @@ function connect(parts: Parts): void {
   events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
   events.on('down', (side) => flipper.down(side));
   events.on('down', (side) => failover.down(side, monitor.silentMs(side)));
+  events.on('sampled', (_, workloads) => parts.automatic.sampled(workloads));
   events.on('sampled', (latest) => parts.series.add(unixMs(), parts.snapshot(), latest));
   events.on('identified', ({ side }) => side === 'target' && admitted.targetSeen(false));
   events.on('identified', () => keeper.rememberSoon());

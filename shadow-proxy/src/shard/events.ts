@@ -24,8 +24,8 @@ export interface ShardEvents {
   distrusted: [side: Side];
   /** An authority is down; again at each look, until it answers or is needed no more. */
   down: [side: Side];
-  /** How fast both servers answered since the last sample. */
-  sampled: [latest: Latest];
+  /** How fast both servers answered since the last sample: all commands, and those of each workload. */
+  sampled: [latest: Latest, workloads: readonly Latest[]];
   /** As in `ServerEvents`. */
   identified: [server: Server];
   replaced: [server: Server, change: string];

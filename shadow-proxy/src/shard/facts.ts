@@ -11,6 +11,7 @@ import type { Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Fence } from '../stages/fence.js';
+import type { Automatic } from '../stages/automatic.js';
 import type { Flipper } from '../stages/flip.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
@@ -31,6 +32,7 @@ export interface Observed {
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;
   readonly fence: Pick<Fence, 'snapshot'>;
+  readonly automatic: Pick<Automatic, 'snapshot'>;
   readonly failover: Pick<Failover, 'snapshot' | 'count'>;
   readonly jobs: Pick<Jobs, 'snapshot' | 'earlier'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
@@ -132,7 +134,7 @@ function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isN
 const workloadFacts = (
   workload: Workload,
   suspects: WorkloadFacts['suspects'],
-  { adjudicator, clients }: Observed,
+  { adjudicator, automatic, clients }: Observed,
 ): WorkloadFacts => ({
   name: workload.name,
   workloadClass: workload.workloadClass,
@@ -145,4 +147,5 @@ const workloadFacts = (
   suspects,
   asked: adjudicator.asksOf(workload),
   byCommand: clients.counts.byCommand(workload),
+  automatic: automatic.snapshot(workload),
 });

@@ -18,6 +18,7 @@ import type { Router } from '../route/router.js';
 import type { Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Admitted } from '../stages/admitted.js';
+import type { Automatic } from '../stages/automatic.js';
 import type { EvidenceCollector } from '../stages/evidence-collector.js';
 import type { Fence } from '../stages/fence.js';
 import type { Flipper } from '../stages/flip.js';
@@ -112,6 +113,7 @@ export interface Staging {
   readonly fence: Fence;
   readonly series: Series;
   readonly collector: EvidenceCollector;
+  readonly automatic: Automatic;
   readonly failover: Failover;
   readonly snapshot: () => ShardSnapshot;
 }

@@ -5,7 +5,7 @@
  * Called by: cli.
  * Calls: every room before it.
  */
-import type { FenceAction, Note, WaitNote } from '../admin/shard-control.js';
+import type { AutomationRequest, FenceAction, Note, WaitNote } from '../admin/shard-control.js';
 import { monotonicMs } from '../io/clock.js';
 import { sleep } from '../io/timers.js';
 import type { Plan } from '../plan/plan.js';
@@ -102,6 +102,7 @@ class RunningShard implements Shard {
     this.#failovers.watch();
     for (const watcher of [parts.clocks, parts.monitor, parts.logins, parts.slotWatch]) watcher.watch();
     parts.collector.start();
+    parts.automatic.start();
     parts.jobs.begin(unknownBecause === null ? keeper.job() : null, certain);
   }
 
@@ -148,6 +149,10 @@ class RunningShard implements Shard {
   fence(action: FenceAction, note: FenceNote = {}): Promise<FenceReport> {
     const { fence } = this.parts;
     return action === 'show' ? fence.report() : action === 'apply' ? fence.apply(note) : fence.lift(note);
+  }
+
+  async automate({ workload, state, reason, by }: AutomationRequest): Promise<void> {
+    await this.parts.automatic[state](workload, reason, by ?? null);
   }
 
   note(note: Note | WaitNote): Promise<void> {
@@ -232,7 +237,15 @@ class RunningShard implements Shard {
       ...parts.liveness,
     ])
       watcher.stop();
-    for (const part of [parts.admitted, parts.jobs, parts.fence, parts.collector, clients.counterWatch]) part.close();
+    for (const part of [
+      parts.admitted,
+      parts.jobs,
+      parts.automatic,
+      parts.fence,
+      parts.collector,
+      clients.counterWatch,
+    ])
+      part.close();
     clients.limits.end();
     parts.repairer.close();
     parts.fieldTtls?.close();

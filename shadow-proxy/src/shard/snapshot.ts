@@ -4,7 +4,13 @@
 import { HARMLESS } from '../command/forms.js';
 import { increment, type Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
-import type { ServerSnapshot, ShardSnapshot, SuspectsSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
+import type {
+  AutomaticSnapshot,
+  ServerSnapshot,
+  ShardSnapshot,
+  SuspectsSnapshot,
+  WorkloadSnapshot,
+} from '../telemetry/snapshot.js';
 
 /** So long after its last eviction, in ms, a server still counts as evicting. */
 const EVICTING_MS = 60_000;
@@ -43,6 +49,7 @@ export interface WorkloadFacts extends Pick<
   /** Both servers are being asked what a difference on one of its keys means. */
   readonly asked: boolean;
   readonly byCommand: Readonly<Record<string, number>>;
+  readonly automatic: AutomaticSnapshot;
 }
 
 /** What the snapshot takes over as it is. */
@@ -134,7 +141,8 @@ function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: 
 }
 
 function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): WorkloadSnapshot {
-  const { name, stage, percent, counters, suspects, suspect, asked, secondWriterWrites, byCommand } = workload;
+  const { name, stage, percent, counters, suspects, suspect, asked, secondWriterWrites, byCommand, automatic } =
+    workload;
   const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
     name,
@@ -156,6 +164,7 @@ function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): Work
     unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
     newErrors: Object.fromEntries(counters.newErrors),
     byCommand,
+    automatic,
   };
 }
 

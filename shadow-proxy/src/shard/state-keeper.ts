@@ -6,11 +6,12 @@ import type { Authorities } from '../pipeline/authorities.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side, type StagePoint } from '../route/stage.js';
 import type { Admitted } from '../stages/admitted.js';
+import { holdsAfter } from '../stages/holds.js';
 import type { FlipContext } from '../stages/flip.js';
 import { readJob, writeJob, type JobRecord } from '../storage/job-file.js';
 import type { Journal } from '../storage/journal.js';
 import type { Author } from '../storage/sealed.js';
-import type { HistoryEvent, ServerSeen, ShardState, StatePatch, StateStore } from '../storage/state.js';
+import type { Hold, HistoryEvent, ServerSeen, ShardState, StatePatch, StateStore } from '../storage/state.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -98,11 +99,22 @@ export class StateKeeper implements Persistence {
     await this.by.state.update(
       (current) => ({
         workloads: { ...current.workloads, [workload.name]: to },
+        holds: holdsAfter(current.holds, workload.name, from, to, note),
         ...(admission !== null && { admitted: { ...current.admitted, [workload.name]: admission } }),
       }),
       { event: 'stage', workload: workload.name, from, to, ...note, ...(lost.unanswered > 0 && lost) },
     );
     if (admission !== null) admitted.apply(workload);
+  }
+
+  /** Keeps a workload from being moved by itself, or ends that (null). @throws {StateError} */
+  hold(workload: string, hold: Hold | null, event: Readonly<Record<string, unknown>>): Promise<void> {
+    return this.by.state.update(
+      ({ holds: { [workload]: _, ...others } }) => ({
+        holds: hold === null ? others : { ...others, [workload]: hold },
+      }),
+      { event: 'automatic', workload, ...event },
+    );
   }
 
   /** An operator accepts servers of releases that this one does not know. @throws {StateError} */

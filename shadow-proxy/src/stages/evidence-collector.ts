@@ -7,13 +7,13 @@ import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../storage/evidence.js';
 import type { Author } from '../storage/sealed.js';
 import type { Latest } from '../telemetry/series.js';
-import type { JobSnapshot } from '../telemetry/snapshot.js';
+import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { compareSettings, readSettings, type ServerSettings, type SettingsComparison } from '../upstream/settings.js';
 import { BypassCounter, bypassingClients, type BypassContext } from './bypass-counter.js';
 import type { FenceReport } from './fence-gate.js';
-import { ExternalChecks, type CheckedWorkload } from './external-checks.js';
+import { ExternalChecks, type CheckedWorkload, type CheckResult } from './external-checks.js';
 import type { GateAnswer } from './gate-answer.js';
 import { NO_CONSENT, type GateFacts, type PassedWrites, type TargetFacts } from './gate-facts.js';
 import { unsupportedForms } from './gates.js';
@@ -228,6 +228,17 @@ export class EvidenceCollector {
 
   get #workloads(): readonly Workload[] {
     return this.context.sequencer.router.workloads;
+  }
+
+  /** Since the workload entered its stage. */
+  mismatches(name: string): number {
+    this.collect();
+    return sum(this.#book.of(name)!.mismatches);
+  }
+
+  /** The plan's checks of the workload, as they answer now; empty where it has none. */
+  async askChecks(workload: Workload): Promise<readonly CheckResult[]> {
+    return (await this.#checks.ask(this.#checked(workload))) ?? [];
   }
 
   /** By the minute. */

@@ -8,6 +8,7 @@ import { isPartial, type Stage, type StagePoint } from '../route/stage.js';
 import { isLater, nextShare, nextStage, noReturn, rollbackStage, stagesTo } from '../route/transitions.js';
 import type { HookPlan } from '../plan/plan.js';
 import { NO_CONSENT, type Consent, type GateFacts } from './gate-facts.js';
+import type { Automat } from './holds.js';
 import { closedGates, DRILL_NEEDS, isOpen, judgeGates, type Gate } from './gates.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import { StageError, type StageChange, type StageRequest } from './stage-change.js';
@@ -35,6 +36,8 @@ export interface PromoteRequest {
   readonly acceptVersion?: boolean;
   readonly reason?: string;
   readonly by?: string;
+  /** Nobody has asked for it. Never taken from outside. */
+  readonly automatic?: Automat;
 }
 
 export interface Promotion {
@@ -58,6 +61,8 @@ export interface RollbackRequest {
   readonly force?: boolean;
   readonly reason?: string;
   readonly by?: string;
+  /** Nobody has asked for it. Never taken from outside. */
+  readonly automatic?: Automat;
   /** Only check that the way back is open. */
   readonly dryRun?: boolean;
   /** Rehearse it: a share of the keys to the target and back. */
@@ -159,6 +164,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   const note = {
     by,
     reason,
+    ...(request.automatic && { automatic: request.automatic }),
     forced: !isOpen(gates),
     ...(said && { consent }),
     gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })),
@@ -192,7 +198,7 @@ export async function rollback(context: PromotionContext, request: RollbackReque
     return { workload, changes: planned(workload, from, steps), ...wouldRun(context, workload) };
   }
   const changes: StageChange[] = [];
-  const note = { by, reason, rollback: true };
+  const note = { by, reason, rollback: true, ...(request.automatic && { automatic: request.automatic }) };
   for (const stage of steps) changes.push(await context.change({ workload, stage, force, note }));
   return { workload, changes };
 }

@@ -34,6 +34,8 @@ export function describeEvent(event: HistoryEvent): string {
   }
   if (event.event === 'fence')
     return `fence ${String(event.state)}: ${(event.users as readonly string[]).join(', ')}${event.by === undefined ? '' : `, by ${String(event.by)}`}${event.reason === undefined ? '' : `: ${String(event.reason)}`}`;
+  if (event.event === 'automatic')
+    return `${String(event.workload)}: ${{ paused: 'its rollout is paused', stopped: 'the guard has stopped its rollout', resumed: 'it may be moved by itself again' }[event.state as 'paused']}${event.by === undefined ? '' : `, by ${String(event.by)}`}${event.reason === undefined ? '' : `: ${String(event.reason)}`}`;
   if (event.event === 'suspect')
     return `every key of ${(event.workloads as readonly string[]).join(', ')} is suspect: ${String(event.reason)}`;
   if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;

@@ -47,6 +47,18 @@ const admission = z.strictObject({
   deleteForeign: z.int().min(0),
 });
 
+/** Why nothing moves a workload by itself. */
+const hold = z.strictObject({
+  /**
+   * `paused`: by an operator, and the guard still takes it back. `rolled-back`, `stopped`: by the guard. `failover`:
+   * its authority was lost.
+   */
+  why: z.enum(['paused', 'rolled-back', 'stopped', 'failover']),
+  at: z.string(),
+  reason: z.string(),
+  by: z.string().nullable(),
+});
+
 const shardState = z.strictObject({
   version: z.literal(VERSION),
   /** How many changes there were: a history that has a later one is newer than this file. */
@@ -84,6 +96,8 @@ const shardState = z.strictObject({
     })
     .nullable()
     .default(null),
+  /** By workload. */
+  holds: z.record(z.string(), hold).default({}),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   /** By how many ms the target's clock was ahead of the source's; null where both were never read. */
@@ -106,6 +120,7 @@ export type ServerSeen = Readonly<z.infer<typeof serverSeen>>;
 /** What a target held when a workload was first written to it. */
 export type Admission = Readonly<z.infer<typeof admission>>;
 export type FenceState = NonNullable<ShardState['fence']>;
+export type Hold = Readonly<z.infer<typeof hold>>;
 export type ShardState = Readonly<z.infer<typeof shardState>>;
 /** What a change may say, and what of the state it replaces. */
 export type StatePatch = Partial<Omit<ShardState, 'version' | 'revision' | 'shard'>>;
@@ -299,6 +314,7 @@ const emptyState = (shard: string): ShardState => ({
   admitted: {},
   acceptedReleases: [],
   fence: null,
+  holds: {},
   source: null,
   target: null,
   targetAheadMs: null,

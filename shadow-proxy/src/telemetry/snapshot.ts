@@ -77,6 +77,23 @@ export interface SuspectsSnapshot {
   readonly byReason: Readonly<Record<string, number>>;
 }
 
+/** What the proxy does with a workload by itself. */
+export interface AutomaticSnapshot {
+  /** Whether the plan has a guard for it, and whether it has a rollout. */
+  readonly guard: boolean;
+  readonly rollout: boolean;
+  /** The limits of the guard that it exceeds now, with what was seen. */
+  readonly exceeds: readonly string[];
+  /** Why it is not promoted by itself, nor taken back unless an operator has `paused` it; null where it may be. */
+  readonly hold: {
+    readonly why: 'paused' | 'rolled-back' | 'stopped' | 'failover';
+    /** ISO 8601. */
+    readonly at: string;
+    readonly reason: string;
+    readonly by: string | null;
+  } | null;
+}
+
 export interface WorkloadSnapshot {
   readonly name: string;
   readonly class: WorkloadClass;
@@ -105,6 +122,7 @@ export interface WorkloadSnapshot {
   /** By form or command: errors that clients got and the other server would not have given. */
   readonly newErrors: Readonly<Record<string, number>>;
   readonly byCommand?: Readonly<Record<string, number>>;
+  readonly automatic: AutomaticSnapshot;
 }
 
 /** Commands on keys of one prefix whose result depends on what the keys held before. */

@@ -27,6 +27,7 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
   unsupported: {},
   newErrors: {},
   clean: true,
+  automatic: { guard: false, rollout: false, exceeds: [], hold: null },
   ...change,
 });
 

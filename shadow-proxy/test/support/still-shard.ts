@@ -44,6 +44,7 @@ export function stillShard(name: string, refuse: (request: PromoteRequest) => vo
     history: () => Promise.resolve(events),
     note: () => Promise.resolve(),
     fence: () => Promise.reject(new StageError('refused', 'not here')),
+    automate: () => Promise.resolve(),
     evidence: () =>
       Promise.resolve({
         shard: name,

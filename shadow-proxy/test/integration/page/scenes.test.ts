@@ -188,6 +188,7 @@ async function serve(t: TestContext, { snapshot, series = EMPTY, history = [] }:
       rollback: nobody,
       note: nobody,
       fence: nobody,
+      automate: nobody,
       acceptAuthority: nobody,
     },
     ...{ startJob: nobody, stopJob: nobody },

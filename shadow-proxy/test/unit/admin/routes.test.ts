@@ -107,6 +107,7 @@ describe('a path of the table', () => {
       'POST /api/note',
       'POST /api/wait',
       'POST /api/fence',
+      'POST /api/automation',
       'POST /api/accept',
       'POST /api/jobs',
     ]);

@@ -57,6 +57,7 @@ const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadF
     suspects: { total: 0, acknowledged: 0 },
     asked: false,
     byCommand: {},
+    automatic: { guard: false, rollout: false, exceeds: [], hold: null },
     ...change,
   };
 };
