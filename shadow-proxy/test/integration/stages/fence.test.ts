@@ -85,6 +85,8 @@ async function drill({ source, target, shard: { shard, port, state, settled } }:
   const [nobody, app, reader] = [await direct(source), await direct(source, 'app'), await direct(source, 'reader')];
   const [client, waiting] = [await direct({ port }, 'app'), await direct({ port }, 'app')];
   assert.equal(await client.ask('SET', 'app:a', '1'), '+OK');
+  const unnamed = await direct({ port });
+  assert.equal(await unnamed.ask('SET', 'mine', '1'), '+OK');
   const popped = waiting.ask('BLPOP', 'q', '0');
   popped.catch(() => undefined);
   assert.equal(await nobody.ask('PING'), '+PONG');
@@ -101,6 +103,8 @@ async function drill({ source, target, shard: { shard, port, state, settled } }:
   assert.equal(await client.ask('SET', 'app:a', '2'), '+OK');
   assert.equal(await client.ask('RPUSH', 'q', 'x'), ':1');
   assert.equal(await popped, '*2\r\n$1\r\nq\r\n$1\r\nx');
+  assert.equal(await unnamed.ask('EVAL', "return redis.call('INCR', KEYS[1])", '1', 'mine'), ':2');
+  assert.equal(await unnamed.ask('ACL', 'WHOAMI'), '$7\r\ndefault');
   assert.match(await client.ask('SET', 'other', '1'), /^-NOPERM/);
   assert.equal(await client.ask('ACL', 'WHOAMI'), '$3\r\napp');
   const late = await direct({ port }, 'app');
@@ -115,8 +119,9 @@ async function drill({ source, target, shard: { shard, port, state, settled } }:
   await shard.rollback({ workload: 'app' });
   assert.deepEqual(await users(source), before);
   assert.deepEqual([(await state()).fence, shard.snapshot().fence], [null, null]);
+  assert.equal(await unnamed.ask('INCR', 'mine'), ':3');
   for (const wire of [app, client, late]) assert.equal(await wire.ask('SET', 'app:b', '1'), '+OK');
-  for (const wire of [nobody, app, reader, client, waiting, late, there]) wire.destroy();
+  for (const wire of [nobody, app, reader, client, waiting, late, unnamed, there]) wire.destroy();
 }
 
 test('a client that bypasses the proxy gets an error while the target answers, and writes again after the rollback', async () => {
@@ -128,7 +133,7 @@ test('the same where KeyDB is the source', async (t) => {
   await withFence(drill, {}, () => startTarget());
 });
 
-test('a source that restarts without its fence is fenced again, and clients of the proxy do not notice', async () => {
+test('a source that restarts without its fence is fenced again, and clients of the proxy write on', async () => {
   await withFence(
     async ({ source, shard: { shard, port } }) => {
       await shard.changeStage({ workload: 'app', stage: 'live', percent: 100 });
@@ -265,5 +270,18 @@ test('the gate names who loses writes, and why a source cannot be fenced', async
     const other = await startTestShard({ ...options, ...as });
     assert.match(await gate('fence', other.shard), /^no: the kit logs in to the source as default/);
     await other.stop();
+  });
+});
+
+test('a replica of the source goes on behind the fence', async (t) => {
+  await withFence(async ({ source, shard: { shard, port } }) => {
+    const replica = await startRedis();
+    t.after(() => replica.stop());
+    const [reader, client] = [await direct(replica), await direct({ port }, 'app')];
+    await reader.ask('REPLICAOF', '127.0.0.1', source.port);
+    await shard.changeStage({ workload: 'app', stage: 'live', percent: 100 });
+    assert.equal(await client.ask('RPUSH', 'q', 'x'), ':1');
+    await until(async () => (await reader.ask('LRANGE', 'q', 0, -1)) === '*1\r\n$1\r\nx');
+    for (const wire of [reader, client]) wire.destroy();
   });
 });
