@@ -85,7 +85,8 @@ export const renderPage = (cells: Cells): string => `# Compatibility
 
 The source may be Redis 6.2 to 8.6, or Valkey 8.1 to 9.1. A newer one is named, and closes the gate \`servers\`: Redis
 8.8 and 8.10 are read [by format, not run](../matrix/README.md#what-was-not-run). What is older than Redis 6.2 is refused with its version:
-upgrade the source first, with a replica of 6.2 or 7.0 and a failover to it. The target is KeyDB 6.3.4.
+upgrade the source first, with a replica of 6.2 or 7.0 and a failover to it. The target is KeyDB 6.3.4. The whole of \`npm test\` was run
+with Redis 8.2.3 and 8.6.2 as the source, too: [figures](../matrix/README.md#all-tests-with-the-newest).
 
 \`\`\`
 REDIS_SERVERS=/path/to/programs npm run matrix
