@@ -44,6 +44,7 @@ export class Operator {
   /** Counts the stages that were entered. */
   afterEvent(): void {
     const { scene } = this;
+    this.#changes.afterEvent();
     const { stage } = scene;
     if (stage === null || stage === this.#stage) return;
     this.#stage = stage;

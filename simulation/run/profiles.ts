@@ -386,6 +386,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
         plan: { limits: { flipMs: 200 } },
       },
     ),
+    profile(
+      'guarded',
+      { stageChange: 4_000, proxyKill: 30_000, cut: 2_000 },
+      { thinkMs: [0, 2_000], pipeline: 2, stage: 'live', plan: { guard: { forSeconds: 1, maxErrorShare: 0 } } },
+    ),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
       'blocked',

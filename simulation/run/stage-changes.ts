@@ -32,6 +32,8 @@ type Problem = Error & { readonly code?: string };
 
 export class StageChanges {
   readonly #open = new Set<Request>();
+  /** By workload: when the guard took it back last, and whether an operator has promoted it since then. */
+  readonly #takenBack = new Map<string, { readonly at: string; promoted: boolean }>();
   /** By workload: the stages that the next process may begin in; null where any will do. */
   #left: ReadonlyMap<string, readonly string[]> | null = null;
 
@@ -45,6 +47,25 @@ export class StageChanges {
       this.#begun(seat);
       served(seat);
     };
+  }
+
+  /** The guard takes no workload back twice without an operator's promotion between, whatever has ended meanwhile. */
+  afterEvent(): void {
+    const { scene } = this;
+    const { parts } = scene.proxy;
+    if (parts === null || scene.proxy.plan.guard === null) return;
+    for (const [workload, { why, at }] of Object.entries(parts.state.current.holds)) {
+      const before = this.#takenBack.get(workload);
+      if (why !== 'rolled-back' || before?.at === at) continue;
+      scene.say(`the guard has taken ${workload} back`);
+      if (before?.promoted === false) scene.fail(`the guard takes ${workload} back twice, and nobody has promoted it`);
+      this.#takenBack.set(workload, { at, promoted: false });
+    }
+  }
+
+  #promoted(workload: string): void {
+    const known = this.#takenBack.get(workload);
+    if (known !== undefined) known.promoted = true;
   }
 
   /** @throws what the proxy answers */
@@ -66,6 +87,7 @@ export class StageChanges {
     const request = { launched, wanted };
     if (stage !== 'off') this.#limit(request, what);
     await this.#within(request, () => launched.shard.changeStage(wanted));
+    if (after > before) this.#promoted(wanted.workload);
     if (isSecond) scene.fail(`${what} while another stage change is in progress`);
     if (gains === null) return;
     if (frozen !== null) scene.fail(`${what}, although repairs are frozen: ${frozen}`);
@@ -123,8 +145,12 @@ export class StageChanges {
     const { launched, parts } = proxy;
     if (launched === null || parts === null) return;
     const open = this.#openOf(launched);
+    // A change may hold although nobody was told.
+    for (const { wanted } of open) if (wanted !== undefined) this.#promoted(wanted.workload);
     this.#left =
-      open.some(({ wanted }) => wanted === undefined) || proxy.plan.failover === 'automatic'
+      open.some(({ wanted }) => wanted === undefined) ||
+      proxy.plan.failover === 'automatic' ||
+      proxy.plan.guard !== null
         ? null
         : new Map(
             parts.router.workloads.map(({ name, stage, percent }) => [
