@@ -4,6 +4,7 @@
  *
  *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line, and knows that note of the holder; of those that
  *                                                      answer, the lowest number is first
+ *                                       :aside         would wait in line, but could not serve now: others go first
  *                                       :holds         the lease, if a list read after this name was given shows no other that says so
  *                                       :clean         given back, with everything confirmed on both servers
  *                                       :left          given back, with suspects left
@@ -48,7 +49,7 @@ const WATCH_MS = 2_000;
 const PAUSE_MS = 1_000;
 const GOODBYE_MS = 500;
 
-export type Word = 'waits' | 'holds' | 'clean' | 'left';
+export type Word = 'waits' | 'aside' | 'holds' | 'clean' | 'left';
 
 /** A process in the list of a server. */
 export interface Claim {
@@ -124,6 +125,7 @@ export class Lease {
   /** Why there is no connection. */
   problem: Error = new ConnectionLost('not connected');
   #held = false;
+  #waits: 'waits' | 'aside' = 'waits';
   #connection: Connection | undefined;
   #address: Address | undefined;
   #regaining: Promise<void> | undefined;
@@ -248,7 +250,15 @@ export class Lease {
   async withdraw(): Promise<void> {
     this.tenure = null;
     this.#held = false;
-    await this.#say('waits');
+    await this.#say(this.#waits);
+  }
+
+  /** As one that waits: lets those behind it go first, or takes its place in line again. */
+  async stepAside(isAside: boolean): Promise<void> {
+    const waits = isAside ? 'aside' : 'waits';
+    if (waits === this.#waits) return;
+    this.#waits = waits;
+    if (this.connected) await this.#say(waits);
   }
 
   /**
@@ -325,12 +335,12 @@ export class Lease {
   /** As one that waits: says that the note of the holder is known. */
   async learn(note: string): Promise<void> {
     this.note = note;
-    if (this.connected) await this.#say('waits');
+    if (this.connected) await this.#say(this.#waits);
   }
 
   /** Processes that wait for the lease and have said something lately. */
   async waiters(): Promise<Claim[]> {
-    return this.#claims(await this.#list()).filter(({ word, idleS }) => word === 'waits' && idleS < SILENT_S);
+    return this.#claims(await this.#list()).filter(({ word, idleS }) => isWaiting(word) && idleS < SILENT_S);
   }
 
   /** Gives the lease back; resolves to whether another process waits for it. */
@@ -338,7 +348,7 @@ export class Lease {
     if (!this.connected) return false;
     const late = sleep(GOODBYE_MS, null, { ref: false });
     const lines = await Promise.race([Promise.all([this.#say(word), this.#list()]), late]).catch(() => null);
-    return lines !== null && this.#claims(lines[1]).some((claim) => claim.word === 'waits');
+    return lines !== null && this.#claims(lines[1]).some(({ word: other }) => isWaiting(other));
   }
 
   close(): void {
@@ -361,7 +371,7 @@ export class Lease {
   /** @throws {HandshakeRefused} where the user may not do what a holder has to */
   async #requireRights(): Promise<void> {
     await this.#list('ID', this.clientId);
-    await this.#say('waits');
+    await this.#say(this.#waits);
     const killed = await this.#ask('CLIENT', 'KILL', 'ID', NOBODY);
     if (isError(killed)) throw new ClientRefused('CLIENT KILL', text(killed));
     this.#allowed = true;
@@ -407,6 +417,8 @@ export class Lease {
     return claims.sort((a, b) => a.id - b.id);
   }
 }
+
+const isWaiting = (word: Word): boolean => word === 'waits' || word === 'aside';
 
 const nameOf = (shard: string): string => shard.split('@', 1)[0];
 

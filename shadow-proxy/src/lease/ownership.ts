@@ -59,7 +59,7 @@ export interface AcquireOptions {
   knows?(note: string): Promise<boolean>;
   /**
    * Why this process could not serve clients now, or null. A standby that could not leaves the lease to a holder that
-   * is silent, and may wake.
+   * is silent, and may wake, and to the standbys behind it.
    */
   cannotServe?(): Promise<Error | null>;
   /** Called when the shard is seen to be another's. */
@@ -112,9 +112,17 @@ export class Ownership {
     waiting,
     hindered,
   }: AcquireOptions): Promise<void> {
-    const maySeize = async (): Promise<boolean> => {
-      const problem = standby ? ((await cannotServe?.()) ?? null) : null;
+    const hindrance = async (): Promise<Error | null> => {
+      const missing = (await needed()).find((side) => !this.leases[side].connected);
+      if (missing !== undefined) return this.leases[missing].problem;
+      return standby ? ((await cannotServe?.()) ?? null) : null;
+    };
+    /** Whether this process could serve now. A standby that could not lets those behind it go first. */
+    const mayServe = async (): Promise<boolean> => {
+      const problem = await hindrance();
+      if (problem !== null && !standby) throw problem;
       if (problem !== null) hindered?.(problem);
+      await this.#stepAside(problem !== null);
       return problem === null;
     };
     /** Since when nobody holds the lease, in ms of the monotonic clock. */
@@ -168,13 +176,15 @@ export class Ownership {
         }
         if (seen.every((view) => view.holder === null || view.silent)) {
           // The first in line does it: others would see no holder, and wait for its return.
-          if (!isFirst || !(await maySeize())) continue;
+          if (!isFirst || !(await mayServe())) continue;
           await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(
             () => undefined,
           );
           patienceMs = 0;
-        } else if (!standby && seen.some(({ alive }) => alive)) {
-          throw new LeaseError('held', `is served by another proxy: ${where}`);
+        } else {
+          if (!standby && seen.some(({ alive }) => alive))
+            throw new LeaseError('held', `is served by another proxy: ${where}`);
+          await this.#stepAside(false);
         }
         continue;
       }
@@ -185,10 +195,7 @@ export class Ownership {
         patienceMs = 0;
       }
       if (monotonicMs() - vacantSince < patienceMs || !isFirst) continue;
-      const missing = (await needed()).find((side) => !this.leases[side].connected);
-      if (missing !== undefined && !standby) throw this.leases[missing].problem;
-      if (missing !== undefined) hindered?.(this.leases[missing].problem);
-      if (missing === undefined && (await maySeize()) && (await this.#claimAll(reached))) return this.#serve();
+      if ((await mayServe()) && (await this.#claimAll(reached))) return this.#serve();
     }
   }
 
@@ -275,6 +282,10 @@ export class Ownership {
     if (source.connected && target.connected && source.runId !== '' && source.runId === target.runId) {
       throw new LeaseError('one-server', oneServer(side, target.runId));
     }
+  }
+
+  async #stepAside(isAside: boolean): Promise<void> {
+    await Promise.all(this.#all.map((lease) => lease.stepAside(isAside).catch(() => undefined)));
   }
 
   /** Shows the holder that we know its note, as soon as we do. Whether we do. */

@@ -83,6 +83,32 @@ test('the first in line ends a silent holder and takes over at its next look, th
   second.ownership.close();
 });
 
+test('a standby that could not serve lets those behind it take over, and is in line again when it could', async () => {
+  for (const end of [
+    (scene: Setting) => scene.both((server) => server.cut(1)),
+    // It is silent from the start.
+    () => undefined,
+  ]) {
+    const scene = setting();
+    scene.both((server) => server.hold('a'));
+    const [first, second] = [scene.candidate(), scene.candidate()];
+    let problem: Error | null = new Error('the address is in use');
+    const cannotServe = (): Promise<Error | null> => Promise.resolve(problem);
+    const takeover = watched(first.ownership.acquire({ standby: true, needed, cannotServe }));
+    await clock.advance(50);
+    const other = watched(second.ownership.acquire({ standby: true, needed }));
+    await clock.advance(1_000);
+    end(scene);
+    await clock.advance(3_000);
+    assert.deepEqual([takeover.state, other.state, holds(second.ownership)], ['pending', 'fulfilled', true]);
+    problem = null;
+    await clock.advance(500);
+    assert.deepEqual(scene.source.words, ['waits', 'holds']);
+    first.ownership.close();
+    second.ownership.close();
+  }
+});
+
 test('it does so at its next look, 250 ms later at most, after one that said goodbye', async () => {
   const scene = setting();
   const first = await owner(scene);
