@@ -29,7 +29,7 @@ test('notify lists the receivers, sends a test to each with --test, shows the an
   ];
   const listed = await ask(notify);
   assert.equal(listed.code, 0, listed.stderr);
-  assert.match(listed.stdout, /ops[^]*outage[^]*\(webhook\)[^]*slack[^]*stage, gate/);
+  assert.match(listed.stdout, /ops[^]*outage[^]*\(webhook\)[^]*slack[^]*stage, guard, gate/);
   assert.equal(hook.received.length, 0, 'without --test nothing is sent');
 
   const tested = await ask(notify, '--test');
