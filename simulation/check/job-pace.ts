@@ -8,6 +8,8 @@ export interface Pace {
 
 /** A job may make up for so long a pause. */
 const CREDIT_MS = 300;
+/** The memory of the mirror was asked for no earlier than so long before the job is met first. */
+const STARTED_MS = 100;
 /** What may be under way when the pace is looked at. */
 const KEYS_AT_ONCE = 5;
 
@@ -23,15 +25,16 @@ export class JobPace {
    * To be called often.
    * @param now in ms
    * @param pace of the job
-   * @param isTight whether the mirror has no room for the keys
+   * @param tightMs for how long the mirror has had no room for the keys; 0 where it has
    * @returns what is wrong; null where nothing is
    */
-  problem(now: number, job: JobSnapshot, pace: Pace, isTight: boolean): string | null {
+  problem(now: number, job: JobSnapshot, pace: Pace, tightMs: number): string | null {
+    const isTight = tightMs > 0;
     const { startedAt, verified, state, reason, copied, kind } = job;
     const seen = copied + verified;
     if (startedAt !== this.#startedAt) {
       [this.#startedAt, this.#since, this.#seen] = [startedAt, now, seen];
-      this.#isTight = isTight;
+      this.#isTight = tightMs > STARTED_MS;
       this.#wasTight = isTight;
     }
     this.#isTight &&= isTight;

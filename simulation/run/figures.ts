@@ -63,8 +63,8 @@ export class Figures {
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
     const { job } = snapshot;
     if (this.scene.profile.bounded !== true || job === null) return;
-    const { now, pace, isTight } = this.scene;
-    const wrong = this.#pace.problem(now, job, job.automatic ? {} : pace, isTight);
+    const { now, pace, tightMs } = this.scene;
+    const wrong = this.#pace.problem(now, job, job.automatic ? {} : pace, tightMs);
     if (wrong !== null) this.scene.fail(wrong);
   }
 

@@ -16,7 +16,7 @@ export class ForeignKeys {
       for (let i = 0; i < scene.profile.keys; i++) client.receive(Buffer.from(`SET o${i} foreign\r\n`));
     }
     client.end();
-    for (const kind of ['missing-on-authority', 'length', 'value', 'type']) scene.trueMismatches.add(kind);
+    for (const kind of ['missing-on-authority', 'length', 'value', 'type', 'error']) scene.trueMismatches.add(kind);
   }
 
   /** @throws {Finding} where one is lost */

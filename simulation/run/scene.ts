@@ -70,8 +70,7 @@ export class Scene {
   damage: string | null = null;
   /** What the operator allows the last job that was started. */
   pace: Pace = {};
-  /** Whether the target has no room for all keys. */
-  isTight = false;
+  #tightSince: number | null = null;
   /** How often its disk has refused something, or was damaged. */
   damages = 0;
   /** The first. */
@@ -168,6 +167,11 @@ export class Scene {
     return stage === 'rampdown' || isWhole ? { name: 'source', server: this.source } : null;
   }
 
+  /** For how long the target has had no room for all keys; 0 where it has. */
+  get tightMs(): number {
+    return this.#tightSince === null ? 0 : Math.max(Number.MIN_VALUE, this.now - this.#tightSince);
+  }
+
   get now(): number {
     return this.world.events.now;
   }
@@ -179,7 +183,7 @@ export class Scene {
 
   /** The target has room for all keys, or not quite: what it uses is within its bound, but what a copy needs is not. */
   setRoom(isTight: boolean): void {
-    this.isTight = isTight;
+    this.#tightSince = isTight ? this.now : null;
     this.target.model.config.set('maxmemory', String(USED_BYTES * (isTight ? 1.01 : 1.1)));
   }
 

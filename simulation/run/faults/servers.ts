@@ -108,7 +108,7 @@ export function serverFaults(
 
   return {
     tight() {
-      if (scene.isTight) return null;
+      if (scene.tightMs > 0) return null;
       const ms = random.between(500, 4_000);
       scene.setRoom(true);
       scene.later(ms, () => scene.setRoom(false));
