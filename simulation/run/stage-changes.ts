@@ -145,7 +145,7 @@ export class StageChanges {
     const { launched, parts } = proxy;
     if (launched === null || parts === null) return;
     const open = this.#openOf(launched);
-    // A change may hold although nobody was told.
+    // A change may hold although its answer was never sent.
     for (const { wanted } of open) if (wanted !== undefined) this.#promoted(wanted.workload);
     this.#left =
       open.some(({ wanted }) => wanted === undefined) ||
