@@ -153,6 +153,11 @@ export class Lanes {
     await Promise.all(lanes.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
   }
 
+  /** Whether nothing is in flight on any lane. */
+  get isEmpty(): boolean {
+    return [...this.#lanes.values(), ...this.#borrowed].every(({ inFlight }) => inFlight === 0);
+  }
+
   /**
    * Resolves once everything in flight in every database is answered or lost, and all keys that are reserved then are
    * free.

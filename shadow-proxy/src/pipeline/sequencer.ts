@@ -14,7 +14,7 @@
 import { Changes } from '../script/changed-keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import type { Router } from '../route/router.js';
-import { otherSide, type Side } from '../route/stage.js';
+import { otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Journal } from '../storage/journal.js';
 import { FrameKeys } from '../script/frame-keys.js';
 import { Latencies } from '../io/latency.js';
@@ -256,8 +256,14 @@ export class Sequencer implements LaneEvents {
     return this.verdicts.allClosed();
   }
 
+  /** Whether everything is answered by the authorities and confirmed by the mirrors. */
+  get isEmpty(): boolean {
+    return SIDES.every((side) => this.lanes[side].isEmpty && this.mirrors[side].isEmpty);
+  }
+
+  /** Nothing is sent from here on. */
   close(): void {
-    for (const side of ['source', 'target'] as const) {
+    for (const side of SIDES) {
       this.lanes[side].close();
       this.changes[side].close();
       this.mirrors[side].close();

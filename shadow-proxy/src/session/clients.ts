@@ -26,6 +26,8 @@ import type { Lane } from '../pipeline/lane.js';
 /** One connected client, as others see it. */
 export interface ConnectedClient extends Weighed, Taker {
   readonly client: ClientState;
+  /** Whether the client's command at hand may still send something, though none is in flight. */
+  readonly isWorking: boolean;
   /** The lanes that the client uses. */
   readonly usedLanes: readonly (Lane | null)[];
   /** Applies the limits again: whether the client must log in may have changed. */

@@ -43,6 +43,10 @@ export class Flow {
   /** The held command is to be dispatched again. */
   #isRetry = false;
   #running = false;
+  /** The command at hand is carried out in steps of its own, and resumes the client when it has ended. */
+  #working = false;
+  /** Called when that has ended: the client is to be closed. */
+  #onEnd: (() => void) | null = null;
   /** Reading goes on when no more commands than this are in flight; -1 if it does not wait for that. */
   #resumeAt = -1;
   #onIdle: (() => void) | null = null;
@@ -56,6 +60,11 @@ export class Flow {
 
   get held(): boolean {
     return this.#held;
+  }
+
+  /** Whether the command at hand may still send something, though none of the client's commands is in flight. */
+  get isWorking(): boolean {
+    return this.#working;
   }
 
   /** Whether the client leaves more unread than it may. */
@@ -95,9 +104,10 @@ export class Flow {
 
   // ── holding ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Holds the client until `resume` is called. The command at hand is finished. */
+  /** Holds the client until `resume` is called, at the end of the command at hand. */
   hold(): void {
     this.#hold(false);
+    this.#working = true;
   }
 
   /** Holds the client until `resume` is called. A command at hand that is to be dispatched again stays so. */
@@ -144,7 +154,9 @@ export class Flow {
   resume(): void {
     if (!this.#held || this.of.client.closed) return;
     this.#held = false;
+    this.#working = false;
     this.#resumeAt = -1;
+    if (this.#onEnd !== null) return this.atEnd(this.#onEnd);
     // If the command at hand was finished at once, the loop that dispatched it continues.
     if (!this.#running) this.of.run();
   }
@@ -199,10 +211,17 @@ export class Flow {
     }
   }
 
-  /** Calls `then` when no command is in flight, in place of what waited for that before. */
+  /**
+   * Calls `then` when no command is in flight, and the one at hand has ended. A command that only waits for either is
+   * dropped.
+   */
   atEnd(then: () => void): void {
-    if (this.of.inFlight === 0) then();
-    else this.#onIdle = then;
+    this.#onEnd = null;
+    if (this.of.inFlight > 0) {
+      if (this.#onIdle !== null) this.#working = false;
+      this.#onIdle = () => this.atEnd(then);
+    } else if (this.#working) this.#onEnd = then;
+    else then();
   }
 
   /** Holds the client. What the command at hand waits for will resume it. */
@@ -213,6 +232,7 @@ export class Flow {
   /** A client waits for one thing at a time: an earlier wait cannot resume it any more. */
   #hold(isRetry: boolean): void {
     this.#held = true;
+    this.#working = false;
     this.#resumeAt = -1;
     this.#isRetry = isRetry;
     this.readNoFurther();
@@ -220,6 +240,7 @@ export class Flow {
 
   #whenIdle(then: () => void, isRetry: boolean): void {
     this.#hold(isRetry);
+    this.#working = !isRetry;
     if (this.of.inFlight === 0) then();
     else this.#onIdle = then;
   }

@@ -112,6 +112,10 @@ export class Session implements CommandContext, ConnectedClient {
     return this.lanes.inFlight;
   }
 
+  get isWorking(): boolean {
+    return this.flow.isWorking;
+  }
+
   get usedLanes(): readonly (Lane | null)[] {
     return this.lanes.used;
   }

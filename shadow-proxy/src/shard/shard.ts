@@ -193,14 +193,15 @@ class RunningShard implements Shard {
   // ── how it ends ─────────────────────────────────────────────────────────────────────────────────────────────
 
   async drain(timeoutMs: number): Promise<boolean> {
-    const { clients, sequencer, suspects, adjudicator, authorities, collector, regional, keeper } = this.parts;
+    const { clients, sequencer, suspects, adjudicator, authorities, collector, regional, keeper, jobs } = this.parts;
     const { fieldTtls } = sequencer;
     this.#stopping = true;
     for (const listener of listenersOf(this.parts)) void listener.close();
     const deadline = monotonicMs() + timeoutMs;
     const sessions = (): ConnectedClient[] => [...clients.sessions.values()];
     for (const session of sessions()) session.end();
-    const quiet = await until(() => sessions().every((session) => session.inFlight === 0), deadline);
+    const isQuiet = ({ inFlight, isWorking }: ConnectedClient): boolean => inFlight === 0 && !isWorking;
+    const quiet = await until(() => sessions().every(isQuiet), deadline);
     const timedOut = sleep(Math.max(0, deadline - monotonicMs()), false, { ref: false });
     const unblocked = await until(() => clients.blocked.size === 0, deadline);
     const confirmed = await Promise.race([drained(sequencer).then(() => true), timedOut]);
@@ -210,7 +211,11 @@ class RunningShard implements Shard {
     );
     await Promise.race([collector.watchLosses(), timedOut]);
     await Promise.race([regional?.leave().catch(() => undefined), timedOut]);
-    const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0;
+    jobs.close();
+    await until(() => sequencer.isEmpty, deadline);
+    const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0 && sequencer.isEmpty;
+    // The command of a client that has left may still send something: a write behind this would be in no journal.
+    if (clean) sequencer.close();
     // The journal names keys with fields that expire: the next process has to know of them.
     if (!clean || (fieldTtls?.size ?? 0) > 0) return clean;
     try {

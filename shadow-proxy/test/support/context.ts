@@ -27,6 +27,7 @@ import { ClientState } from '../../src/session/client-state.js';
 import { Clients, type ConnectedClient } from '../../src/session/clients.js';
 import type { CommandContext } from '../../src/session/context.js';
 import { dispatch } from '../../src/session/dispatch.js';
+import { FenceUsers } from '../../src/upstream/fence-users.js';
 import { Flow } from '../../src/session/flow.js';
 import { endClient, endCommand, refuseInTransaction } from '../../src/session/way-out.js';
 import type { Connection, ConnectionOwner } from '../../src/upstream/connection.js';
@@ -75,6 +76,7 @@ export class FakeServer {
   readonly name = 'the-kit';
   readonly busyAfterMs = 5_000;
   readonly endpoint = { label: 'a server', credentials: undefined };
+  readonly fence = new FenceUsers();
   needsPassword = false;
   privileges = {
     learn: (): Promise<unknown> | null => null,
@@ -239,6 +241,10 @@ export class FakeClient implements CommandContext, ConnectedClient {
       retryWhen(event);
     };
     clients.entered(this);
+  }
+
+  get isWorking(): boolean {
+    return this.flow.isWorking;
   }
 
   /** The client sends a command. */

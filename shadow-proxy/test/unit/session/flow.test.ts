@@ -196,14 +196,39 @@ test('whenIdle and atEnd run their work when nothing is in flight, at once where
   assert.equal(did.length, 1);
   // The last one who waits for the end takes the place of others.
   flow.atEnd(() => did.push('end'));
+  of.inFlight = 0;
   flow.settled(0);
   assert.deepEqual(did, ['idle', 'end']);
-  of.inFlight = 0;
   flow.atEnd(() => did.push('at once'));
   assert.deepEqual(did.slice(2), ['at once']);
   flow.holdForRetry();
   flow.resumeWhenIdle();
   assert.deepEqual([flow.held, flow.next()], [false, true]);
+});
+
+test('atEnd waits for the command at hand, which may send something when nothing is in flight', () => {
+  const { flow, of } = scene();
+  const did: string[] = [];
+  flow.hold();
+  flow.atEnd(() => did.push('held'));
+  assert.deepEqual([did, flow.isWorking], [[], true]);
+  // It has sent its last part.
+  of.inFlight = 1;
+  flow.resume();
+  assert.deepEqual([did, flow.isWorking], [[], false]);
+  of.inFlight = 0;
+  flow.settled(0);
+  assert.deepEqual(did, ['held']);
+  // It has begun when nothing was in flight.
+  flow.whenIdle(() => undefined);
+  flow.atEnd(() => did.push('begun'));
+  assert.equal(did.length, 1);
+  flow.resume();
+  assert.deepEqual(did, ['held', 'begun']);
+  // What waits to be dispatched again never is.
+  flow.retryWhen('open');
+  flow.atEnd(() => did.push('waiting'));
+  assert.equal(did.at(-1), 'waiting');
 });
 
 test('holdOpen holds the command, and still reads: the client’s end is seen', () => {
