@@ -261,6 +261,11 @@ export class Sequencer implements LaneEvents {
     return SIDES.every((side) => this.lanes[side].isEmpty && this.mirrors[side].isEmpty);
   }
 
+  /** The authorities are sent nothing from here on. */
+  closeLanes(): void {
+    for (const side of SIDES) this.lanes[side].close();
+  }
+
   /** Nothing is sent from here on. */
   close(): void {
     for (const side of SIDES) {

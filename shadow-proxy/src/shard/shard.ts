@@ -215,7 +215,7 @@ class RunningShard implements Shard {
     await until(() => sequencer.isEmpty, deadline);
     const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0 && sequencer.isEmpty;
     // The command of a client that has left may still send something: a write behind this would be in no journal.
-    if (clean) sequencer.close();
+    if (clean) sequencer.closeLanes();
     // The journal names keys with fields that expire: the next process has to know of them.
     if (!clean || (fieldTtls?.size ?? 0) > 0) return clean;
     try {

@@ -46,7 +46,7 @@ test('bash completes commands, options, and the values that they allow', async (
   const file = await scriptFor(t, 'bash');
   const cases: [words: string[], expected: readonly string[]][] = [
     [['pro'], ['promote']],
-    [['r'], ['run', 'rollback', 'report', 'runbook']],
+    [['r'], ['run', 'resume', 'rollback', 'report', 'runbook']],
     [
       ['local', ''],
       ['up', 'down', 'traffic', '--help'],
