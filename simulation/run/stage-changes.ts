@@ -104,7 +104,8 @@ export class StageChanges {
     try {
       await act();
     } catch (problem) {
-      if ((problem as Problem).code === 'busy' && others === 0)
+      // The guard's own changes are none of the operator's.
+      if ((problem as Problem).code === 'busy' && others === 0 && this.scene.proxy.plan.guard === null)
         this.scene.fail(`no other stage change is in progress: ${(problem as Problem).message}`);
       throw problem;
     } finally {

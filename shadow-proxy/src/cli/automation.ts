@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { addAdminOptions, type AdminClientOptions } from './admin-client.js';
-import { Fleet } from './fleet.js';
+import { Fleet, reportSilent } from './fleet.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { print } from './output.js';
 
@@ -39,13 +39,14 @@ function add(program: Command, { state, description, done, exit }: Words): void 
   withManual(command, `shadow-compare ${state} sessions --plan migration.yaml`, {
     0: exit,
     1: 'the plan has no such workload: nothing was changed',
-    3: NO_PROXY,
+    3: `${NO_PROXY}, or not each: done on the others`,
   });
   addAdminOptions(command).action(async (workload: string, { reason, ...options }: AutomationOptions) => {
     const fleet = await Fleet.open(options);
     const by = userInfo().username;
     await fleet.automate({ workload, state, reason: reason ?? `${state}d by an operator`, by });
     print(done(workload));
+    process.exitCode = reportSilent(fleet);
   });
 }
 

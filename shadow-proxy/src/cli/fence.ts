@@ -34,7 +34,7 @@ export function addFence(program: Command): void {
   });
   addAdminOptions(show).action(async (options: FenceOptions) => {
     const fleet = await Fleet.open(options);
-    process.exitCode = tell(await fleet.fences(), options) || reportSilent(fleet);
+    process.exitCode = printFences(await fleet.fences(), options) || reportSilent(fleet);
   });
   const apply = fence
     .command('apply')
@@ -66,11 +66,11 @@ async function change(action: 'apply' | 'lift', options: FenceOptions): Promise<
   const { shard, reason } = options;
   const fleet = await Fleet.open(options);
   const fences = await fleet.fence({ shard, action, reason, by: userInfo().username });
-  process.exitCode = tell(fences, options) || reportSilent(fleet);
+  process.exitCode = printFences(fences, options) || reportSilent(fleet);
 }
 
 /** @returns the exit code */
-function tell(fences: readonly ShardFence[], { json }: FenceOptions): number {
+function printFences(fences: readonly ShardFence[], { json }: FenceOptions): number {
   print(json ? JSON.stringify(fences, null, 2) : fences.map(render).join('\n'));
   const isWrong = ({ plan, since, problem }: ShardFence): boolean =>
     problem !== null && (plan !== 'off' || since !== null);
