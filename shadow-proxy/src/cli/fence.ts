@@ -15,8 +15,6 @@ interface FenceOptions extends AdminClientOptions {
   readonly json?: boolean;
 }
 
-const SHARD = ['--shard <name>', 'only this shard (default: all shards of the plan)'] as const;
-const REASON = ['--reason <text>', 'reason, kept in the history'] as const;
 const JSON_OPTION = ['--json', 'print JSON'] as const;
 
 export function addFence(program: Command): void {
@@ -36,33 +34,43 @@ export function addFence(program: Command): void {
     const fleet = await Fleet.open(options);
     process.exitCode = printFences(await fleet.fences(), options) || reportSilent(fleet);
   });
-  const apply = fence
-    .command('apply')
-    .description("Take the writes from the source's users now, until fence lift; clients of the proxy keep theirs")
-    .option(...SHARD)
-    .option(...REASON)
-    .option(...JSON_OPTION);
-  withManual(apply, 'shadow-compare fence apply --reason "a job still writes" --plan migration.yaml', {
-    0: 'every source is fenced',
-    1: 'a source cannot be fenced: nothing was changed there',
-    3: NO_PROXY,
+  addChange(fence, {
+    action: 'apply',
+    description: "Take the writes from the source's users now, until fence lift; clients of the proxy keep theirs",
+    example: 'shadow-compare fence apply --reason "a job still writes" --plan migration.yaml',
+    holds: 'every source is fenced',
+    fails: 'a source cannot be fenced: nothing was changed there',
   });
-  addAdminOptions(apply).action((options: FenceOptions) => change('apply', options));
-  const lift = fence
-    .command('lift')
-    .description("Give the source's users their writes back; the next promotion to live takes them again")
-    .option(...SHARD)
-    .option(...REASON)
-    .option(...JSON_OPTION);
-  withManual(lift, 'shadow-compare fence lift --plan migration.yaml', {
-    0: 'every user may do what it might do before',
-    1: 'refused by a source',
-    3: NO_PROXY,
+  addChange(fence, {
+    action: 'lift',
+    description: "Give the source's users their writes back; the next promotion to live takes them again",
+    example: 'shadow-compare fence lift --plan migration.yaml',
+    holds: 'every user may do what it might do before',
+    fails: 'refused by a source',
   });
-  addAdminOptions(lift).action((options: FenceOptions) => change('lift', options));
 }
 
-async function change(action: 'apply' | 'lift', options: FenceOptions): Promise<void> {
+interface Change {
+  readonly action: 'apply' | 'lift';
+  readonly description: string;
+  readonly example: string;
+  /** What the exit codes 0 and 1 mean. */
+  readonly holds: string;
+  readonly fails: string;
+}
+
+function addChange(fence: Command, { action, description, example, holds, fails }: Change): void {
+  const command = fence
+    .command(action)
+    .description(description)
+    .option('--shard <name>', 'only this shard (default: all shards of the plan)')
+    .option('--reason <text>', 'reason, kept in the history')
+    .option(...JSON_OPTION);
+  withManual(command, example, { 0: holds, 1: fails, 3: NO_PROXY });
+  addAdminOptions(command).action((options: FenceOptions) => change(action, options));
+}
+
+async function change(action: Change['action'], options: FenceOptions): Promise<void> {
   const { shard, reason } = options;
   const fleet = await Fleet.open(options);
   const fences = await fleet.fence({ shard, action, reason, by: userInfo().username });

@@ -268,8 +268,8 @@ export class Sequencer implements LaneEvents {
 
   /** Nothing is sent from here on. */
   close(): void {
+    this.closeLanes();
     for (const side of SIDES) {
-      this.lanes[side].close();
       this.changes[side].close();
       this.mirrors[side].close();
     }
