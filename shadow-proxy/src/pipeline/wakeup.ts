@@ -9,6 +9,10 @@
  * A push into an empty list wakes no more clients than it has elements. Once that many clients have taken one, the
  * others must still be blocked, and the server is not asked: most queues have more workers than jobs.
  *
+ * A blocking command that moves an element may be the write. Then the server is asked about that command alone, until
+ * it is seen to be blocked, and has written nothing, or is answered. What the server says of the others before may be
+ * the state before the command.
+ *
  * Rule 19: a blocked client belongs to one wakeup at a time. Only that one waits for it and reserves its keys.
  */
 import { sleep } from '../io/timers.js';
@@ -27,6 +31,8 @@ export class Wakeup implements PendingWakeup, Wakes {
   readonly #open: Set<BlockedClient>;
   /** Whether all clients wait for one key, and none of them writes another key when it is woken. */
   readonly #onOneKey: boolean;
+  /** What the writer took, if it is a blocking command that was served at once. */
+  #first: Taken | null = null;
   readonly #taken: Taken[] = [];
   readonly #then: (() => void)[] = [];
   #answered = false;
@@ -38,6 +44,7 @@ export class Wakeup implements PendingWakeup, Wakes {
    * @param keys the keys of the write
    * @param woken by `KeyLocks.wokenBy`
    * @param pushed elements that the write gives to its one key, a list; 0 for any other write
+   * @param writer the blocking command that is the write; null if the write does not block
    */
   constructor(
     private readonly locks: KeyLocks,
@@ -45,17 +52,19 @@ export class Wakeup implements PendingWakeup, Wakes {
     keys: Iterable<string>,
     woken: ReadonlySet<BlockedClient>,
     private readonly pushed = 0,
+    private readonly writer: BlockedClient | null = null,
   ) {
     // A client that an earlier wakeup waits for stays with that one. Otherwise the earlier one would wait for it
     // forever.
     this.#open = new Set([...woken].filter(({ wakeup }) => wakeup === null));
+    if (writer !== null) this.#open.add(writer);
     this.#reservation = locks.reserve([...keys, ...[...this.#open].flatMap((blockedClient) => blockedClient.keys)]);
     this.#onOneKey = [...woken].every(({ keys, destination }) => keys.length === 1 && destination === null);
     for (const blockedClient of this.#open) blockedClient.wakeup = this;
   }
 
   /**
-   * The write's effect has its place in the order.
+   * The write's effect has its place in the order; or the write is the blocking command, and is sent.
    * @param buffer has the authority's reply at `start`; absent if there was no write
    */
   answered(buffer?: Buffer, start = 0): void {
@@ -93,7 +102,8 @@ export class Wakeup implements PendingWakeup, Wakes {
     blockedClient.wakeup = null;
     this.#open.delete(blockedClient);
     if (taken !== null) {
-      this.#taken.push(taken);
+      if (blockedClient === this.writer) this.#first = taken;
+      else this.#taken.push(taken);
       this.locks.withheld++;
       this.#mayTake--;
     }
@@ -111,7 +121,8 @@ export class Wakeup implements PendingWakeup, Wakes {
     if (this.#mayTake <= 0) this.#letGo();
     if (this.#open.size > 0) return;
     this.#ended = true;
-    this.locks.withheld -= this.#taken.length;
+    this.locks.withheld -= this.#taken.length + (this.#first === null ? 0 : 1);
+    this.#first?.tell(true);
     for (const taken of this.#taken)
       taken.tell(
         this.#taken.every(
@@ -122,13 +133,14 @@ export class Wakeup implements PendingWakeup, Wakes {
     for (const then of this.#then) then();
   }
 
-  /** What the server says after it has answered the write is the state after the write. */
+  /** What the server says once it has answered the write, or has blocked it, is the state after the write. */
   async #ask(afterMs: number): Promise<void> {
     if (afterMs > 0) await sleep(afterMs);
     for (let i = 0; !this.#ended; i++) {
       if (i > 0) await sleep(ASK_MS[Math.min(i, ASK_MS.length) - 1]);
       if (this.#ended) return;
-      const blockedClients = [...this.#open];
+      const { writer } = this;
+      const blockedClients = writer !== null && this.#open.has(writer) ? [writer] : [...this.#open];
       const blocked = await this.server.connections
         .blocked(blockedClients.map(({ lane }) => lane.clientId))
         .catch(() => null);
@@ -137,6 +149,7 @@ export class Wakeup implements PendingWakeup, Wakes {
       for (const blockedClient of blockedClients) {
         if (!blocked.has(blockedClient.lane.clientId) || !this.#open.delete(blockedClient)) continue;
         blockedClient.wakeup = null;
+        if (blockedClient === writer) this.#letGo();
       }
       this.#settle();
     }

@@ -272,7 +272,7 @@ export class Blocked implements BlockedCommand {
       wakeup: null,
       unordered: false,
     };
-    const wakes = destination === null ? [] : locks.wokenBy([destination]);
+    const wakes = locks.wokenBy(destination === null ? [] : [destination]);
     const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
     if (!locks.admits(null, keys, true, lockRequest)) {
       this.#queued = {
@@ -283,7 +283,7 @@ export class Blocked implements BlockedCommand {
       return;
     }
     locks.block(blockedClient);
-    const wakeup = new Wakeup(locks, lanes.server, this.#keys, new Set([blockedClient, ...wakes]));
+    const wakeup = new Wakeup(locks, lanes.server, this.#keys, wakes, 0, blockedClient);
     // An exclusive command from now on waits until these keys are free.
     const leave = (): void => {
       locks.unblock(blockedClient);

@@ -215,3 +215,30 @@ test('a push whose clients do not answer within a moment has the server asked', 
   await until(() => state.asked.length > 0);
   wakeup.settled(clients[0], null);
 });
+
+test('while a blocking command is on its way, the server is asked about it alone, and its effect comes first', async () => {
+  const locks = new KeyLocks();
+  const [writer, woken] = [client('from'), client('to')];
+  locks.block(woken);
+  const { server, state } = serverWith(() => [(woken.lane as Lane).clientId]);
+  const wakeup = new Wakeup(locks, server, ['from', 'to'], locks.wokenBy(['to']), 0, writer);
+  wakeup.answered();
+  await turns();
+  assert.deepEqual(state.asked[0], [(writer.lane as Lane).clientId]);
+  assert.equal(woken.wakeup, wakeup, 'the command may not have run when the server said so');
+  const log: string[] = [];
+  wakeup.settled(woken, took('*', log));
+  wakeup.settled(writer, { domain: '*', tell: (ordered) => void log.push(ordered ? 'first' : 'in any order') });
+  assert.deepEqual([log, locks.withheld, locks.reservedSince()], [['first', '* in order'], 0, []]);
+});
+
+test('a blocking command that is seen blocked has woken no client', async () => {
+  const locks = new KeyLocks();
+  const [writer, other] = [client('from'), client('to')];
+  locks.block(other);
+  const { server } = serverWith(() => [(writer.lane as Lane).clientId]);
+  const wakeup = new Wakeup(locks, server, ['from', 'to'], locks.wokenBy(['to']), 0, writer);
+  wakeup.answered();
+  await turns();
+  assert.deepEqual([writer.wakeup, other.wakeup, locks.reservedSince()], [null, null, []]);
+});
