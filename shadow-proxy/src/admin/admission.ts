@@ -20,7 +20,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Null where it is answered. @param token null asks for none, which loopback alone may do */
+/** Null if it is answered. @param token null asks for none, which loopback alone may do */
 export function refusalOf({ method, headers, isPublic }: Asked, token: string | null): Refusal | null {
   if (method !== 'GET' && method !== 'HEAD' && isForeign(headers)) {
     return {

@@ -209,10 +209,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 };
 
-/** Undefined where there is none. */
+/** Undefined if there is none. */
 export const routeAt = (path: string): Route | undefined => (Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined);
 
-/** Without a name, all. @throws {AdminError} where there is none */
+/** Without a name, all. @throws {AdminError} if there is none */
 function shardsNamed({ shards }: AdminContext, name: string | undefined): readonly ShardControl[] {
   const all = shards();
   const named = name === undefined ? all : all.filter((shard) => shard.name === name);

@@ -145,7 +145,7 @@ export class Admin {
 
   /**
    * False for a probe without the token, which gets the status code alone.
-   * @throws {AdminError} where the request is not admitted
+   * @throws {AdminError} if the request is not admitted
    */
   #admit({ method = '', headers }: IncomingMessage, isPublic: boolean, isProbe: boolean): boolean {
     const refusal = refusalOf({ method, headers, isPublic }, this.options.token());
@@ -211,7 +211,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: unkno
   send(response, { status, body: { error: { code, message, ...details } } });
 }
 
-/** @throws {AdminError} where it is no JSON, too large, or not as the schema says */
+/** @throws {AdminError} if it is no JSON, too large, or not as the schema says */
 async function readBody(request: IncomingMessage, schema: z.ZodType): Promise<unknown> {
   // A form of a web page cannot send this type without asking first, and nobody answers it.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {

@@ -32,7 +32,7 @@ export interface Note {
   readonly step: string;
   readonly kind: 'run' | 'undo';
   readonly command: string;
-  /** Null where it was ended, or could not be started. */
+  /** Null if it was ended, or could not be started. */
   readonly exit: number | null;
   /** Whether the step did what the runbook expects. */
   readonly held: boolean;
@@ -65,7 +65,7 @@ export interface ShardControl {
   history(): Promise<readonly HistoryEvent[]>;
   /** @throws {StageError} code `unknown-workload`, {Error} where the disk does not take it */
   automate(request: AutomationRequest): Promise<void>;
-  /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
+  /** Writes into the history what was done, and changes nothing. @throws {Error} if the disk does not take it */
   note(note: Note | WaitNote): Promise<void>;
   /**
    * Accepts restarted or replaced authorities, if they are these. @throws {TrustError} with

@@ -160,7 +160,7 @@ const TAKE_BACK_MS = 5 * 60_000;
 /**
  * Puts a workload back where it was, without gates, because another process of the plan refused the same change. Only
  * what was done minutes ago is taken back.
- * @throws {StageError} where the workload was not there then
+ * @throws {StageError} if the workload was not there then
  */
 export async function takeBack(
   shards: readonly ShardControl[],

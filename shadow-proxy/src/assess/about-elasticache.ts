@@ -22,7 +22,7 @@ export const UNAVAILABLE: readonly string[] = [
 ];
 
 /**
- * How a server shows that it is ElastiCache, or behaves so; null where it does not.
+ * How a server shows that it is ElastiCache, or behaves so; null if it does not.
  * @param info of its `INFO` @param lacks which of `UNAVAILABLE` it does not know
  */
 export function recognise(

@@ -25,7 +25,7 @@ export interface LargestKey {
 
 export interface Replica {
   readonly address: string;
-  /** Reads that its clients sent, since it started; null where it cannot be asked. */
+  /** Reads that its clients sent, since it started; null if it cannot be asked. */
   readonly reads: number | null;
 }
 
@@ -34,7 +34,7 @@ export interface InstanceFacts {
   readonly label: string;
   readonly version: string;
   readonly software: Software;
-  /** What is not known of it because it is newer than this release knows; null where all is. */
+  /** What is not known of it because it is newer than this release knows; null if all is. */
   readonly newer: NewerServer | null;
   readonly isKeydb: boolean;
   readonly mode: string;
@@ -42,7 +42,7 @@ export interface InstanceFacts {
   /** Over the time of watching. */
   readonly opsPerSecond: number;
   /**
-   * Share of one core that the thread which runs commands took over the time of watching, 0 to 1; null where the server
+   * Share of one core that the thread which runs commands took over the time of watching, 0 to 1; null if the server
    * does not tell.
    */
   readonly cpu: number | null;
@@ -67,11 +67,11 @@ export interface InstanceFacts {
   readonly modules: readonly string[];
   /** Libraries of functions. */
   readonly functions: number;
-  /** Null where CONFIG is refused, as managed services do. */
+  /** Null if CONFIG is refused, as managed services do. */
   readonly settings: ReadonlyMap<string, string> | null;
   readonly connections: readonly ConnectedClient[] | null;
   readonly users: number | null;
-  /** How it was recognised as ElastiCache, or as a server without the same commands; null where it was not. */
+  /** How it was recognised as ElastiCache, or as a server without the same commands; null if it was not. */
   readonly elastiCache: string | null;
   /** Commands that the kit needs, and the server does not know by their names. */
   readonly lacks: readonly string[];
@@ -93,6 +93,6 @@ export interface InstanceFacts {
   /** Hashes that have fields with a TTL; 0 where the server does not count them. */
   readonly fieldTtls: number;
   readonly refusals: readonly string[];
-  /** What MONITOR showed; null where it was not asked for. */
+  /** What MONITOR showed; null if it was not asked for. */
   readonly monitored: Monitored | null;
 }

@@ -36,7 +36,7 @@ export interface ClusterQuestion {
   readonly targetMasters: readonly SlotMaster[] | null;
   /** Traffic by slot; null if MONITOR was not asked for. */
   readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
-  /** Null where there are more masters than the kit was tried with. */
+  /** Null if there are more masters than the kit was tried with. */
   readonly advice: Advice | null;
   /** Commands per second that one proxy should get. */
   readonly capacity: number;

@@ -9,7 +9,7 @@ export interface SampledKey {
   readonly db: number;
   readonly name: Buffer;
   readonly type: string;
-  /** Such as `int` for a string that is a whole number; empty where the server does not say. */
+  /** Such as `int` for a string that is a whole number; empty if the server does not say. */
   readonly encoding: string;
   /** As `MEMORY USAGE` estimates it; 0 where the server does not say. */
   readonly bytes: number;

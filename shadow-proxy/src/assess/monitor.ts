@@ -41,7 +41,7 @@ const CONNECT_MS = 5_000;
 
 /**
  * @param seeKey called for each key of each command
- * @throws {AskError} where the server cannot be reached, or refuses MONITOR
+ * @throws {AskError} if the server cannot be reached, or refuses MONITOR
  */
 export async function monitor(
   endpoint: Endpoint,

@@ -39,7 +39,7 @@ export interface ReadOptions {
 }
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
 
-/** @throws {AskError} where the server cannot be reached, or refuses INFO */
+/** @throws {AskError} if the server cannot be reached, or refuses INFO */
 export const readInstance = (endpoint: Endpoint, options: ReadOptions, signal?: AbortSignal): Promise<InstanceFacts> =>
   asking(endpoint, (asker) => read(asker, endpoint, options), signal);
 
@@ -116,7 +116,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
 }
 
 /**
- * What is not known of a server because it is newer than this release knows; null where all is.
+ * What is not known of a server because it is newer than this release knows; null if all is.
  * @param info `INFO`, with the sections server and cpu
  */
 export async function newerThanKnown(asker: Asker, info: ReadonlyMap<string, string>): Promise<NewerServer | null> {

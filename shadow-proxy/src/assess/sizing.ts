@@ -7,7 +7,7 @@ import type { InstanceFacts } from './facts.js';
 export interface SizingOptions {
   /** Memory of one KeyDB node, in bytes. */
   readonly nodeMemory: number | null;
-  /** Commands a second that one KeyDB node was measured to take; null where nobody has measured. */
+  /** Commands a second that one KeyDB node was measured to take; null if nobody has measured. */
   readonly nodeOps: number | null;
   /** A month of one Redis, and of one KeyDB node, in any currency. */
   readonly sourcePrice: number | null;
@@ -18,7 +18,7 @@ export interface Sizing {
   readonly opsPerSecond: number;
   /** Bytes that the data took at most, with room for fragmentation and growth. */
   readonly memory: number;
-  /** Nodes that memory, and commands, ask for; null where unknown. */
+  /** Nodes that memory, and commands, ask for; null if unknown. */
   readonly byMemory: number | null;
   readonly byOps: number | null;
   readonly nodes: number | null;

@@ -101,7 +101,7 @@ async function accept(options: AcceptOptions): Promise<number> {
   return exitCode.holds;
 }
 
-/** @throws {CliError} where not every key could be restored: then nothing is accepted */
+/** @throws {CliError} if not every key could be restored: then nothing is accepted */
 async function restoreLost(client: Fleet, frozen: readonly ShardSnapshot[], options: AcceptOptions): Promise<void> {
   const begun: string[] = [];
   for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'restore', shard: name })));
@@ -130,7 +130,7 @@ async function list(
 /** What the mirror has, and the authority has otherwise or not at all. */
 const LOST = ['extra', 'foreign', 'type', 'value', 'ttl'];
 
-/** @throws {CliError} where the operator does not want it, or cannot be asked */
+/** @throws {CliError} if the operator does not want it, or cannot be asked */
 async function confirm(found: readonly EndedJob[], { fromMirror, yes, json }: AcceptOptions): Promise<void> {
   const keys = found.reduce(
     (all, { job }) => all + LOST.reduce((sum, kind) => sum + (job.differences[kind] ?? 0), 0),

@@ -115,7 +115,7 @@ function planFile({ plan }: AskOptions): string {
   throw new CliError('option', `--plan is missing, and there is no ${DEFAULT_PLAN} in this directory`, exitCode.usage);
 }
 
-/** @throws {CliError} where it is neither */
+/** @throws {CliError} if it is neither */
 function kindOf(words: readonly string[]): 'question' | 'change' {
   const [name, sub = ''] = words.map((word) => word.toLowerCase());
   const has = (table: typeof QUESTIONS): boolean =>
@@ -144,7 +144,7 @@ function serversOf({ shards }: Plan, side: Side): readonly Asked[] {
   return [...found.values()];
 }
 
-/** @throws {CliError} where the options name none, or not one alone */
+/** @throws {CliError} if the options name none, or not one alone */
 function chosen(servers: readonly Asked[], side: Side, { shard, node: address }: AskOptions): readonly Asked[] {
   const all = servers.flatMap(({ shards }) => shards);
   const own = shard === undefined ? servers : servers.filter(({ shards }) => shards.includes(shard));

@@ -34,7 +34,7 @@ function pages(): Promise<readonly string[]> {
 
 /**
  * Those of the plan on the command line or in this folder, else those of the proxy, if it answers within so many ms.
- * @throws {Error} where neither has any
+ * @throws {Error} if neither has any
  */
 export async function workloadsFor(words: readonly string[], waitMs = PATIENCE_MS): Promise<readonly string[]> {
   const [plan, admin, tokenFile] = ['--plan', '--admin', '--token-file'].map((option) => valueOf(words, option));

@@ -14,7 +14,7 @@ type Shell = (typeof SHELLS)[number];
 export const COMPLETED = ['workloads', 'pages'] as const;
 export type Completed = (typeof COMPLETED)[number];
 
-/** The kind of an argument or of an option's value; undefined where the script knows all that can be said. */
+/** The kind of an argument or of an option's value; undefined if the script knows all that can be said. */
 const KINDS: Readonly<Record<string, Completed>> = {
   '<workload>': 'workloads',
   '[workload]': 'workloads',

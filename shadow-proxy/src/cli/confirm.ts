@@ -142,7 +142,7 @@ async function ask(
   }
 }
 
-/** @throws {CliError} where there is nobody to ask */
+/** @throws {CliError} if there is nobody to ask */
 function mustAsk(question: Question, option: string): void {
   if (question.json !== true && process.stdin.isTTY) return;
   const otherwise = question.otherwise ?? UNCHANGED;

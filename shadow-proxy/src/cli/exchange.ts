@@ -27,7 +27,7 @@ const MAX_BYTES = 256 << 20;
 
 /**
  * Redirects are answers, and not followed: the token is for this address alone.
- * @throws {Error} where there is no whole answer in time
+ * @throws {Error} if there is no whole answer in time
  */
 export function exchange(url: string, { method, headers, body, timeoutMs, via }: Exchange): Promise<HttpAnswer> {
   const start = url.startsWith('https:') ? requestHttps : requestHttp;

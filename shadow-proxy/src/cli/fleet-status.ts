@@ -48,7 +48,7 @@ export function renderFleet(status: FleetStatus, options: AdminClientOptions): s
 
 interface Named {
   readonly level: Attention['level'];
-  /** Null where the text names it. */
+  /** Null if the text names it. */
   readonly shard: string | null;
   readonly text: string;
 }

@@ -52,7 +52,7 @@ export class Fleet {
   /** Proxies that did not answer the last question. */
   silent: readonly Silent[] = [];
 
-  /** @param planned names of the plan's shards; null where only the proxies know them */
+  /** @param planned names of the plan's shards; null if only the proxies know them */
   constructor(
     readonly proxies: readonly AdminClient[],
     private readonly planned: readonly string[] | null,
@@ -61,7 +61,7 @@ export class Fleet {
   /**
    * Opens the proxies of the plan; with `--admin`, or without a plan, the proxy at that address.
    * @throws {PlanError}
-   * @throws {CliError} where a token or an address cannot be used
+   * @throws {CliError} if a token or an address cannot be used
    */
   static async open(options: AdminClientOptions): Promise<Fleet> {
     const { admin, plan } = options;
@@ -82,7 +82,7 @@ export class Fleet {
     return `Waiting for the ${others.length === 0 ? `proxy at ${first.url}` : `${this.proxies.length} proxies of the plan`}`;
   }
 
-  /** @throws {CliError} where no proxy answers */
+  /** @throws {CliError} if no proxy answers */
   async status(): Promise<FleetStatus> {
     const answers = await this.#ask((proxy) => proxy.status());
     const all = answers.map(({ answer }) => answer);
@@ -97,12 +97,12 @@ export class Fleet {
     return this.#each((proxy) => proxy.history());
   }
 
-  /** Into the history of every shard whose proxy answers. @throws {CliError} where none does */
+  /** Into the history of every shard whose proxy answers. @throws {CliError} if none does */
   async noteWait(note: WaitNote): Promise<void> {
     await this.#ask((proxy) => proxy.noteWait(note));
   }
 
-  /** On every shard whose proxy answers. @throws {CliError} where none does */
+  /** On every shard whose proxy answers. @throws {CliError} if none does */
   async automate(request: AutomationRequest): Promise<void> {
     await this.#ask((proxy) => proxy.automate(request));
   }
@@ -253,7 +253,7 @@ export class Fleet {
     return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
   }
 
-  /** @throws {CliError} where a shard of the plan is not served: then nothing was changed */
+  /** @throws {CliError} if a shard of the plan is not served: then nothing was changed */
   async #everyShard(workload: string): Promise<readonly Served[]> {
     const [served, missing] = await this.#served();
     if (missing.length === 0) return served;
@@ -292,7 +292,7 @@ export class Fleet {
     return (await this.#ask(ask, proxies)).flatMap(({ answer }) => answer);
   }
 
-  /** All at once. @throws {CliError} where none answers: the first problem */
+  /** All at once. @throws {CliError} if none answers: the first problem */
   async #ask<T>(
     ask: (proxy: AdminClient) => Promise<T>,
     proxies: readonly AdminClient[] = this.proxies,

@@ -33,7 +33,7 @@ export interface Guard {
   readonly workloads: readonly Verdict[];
   readonly hazards: readonly Hazard[];
   readonly clusters: readonly Cluster[];
-  /** Null where the proxy was not asked; `proxyProblem` says why it could not be. */
+  /** Null if the proxy was not asked; `proxyProblem` says why it could not be. */
   readonly sightings: Sightings | null;
   readonly proxyProblem: string | null;
   /** Commands of clients that the proxy has seen; 0 where it was not asked. */

@@ -3,11 +3,11 @@ import type { HookPlan } from '../plan/plan.js';
 import type { HookRun } from '../stages/stage-change.js';
 import { number } from '../text/figures.js';
 
-/** A line each; empty where there are none. */
+/** A line each; empty if there are none. */
 export const hooksToRun = (hooks: readonly HookPlan[] = []): readonly string[] =>
   hooks.map(({ name, when, command }) => `hook ${name} would run ${when} the change: ${command.join(' ')}`);
 
-/** A line each; empty where there were none. */
+/** A line each; empty if there were none. */
 export const hooksRun = (runs: readonly HookRun[] = []): readonly string[] =>
   runs.map(
     ({ name, when, ms, problem }) =>

@@ -26,7 +26,7 @@ export type FollowOptions = Pick<AdminClientOptions, 'admin' | 'plan' | 'tokenFi
 
 /**
  * Resolves when none of the jobs runs any more. Ctrl-C ends the program, and not the jobs: it says so.
- * @throws {CliError} where the proxy stays unreachable
+ * @throws {CliError} if the proxy stays unreachable
  */
 export async function follow(
   client: Pick<Fleet, 'jobs' | 'awaited'>,

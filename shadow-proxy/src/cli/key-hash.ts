@@ -46,7 +46,7 @@ export function addKeyHash(program: Command): void {
   });
 }
 
-/** @throws {CliError} where no shard has a key for hashes here, or one cannot be read */
+/** @throws {CliError} if no shard has a key for hashes here, or one cannot be read */
 async function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): Promise<readonly KeyHash[]> {
   const plan = await openPlan(file);
   const names = plan.shards.map(({ name }) => name).filter((name) => only === undefined || name === only);

@@ -166,7 +166,7 @@ const portsFrom = (option: string, first: number, cluster: boolean): number[] =>
         option === '--proxy-port' ? [port] : [port, port + BUS],
       );
 
-/** Why nothing can listen there; null where something can. */
+/** Why nothing can listen there; null if something can. */
 async function whyNot(port: number): Promise<string | null> {
   if (port > 65_535) return 'is above 65535';
   const server = createServer();

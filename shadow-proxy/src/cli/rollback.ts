@@ -89,7 +89,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
   return exitCode.holds;
 }
 
-/** The gates that refuse a drill now. @throws {CliError} where something else does */
+/** The gates that refuse a drill now. @throws {CliError} if something else does */
 async function drillGates(client: Fleet, asked: Partial<RollbackRequest>): Promise<readonly Gate[]> {
   try {
     await client.rollback({ ...asked, dryRun: true });

@@ -228,7 +228,7 @@ class Place {
     return nextOf(this.stops, this.done);
   }
 
-  /** @throws {CliError} where there is none of that name, or there are several */
+  /** @throws {CliError} if there is none of that name, or there are several */
   named(id: string): Stop {
     const found = this.stops.filter((stop) => stop.id === id || stop.step.id === id);
     if (found.length === 1) return found[0];
@@ -244,7 +244,7 @@ class Place {
     return [...new Set(this.stops.flatMap(({ id, step }) => [step.id, id]))];
   }
 
-  /** The last stop of a step, or the stop of that name. @throws {CliError} where there is none */
+  /** The last stop of a step, or the stop of that name. @throws {CliError} if there is none */
   endOf(id: string): Stop {
     const found = this.stops.findLast((stop) => stop.id === id || stop.step.id === id);
     if (found !== undefined) return found;
@@ -408,7 +408,7 @@ class Place {
     );
   }
 
-  /** @throws {CliError} where the operator does not want it, or cannot be asked */
+  /** @throws {CliError} if the operator does not want it, or cannot be asked */
   async #confirm({ changes, irreversible }: Step, id: string, names: readonly string[]): Promise<void> {
     const whom = names.length === 0 ? '' : ` for ${names.join(', ')}`;
     const question = { what: `${id} makes a change: ${changes}`, otherwise: `${id} was not run`, shown: true };

@@ -29,7 +29,7 @@ export interface ScheduleOptions {
 /** When a change may be made, in ms since 1970. */
 export interface Opening {
   readonly from: number;
-  /** No later than this; null where it has no end. */
+  /** No later than this; null if it has no end. */
   readonly to: number | null;
 }
 
@@ -68,7 +68,7 @@ export function windowOf(text: string): Window {
 /**
  * The next time at which a change may be made; null without a schedule.
  * @param now in ms since 1970
- * @throws {CliError} where the time is not in the window
+ * @throws {CliError} if the time is not in the window
  */
 export function openingOf({ at, window }: ScheduleOptions, now: number): Opening | null {
   if (window === undefined) return at === undefined ? null : { from: next(at, now), to: null };
@@ -107,7 +107,7 @@ export class Waiting {
 
   /**
    * Returns at the opening. @param meanwhile what is known of the gates, for the line about the wait
-   * @throws {CliError} where an operator cancels it or stops it: nothing was changed
+   * @throws {CliError} if an operator cancels it or stops it: nothing was changed
    */
   async until({ from }: Opening, meanwhile: string): Promise<void> {
     if (from <= Date.now()) return;
@@ -150,7 +150,7 @@ export class Waiting {
     return this.fleet.noteWait({ workload: this.workload, state, what, by: userInfo().username });
   }
 
-  /** A proxy that is restarting says nothing against it. @throws {CliError} where it was cancelled */
+  /** A proxy that is restarting says nothing against it. @throws {CliError} if it was cancelled */
   async #mustGoOn(): Promise<void> {
     const by = await cancelledBy(this.fleet, this.workload).catch((error: unknown) => {
       if (error instanceof CliError) return null;
@@ -180,7 +180,7 @@ async function cancelledBy(fleet: Fleet, workload: string): Promise<string | nul
   return found === undefined ? null : `${found.what}, by ${found.by}`;
 }
 
-/** What waits for this workload, in words; empty where nothing does. */
+/** What waits for this workload, in words; empty if nothing does. */
 export const waitsOf = async (fleet: Fleet, workload: string): Promise<readonly string[]> => [
   ...new Set(
     (await lastWaits(fleet, workload)).flatMap(({ state, what, by }) =>

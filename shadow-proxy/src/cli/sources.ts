@@ -11,7 +11,7 @@ import { CliError, exitCode } from './exit.js';
 /** What is read: servers, or the masters of one cluster. */
 export interface Sources {
   readonly endpoints: readonly Endpoint[];
-  /** In the order of the endpoints; null where they are single servers. */
+  /** In the order of the endpoints; null if they are single servers. */
   readonly cluster: FoundCluster | null;
 }
 
@@ -55,8 +55,8 @@ const nodesOf = ({ seeds, label, tls, username, password }: ClusterSide): Seeds 
 
 /**
  * Asks each server whether it is a node of a cluster.
- * @throws {AskError} where none of the seeds of one answers
- * @throws {CliError} where they are nodes of several clusters, or some are none
+ * @throws {AskError} if none of the seeds of one answers
+ * @throws {CliError} if they are nodes of several clusters, or some are none
  */
 export async function findSources(all: readonly Seeds[]): Promise<Sources> {
   const found = await Promise.all(all.map((seeds) => firstThatAnswers(seeds)));

@@ -47,7 +47,7 @@ export const opensWithin = (closed: readonly Gate[], ms: number): boolean =>
 
 /**
  * Looks again each second while the closed gates open by waiting, and returns what it saw last.
- * @throws {CliError} where the operator stops it
+ * @throws {CliError} if the operator stops it
  */
 export async function awaitGates<T>(
   poll: () => Promise<T>,

@@ -60,7 +60,7 @@ export interface CommandEffect {
   readonly probe: ((args: readonly Buffer[]) => Buffer | null) | null;
   /**
    * What a blocked client took, whatever it was that others took at the same time: from the end that it took it from,
-   * the same value. Null where that leaves an order open: the keys are copied.
+   * the same value. Null if that leaves an order open: the keys are copied.
    */
   readonly ofWoken: EffectOf | null;
   /** What the authority's reply shows that one of the servers does not support (forms.ts). */
@@ -80,7 +80,7 @@ export const effect = (of: EffectOf, description: string, more: Partial<CommandE
 /** Only the state of its keys shows what it did. */
 export const copied: EffectOf = () => 'copy';
 
-/** An argument in upper case, cut where no word or number is that long; empty where there is none. */
+/** An argument in upper case, cut where no word or number is that long; empty if there is none. */
 export const word = (arg: Buffer | undefined): string => (arg === undefined ? '' : wordOf(arg).toUpperCase());
 
 export const command = (args: readonly Argument[], reply: EffectCommand['reply']): EffectCommand => ({

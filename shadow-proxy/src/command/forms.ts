@@ -155,12 +155,12 @@ function hasPartialId(frame: Buffer, argStart: readonly number[], argEnd: readon
 
 /** What must be known of a server to say what it supports. */
 export interface Supporting {
-  /** Empty where it was never asked. */
+  /** Empty if it was never asked. */
   readonly version: string;
   readonly isKeydb: boolean;
-  /** Absent where it was never asked. */
+  /** Absent if it was never asked. */
   readonly software?: Software;
-  /** Lower-case names from its `COMMAND`; empty where it was never asked. */
+  /** Lower-case names from its `COMMAND`; empty if it was never asked. */
   readonly commands: ReadonlySet<string>;
 }
 

@@ -110,7 +110,7 @@ interface Seen {
 /** Of one call, as far as one side is concerned. */
 export interface Outcome {
   readonly probe: Probe;
-  /** Null where there is none, or nothing can be said. */
+  /** Null if there is none, or nothing can be said. */
   readonly problem: string | null;
   /** The server supports it. */
   readonly isFine: boolean;

@@ -69,7 +69,7 @@ export const streamKeys =
     return MALFORMED;
   };
 
-/** MIGRATE host port key db timeout … [KEYS key…], the first key being empty where KEYS is given. */
+/** MIGRATE host port key db timeout … [KEYS key…], the first key being empty if KEYS is given. */
 export const migrateKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   if (argStart[3] === argEnd[3]) {
     for (let i = 6; i < argc; i++) {

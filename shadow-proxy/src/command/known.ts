@@ -16,7 +16,7 @@ const TITLES: Readonly<Record<Software['name'], string>> = { redis: 'Redis', val
 export interface NewerServer {
   /** Its software with the release, such as `Redis 8.12`: what an operator accepts. */
   readonly name: string;
-  /** RDB version of its payloads; null where it does not tell. */
+  /** RDB version of its payloads; null if it does not tell. */
   readonly rdbVersion: number | null;
   /** What is not known of it, for people; begins with its name. */
   readonly evidence: string;
@@ -28,14 +28,14 @@ export const isNewer = ({ name, version }: Software): boolean =>
 
 /**
  * The RDB version that a server writes, by the footer of any payload of it: 2 bytes before the 8 bytes of the checksum.
- * @param payload the reply to `FUNCTION DUMP`, which needs no key; null where it was refused
+ * @param payload the reply to `FUNCTION DUMP`, which needs no key; null if it was refused
  */
 export const rdbVersionOf = (payload: Buffer | null): number | null =>
   payload === null || payload.length < 10 ? null : payload.readUInt16LE(payload.length - 10);
 
 /**
- * What is to be said of a server that is newer than this release knows; null where it is not.
- * @param rdbVersion of its payloads; null where it does not tell
+ * What is to be said of a server that is newer than this release knows; null if it is not.
+ * @param rdbVersion of its payloads; null if it does not tell
  */
 export function newerServer(software: Software, rdbVersion: number | null): NewerServer | null {
   if (!isNewer(software)) return null;

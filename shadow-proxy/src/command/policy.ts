@@ -216,7 +216,7 @@ export const mayRefuse = (name: string, handling: Handling): boolean =>
   handling === 'refused' || name === 'debug' || name === 'config|set' || name === 'set';
 
 /**
- * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
+ * The error text with which the proxy refuses a command, without the leading `-`; null if it does not.
  * Only for commands of which the table says that they are `refusable`.
  */
 export function refusal(

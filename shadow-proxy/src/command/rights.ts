@@ -32,7 +32,7 @@ export const rightsCheckOf = (name: string, handling: Handling): RightsCheck | n
 
 /** A server, as far as it matters here. */
 interface Enforcing {
-  /** Empty where it was never asked. */
+  /** Empty if it was never asked. */
   readonly version: string;
   readonly isKeydb: boolean;
 }

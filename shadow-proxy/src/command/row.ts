@@ -15,7 +15,7 @@ export type ReplyKind = 'number' | 'text' | 'table';
 export interface Repeatable {
   /** Of each argument: `k` key, `v` value, `n` number; `x` for options; in brackets what may come again. */
   readonly arguments: string;
-  /** Null where the reply may not be used: its form depends on the server. */
+  /** Null if the reply may not be used: its form depends on the server. */
   readonly reply: ReplyKind | null;
   /** The options at `x` with how many values each has; all of them are written as texts. */
   readonly options: Readonly<Record<string, number>>;

@@ -36,7 +36,7 @@ export interface CommandSpec {
   readonly inSource: boolean;
   /** Known to KeyDB 6.3.4. */
   readonly inTarget: boolean;
-  /** Empty where only `readKeys` finds the keys. */
+  /** Empty if only `readKeys` finds the keys. */
   readonly keySpecs: readonly KeySpec[];
   readonly readKeys: KeyReader | null;
   /** The key's argument index, if the command has just one and always there; else 0. Look at `argc` before using it. */
@@ -44,9 +44,9 @@ export interface CommandSpec {
   readonly handling: Handling;
   /** Whether `refusal` must be asked. */
   readonly refusable: boolean;
-  /** What KeyDB does not check of it, as Redis 7 does; null where both check the same. */
+  /** What KeyDB does not check of it, as Redis 7 does; null if both check the same. */
   readonly rightsCheck: RightsCheck | null;
-  // What its row says (row.ts): null or false where that says nothing.
+  // What its row says (row.ts): null or false if that says nothing.
   readonly blocking: Blocking | null;
   readonly effect: CommandEffect | null;
   readonly relativeTtl: TtlReader | null;
@@ -79,7 +79,7 @@ export class CommandTable {
   readonly #byName = new Map<string, CommandSpec>();
   readonly #words: WordIndex;
 
-  /** @throws {Error} where a rule or a row names a command that is not in the table */
+  /** @throws {Error} if a rule or a row names a command that is not in the table */
   constructor() {
     const later = newerCommands();
     const newer = new Set(later.map(([name]) => name));

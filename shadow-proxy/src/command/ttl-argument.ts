@@ -7,7 +7,7 @@ export interface TtlArgument {
   readonly ms: number;
   /** The command that takes it in ms, in the same place. */
   readonly inMs: string;
-  /** The option before it that says that it is in ms; null where it has none. */
+  /** The option before it that says that it is in ms; null if it has none. */
   readonly option: string | null;
 }
 

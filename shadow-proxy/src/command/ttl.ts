@@ -6,16 +6,16 @@ import type { TtlArgument } from './ttl-argument.js';
 
 const rowOfArguments = (args: readonly Buffer[]): ReturnType<typeof rowOf> => rowOf(wordOf(args[0]).toLowerCase());
 
-/** A command's time to live that counts from the moment it runs; null where it has none. */
+/** A command's time to live that counts from the moment it runs; null if it has none. */
 export const relativeTtl = (args: readonly Buffer[]): TtlArgument | null =>
   rowOfArguments(args)?.relativeTtl?.(args) ?? null;
 
-/** A command's moment of expiry, in ms of Unix time; null where it has none. */
+/** A command's moment of expiry, in ms of Unix time; null if it has none. */
 export const absoluteTtl = (args: readonly Buffer[]): TtlArgument | null =>
   rowOfArguments(args)?.absoluteTtl?.(args) ?? null;
 
 /**
- * The same command with its time to live as what is left of it after `elapsedMs`; null where it has none.
+ * The same command with its time to live as what is left of it after `elapsedMs`; null if it has none.
  * What ran out meanwhile expires on arrival.
  */
 export function shortenTtl(args: readonly Buffer[], elapsedMs: number): Buffer | null {
@@ -23,7 +23,7 @@ export function shortenTtl(args: readonly Buffer[], elapsedMs: number): Buffer |
   return found && withTime(args, found, Math.round(found.ms - elapsedMs));
 }
 
-/** The same command with its moment of expiry by a clock that is ahead by `aheadMs`; null where it has none. */
+/** The same command with its moment of expiry by a clock that is ahead by `aheadMs`; null if it has none. */
 export function shiftTtl(args: readonly Buffer[], aheadMs: number): Buffer | null {
   const found = absoluteTtl(args);
   return found && withTime(args, found, found.ms + aheadMs);

@@ -10,7 +10,7 @@ import { allowsMore, WIDER_RIGHTS } from './rights.js';
 
 /** What a server says of its users. */
 export interface UserFacts {
-  /** Lines of `ACL LIST`; null where it does not tell. */
+  /** Lines of `ACL LIST`; null if it does not tell. */
   readonly lines: readonly string[] | null;
   /** Whether the server lists users without the digests of their passwords. */
   readonly hidesDigests?: boolean;
@@ -37,7 +37,7 @@ export const describeWider = ({ right, users }: WiderUsers): string =>
 export interface UserComparison {
   /** How they differ, one user each; `default` is a client that does not log in. */
   readonly differences: readonly string[];
-  /** Why it is unknown; null where it is known. */
+  /** Why it is unknown; null if it is known. */
   readonly unknown: string | null;
   /** Users of the source that the target has, too, with the same rules. */
   readonly same: number;
@@ -205,7 +205,7 @@ const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'sele
   ['selectors', 'has other selectors on the target'],
 ];
 
-/** Null where the same may log in as this user, and do the same. */
+/** Null if the same may log in as this user, and do the same. */
 function differenceOf(source: User, target: User | undefined, atSource: UserFacts, atTarget: UserFacts): string | null {
   if (!mayLogIn(source)) {
     if (target === undefined || !mayLogIn(target)) return null;

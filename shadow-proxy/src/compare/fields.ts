@@ -63,7 +63,7 @@ export function sharedPendingAgree(authority: readonly Reply[], mirror: readonly
 }
 
 /**
- * Why two replies to XINFO differ; null where a difference is not allowed.
+ * Why two replies to XINFO differ; null if a difference is not allowed.
  * @param sameRelease whether one release gave both
  */
 export function fieldDifferences(

@@ -39,7 +39,7 @@ For fish, write the script into its own file:
 npx --no-install shadow-compare completion fish > ~/.config/fish/completions/shadow-compare.fish
 \`\`\``;
 
-/** The page, as Markdown. @throws {Error} where a command has no exit codes or no example (`withManual`) */
+/** The page, as Markdown. @throws {Error} if a command has no exit codes or no example (`withManual`) */
 export const renderCli = (programs: readonly Command[]): string =>
   `${[ABOUT, ...programs.flatMap((program) => sectionsOf(program))].join('\n\n')}\n`;
 

@@ -37,7 +37,7 @@ interface Section {
   readonly node: Node;
 }
 
-/** The page, as Markdown. @throws {Error} where a field has no description, or a title is none of KINDS */
+/** The page, as Markdown. @throws {Error} if a field has no description, or a title is none of KINDS */
 export function renderPlan(): string {
   const root = planJsonSchema() as Node;
   const sections: Section[] = [];

@@ -12,7 +12,7 @@ import { WorkerFront } from './worker-front.js';
 
 export interface FrontListener {
   readonly port: number;
-  /** @throws {Error} code `EADDRINUSE` when the address is taken */
+  /** @throws {Error} code `EADDRINUSE` if the address is taken */
   listen(address: Address): Promise<void>;
   renew(options: Pick<ServerOptions, 'tls' | 'maxConnections'>): void;
   /** Takes no new clients; resolves when the last one has left. */

@@ -62,7 +62,7 @@ export class RingWriter extends End {
     this.#read = Atomics.load(this.header, READ);
   }
 
-  /** Writes a record of `from[start, end)`, at most `MOST` bytes; false where there is no room now. */
+  /** Writes a record of `from[start, end)`, at most `MOST` bytes; false if there is no room now. */
   put(kind: number, id: number, from: Uint8Array, start: number, end: number): boolean {
     const length = end - start;
     const needed = RECORD_BYTES + padded(length);
@@ -89,7 +89,7 @@ export class RingWriter extends End {
     return this.lower(ASLEEP);
   }
 
-  /** From now on the reader rings when it has made room; false where there is room already. */
+  /** From now on the reader rings when it has made room; false if there is room already. */
   waits(): boolean {
     Atomics.store(this.header, FULL, 1);
     if (!this.#hasRoom(2 * (RECORD_BYTES + MOST))) return true;
@@ -144,7 +144,7 @@ export class RingReader extends End {
     return this.lower(FULL);
   }
 
-  /** From now on the writer rings when something is there; false where something is there already. */
+  /** From now on the writer rings when something is there; false if something is there already. */
   sleeps(): boolean {
     Atomics.store(this.header, ASLEEP, 1);
     if (Atomics.load(this.header, WRITTEN) === this.at) return true;

@@ -58,7 +58,7 @@ export function renew(server: TcpServer, { tls, maxConnections }: Pick<ServerOpt
   if (tls !== null && 'setSecureContext' in server) (server as TlsServer).setSecureContext(contextOf(tls));
 }
 
-/** @returns the port. @throws {Error} code `EADDRINUSE` when the address is taken */
+/** @returns the port. @throws {Error} code `EADDRINUSE` if the address is taken */
 export function listenAt(server: TcpServer, address: ListenOptions): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -37,7 +37,7 @@ export interface NodeFacts {
   readonly clock: { readonly offsetMs: number; readonly errorMs: number };
   /** Calls since it started; those that its peers sent are among them, but for scripts. */
   readonly calls: ReadonlyMap<string, number>;
-  /** Null where it does not list its clients. */
+  /** Null if it does not list its clients. */
   readonly writers: readonly Writer[] | null;
 }
 

@@ -20,9 +20,9 @@ export interface Verdict {
   readonly class: string;
   readonly verdict: Safety;
   readonly why: string;
-  /** Which writes are lost, and when; null where none are. */
+  /** Which writes are lost, and when; null if none are. */
   readonly lost: string | null;
-  /** What to do; null where nothing has to be done. */
+  /** What to do; null if nothing has to be done. */
   readonly todo: string | null;
 }
 
@@ -30,14 +30,14 @@ export interface Verdict {
 export interface Seen {
   readonly workload: string;
   readonly kind: CountingKind;
-  /** Keys, such as `rl:user:*`; null where no key was looked at. */
+  /** Keys, such as `rl:user:*`; null if no key was looked at. */
   readonly prefix: string | null;
   /** Commands by name, since the proxy started. */
   readonly commands: Readonly<Record<string, number>>;
   readonly perSecond: number;
 }
 
-/** What the proxies tell; null where they were not, or could not be, asked. */
+/** What the proxies tell; null if they were not, or could not be, asked. */
 export interface Sightings {
   readonly counting: readonly Seen[];
   /** Writes that came through a proxy of another region than the workload's writer, by workload. */

@@ -1,6 +1,6 @@
 /**
- * The two servers' clocks: what ends at a moment ends by the clock of the server that holds it. Both are looked at each
- * second, because a server whose clock is set says so to nobody.
+ * Compares the clocks of the two servers. An absolute expiry is judged by the clock of the server that holds the key.
+ * Both clocks are read each second, because a server does not announce that its clock was set.
  */
 import type { Logger } from 'pino';
 import { monotonicMs } from '../io/clock.js';
@@ -12,11 +12,11 @@ import type { Server } from '../upstream/server.js';
 import type { Side } from '../route/stage.js';
 
 const POLL_MS = 1_000;
-/** By less than this, beyond the error of the looks, they do not differ. */
+/** Clocks that differ by less than this, beyond the error of measurement, count as equal. */
 const TOLERANCE_MS = 20;
 /**
- * A server that gets no processor shows an old time: by less than this they differ only when every look for so long
- * says so.
+ * A server that gets no CPU time shows an old time. A difference is believed only if every reading during this time
+ * shows it.
  */
 const SURE_MS = 500;
 const LASTING_MS = 2_500;
@@ -24,21 +24,21 @@ const LASTING_MS = 2_500;
 export interface ClocksContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly mirrors: Readonly<Record<Side, MirrorLane>>;
-  /** A server that clients are sent to is looked for while it is disconnected: nothing else may look for it. */
+  /** A server that answers clients is looked for by others while it is disconnected; all others are looked for here. */
   readonly authorities: Pick<Authorities, 'isNeeded'>;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
-  /** By how many ms the target's clock was ahead when the last process looked; null where none did. */
+  /** How far the target's clock was ahead in the last process, in ms; null if it was not measured. */
   readonly knownAheadMs: number | null;
-  /** Notes, durably, by how much it is ahead now. */
+  /** Saves the new difference. */
   changed(): void;
   readonly logger: Logger;
 }
 
 export class Clocks {
   #stopped = false;
-  /** Since when looks contradict what is believed; null where the last one did not. */
+  /** Since when readings contradict the known difference; null if the last one did not. */
   #offSince: number | null = null;
-  /** Whether both were looked at. */
+  /** Whether both clocks were read. */
   #compared = false;
 
   constructor(private readonly context: ClocksContext) {
@@ -57,15 +57,16 @@ export class Clocks {
     while (!this.#stopped) {
       await sleep(POLL_MS, undefined, { ref: false });
       const { authorities, mirrors } = this.context;
-      // A mirror may go on when the connection of questions is lost: then nothing else asks the server what it is.
+      // A mirror's lane may still work when the connection for questions is lost. Then nothing else asks the server who
+      // it is.
       if (server.up || mirrors[server.side].connected || authorities.isNeeded(server.side))
         await server.identify().catch(() => undefined);
     }
   }
 
   /**
-   * One was looked at. Moments go to a mirror by its own clock; what was believed of the two stays until a look
-   * contradicts it.
+   * Called after each reading. An absolute expiry is sent to a mirror by the mirror's own clock. The known difference
+   * is used until a reading contradicts it.
    */
   compare(): void {
     const { servers, mirrors, logger, changed } = this.context;
@@ -88,7 +89,7 @@ export class Clocks {
     );
   }
 
-  /** Until it is known which of the two is right, keys with an absolute expiry are copied (`suspects/expiry.ts`). */
+  /** Until it is known which difference is right, keys with an absolute expiry are copied (`suspects/expiry.ts`). */
   #setOff(since: number | null): void {
     if ((since === null) === (this.#offSince === null)) return;
     this.#offSince = since;
@@ -102,7 +103,7 @@ export class Clocks {
     mirrors.source.clockAheadMs = -aheadMs;
   }
 
-  /** While no process looked, a clock may have been set: then the two differ by something else than before. */
+  /** A clock may have been set while no process was running: then the difference is another than before. */
   #setMeanwhile(aheadMs: number, errorMs: number): void {
     const { knownAheadMs, logger, suspectWorkloads } = this.context;
     if (knownAheadMs === null) return;
@@ -115,8 +116,7 @@ export class Clocks {
   }
 
   /**
-   * What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key
-   * reports it.
+   * A key with a TTL expires earlier or later there than on the other server, and only a check of every key shows it.
    */
   set({ side }: Server, byMs: number): void {
     this.context.logger.warn({ server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');

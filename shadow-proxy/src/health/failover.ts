@@ -1,12 +1,13 @@
 /**
- * What follows when an authority dies: `failover` in the plan.
+ * What happens when an authority is down: `failover` in the plan.
  *
  *   silent for downAfterMs, or another process ─▶ automatic, and the mirror clean ─▶ its clients are sent to the mirror
- *                                              └▶ else ─▶ they get an error, and the status says what the operator can do
+ *                                              └▶ else ─▶ they get an error, and the status says what the operator can
+ * do
  *
- * Clean in the sense of rule 4: every effect that was acknowledged is confirmed. What was in flight failed to its
- * client, and is counted and listed. The old authority is a mirror from then on, suspect as a whole, until all of it
- * is verified.
+ * The mirror is clean in the sense of rule 4: it has confirmed every acknowledged effect. Commands in flight have
+ * failed for their clients, and are counted and listed. From then on the old authority is a mirror. It is suspect as a
+ * whole until all of it is verified.
  */
 import type { Logger } from 'pino';
 import { unixMs } from '../io/clock.js';
@@ -23,16 +24,16 @@ import { LISTED, StageError, type StageChange, type StageRequest } from '../stag
 
 export interface FailoverFacts extends StagePoint {
   readonly name: string;
-  /** The authority that is dead. */
+  /** The authority that is down. */
   readonly dead: Side;
   readonly policy: Plan['failover'];
-  /** Why all its keys are suspect; null where they are not. */
+  /** Why all its keys are suspect; null if they are not. */
   readonly suspect: string | null;
   /** Keys that the mirror may lack although their writes were acknowledged. */
   readonly unconfirmed: number;
-  /** Commands that the mirror does not know: clients would miss them, and it may lack what they wrote. */
+  /** Commands that the mirror does not support: clients would get errors, and the mirror may lack what they wrote. */
   readonly unsupported: number;
-  /** What the gate `users` says of the target; null where clients would not be sent there. */
+  /** The answer of the gate `users` for the target; null if clients would not be sent there. */
   readonly users: GateAnswer | null;
 }
 
@@ -40,7 +41,7 @@ export interface FailoverFacts extends StagePoint {
 export type Decision =
   { readonly to: StagePoint } | ({ readonly why: string } & Pick<OutageWorkload, 'next' | 'instead'>);
 
-/** Whether the workload's clients are sent to the mirror without anybody asking. Pure. */
+/** Whether the workload's clients are sent to the mirror automatically. Pure. */
 export function decideFailover(facts: FailoverFacts): Decision {
   const { name, stage, dead, policy, suspect, unconfirmed, unsupported, users } = facts;
   const next = `start the ${dead} again`;
@@ -93,21 +94,21 @@ export interface FailoverContext {
   readonly router: Router;
   readonly suspects: Suspects;
   policy(workload: Workload): Plan['failover'];
-  /** Calls of what its clients use and the server `side` does not support. */
+  /** Calls of commands that the workload's clients use and the server `side` does not support. */
   unsupported(workload: Workload, side: Side): number;
-  /** What the gate `users` says without the source. */
+  /** The answer of the gate `users`, without asking the source. */
   usersWithoutSource(): Promise<GateAnswer>;
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
-  /** Lets go on who waited for a workload that was held. */
+  /** Lets waiting clients continue after a workload was held. */
   open(): void;
   readonly servers: Readonly<Record<Side, Server>>;
-  /** A key's name as it may be shown. */
+  /** The key's name as it may be shown. */
   redact(key: Buffer): string;
   readonly logger: Logger;
 }
 
-/** Writes whose result is unknown: they were in flight when the authority was lost. */
+/** Writes whose result is unknown, because they were in flight when the authority was lost. */
 export function unanswered(
   workload: Workload,
   { suspects, redact }: Pick<FailoverContext, 'suspects' | 'redact'>,
@@ -131,18 +132,18 @@ export class Failover {
 
   constructor(private readonly context: FailoverContext) {}
 
-  /** The server has not answered for `silentMs`. */
+  /** Called when the server has not answered for `silentMs`. */
   down(side: Side, silentMs: number): void {
     const seconds = (silentMs / 1000).toFixed(1);
     void this.#decide(side, `no answer for ${seconds} s`, new Date(unixMs() - silentMs));
   }
 
-  /** Another process answers in its place, which does not hold what was acknowledged. */
+  /** Called when another process answers in its place, which lacks acknowledged writes. */
   replaced(side: Side): void {
     void this.#decide(side, 'restarted or was replaced (run ID changed)', new Date(unixMs()));
   }
 
-  /** What the operator should know of an authority that does not answer, or of the last one that did not. */
+  /** What the operator should know about an authority that does not answer, or about the last one that did not. */
   snapshot(silentMs: (side: Side) => number): OutageSnapshot | null {
     const outage = this.#outage;
     if (outage === null) return null;
@@ -168,7 +169,7 @@ export class Failover {
     if (this.#outage?.side !== side || this.#outage.endedAt !== null) {
       this.#outage = { side, since, how, endedAt: null, workloads: new Map() };
       logger.error({ server: side }, `the ${side} is lost: ${how}`);
-      // No command goes to it, or is refused, before that is decided.
+      // Until the decision no command goes to the server, and none is refused.
       for (const workload of this.#concerned(side))
         if (this.context.policy(workload) === 'automatic') workload.held = true;
     }
@@ -194,7 +195,7 @@ export class Failover {
     }
   }
 
-  /** From now on, a client that wants a connection to it gets an error, and is not closed. */
+  /** From now on, a client that needs a connection to the server gets an error, and is not closed. */
   #refuse(side: Side, how: string): void {
     const server = this.context.servers[side];
     server.refuse(

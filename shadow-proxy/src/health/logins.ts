@@ -1,7 +1,6 @@
 /**
- * Follows, twice a second, whether the servers want a password of clients that have not logged in. New clients are
- * asked about when they come (`pipeline/lanes.ts admit`); this is for those that are there already, and for what the
- * status says.
+ * Checks twice a second whether the servers demand a password from clients that have not logged in. For new clients
+ * `pipeline/lanes.ts admit` asks; this covers connected clients, and the status.
  */
 import type { Logger } from 'pino';
 import { clearTimer, every, type Timer } from '../io/timers.js';
@@ -22,7 +21,7 @@ const CHECK_MS = 500;
 
 export class Logins {
   #timer: Timer | undefined;
-  /** The authority of `default` at the last look. */
+  /** The authority of `default` at the last check. */
   #side: Side | undefined;
 
   constructor(private readonly context: LoginsContext) {}
@@ -38,7 +37,7 @@ export class Logins {
   changed(server: Server): void {
     const { clients, logger } = this.context;
     clients.passwordNeeded(server);
-    // What a server says when it is seen for the first time is no change.
+    // The first answer of a server is no change.
     if (this.#timer === undefined) return;
     const { side, needsPassword } = server;
     logger.warn(
@@ -54,7 +53,7 @@ export class Logins {
     for (const side of SIDES) {
       const server = sequencer.servers[side];
       if (server.needsPassword) sequencer.lanes[side].retireUnauthenticated();
-      // A server that does not answer is the vigil's affair.
+      // `health/monitor.ts` handles a server that does not answer.
       if (authorities.isNeeded(side)) server.askNeedsPassword().catch(() => undefined);
     }
   }

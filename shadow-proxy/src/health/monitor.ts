@@ -1,7 +1,7 @@
 /**
- * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been
- * silent for `limits.downAfterMs`, it is down, and the failover is asked to decide. The delay of our own
- * event loop is no silence of the server (`io/clock.ts listenedMs`).
+ * Checks that the servers that answer clients are up. A server that does not answer is asked repeatedly. When it has
+ * been silent for `limits.downAfterMs`, it is down, and the failover decides what follows. The delay of our own event
+ * loop does not count as silence (`io/clock.ts listenedMs`).
  *
  * Room: health: servers that fail, restart or are replaced: detection, failover, trust, clocks.
  * Called by: admin, shard.
@@ -19,18 +19,18 @@ const POLL_MS = 250;
 export interface HealthMonitorContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly authorities: Pick<Authorities, 'isNeeded'>;
-  /** Whether the server may be running a script, and therefore answers no command: then it is not down. */
+  /** Whether the server may be running a script and therefore answers no command: then it is not down. */
   mayBeBusy(side: Side): boolean;
-  /** How long it may be silent, in ms. */
+  /** How long a server may be silent before it is down, in ms. */
   downAfterMs(): number;
-  /** The server is down. Called again at each check, until it answers or is needed no more. */
+  /** Called when the server is down, and again at each check, until the server answers or is no longer needed. */
   down(side: Side): void;
 }
 
 export class HealthMonitor {
   /** In ms of `listenedMs`. */
   readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
-  /** Whether the server last said that it is loading its data: then it runs no script. */
+  /** Whether the server's last answer was that it is loading its data: then it runs no script. */
   readonly #loads: Record<Side, boolean> = { source: false, target: false };
   #stopped = false;
 
@@ -44,7 +44,7 @@ export class HealthMonitor {
     this.#stopped = true;
   }
 
-  /** For how long it has not answered, in ms; 0 where it does, or where nobody needs it. */
+  /** How long the server has not answered, in ms; 0 if it answers, or is not needed. */
   silentMs(side: Side): number {
     const since = this.#silentSince[side];
     return since === null || !this.context.authorities.isNeeded(side) ? 0 : listenedMs() - since;
@@ -65,7 +65,7 @@ export class HealthMonitor {
         continue;
       }
       const since = listenedMs();
-      // One question at a time: a server that hangs may answer it yet.
+      // One question at a time: a server that hangs may still answer it.
       asked ??= this.#ask(server, since).finally(() => (asked = null));
       await Promise.race([asked, sleep(POLL_MS, undefined, { ref: false })]);
       await afterReading();
@@ -86,7 +86,7 @@ export class HealthMonitor {
     if (answer !== null) server.refuse(null);
   }
 
-  /** KeyDB answers PING while it loads its data, and refuses clients. Neither server answers DBSIZE then. */
+  /** KeyDB answers PING while it loads its data, but refuses clients. During loading neither server answers DBSIZE. */
   async #answerOf(server: Server): Promise<Reply> {
     const answer = await server.ask('PING');
     return isError(answer) ? answer : server.ask('DBSIZE');

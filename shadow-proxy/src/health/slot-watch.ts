@@ -1,7 +1,7 @@
 /**
- * Whether the shard's slots are still with its masters. A slot that is on its way to another node, or has arrived
- * there, is frozen: two proxies would order its keys otherwise. Its commands are refused until the slot is back, or
- * the proxies are started again and derive their shards from the slots as they are then.
+ * Checks that the shard's slots are still with its masters. A slot that is moving or has moved to another node is
+ * frozen, because two proxies could order its keys differently. Its commands are refused until the slot returns, or the
+ * proxies are restarted and derive their shards from the new slots.
  */
 import type { Logger } from 'pino';
 import { clearTimer, every, type Timer } from '../io/timers.js';
@@ -21,20 +21,20 @@ export interface SlotWatchContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly authorities: Pick<Authorities, 'isFollowed'>;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
-  /** Null where the source is no cluster. */
+  /** Null if the source is no cluster. */
   readonly face: ClusterFace | null;
   readonly logger: Logger;
 }
 
-/** What became of the shard's slots at one side; slots of neither list are where they belong. */
+/** Which of the shard's slots have moved on one side; slots in neither list are in place. */
 export interface MovedSlots {
-  /** On their way to another node. */
+  /** Slots that are moving to another node. */
   readonly leaving: readonly number[];
-  /** With another node. */
+  /** Slots that another node has. */
   readonly moved: readonly SlotRange[];
 }
 
-/** @returns null where the reply does not show it: no master has any of the slots */
+/** @returns null if the reply does not show it: no master has any of the slots */
 export function movedSlots(nodes: readonly ListedNode[], slots: readonly SlotRange[]): MovedSlots | null {
   const master = masterOf(
     nodes.filter(({ isMaster }) => isMaster),
@@ -100,7 +100,7 @@ export class SlotWatch {
     else logger.error({ slots: now }, 'slots of the shard move: their commands are refused (TRYAGAIN)');
   }
 
-  /** For people; empty where every slot is where it belongs. */
+  /** A description for people; empty if every slot is in place. */
   describe(): string {
     return SIDES.flatMap((side) => {
       const { leaving, moved } = this.#moved[side];

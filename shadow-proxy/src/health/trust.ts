@@ -1,10 +1,10 @@
 /**
- * Rule 1: who is right can change. An authority that restarted or was replaced may be empty, old or failed over:
- * nothing is copied from it, nor deleted because it lacks it, until an operator decides. Rule 21: the same holds for an
- * authority that is a replica, or was one: it has another server's data under the same run ID.
+ * Rule 1: an authority that restarted or was replaced may not be right any more. Its data may be empty, old or from a
+ * failover. Until an operator decides, nothing is copied from it, and nothing is deleted because it lacks the key. Rule
+ * 21: the same holds for an authority that is or was a replica: it has another server's data under the same run ID.
  *
- *   restarted ─▶ frozen ─┬─▶ it is left as an authority (a change of stage): the other server is right
- *                        └─▶ it is accepted as it is: the mirror is made equal to it
+ *   restarted ─▶ frozen ─┬─▶ a stage change makes the other server the authority: its data is right
+ *                        └─▶ the authority is accepted as it is: the mirror is made equal to it
  */
 import type { Logger } from 'pino';
 import type { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
@@ -21,11 +21,11 @@ export interface TrustContext {
   readonly onAuthorityChange: Plan['onAuthorityChange'];
   readonly authorities: Authorities;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
-  /** Notes, durably, which servers were seen: those that are trusted by their new names. */
+  /** Saves which servers were seen, and the new run IDs of those that are trusted. */
   remember(event?: HistoryEvent): Promise<void>;
-  /** The authority is not trusted from now on. Called before any command is sent to it. */
+  /** From now on the authority is not trusted. Called before any command is sent to it. */
   distrusted(side: Side): void;
-  /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
+  /** Records from now on what is written to the authority's keys; null if some writes may have been missed. */
   watch(side: Side): WritesSinceRestart | null;
   readonly logger: Logger;
 }
@@ -33,9 +33,9 @@ export interface TrustContext {
 export type TrustErrorCode =
   /** Every authority is trusted. */
   | 'not-frozen'
-  /** The server has restarted again since it was looked at. */
+  /** The server has restarted again since the operator looked at it. */
   | 'changed'
-  /** The server is a replica: it takes no writes, and may lose what it has. */
+  /** The server is a replica: it refuses writes, and may lose its data. */
   | 'replica'
   /** The server does not answer. */
   | 'server-unreachable';
@@ -56,7 +56,7 @@ export class Trust {
 
   constructor(private readonly context: TrustContext) {}
 
-  /** What was written since an authority restarted or was replaced; null where that is not known, or none did. */
+  /** What was written since an authority restarted or was replaced; null if that is unknown, or none did. */
   get since(): WritesSinceRestart | null {
     return this.#since;
   }
@@ -65,10 +65,7 @@ export class Trust {
     return this.context.authorities.distrusted;
   }
 
-  /**
-   * The server behind an endpoint may hold other data than what was written through us. @param change as in "the source
-   * …"
-   */
+  /** Called when the server may hold other data than what the proxy wrote. @param change as in "the source …" */
   replaced({ side }: Server, change: string): void {
     const { logger, onAuthorityChange, authorities, suspectWorkloads } = this.context;
     const lost = `the ${side} ${change}`;
@@ -86,10 +83,7 @@ export class Trust {
     this.#rememberSoon();
   }
 
-  /**
-   * A server has become a replica: as an authority it takes no writes, and loses what it has as soon as it
-   * synchronizes.
-   */
+  /** Called when a server has become a replica: it refuses writes, and loses its data as soon as it synchronizes. */
   demoted({ side, identity }: Server): void {
     const { logger, onAuthorityChange, authorities } = this.context;
     const master = identity?.replicates ?? 'another server';
@@ -110,7 +104,7 @@ export class Trust {
     this.context.authorities.freeze(reason);
   }
 
-  /** A stage has changed: an authority that was not trusted may be one no more. */
+  /** Called after a stage change: a server that is not trusted may no longer be an authority. */
   moved(): void {
     const { authorities, suspectWorkloads } = this.context;
     const before = this.#distrusted.size;
@@ -123,8 +117,8 @@ export class Trust {
   }
 
   /**
-   * Takes every authority as it is: what it has lost is lost, and its mirror is verified and repaired from it.
-   * @param runIds run IDs or fingerprints of the servers that were looked at; null where that does not matter
+   * Accepts every authority as it is. Data that it lost is lost; its mirror is verified and repaired from it.
+   * @param runIds run IDs or fingerprints of the servers that the operator looked at; null if that does not matter
    * @throws {TrustError} with nothing changed
    */
   async accept(runIds: readonly string[] | null): Promise<Side[]> {

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 
 export interface PlotSeries {
   readonly label: string;
-  /** One for each `x`; null where nothing was measured, and the line has a gap there. */
+  /** One for each `x`; null if nothing was measured, and the line has a gap there. */
   readonly values: readonly (number | null)[];
   /** Which of the colours `--s1` to `--s6`; default: its place. The source's is 1, the target's 2. */
   readonly color?: number;

@@ -1,21 +1,20 @@
-/** The time. */
+/** Clocks: monotonic, wall clock, and the time in which sockets were read. */
 import { world } from './world.js';
 
-/** Milliseconds of a clock that never jumps: for all that is measured, and for deadlines. */
+/** Milliseconds of a clock that never jumps: for measurements and deadlines. */
 export const monotonicMs = (): number => world.monotonicMs();
 
-/** Milliseconds since 1970, as this host's clock says: for what people read, and for absolute expiry. */
+/** Milliseconds since 1970 by this host's clock: for times that people read, and for absolute expiry. */
 export const unixMs = (): number => world.unixMs();
 
-/** What `unixMs` would be when `monotonicMs` was 0, with fractions: what was measured, as a time for people. */
+/** The value of `unixMs` when `monotonicMs` was 0, with fractions. It turns measured times into times for people. */
 export const unixMsAtZero = (): number => world.unixMsAtZero();
 
-/** As `unixMs`, in ISO 8601. */
+/** The time of `unixMs`, in ISO 8601. */
 export const isoTime = (): string => new Date(world.unixMs()).toISOString();
 
 /**
- * Milliseconds of a monotonic clock that stops while the event loop is busy or the process is stopped. The silence of
- * a server is measured with it: while the loop is late, the answer may lie unread in the socket, and the server is not
- * silent.
+ * Milliseconds of a monotonic clock that stops while the event loop is busy or the process is stopped. It measures how
+ * long a server is silent: while the loop is late, the server's answer may lie unread in the socket.
  */
 export const listenedMs = (): number => world.listenedMs();

@@ -1,4 +1,4 @@
-/** HTTP: the admin's server, and requests to other proxies and to receivers of notices. */
+/** HTTP: the admin's server, and requests to other proxies and to receivers of notifications. */
 import type { RequestListener, ServerOptions } from 'node:http';
 import { world, type HttpServer } from './world.js';
 

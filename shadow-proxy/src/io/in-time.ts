@@ -2,7 +2,7 @@ import { after, clearTimer, type Timer } from './timers.js';
 
 /**
  * The answer, if it comes within `ms`.
- * @throws what the answer is rejected with, or `late()`
+ * @throws the answer's own error, or `late()`
  */
 export function inTime<T>(answer: Promise<T>, ms: number, late: () => Error): Promise<T> {
   let timer: Timer;

@@ -1,30 +1,30 @@
 /**
- * What sockets bring, packed side by side in the order in which it came, so that the commands of a turn are one range
- * of one buffer: nothing has to be put together again to be sent on.
+ * Bytes that sockets receive, packed side by side in the order of arrival. The commands of a turn are then one range of
+ * one buffer, and need no assembly before they are sent on.
  *
- * A socket that allows it is read into one buffer that all share, and what came is moved behind what came before.
- * The stream's own way allocates 64 KiB for each read, and gives back what was not needed: at a command a read that is
- * a tenth of the proxy's time.
+ * If a socket allows it, it is read into one buffer that all sockets share, and the bytes are moved behind those before
+ * them. Node's stream would allocate 64 KiB for each read and return the rest. With one command a read, that takes a
+ * tenth of the proxy's time.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { copyBytes } from './copy-bytes.js';
 import type { TcpSocket } from './sockets.js';
 
-/** The most that one read can bring. */
+/** Maximum number of bytes of one read. */
 const SCRATCH_BYTES = 64 * 1024;
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 
-/** Takes `buffer[start, end)`: it stays as it is for the one that keeps it. */
+/** Takes `buffer[start, end)`. These bytes never change, so the receiver may keep them. */
 export type Take = (buffer: Buffer, start: number, end: number) => void;
 
 export class Intake {
   #buffer: Buffer = Buffer.alloc(0);
   #at = 0;
 
-  /** @param bytes size of the buffers: one lives for as long as anything in it is kept */
+  /** @param bytes size of the buffers: a buffer lives for as long as any part of it is kept */
   constructor(private readonly bytes = 2 * SCRATCH_BYTES) {}
 
-  /** Moves `from[start, end)` behind what came before, and hands it to `take`. */
+  /** Moves `from[start, end)` behind the bytes before it, and passes it to `take`. */
   add(from: Uint8Array, start: number, end: number, take: Take): void {
     const length = end - start;
     if (this.#at + length > this.#buffer.length) {
@@ -38,7 +38,7 @@ export class Intake {
   }
 }
 
-/** A `Socket` as Node makes it: its handle can be given to another. */
+/** Node's `Socket`, with its handle, which can be given to another socket. */
 interface Inside {
   _handle: { useUserBuffer?: unknown } | null;
   _server?: unknown;
@@ -46,9 +46,9 @@ interface Inside {
 }
 
 /**
- * Reads a connected socket through `intake`, and returns the one to use in its place. Node offers `onread` only to a
- * socket that is about to connect, not to one that a server accepted: this makes a second one over the same handle.
- * Where that cannot be (TLS, a simulated socket), the socket is read as a stream.
+ * Reads a connected socket through `intake`, and returns the socket to use instead. Node offers `onread` only for a
+ * socket that is about to connect, not for one that a server accepted: this function creates a second socket over the
+ * same handle. If that is not possible (TLS, a simulated socket), the socket is read as a stream.
  */
 export function readInto(intake: Intake, socket: TcpSocket, take: Take): TcpSocket {
   return readEach(
@@ -59,8 +59,8 @@ export function readInto(intake: Intake, socket: TcpSocket, take: Take): TcpSock
 }
 
 /**
- * As `readInto`, for a reader that keeps none of the bytes: `received` has the first `length` of them for as long as it
- * runs. What is read as a stream is given to `streamed`.
+ * Reads as `readInto` does, for a reader that keeps none of the bytes: while `received` runs, the buffer has the first
+ * `length` of them. Bytes of a stream are passed to `streamed`.
  */
 export function readEach(
   socket: TcpSocket,

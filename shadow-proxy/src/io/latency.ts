@@ -1,10 +1,12 @@
 /**
- * How long a server takes to answer, from the turn in which a command was sent to the turn in which its reply came.
- * Commands of one turn are recorded together: for the shard, and for each workload.
+ * How long a server takes to answer: from the turn in which a command was sent to the turn in which its reply came.
+ * Commands of one turn are recorded together, for the shard and for each workload.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
 
-/** A histogram of µs, up to a minute. @param digits how many are significant; each more takes ten times the memory */
+/**
+ * A histogram of µs, up to a minute. @param digits number of significant digits; one more takes ten times the memory
+ */
 export const latencyHistogram = (digits: 2 | 3 = 3): Histogram =>
   build({
     lowestDiscernibleValue: 1,
@@ -13,21 +15,21 @@ export const latencyHistogram = (digits: 2 | 3 = 3): Histogram =>
     bitBucketSize: 32,
   });
 
-/** Stands for no workload: commands of the kit's own. */
+/** The index that means no workload: for the kit's own commands. */
 export const NO_WORKLOAD = -1;
 
 const micros = (ms: number): number => Math.max(1, Math.min(60_000_000, Math.round(ms * 1000)));
 
-/** A server's latencies. */
+/** The latencies of one server. */
 export class Latencies {
   readonly histogram = latencyHistogram();
-  /** By the index of the workload: what was answered since it was emptied. */
+  /** Latencies since the histogram was last emptied, by the index of the workload. */
   readonly ofWorkloads: readonly Histogram[];
 
-  /** Histograms of the time since each viewer began to watch. */
+  /** One histogram for each watcher, which has the latencies since the watcher began. */
   private readonly watchers: Histogram[] = [];
 
-  /** @param workloads how many there are */
+  /** @param workloads number of workloads */
   constructor(workloads = 0) {
     this.ofWorkloads = Array.from({ length: workloads }, () => latencyHistogram(2));
   }
@@ -38,12 +40,12 @@ export class Latencies {
     for (const watcher of this.watchers) watcher.recordValueWithCount(value, count);
   }
 
-  /** @param workload its index, below the number of workloads */
+  /** @param workload index of the workload, below the number of workloads */
   recordOf(workload: number, ms: number, count: number): void {
     this.ofWorkloads[workload].recordValueWithCount(micros(ms), count);
   }
 
-  /** Since the start of the process, or what one of those that watch has seen. */
+  /** Percentiles since the start of the process, or those of a watcher's histogram. */
   snapshot(of: Histogram = this.histogram): { p50: number; p99: number; p999: number; count: number } {
     return {
       p50: of.getValueAtPercentile(50),
@@ -53,7 +55,7 @@ export class Latencies {
     };
   }
 
-  /** Records into `watcher`, too, until what is returned is called. */
+  /** Also records into `watcher`, until the returned function is called. */
   watch(watcher: Histogram): () => void {
     this.watchers.push(watcher);
     return () => void this.watchers.splice(this.watchers.indexOf(watcher), 1);
@@ -61,8 +63,8 @@ export class Latencies {
 }
 
 /**
- * Pairs what one connection sent with what it got back. Neighbours of one turn and one workload are a group. Groups are
- * kept in a ring of plain numbers: nothing is allocated for a command.
+ * Matches what one connection sent with the replies that it got. Neighbours of the same turn and workload form a group.
+ * Groups are kept in a ring of plain numbers, so that a command allocates nothing.
  */
 export class LatencyRecorder {
   #at = new Float64Array(64);
@@ -71,14 +73,14 @@ export class LatencyRecorder {
   #mask = 63;
   #head = 0;
   #length = 0;
-  /** By workload: replies of the turn that is being recorded. */
+  /** Number of replies in the turn that is being recorded, by workload. */
   readonly #taken: Uint32Array;
 
   constructor(private readonly latencies: Latencies) {
     this.#taken = new Uint32Array(latencies.ofWorkloads.length);
   }
 
-  /** @param now in ms of the monotonic clock @param workload its index, or `NO_WORKLOAD` */
+  /** @param now in ms of the monotonic clock @param workload index of the workload, or `NO_WORKLOAD` */
   sent(now: number, workload: number): void {
     if (this.#length > 0) {
       const last = (this.#head + this.#length - 1) & this.#mask;
@@ -108,7 +110,7 @@ export class LatencyRecorder {
     this.#length = 0;
   }
 
-  /** Up to so many of the oldest group. @returns how many */
+  /** Takes up to `most` commands from the oldest group. @returns how many were taken */
   #take(most: number): number {
     const head = this.#head;
     const taken = Math.min(most, this.#counts[head]);

@@ -3,7 +3,7 @@
  * the process was stopped.
  */
 const TICK_MS = 100;
-/** A step may be this long: a loop that is a little late still hears everything. */
+/** Longest step that counts as listening: a loop that is a little late still reads everything. */
 const LONGEST_STEP_MS = 250;
 
 export class ProcessListening {
@@ -11,7 +11,7 @@ export class ProcessListening {
   #tickedAt = 0;
   #started = false;
 
-  /** Since the first call. */
+  /** Milliseconds since the first call. */
   ms(): number {
     if (!this.#started) {
       this.#started = true;

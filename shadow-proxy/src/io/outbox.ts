@@ -1,16 +1,16 @@
 /**
- * What one socket has to send at the end of the turn: ranges of buffers of other connections.
- * Neighbouring ranges become one; a single range is written as it lies; small ones are put together;
- * large ones are written in place.
+ * The data that one socket sends at the end of the turn: ranges of buffers of other connections. Neighbouring ranges
+ * are joined. A single range is written in place, small ranges are copied together, and large ranges are written in
+ * place.
  */
 import type { ClientSocket } from './client-socket.js';
 import { copyBytes } from './copy-bytes.js';
 import type { Flushable, Turn } from './turn.js';
 
-/** From this size on a range is cheaper to write in place than to copy. */
+/** From this size on, a range is cheaper to write in place than to copy. */
 const IN_PLACE = 16 * 1024;
 
-/** What it writes to. */
+/** The socket that the outbox writes to. */
 type Written = Pick<
   ClientSocket,
   'write' | 'writeRange' | 'cork' | 'uncork' | 'destroyed' | 'writable' | 'writableLength'
@@ -25,7 +25,7 @@ export class Outbox implements Flushable {
   #ends: number[] = [];
   #count = 0;
   #bytes = 0;
-  /** What the kernel had not taken when it was last looked at. */
+  /** Bytes that the kernel had not taken at the last look. */
   #unsent = 0;
 
   constructor(turn: Turn, socket: Written) {
@@ -33,13 +33,13 @@ export class Outbox implements Flushable {
     this.#socket = socket;
   }
 
-  /** Bytes that wait for the end of the turn or, written, for the kernel. */
+  /** Bytes that wait for the end of the turn, or that the kernel has not taken yet. */
   get bytes(): number {
     if (this.#unsent > 0) this.#unsent = this.#socket.writableLength;
     return this.#bytes + this.#unsent;
   }
 
-  /** The same, looked at now: a front in its own thread reports only later that a client does not read. */
+  /** The same number, read from the socket now: a front thread reports later that a client does not read. */
   weigh(): number {
     this.#unsent = this.#socket.writableLength;
     return this.bytes;
@@ -88,7 +88,10 @@ export class Outbox implements Flushable {
     }
   }
 
-  /** Where the kernel takes no more, bytes are copied that lie in a much larger buffer: they would keep all of it. */
+  /**
+   * If the kernel takes no more, bytes that lie in a much larger buffer are copied, because they would keep the whole
+   * buffer alive.
+   */
   #write(buffer: Buffer, start: number, end: number): void {
     const bytes = buffer.subarray(start, end);
     this.#socket.write(this.#unsent > 0 && buffer.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes);

@@ -1,14 +1,14 @@
-/** Programs of the user's: checks and hooks. */
+/** Programs of the user: checks and hooks. */
 import type { Program, ProgramEnd } from './run-program.js';
 import { world } from './world.js';
 
 export type { Program, ProgramEnd };
 
-/** Never fails: what went wrong is in the answer. */
+/** Never rejects: errors are part of the result. */
 export const runProgram = (program: Program): Promise<ProgramEnd> =>
   world.runProgram(program).catch(({ message: problem }: Error): ProgramEnd => ({ code: null, output: '', problem }));
 
-/** How it ended, with its last line: `exit code 1: too early`. */
+/** How the program ended, with its last line: `exit code 1: too early`. */
 export const endText = ({ code, output, problem }: ProgramEnd): string =>
   [problem ?? `exit code ${code}`, lastLine(output)].filter(Boolean).join(': ');
 

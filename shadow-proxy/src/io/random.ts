@@ -1,10 +1,10 @@
-/** What cannot be foreseen. */
+/** Random numbers and bytes. */
 import { world } from './world.js';
 
-/** From 0 up to 1, without 1: for spreading load, not for secrets. */
+/** A number from 0 up to, but not including, 1: for spreading load, not for secrets. */
 export const randomShare = (): number => world.randomShare();
 
-/** Cannot be guessed. */
+/** Bytes for secrets. */
 export const randomBytes = (count: number): Buffer => world.randomBytes(count);
 
 export const randomUuid = (): string => world.randomUuid();

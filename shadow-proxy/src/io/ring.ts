@@ -29,7 +29,7 @@ export class Ring<T> {
     return index < this.#length ? this.#items[(this.#head + index) & this.#mask] : undefined;
   }
 
-  /** Takes everything out, in order. */
+  /** Removes all items, in order. */
   drain(): T[] {
     const all: T[] = [];
     for (let item = this.shift(); item !== undefined; item = this.shift()) all.push(item);

@@ -1,35 +1,35 @@
-/** A program of the user's, run by Node. */
+/** Runs a program of the user with Node. */
 import { spawn } from 'node:child_process';
 
-/** A program of the user's. */
+/** A program of the user: a check or a hook. */
 export interface Program {
-  /** Its path, or a name on the PATH, and its arguments. No shell reads them. */
+  /** The program's path, or a name on the PATH, and its arguments. No shell is involved. */
   readonly command: readonly string[];
-  /** Beside those of the proxy. */
+  /** Environment variables besides those of the proxy. */
   readonly env: Readonly<Record<string, string>>;
   readonly input: string;
-  /** Then it and the programs that it has started are killed. */
+  /** After this time, the program and the programs that it started are killed. */
   readonly deadlineMs: number;
 }
 
 export interface ProgramEnd {
-  /** Null where it was killed, or could not be started. */
+  /** Null if the program was killed, or could not be started. */
   readonly code: number | null;
-  /** What it has written to both outputs: the last 8 KiB. */
+  /** The last 8 KiB that the program wrote to both outputs. */
   readonly output: string;
-  /** Why there is no exit code. */
+  /** Why there is no exit code; null if there is one. */
   readonly problem: string | null;
 }
 
-/** Of its output, so many bytes are kept. */
+/** Number of bytes of output that are kept. */
 const OUTPUT_BYTES = 8 * 1024;
-/** For so long after its end, what is left of its output may come. */
+/** How long after its end the rest of a program's output may arrive. */
 const LAST_OUTPUT_MS = 100;
 
 export function runProgram({ command: [file, ...args], env, input, deadlineMs }: Program): Promise<ProgramEnd> {
   return new Promise((resolve) => {
     let output = Buffer.alloc(0);
-    // A group of its own: what it has started ends with it.
+    // A process group of its own, so that programs that it started end with it.
     const child = spawn(file, args, { env: { ...process.env, ...env }, detached: true });
     const end = (code: number | null, problem: string | null): void => {
       clearTimeout(deadline);
@@ -39,7 +39,7 @@ export function runProgram({ command: [file, ...args], env, input, deadlineMs }:
       try {
         process.kill(-child.pid!, 'SIGKILL');
       } catch {
-        // It has just ended.
+        // The group has just ended.
       }
       end(null, `no end within ${deadlineMs} ms`);
     }, deadlineMs);
@@ -50,7 +50,7 @@ export function runProgram({ command: [file, ...args], env, input, deadlineMs }:
     child.once('error', (problem) => end(null, problem.message));
     child.once('exit', (code, signal) => {
       const ended = (): void => end(code, code === null ? `killed by ${signal}` : null);
-      // Programs that it has left behind may hold its output open.
+      // Programs that it left running may keep its output open.
       const last = setTimeout(ended, LAST_OUTPUT_MS);
       child.once('close', () => {
         clearTimeout(last);

@@ -1,12 +1,14 @@
-/** Signals of the operator. */
+/** Signals from the operator. */
 import { monotonicMs } from './clock.js';
 
-/** A terminal's Ctrl-C reaches us twice where npm is in between: what follows this soon is the same one. */
+/**
+ * With npm in between, a terminal's Ctrl-C reaches the process twice: a signal this soon after another one is the same.
+ */
 const SAME_MS = 1_000;
 
 /**
- * Calls `first` at the first SIGINT or SIGTERM and `later` at each later one.
- * @returns takes the handlers away
+ * Calls `first` at the first SIGINT or SIGTERM, and `later` at each further one.
+ * @returns a function that removes the handlers
  */
 export function onStop(first: (signal: NodeJS.Signals) => void, later: (signal: NodeJS.Signals) => void): () => void {
   let at: number | null = null;

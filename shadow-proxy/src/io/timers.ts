@@ -1,4 +1,4 @@
-/** What happens later. */
+/** Timers and turns of the event loop. */
 import { world, type Timer } from './world.js';
 
 export type { Timer };
@@ -6,27 +6,27 @@ export type { Timer };
 /** Calls `run` once, after `ms`. */
 export const after = (ms: number, run: () => void): Timer => world.after(ms, run);
 
-/** Calls `run` each `ms`. */
+/** Calls `run` every `ms`. */
 export const every = (ms: number, run: () => void): Timer => world.every(ms, run);
 
-/** Ends what `after` or `every` began. */
+/** Stops a timer of `after` or `every`. */
 export function clearTimer(timer: Timer | undefined): void {
   if (timer !== undefined) world.clearTimer(timer);
 }
 
-/** Calls `run` after what has arrived by now was read. */
+/** Calls `run` after everything that has arrived by now was read. */
 export const nextTurn = (run: () => void): void => world.nextTurn(run);
 
 /**
- * Resolves after what has arrived by now was read. Await it before a server is judged to be silent: a timer that fires
- * behind a late loop runs before the sockets are read.
+ * Resolves after everything that has arrived by now was read. Await it before a server is judged to be silent: if the
+ * loop is late, a timer fires before the sockets are read.
  */
 export const afterReading = (): Promise<void> => new Promise(nextTurn);
 
 export interface SleepOptions {
-  /** False: the process may end meanwhile. */
+  /** False: the process may end before the time is over. */
   readonly ref?: boolean;
-  /** Ends the sleep: it rejects with the signal's reason. */
+  /** Ends the sleep early: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -49,7 +49,7 @@ export function sleep<T>(ms: number, value?: T, { ref = true, signal }: SleepOpt
   });
 }
 
-/** Aborts after `ms`; the process may end before. */
+/** A signal that aborts after `ms`. It does not keep the process alive. */
 export function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController();
   after(ms, () =>

@@ -1,6 +1,6 @@
 /**
- * The end of an event-loop turn: whatever was marked during the turn's reads is flushed once, after them.
- * One turn is one write a socket, however many commands it carries.
+ * The end of an event-loop turn: everything that was marked during the turn's reads is flushed once, after them. Each
+ * socket gets one write a turn, however many commands it carries.
  *
  * Room: io: what comes from outside: time, random, sockets, files; one write a turn, packed input.
  * Called by: every room after it.
@@ -10,7 +10,7 @@ import { monotonicMs } from './clock.js';
 import { nextTurn } from './timers.js';
 
 export interface Flushable {
-  /** Set by `Turn.mark`, cleared when it is flushed. */
+  /** Set by `Turn.mark`, cleared by the flush. */
   marked: boolean;
   flush(): void;
 }

@@ -1,10 +1,10 @@
 /**
- * All that the proxy takes from outside its own code: clock, timers, random, sockets, listeners, HTTP, disk. The rooms
- * call the functions of `io/clock.ts`, `io/timers.ts`, `io/random.ts`, `io/sockets.ts`, `io/http.ts` and
- * `io/files.ts`, which ask the world in use. That is the process's own, Node, unless a simulation puts another one in
- * its place. Several simulated processes may live in one thread: the simulated world knows whose event runs.
+ * Everything that the proxy takes from outside its own code: clock, timers, random, sockets, listeners, HTTP, disk. The
+ * rooms call the functions of `io/clock.ts`, `io/timers.ts`, `io/random.ts`, `io/sockets.ts`, `io/http.ts` and
+ * `io/files.ts`, which use the current world. By default that is Node's; a simulation replaces it. Several simulated
+ * processes may live in one thread: the simulated world knows to which process an event belongs.
  *
- * Promises, `process.nextTick` and `queueMicrotask` stay Node's: they run before the event that made them ends.
+ * Promises, `process.nextTick` and `queueMicrotask` stay Node's: they run before the event that created them ends.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
@@ -22,9 +22,9 @@ export interface World {
   // ── clock ─────────────────────────────────────────────────────────────────────────────────────────────────────────
   /** Milliseconds of a clock that never jumps; more than 0. */
   monotonicMs(): number;
-  /** Milliseconds since 1970, as the host's clock says; it may jump. A whole number. */
+  /** Milliseconds since 1970 by the host's clock, which may jump. A whole number. */
   unixMs(): number;
-  /** The time of `unixMs` when the monotonic clock was 0, with fractions; it stays the same. */
+  /** The value of `unixMs` when the monotonic clock was 0, with fractions. It never changes. */
   unixMsAtZero(): number;
   /** Milliseconds of the monotonic clock in which this process has read its sockets, since the first call. */
   listenedMs(): number;
@@ -32,17 +32,17 @@ export interface World {
   // ── timers ────────────────────────────────────────────────────────────────────────────────────────────────────────
   /** Calls `run` once, after `ms`. */
   after(ms: number, run: () => void): Timer;
-  /** Calls `run` each `ms`. */
+  /** Calls `run` every `ms`. */
   every(ms: number, run: () => void): Timer;
-  /** Ends what `after` or `every` began. */
+  /** Stops a timer of `after` or `every`. */
   clearTimer(timer: Timer): void;
-  /** Calls `run` after what has arrived by now was read. */
+  /** Calls `run` after everything that has arrived by now was read. */
   nextTurn(run: () => void): void;
 
   // ── random ────────────────────────────────────────────────────────────────────────────────────────────────────────
-  /** From 0 up to 1, without 1. */
+  /** A number from 0 up to, but not including, 1. */
   randomShare(): number;
-  /** Cannot be guessed. */
+  /** Bytes for secrets. */
   randomBytes(count: number): Buffer;
   randomUuid(): string;
 
@@ -59,7 +59,7 @@ export interface World {
   fetch(url: string, request: RequestInit): Promise<Response>;
 
   // ── programs ──────────────────────────────────────────────────────────────────────────────────────────────────────
-  /** Runs a program to its end, or to the end of its time. */
+  /** Runs a program until it ends, or until its deadline. */
   runProgram(program: Program): Promise<ProgramEnd>;
 
   // ── disk ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -67,11 +67,11 @@ export interface World {
   readonly diskAsync: AsyncDisk;
 }
 
-/** `setTimeout` and `setInterval` of Node return one. */
+/** What Node's `setTimeout` and `setInterval` return. */
 export interface Timer {
-  /** The process may end although the timer is still to run. */
+  /** The process may end although the timer is still running. */
   unref(): this;
-  /** The time begins again. */
+  /** Starts the time again. */
   refresh(): this;
 }
 
@@ -80,10 +80,13 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** What the proxy uses of Node's `Socket`. `end` and `close` are emitted as there; `timeout` after `setTimeout`. */
+/**
+ * The part of Node's `Socket` that the proxy uses. `end` and `close` are emitted as in Node; `timeout` after
+ * `setTimeout`.
+ */
 export interface TcpSocket extends Duplex {
   readonly connecting: boolean;
-  /** Bytes that have come. */
+  /** Number of bytes that have arrived. */
   readonly bytesRead: number;
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
@@ -92,7 +95,7 @@ export interface TcpSocket extends Duplex {
   setNoDelay(on: boolean): unknown;
   setKeepAlive(on: boolean, afterMs: number): unknown;
   setTimeout(ms: number): this;
-  /** Destroys it as soon as what was written is sent. */
+  /** Destroys the socket as soon as everything written is sent. */
   destroySoon(): void;
 }
 
@@ -102,21 +105,21 @@ export interface TlsSocket extends TcpSocket {
 
 export interface ListenOptions {
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   readonly port: number;
   readonly backlog?: number;
   readonly reusePort?: boolean;
 }
 
-/** What the proxy uses of Node's `Server`. */
+/** The part of Node's `Server` that the proxy uses. */
 export interface TcpServer extends EventEmitter {
-  /** A connection that is one too many is closed, and `drop` emitted. */
+  /** Further connections are closed, and `drop` is emitted. */
   maxConnections: number;
   readonly listening: boolean;
-  /** Emits `error` where the address cannot be opened. */
+  /** Emits `error` if the address cannot be opened. */
   listen(options: ListenOptions, listening?: () => void): unknown;
   address(): unknown;
-  /** Takes no new connections; `closed` is called when the last one has ended. */
+  /** Accepts no new connections; `closed` is called when the last one has ended. */
   close(closed?: (problem?: Error) => void): unknown;
 }
 
@@ -129,38 +132,43 @@ export interface HttpServer extends TcpServer {
 }
 
 /**
- * The calls of an operating system on files. Paths are absolute or of the working directory; descriptors are numbers;
- * errors have the system's `code`, such as `ENOENT` and `ENOSPC`. What is made is for the owner alone: files 0600,
- * folders 0700.
+ * The file calls of an operating system. Paths are absolute, or relative to the working directory. Descriptors are
+ * numbers. Errors have the system's `code`, such as `ENOENT` and `ENOSPC`. New files and folders belong to the owner
+ * alone: mode 0600 and 0700.
  */
 export interface Disk {
   /**
-   * `r`: to read; `w`: to write, emptied or made; `a+`: to read and to write, made where it is missing, and each write
-   * goes to its end. Folders: `r`, to sync.
+   * `r`: read. `w`: write; the file is created or emptied. `a+`: read and append; the file is created if missing.
+   * Folders: `r`, for `sync`.
    */
   open(path: string, flags: 'r' | 'w' | 'a+'): number;
   close(file: number): void;
-  /** Up to `length` bytes from `position` of the file into `bytes` at `at`. @returns how many; 0 at the end */
+  /**
+   * Reads up to `length` bytes from `position` of the file into `bytes` at `at`. @returns number of bytes; 0 at the end
+   */
   read(file: number, bytes: Buffer, at: number, length: number, position: number): number;
-  /** `bytes[at, at + length)`, at `position`, or null: behind what was written. @returns how many the disk took */
+  /**
+   * Writes `bytes[at, at + length)` at `position`; null: behind the last write. @returns number of bytes that the disk
+   * took
+   */
   write(file: number, bytes: Buffer, at: number, length: number, position: number | null): number;
   /** Cuts the file, or fills it up with zeros. */
   truncate(file: number, size: number): void;
-  /** Returns when the file, or the names in the folder, outlive the host. */
+  /** Returns when the file, or the names in the folder, survive a crash of the host. */
   sync(file: number): void;
   readFile(path: string): Buffer;
-  /** Without what is above it; folders too. */
+  /** Size and time of a file or a folder. */
   stat(path: string): { readonly size: number; readonly mtimeMs: number };
   rename(from: string, to: string): void;
-  /** No error where there is none. */
+  /** Removes a file. No error if there is none. */
   remove(path: string): void;
-  /** With those above it; no error where it is there. */
+  /** Creates the folder and its parents. No error if it exists. */
   mkdir(path: string): void;
   /** Names in a folder. */
   list(path: string): string[];
 }
 
-/** The same calls, while the thread goes on. */
+/** The same calls, without blocking the thread. */
 export type AsyncDisk = {
   readonly [Name in keyof Disk]: (...args: Parameters<Disk[Name]>) => Promise<ReturnType<Disk[Name]>>;
 };
@@ -227,13 +235,12 @@ const node: World = {
   },
 };
 
-/** The world in use; for the files of `io/` alone. */
+/** The current world; only for the files of `io/`. */
 export let world: World = node;
 export let { disk, diskAsync } = world;
 
 /**
- * Puts another world in the place of the process's own, for a simulation: before it starts a shard. Null: the
- * process's own again.
+ * Replaces the current world, for a simulation, before it starts a shard. Null: Node's world again.
  * @public
  */
 export function useWorld(next: World | null): void {

@@ -98,7 +98,7 @@ export class LeaseError extends Error {
 
 /** Who decides what becomes of a lease whose connection was lost. */
 export interface LeaseOwner {
-  /** Connects, and takes the lease again where it was held. @throws {LeaseError} when another has it */
+  /** Connects, and takes the lease again where it was held. @throws {LeaseError} if another has it */
   regain(lease: Lease): Promise<void>;
   /** The connection is lost. */
   lost(lease: Lease): void;
@@ -160,7 +160,7 @@ export class Lease {
 
   /**
    * Connects, in place of the connection that may be there.
-   * @throws {HandshakeRefused} {Error} when the server cannot be reached or does not answer in time
+   * @throws {HandshakeRefused} {Error} if the server cannot be reached or does not answer in time
    */
   async open(word: Word): Promise<void> {
     this.close();
@@ -298,8 +298,8 @@ export class Lease {
 
   /**
    * Resolves when the lease is held now, at the server of that address and run ID.
-   * @throws {LeaseError} when another process has it
-   * @throws {Error} when the server cannot be reached
+   * @throws {LeaseError} if another process has it
+   * @throws {Error} if the server cannot be reached
    */
   async confirm(address?: Address, runId = ''): Promise<void> {
     const there =
@@ -362,13 +362,13 @@ export class Lease {
     return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}`;
   }
 
-  /** @throws {ClientRefused} where nobody would see that it is held */
+  /** @throws {ClientRefused} if nobody would see that it is held */
   async #say(word: Word): Promise<void> {
     const reply = await this.#ask('CLIENT', 'SETNAME', this.#name(word));
     if (isError(reply)) throw new ClientRefused('CLIENT SETNAME', text(reply));
   }
 
-  /** @throws {HandshakeRefused} where the user may not do what a holder has to */
+  /** @throws {HandshakeRefused} if the user may not do what a holder has to */
   async #requireRights(): Promise<void> {
     await this.#list('ID', this.clientId);
     await this.#say(this.#waits);

@@ -29,14 +29,14 @@ export interface Predecessor {
   readonly process: string;
   /** The process left with everything confirmed on both servers. */
   readonly clean: boolean;
-  /** What it left for the next holder; empty where it died before. */
+  /** What it left for the next holder; empty if it died before. */
   readonly note: string;
 }
 
 /** Under what the lease is held. */
 export interface Epoch {
   readonly process: string;
-  /** `run id:number of the connection`; null where the server could not be reached. */
+  /** `run id:number of the connection`; null if the server could not be reached. */
   readonly source: string | null;
   readonly target: string | null;
 }
@@ -71,7 +71,7 @@ export interface AcquireOptions {
 export class Ownership {
   readonly process = randomBytes(8).toString('hex');
   readonly leases: Readonly<Record<Side, Lease>>;
-  /** Who held the lease before; null where we saw nobody. */
+  /** Who held the lease before; null if we saw nobody. */
   predecessor: Predecessor | null = null;
   readonly #all: readonly Lease[];
   /** When the lease was taken from another, who would take it again if he found it free soon. */
@@ -100,8 +100,8 @@ export class Ownership {
   /**
    * Resolves when the shard is ours at every server that can be reached.
    * @throws {LeaseError} code `held`, unless as a standby; `one-server` where both addresses lead to one
-   * @throws {HandshakeRefused} where a server refuses to list its connections, unless as a standby
-   * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
+   * @throws {HandshakeRefused} if a server refuses to list its connections, unless as a standby
+   * @throws {Error} if a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
   async acquire({
     standby,
@@ -225,7 +225,7 @@ export class Ownership {
 
   /**
    * Resolves when every process that waits for the lease knows the note. The addresses of those that do not after 1 s;
-   * empty where nobody waits.
+   * empty if nobody waits.
    */
   async known(note: string): Promise<readonly string[]> {
     for (const until = monotonicMs() + KNOWN_MS; ; await sleep(KNOWN_OBSERVE_MS)) {

@@ -61,7 +61,7 @@ export class ActiveNodes<Name extends string> {
     this.#cut = links;
   }
 
-  /** Starts all, linked. @throws {ServerMissing} where there is no KeyDB */
+  /** Starts all, linked. @throws {ServerMissing} if there is no KeyDB */
   static async start<Name extends string>(
     names: readonly Name[],
     { backlogBytes = 1 << 20, appendonly = false, config = {} }: MeshOptions = {},

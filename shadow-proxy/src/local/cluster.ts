@@ -127,7 +127,7 @@ export async function askNode(node: Endpoint, ...args: Argument[]): Promise<Repl
   return reply;
 }
 
-/** As `askNode`, but an error reply is returned. @throws {Error} where the connection is refused or closed */
+/** As `askNode`, but an error reply is returned. @throws {Error} if the connection is refused or closed */
 export async function askRaw(node: Endpoint, ...args: Argument[]): Promise<Reply> {
   const socket = connectTo(node);
   try {

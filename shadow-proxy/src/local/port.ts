@@ -18,7 +18,7 @@ const RANGES = (HIGHEST + 1 - LOWEST) / RANGE;
 let range = { first: 0, last: 0 };
 let choosing: Promise<unknown> = Promise.resolve();
 
-/** @returns the first of `count` adjoining ports. @throws {Error} where every range is taken */
+/** @returns the first of `count` adjoining ports. @throws {Error} if every range is taken */
 export function freePorts(count: number): Promise<number> {
   const chosen = choosing.then(() => choose(count));
   choosing = chosen.catch(() => {});
@@ -64,7 +64,7 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Null where something else listens on the port. */
+/** Null if something else listens on the port. */
 async function listenOn(port: number): Promise<Server | null> {
   const server = createServer((socket) => socket.destroy());
   try {

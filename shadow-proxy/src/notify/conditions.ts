@@ -37,14 +37,14 @@ interface Mismatches {
   reportedAt: number;
   /** When the last one was seen. */
   lastAt: number;
-  /** When the condition began, and how many there had been before; null where it does not hold. */
+  /** When the condition began, and how many there had been before; null if it does not hold. */
   episode: { readonly since: number; readonly before: number } | null;
 }
 
 interface Gate {
   /** When the workload entered its stage: with each stage the gates are others. */
   readonly stageSince: number;
-  /** Since when it has been closed; null where it is open. */
+  /** Since when it has been closed; null if it is open. */
   closedAt: number | null;
 }
 
@@ -173,7 +173,7 @@ export class Conditions {
     });
   }
 
-  /** Since when a gate that was open in this stage has been closed; null where it is not. */
+  /** Since when a gate that was open in this stage has been closed; null if it is not. */
   #closedAt(key: string, stageSince: number, answer: string, now: number): number | null {
     const gate = this.#gates.get(key);
     if (answer === 'yes') this.#gates.set(key, { stageSince, closedAt: null });

@@ -15,7 +15,7 @@ export interface Happening {
   /** When it began, in ms since 1970. */
   readonly since: number;
   readonly shard: string;
-  /** Null where it concerns the whole shard. */
+  /** Null if it concerns the whole shard. */
   readonly workload: string | null;
   /** One sentence. No keys or values of clients, and no secrets. */
   readonly summary: string;

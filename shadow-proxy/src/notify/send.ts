@@ -12,7 +12,7 @@ export interface Answer {
   readonly outcome: 'accepted' | 'later' | 'refused';
   /** The status and the beginning of what it said, or why it cannot be reached. */
   readonly text: string;
-  /** How long it wants to be left alone, in ms; null where it does not say. */
+  /** How long it wants to be left alone, in ms; null if it does not say. */
   readonly afterMs: number | null;
 }
 

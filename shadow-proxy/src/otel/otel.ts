@@ -25,7 +25,7 @@ import { writeSpans } from './spans.js';
 import { Traces } from './traces.js';
 
 export interface Otel {
-  /** Traces the commands of a shard; null where none are traced. */
+  /** Traces the commands of a shard; null if none are traced. */
   observer(shard: string): Observer | null;
   /** Sends what waits, for at most two seconds. */
   close(): Promise<void>;

@@ -20,17 +20,17 @@ export interface Trace {
   readonly authority: Side;
   /** Redacted URL. */
   readonly server: string;
-  /** Null where keys are not to be shown, or the command has not exactly one. */
+  /** Null if keys are not to be shown, or the command has not exactly one. */
   readonly key: string | null;
   readonly startedAt: number;
-  /** When the authority's reply came; null where the connection was lost. */
+  /** When the authority's reply came; null if the connection was lost. */
   answeredAt: number | null;
   /** The authority answered with an error. */
   isError: boolean;
-  /** When the mirror's reply came; null where nothing was replicated, or it was never confirmed. */
+  /** When the mirror's reply came; null if nothing was replicated, or it was never confirmed. */
   mirrorAt: number | null;
   endedAt: number;
-  /** A verdict; or `accepted`, `unconfirmed`, `dropped`; null where the mirror got nothing. */
+  /** A verdict; or `accepted`, `unconfirmed`, `dropped`; null if the mirror got nothing. */
   outcome: string | null;
   /** The rule, reason or kind of the verdict. */
   detail: string | null;

@@ -23,7 +23,7 @@ export interface Feed {
   readonly shards: readonly ShardView[];
   /** ms since 1970 of the last answer; null before the first. */
   readonly answeredAt: number | null;
-  /** Why there was no answer to the last question; null where there was. */
+  /** Why there was no answer to the last question; null if there was. */
   readonly problem: string | null;
   /** Whether the proxy wants a token that it has not got. */
   readonly wantsToken: boolean;
@@ -165,7 +165,7 @@ function joined(a: SeriesSnapshot, b: SeriesSnapshot): SeriesSnapshot {
   };
 }
 
-/** @throws {Refused} where it wants another token; {Error} where it does not answer, or says why not */
+/** @throws {Refused} if it wants another token; {Error} where it does not answer, or says why not */
 async function get<T>(path: string): Promise<T> {
   const token = sessionStorage.getItem(TOKEN);
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };

@@ -32,7 +32,7 @@ export interface PageFile {
 
 let files: ReadonlyMap<string, PageFile> | null = null;
 
-/** The page's file at this path; null where there is none. */
+/** The page's file at this path; null if there is none. */
 export function pageFile(path: string): PageFile | null {
   // One at a time, when it is asked for: all of them hold up the clients of the process for tens of ms.
   if (path.startsWith(RUNBOOKS)) {

@@ -5,7 +5,7 @@ import type { Attention } from './attention.js';
 export interface Headline {
   readonly kind: 'yes' | 'no' | 'unknown';
   readonly text: string;
-  /** What to do first; null where there is nothing to do. */
+  /** What to do first; null if there is nothing to do. */
   readonly first: Attention | null;
 }
 
@@ -39,7 +39,7 @@ export function headlineOf(shards: readonly ShardNeeds[]): Headline {
   return { kind: 'no', text: `${where}${first.text}${more.length === 0 ? '' : ` (${more.join(', ')})`}`, first };
 }
 
-/** Of the browser's tab. @param migration the name in the plan; null where it is not known yet */
+/** Of the browser's tab. @param migration the name in the plan; null if it is not known yet */
 export function titleOf(migration: string | null, shards: readonly ShardNeeds[], wantsToken: boolean): string {
   const name = migration ?? 'migration status';
   if (wantsToken) return `Token needed – ${name}`;

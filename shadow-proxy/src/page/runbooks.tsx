@@ -21,7 +21,7 @@ const marked = new Marked({
   },
 });
 
-/** @param file of `runbooks/`, such as `ServerDown.md`; null where there is none, or the kit came without runbooks */
+/** @param file of `runbooks/`, such as `ServerDown.md`; null if there is none, or the kit came without runbooks */
 export function runbookPage(file: string): string | null {
   if (!/^[\w-]+\.md$/.test(file)) return null;
   let text: string;

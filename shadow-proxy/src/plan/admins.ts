@@ -1,6 +1,6 @@
 /**
- * How `shadow-compare` reaches the proxies of a plan: the admin address of each, and the token. Where each shard has a
- * process of its own there are several: a shard's `admin`, or the plan's with `{shard}` in `announce`.
+ * How `shadow-compare` reaches the proxies of a plan: the admin address of each, and the token. There are several if
+ * each shard has a process of its own: then a shard has its own `admin`, or the plan's `announce` contains `{shard}`.
  */
 import { resolve } from 'node:path';
 import { announcedAdmin, formatAddress, interpolate, parseAddress, SHARD, UrlError, type Address } from './endpoint.js';
@@ -11,9 +11,9 @@ import type { AdminFile, PlanFile } from './schema.js';
 
 /** The admin HTTP of a process. */
 export interface AdminAddress extends Address {
-  /** Null where there is none, or it cannot be read here. */
+  /** Null if the plan has no token, or it cannot be read here. */
   readonly token: string | null;
-  /** Why the plan's token cannot be read; null where it can, or there is none. */
+  /** Why the plan's token cannot be read; null if it can, or there is none. */
   readonly tokenProblem: string | null;
 }
 
@@ -22,13 +22,13 @@ export interface PlannedAdmins {
   readonly name: string;
   /** Names of the shards; null for a cluster, whose shards only its servers name. */
   readonly shards: readonly string[] | null;
-  /** Each once, in the order of the shards. */
+  /** Each address once, in the order of the shards. */
   readonly admins: readonly AdminAddress[];
-  /** Whether a cluster's shards have an address each: the servers must name the shards. */
+  /** Whether each shard of a cluster has an address of its own: then the servers must name the shards first. */
   readonly perShard: boolean;
 }
 
-/** @returns the admin addresses, and what is wrong with those that cannot be read */
+/** @returns the admin addresses, and the problems of those that cannot be read */
 export function adminsIn(
   file: PlanFile,
   surroundings: Surroundings,
@@ -60,7 +60,7 @@ export function adminsIn(
 
 const namesShard = (announce: string): boolean => announce.includes(SHARD);
 
-/** By address. */
+/** Removes addresses that occur twice. */
 export const eachOnce = (admins: readonly AdminAddress[]): readonly AdminAddress[] => [
   ...new Map(admins.map((admin) => [formatAddress(admin), admin])).values(),
 ];

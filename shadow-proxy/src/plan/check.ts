@@ -1,4 +1,7 @@
-/** What no shape can say: the rules between the parts of a plan. Each adds problems; none stops the others. */
+/**
+ * Rules that the shape of a plan cannot express, because they concern several of its parts. Each rule adds its
+ * problems, and all rules are checked.
+ */
 import { counterProblem } from './counters.js';
 import { cacheEndpointProblem } from './elasticache.js';
 import { addressesOf, formatAddress, isLoopback, type Address } from './endpoint.js';
@@ -94,7 +97,7 @@ interface Door {
 }
 
 /**
- * Every address that the plan opens, each once: a shard's admin may be the plan's, or another shard's, and share it.
+ * Every address that the plan opens, each once. Shards may share an admin address with the plan, or with each other.
  */
 function doors(plan: Plan): Door[] {
   const admins: Door[] = [{ path: ['admin', 'listen'], address: plan.admin }];
@@ -145,7 +148,7 @@ function servers(plan: Plan, say: Say): void {
       );
     }
     const twin = plan.shards.findIndex((other) => sameServer(other.source, shard.source));
-    // Shards of a cluster have its slots, each another part of them.
+    // Shards of a cluster serve different slots of the same servers.
     if (twin < i && shard.slots === null)
       say(['shards', i, 'source'], `is the source of shards[${twin}] too: two shards would order the same keys`);
     for (const side of ['source', 'target'] as const) {
@@ -197,14 +200,14 @@ const sayGlob = (pattern: string, path: PlanPath, say: Say): boolean => {
   return problem === null;
 };
 
-/** A pattern whose keys earlier workloads have, all of them, gives its workload nothing. */
+/** Reports a pattern that matches no key for its workload, because earlier workloads have all its keys. */
 function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
   const earlier: { readonly pattern: string; readonly i: number }[] = [];
   plan.workloads.forEach((workload, i) => {
     const patterns = workload[field];
     patterns.forEach((pattern, k) => {
       const path = ['workloads', i, field, k];
-      // The same pattern twice has been named already.
+      // A repeated pattern was reported already.
       if (!sayGlob(pattern, path, say) || (field === 'keys' && earlier.some((other) => other.pattern === pattern)))
         return;
       const covers = (these: typeof earlier): boolean =>
@@ -303,7 +306,7 @@ function topology(plan: Plan, say: Say): void {
   });
 }
 
-/** What the proxy needs to count it per region. */
+/** Checks what the proxy needs to count a workload per region. */
 function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: PlanPath, say: Say): void {
   if (name === 'default')
     say(
@@ -321,7 +324,7 @@ function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: Plan
       `is ${stage}, in which both servers hold the same keys, but counterLayout is per-region, with other keys on the target: "off" and complete are allowed`,
     );
   plan.shards.forEach((shard, i) => {
-    // The names become part of a writer's ID, whose parts are divided by dots.
+    // The names become part of a writer's ID, in which dots separate the parts.
     for (const field of ['name', 'region'] as const)
       if (shard[field]?.includes('.'))
         say(

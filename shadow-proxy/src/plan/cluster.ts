@@ -12,7 +12,7 @@ import type { SlotRange } from '../route/owner.js';
 import { formatAddress, parseAddress, type Address, type Endpoint, type Listen } from './endpoint.js';
 import type { ClusterPlan, ClusterSide, Plan, ShardPlan } from './plan.js';
 
-/** A master of a cluster, and its slots in their order. */
+/** A master of a cluster, and its slots in ascending order. */
 export interface SlotMaster {
   /** The node's ID. */
   readonly id: string;
@@ -20,20 +20,20 @@ export interface SlotMaster {
   readonly slots: readonly SlotRange[];
 }
 
-/** One shard of the refinement. */
+/** One shard, as derived from the slots of both sides. */
 export interface ClusterShard {
-  /** By its lowest slot. */
+  /** The name is derived from the shard's lowest slot. */
   readonly name: string;
   readonly slots: readonly SlotRange[];
   readonly source: SlotMaster;
-  /** Null where the target is one standalone server. */
+  /** Null if the target is one standalone server. */
   readonly target: SlotMaster | null;
 }
 
 /**
  * The common refinement of both maps.
- * @param target null where the target is one standalone server, which has every slot
- * @returns by their lowest slots; slots that one side does not serve are left out (`unserved`)
+ * @param target null if the target is one standalone server, which has every slot
+ * @returns the shards, by their lowest slots; slots that one side does not serve are left out (`unserved`)
  */
 export function refine(
   source: readonly SlotMaster[],
@@ -51,7 +51,7 @@ export function refine(
     if (shard === undefined) shards.set(id, (shard = { source: from, target: to, slots: [] }));
     shard.slots.push(slot);
   }
-  // A map keeps the order in which its keys came: that of the lowest slots.
+  // A Map keeps the order of insertion: here, by lowest slot.
   return [...shards.values()].map(({ slots, ...masters }) => ({
     ...masters,
     name: `slots-${slots[0]}`,
@@ -70,7 +70,7 @@ export function rangesOf(slots: readonly number[]): SlotRange[] {
   return ranges;
 }
 
-/** The master that has the most of the slots; undefined where none has any. */
+/** The master that has the most of the slots; undefined if no master has any. */
 export function masterOf<T extends Pick<SlotMaster, 'slots'>>(
   masters: readonly T[],
   slots: readonly SlotRange[],
@@ -106,18 +106,18 @@ export const formatSlots = (slots: readonly SlotRange[]): string =>
 export const countSlots = (slots: readonly SlotRange[]): number =>
   slots.reduce((sum, [first, last]) => sum + last - first + 1, 0);
 
-/** Where clients find shard `index` of that name. */
+/** The address at which clients find the shard with this index and name. */
 export function announced(announce: string, name: string, index: number): string {
   if (announce.includes('{shard}')) return announce.replaceAll('{shard}', name);
   const colon = announce.lastIndexOf(':');
   return `${announce.slice(0, colon)}:${Number(announce.slice(colon + 1)) + index}`;
 }
 
-/** The slots as text; of more than two ranges, the first two. */
+/** The slots as text; if there are more than two ranges, only the first two. */
 const shortSlots = (slots: readonly SlotRange[]): string =>
   slots.length > 2 ? `${formatSlots(slots.slice(0, 2))},…` : formatSlots(slots);
 
-/** The endpoint of a shard at one side. */
+/** The endpoint of a shard on one side. */
 export function endpointOf(side: ClusterSide, master: SlotMaster | null, slots: readonly SlotRange[]): Endpoint {
   const { seeds, label, tls, username, password } = side;
   const common = { tls, username, password, db: 0 };
@@ -151,7 +151,7 @@ export function withShards(plan: Plan, cluster: ClusterPlan, refined: readonly C
       listen: door(listen.port),
       source: endpointOf(cluster.source, source, slots),
       target: endpointOf(cluster.target, target, slots),
-      // Where nothing else lies on either server, every key is the shard's.
+      // If no other shard uses either server, every key belongs to the shard.
       owns: shared ? { slots } : null,
       sharedTarget: shared,
       slots,
@@ -172,7 +172,7 @@ const port = ({ port: first }: { readonly port: number }, index: number): number
 
 const sameSlots = (a: readonly SlotRange[], b: readonly SlotRange[]): boolean => formatSlots(a) === formatSlots(b);
 
-/** For people: a line per shard, its slots, servers and address for clients. */
+/** For people: one line for each shard, with its slots, servers and address for clients. */
 export const describeShards = (shards: readonly ShardPlan[]): string[] =>
   shards.flatMap(({ name, slots, source, target, announce, replica }) => [
     `  ${name}: ${countSlots(slots!)} slots (${formatSlots(slots!)})`,

@@ -8,12 +8,12 @@
 import type { CounterLayout, Topology, WorkloadClass } from './plan.js';
 
 /**
- * Classes whose values are the sum of what several clients did. A leaderboard is a counter for each member, and has no
- * such layout.
+ * Classes whose values are the sum of what several clients did. A leaderboard is a counter for each member. No layout
+ * with one part per region exists for it.
  */
 const COUNTS: ReadonlySet<WorkloadClass> = new Set(['counter', 'leaderboard']);
 
-/** Whether its values are sums by what the plan says. */
+/** Whether the plan's class says that the values are sums. */
 export const countsByClass = (name: WorkloadClass): boolean => COUNTS.has(name);
 
 export interface CounterRule {
@@ -22,7 +22,7 @@ export interface CounterRule {
   readonly counterLayout: CounterLayout;
 }
 
-/** What is wrong, and with which field; null where nothing is. */
+/** A problem, and the field that has it. */
 export interface CounterProblem {
   readonly field: 'class' | 'writer' | 'counterLayout';
   readonly message: string;

@@ -1,13 +1,19 @@
-/** Whether the clients that the limits of a plan allow find a file descriptor each. */
+/** Checks that the process may open enough file descriptors for as many clients as the plan allows. */
 import { readFileSync } from 'node:fs';
 import type { Plan } from './plan.js';
 
-/** Connections to the admin API at a time. */
+/** How many connections to the admin API may be open at a time. */
 export const ADMIN_CONNECTIONS = 256;
-/** What a process opens beside its clients and the admin API: connections to the servers, files, sockets to listen. */
+/**
+ * Descriptors that a process needs besides those of its clients and the admin API: connections to servers, files,
+ * listening sockets.
+ */
 const OWN = 256;
 
-/** How many descriptors this process may have: Node raises it to the hard limit. Null where the system does not say. */
+/**
+ * How many descriptors this process may open; Node raises the soft limit to the hard one. Null if the system does not
+ * show it.
+ */
 export function descriptorLimit(file = '/proc/self/limits'): number | null {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync(file, 'utf8')) ?? [];
@@ -17,7 +23,7 @@ export function descriptorLimit(file = '/proc/self/limits'): number | null {
   }
 }
 
-/** What is wrong with the limits where the process may open no more than that; null where nothing is. Pure. */
+/** The problem if the plan's limits need more descriptors than `limit`; null if there is none. Pure. */
 export function descriptorProblem({ limits }: Plan, shards: number, limit: number | null): string | null {
   const needed = shards * limits.clients + ADMIN_CONNECTIONS + OWN;
   if (limit === null || needed <= limit) return null;

@@ -14,7 +14,7 @@ export type CacheEndpoint = 'primary' | 'reader' | 'node' | 'cluster' | 'serverl
 
 const DOMAIN = /\.cache\.amazonaws\.com(\.cn)?\.?$/i;
 
-/** What kind of endpoint the host is; null where its name is not one of ElastiCache. */
+/** What kind of endpoint the host is; null if its name is not one of ElastiCache. */
 export function cacheEndpointOf(host: string): CacheEndpoint | null {
   if (!DOMAIN.test(host)) return null;
   const labels = host.toLowerCase().replace(DOMAIN, '').split('.');
@@ -25,10 +25,10 @@ export function cacheEndpointOf(host: string): CacheEndpoint | null {
   return 'node';
 }
 
-/** The name of the primary endpoint beside that reader endpoint. */
+/** The name of the primary endpoint that belongs to a reader endpoint. */
 const primaryOf = (reader: string): string => reader.replace(/^replica\./i, 'master.').replace(/^([^.]+)-ro\./i, '$1.');
 
-/** Why the kit does not migrate from or to that host, and what to do instead; null where the name says nothing. */
+/** Why the kit does not migrate from or to that host, and what to do instead; null if the name shows no reason. */
 export function cacheEndpointProblem(host: string): string | null {
   switch (cacheEndpointOf(host)) {
     case 'serverless':

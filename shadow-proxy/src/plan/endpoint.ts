@@ -27,7 +27,7 @@ export interface ClientTls {
 interface Common {
   /** For people and logs: the password is `***`. */
   readonly label: string;
-  /** Null where the connection is in the clear. */
+  /** Null if the connection has no TLS. */
   readonly tls: ClientTls | null;
   readonly username: string | null;
   readonly password: string | null;
@@ -47,10 +47,10 @@ export interface SentinelEndpoint extends Common {
   readonly sentinelPassword: string | null;
 }
 
-/** The master of some slots of a cluster: the one that has the most of them. */
+/** The master that has the most of a shard's slots in a cluster. */
 export interface ClusterEndpoint extends Common {
   readonly kind: 'cluster';
-  /** Nodes that are asked which master that is. */
+  /** Nodes that are asked which node is that master. */
   readonly seeds: readonly Address[];
   readonly slots: readonly SlotRange[];
   /** That master's node ID and address when the shards were derived; a failover gives the slots to another node. */
@@ -58,14 +58,17 @@ export interface ClusterEndpoint extends Common {
   readonly at: Address;
 }
 
-/** Where a source or a target is: a server, the Sentinels that know it, or the cluster of which it serves a slot. */
+/**
+ * The place of a source or a target: a server, the Sentinels that know it, or the cluster in which it serves the
+ * shard's slots.
+ */
 export type Endpoint = ServerEndpoint | SentinelEndpoint | ClusterEndpoint;
 
 /** What `tls.createServer` needs. */
 export interface ListenTls {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** Authorities of the clients' certificates. */
+  /** CA certificates that clients' certificates must be signed by. */
   readonly ca?: Buffer;
   readonly requireClientCert: boolean;
 }
@@ -85,7 +88,10 @@ export interface ParsedUrl {
   readonly db: number;
 }
 
-/** The message says what is wrong and what is allowed; the URL itself is never in it, for it may hold a password. */
+/**
+ * A URL of the plan is wrong. The message says what is wrong and what is allowed. It never contains the URL, which may
+ * hold a password.
+ */
 export class UrlError extends Error {
   readonly code = 'url';
 }
@@ -94,8 +100,8 @@ const SCHEMES = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel'] as cons
 const SHAPE = /^([a-z+]+):\/\/(?:(.*)@)?([^@/]*)(?:\/(.*))?$/;
 
 /**
- * Takes a URL apart.
- * @param severalHosts whether `redis://` may name several nodes, as those of a cluster
+ * Splits a URL into its parts.
+ * @param severalHosts whether `redis://` may name several nodes, as for a cluster
  * @throws {UrlError}
  */
 export function parseUrl(url: string, severalHosts = false): ParsedUrl {
@@ -157,7 +163,7 @@ function decode(text: string): string {
   }
 }
 
-/** Replaces `${NAME}`; in the user and password the value is taken as it is, so it may hold any character. */
+/** Replaces `${NAME}`. In the user and the password the value is not decoded, so it may hold any character. */
 export function interpolate(text: string, env: NodeJS.ProcessEnv): string {
   const userinfoEnd = text.includes('://') ? text.lastIndexOf('@') : -1;
   return text.replace(/\$\{([^}]*)\}/g, (_, name: string, offset: number) => {
@@ -167,7 +173,7 @@ export function interpolate(text: string, env: NodeJS.ProcessEnv): string {
   });
 }
 
-/** Stands for the name of a shard in an address that is announced. */
+/** Placeholder for the name of a shard in an announced address. */
 export const SHARD = '{shard}';
 
 /**
@@ -177,7 +183,7 @@ export const SHARD = '{shard}';
 export const announcedAdmin = (announce: string, shard: string, env: NodeJS.ProcessEnv): Address =>
   parseAddress(interpolate(announce, env).replaceAll(SHARD, shard));
 
-/** The URL for people: its password is `***`. */
+/** The URL for people, with `***` as its password. */
 export function formatUrl({ scheme, username, password, addresses, master, db }: ParsedUrl): string {
   const login = `${encodeURIComponent(username ?? '')}${password === null ? '' : ':***'}`;
   const path = `${master === null ? '' : `/${master}`}${db === 0 ? '' : `/${db}`}`;
@@ -185,14 +191,14 @@ export function formatUrl({ scheme, username, password, addresses, master, db }:
 }
 
 /**
- * The same URL with its password as `***`; also inside longer text, and inside JSON, where a quote in it has a
- * backslash before it.
+ * Replaces the password of each URL in a text with `***`. The text may be JSON, in which a quote has a backslash before
+ * it.
  */
 export const redactUrl = (text: string): string =>
   text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/"]*):(?:[^\s"\\]|\\.)*@/g, '$1:***@');
 
 const VALUE = String.raw`("[^"]*"|'[^']*'|[^\s"';|&]+)`;
-/** What stands before a password on a command line, and in the commands of a server. */
+/** What precedes a password on a command line, and in commands of a server. */
 const BEFORE_SECRETS: readonly RegExp[] = [
   // redis-cli -a, --pass, --token=…
   new RegExp(String.raw`((?:^|\s)(?:-a|--?(?:pass(?:word)?|token|auth|requirepass|masterauth)))(=|\s+)${VALUE}`, 'g'),
@@ -203,10 +209,10 @@ const BEFORE_SECRETS: readonly RegExp[] = [
   new RegExp(String.raw`(\bAUTH)(\s+)${VALUE}(?:\s+${VALUE})?`, 'g'),
   new RegExp(String.raw`(\b(?:redis|keydb)-cli\b[^;|&]*?\sauth)(\s+)${VALUE}(?:\s+${VALUE})?`, 'gi'),
 ];
-/** `ACL SETUSER name on >password`: the user and its rules stay. */
+/** The password in `ACL SETUSER name on >password`: the user and its rules are kept. */
 const ACL_PASSWORD = /(?<=\bSETUSER\b[^;|]*\s["']?[<>#])[^\s"';|]+/gi;
 
-/** Text that people write down, such as a command or a reason, with the passwords in it as `***`. */
+/** Replaces passwords in a text that people write, such as a command or a reason, with `***`. */
 export const redactSecrets = (text: string): string =>
   BEFORE_SECRETS.reduce((redacted, pattern) => redacted.replace(pattern, '$1$2***'), redactUrl(text)).replace(
     ACL_PASSWORD,
@@ -217,7 +223,7 @@ export const redactSecrets = (text: string): string =>
 export const addressesOf = (endpoint: Endpoint): readonly Address[] =>
   endpoint.kind === 'server' ? [endpoint] : endpoint.kind === 'sentinel' ? endpoint.sentinels : endpoint.seeds;
 
-/** `host:port`, an IPv6 host in brackets. */
+/** `host:port`, with an IPv6 host in brackets. */
 export const formatAddress = ({ host, port }: Address): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 

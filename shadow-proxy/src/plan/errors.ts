@@ -1,15 +1,15 @@
-/** What is wrong with a plan: where, what was found, what is allowed. */
+/** Problems of a plan: the place, what was found, and what is allowed. */
 import { printable } from '../text/printable.js';
 
 export type PlanPath = readonly (string | number)[];
 
 export interface PlanProblem {
   readonly path: PlanPath;
-  /** A sentence that says what is wrong and what is allowed; holds no secrets. */
+  /** A sentence that says what is wrong and what is allowed. It holds no secrets. */
   readonly message: string;
-  /** The problem is with the name of the key at the end of the path, not with its value. */
+  /** Whether the problem is the name of the last key in the path, and not its value. */
   readonly atKey?: boolean;
-  /** From 1; absent where the plan did not come from a file. */
+  /** The first line is 1; absent if the plan did not come from a file. */
   readonly line?: number;
   readonly column?: number;
 }
@@ -19,7 +19,7 @@ export class PlanError extends Error {
   override readonly name = 'PlanError';
   readonly code = 'plan';
   constructor(
-    /** For people: the file, or what stands for it. */
+    /** For people: the name of the file, or of another origin. */
     readonly origin: string,
     readonly problems: readonly PlanProblem[],
   ) {
@@ -35,11 +35,11 @@ const position = (origin: string, { line, column }: PlanProblem): string =>
   line === undefined ? origin : `${origin}:${line}:${column}`;
 const subject = (path: PlanPath): string => (path.length === 0 ? '' : `${formatPath(path)} `);
 
-/** `shards[0].tls.listen`. */
+/** A path for people, such as `shards[0].tls.listen`. */
 export const formatPath = (path: PlanPath): string =>
   path.map((part, i) => (typeof part === 'number' ? `[${part}]` : i === 0 ? part : `.${part}`)).join('');
 
-/** The candidate that is most like `word`, if any is like it at all. */
+/** The candidate that is most similar to `word`; undefined if none is similar. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const scored = candidates.map((candidate) => ({
     candidate,
@@ -49,7 +49,7 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return best && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
 }
 
-/** Insertions, deletions, replacements, and swaps of neighbours (optimal string alignment). */
+/** Counts insertions, deletions, replacements, and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

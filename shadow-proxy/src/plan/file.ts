@@ -1,10 +1,10 @@
-/** Reads a plan, and the files that it names: whole, and no more than such a file can have. */
+/** Reads a plan, and the files that it names, up to a maximum size. */
 import { closeSync, openSync, readSync } from 'node:fs';
 
 const MAX_BYTES = 4 << 20;
 const CHUNK = 64 << 10;
 
-/** A file that cannot be read; `code` says why, in the system's words or `TOO_LARGE`. */
+/** A file that cannot be read. `code` is the system's error code, or `TOO_LARGE`. */
 export class FileError extends Error {
   constructor(readonly code: string) {
     super(code);
@@ -12,7 +12,7 @@ export class FileError extends Error {
 }
 
 /**
- * A device or a pipe has no size: what is read is counted.
+ * Reads a whole file. The bytes are counted while they are read, because a device or a pipe has no size.
  * @throws {FileError}
  */
 export function readWhole(file: string): Buffer {

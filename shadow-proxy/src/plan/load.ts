@@ -1,5 +1,5 @@
 /**
- * A plan from a YAML file, or from an object that the CLI made.
+ * Makes a plan from a YAML file, or from an object that the CLI made.
  *
  *   text → YAML → shape (schema.ts) → addresses, secrets, defaults (normalise.ts) → rules (check.ts) → Plan
  */
@@ -27,9 +27,9 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
 }
 
 /**
- * How the proxies of a plan are reached, and nothing else of it: no password, key or certificate is read, so that it
- * works where these files are not.
- * @throws {PlanError} where the shape of the plan is wrong, or an admin address
+ * Reads only how the proxies of a plan are reached. No password, key or certificate of a server is read, so that this
+ * works on a machine without these files.
+ * @throws {PlanError} if the shape of the plan or an admin address is wrong
  */
 export function loadAdmins(file: string, env: NodeJS.ProcessEnv = process.env): PlannedAdmins {
   const yaml = readYaml(file, textOf(file));
@@ -40,7 +40,7 @@ export function loadAdmins(file: string, env: NodeJS.ProcessEnv = process.env): 
   return planned;
 }
 
-/** The problems, each with its line and column. */
+/** Adds the line and the column to each problem. */
 function placed(file: string, { document, lines }: Yaml, problems: readonly PlanProblem[]): PlanError {
   const found = problems.map((problem) => ({ ...problem, ...position(document, lines, problem) }));
   return new PlanError(
@@ -79,7 +79,7 @@ function toPlan(value: unknown, surroundings: Surroundings): { plan: Plan | null
   return { plan: broken.length === 0 ? plan : null, problems: broken };
 }
 
-/** Where the value at the problem's path starts, or the nearest thing around it that the file has. */
+/** The position of the value at the problem's path, or of the nearest value around it that the file has. */
 function position(
   document: Document,
   lines: LineCounter,

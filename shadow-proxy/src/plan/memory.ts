@@ -1,22 +1,23 @@
-/** Whether the memory that the limits of a plan allow is there: the cgroup of this process may allow less. */
+/** Checks that the process may use as much memory as the plan's limits allow: its cgroup may allow less. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Plan } from './plan.js';
 
 /**
- * What a process takes beside what its limits bound: before its first client, for copies, jobs and the status page, and
- * for buffers that are not needed any more and not collected yet: up to 270 MiB in all under `npm run soak --
- * --hostile`.
+ * Memory that a process needs besides what its limits bound. It covers the start, copies, jobs, the status page, and
+ * buffers that are not collected yet. `npm run soak -- --hostile` shows up to 270 MiB.
  */
 export const PROCESS_BYTES = 384 * 2 ** 20;
 
 export interface MemoryLimit {
   readonly bytes: number;
-  /** The file that says so. */
+  /** The file that has the limit. */
   readonly file: string;
 }
 
-/** The least limit of the cgroup of this process and of those above it, version 2 or 1; null where there is none. */
+/**
+ * The lowest limit of the cgroup of this process and of the cgroups above it, version 2 or 1; null if there is none.
+ */
 export function memoryLimit(cgroupFile = '/proc/self/cgroup', root = '/sys/fs/cgroup'): MemoryLimit | null {
   let least: MemoryLimit | null = null;
   for (const line of read(cgroupFile)?.split('\n') ?? []) {
@@ -26,7 +27,7 @@ export function memoryLimit(cgroupFile = '/proc/self/cgroup', root = '/sys/fs/cg
     for (let folder = path; ; folder = dirname(folder)) {
       const file = join(top, folder, name);
       const bytes = Number(read(file)?.trim());
-      // Without a limit, version 2 says `max`, and version 1 a number beyond all memory.
+      // If there is no limit, version 2 says `max`, and version 1 a number larger than any memory.
       if (bytes > 0 && bytes < 2 ** 60 && bytes < (least?.bytes ?? Infinity)) least = { bytes, file };
       if (folder === '/') break;
     }
@@ -42,7 +43,7 @@ function read(file: string): string | null {
   }
 }
 
-/** What is wrong with the limits where the process may have no more than that; null where nothing is. Pure. */
+/** The problem if the plan's limits need more memory than `limit`; null if there is none. Pure. */
 export function memoryProblem({ limits }: Plan, shards: number, limit: MemoryLimit | null): string | null {
   if (limit === null) return null;
   const { totalClientBytes, queueBytes } = limits;

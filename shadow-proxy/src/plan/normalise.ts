@@ -1,4 +1,7 @@
-/** From the shape of a file to the plan: addresses taken apart, secrets and certificates read, defaults handed down. */
+/**
+ * Makes the plan from a file of the right shape: splits addresses, reads secrets and certificates, and fills in
+ * defaults.
+ */
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { announcedAdmin, formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
@@ -41,7 +44,7 @@ export interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Collects every problem instead of stopping at the first; `plan` is null where there are any. */
+/** Collects every problem instead of stopping at the first. `plan` is null if there are any problems. */
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
@@ -91,17 +94,17 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
 
 const ANY_HOST: readonly string[] = ['0.0.0.0', '::'];
 
-/** Stands in for an admin address that cannot be read, while the other problems are collected. */
+/** Placeholder for an admin address that cannot be read, while the other problems are collected. */
 const NO_ADMIN: AdminPlan = { host: '', port: 0, token: null };
 
-/** Whether a receiver has a secret beside its URL. */
+/** Whether a receiver of this kind has a secret besides its URL. */
 const SECRETS: Readonly<Record<ReceiverPlan['kind'], 'required' | 'optional' | 'none'>> = {
   webhook: 'required',
   slack: 'none',
   pagerduty: 'required',
   alertmanager: 'optional',
 };
-/** The URL may be a secret: the message does not show it. @throws {UrlError} */
+/** The message does not contain the URL, which may be a secret. @throws {UrlError} */
 function httpUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new UrlError('has no http or https URL');
   return text.replace(/\/+$/, '');
@@ -140,11 +143,11 @@ function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
   }));
 }
 
-/** The other shards of the plan that have the shard's target. */
+/** The other shards of the plan that have the same target as the shard. */
 export const neighboursOf = (plan: Plan, shard: ShardPlan): readonly ShardPlan[] =>
   plan.shards.filter((other) => other.name !== shard.name && sameServer(other.target, shard.target));
 
-/** The names of the other shards that have each of the shard's servers: of a source, only those of a cluster. */
+/** The names of the other shards that have the same servers as the shard. A source is shared only within a cluster. */
 export const sharersOf = (plan: Plan, shard: ShardPlan): Readonly<Record<'source' | 'target', readonly string[]>> => {
   const others = plan.shards.filter(({ name }) => name !== shard.name);
   return {
@@ -156,13 +159,13 @@ export const sharersOf = (plan: Plan, shard: ShardPlan): Readonly<Record<'source
 };
 
 /**
- * Whether both surely lead to one server: they name the same address, or the same master of Sentinels they have in
- * common.
+ * Whether both certainly lead to one server: they name the same address, or the same master of Sentinels that both
+ * name.
  */
 export function sameServer(a: Endpoint, b: Endpoint): boolean {
   if (a.kind === 'server' && b.kind === 'server') return a.host === b.host && a.port === b.port;
   if (a.kind === 'server' || b.kind === 'server' || a.master !== b.master) return false;
-  // A node ID is one node's alone.
+  // A node ID belongs to one node only.
   if (a.kind === 'cluster' || b.kind === 'cluster') return a.kind === b.kind;
   return a.sentinels.some((s) => b.sentinels.some((other) => s.host === other.host && s.port === other.port));
 }
@@ -278,7 +281,7 @@ class Reader {
     return url === null ? null : { name, kind, url, secret, events };
   }
 
-  /** The URL may be a secret: no message shows it. */
+  /** No message contains the URL, which may be a secret. */
   #receiverUrl({ kind, url, urlFile }: ReceiverFile, path: PlanPath): string | null {
     if (url !== undefined && urlFile !== undefined)
       this.#problem([...path, 'urlFile'], 'and url are both given: leave one out');
@@ -383,7 +386,7 @@ class Reader {
     });
   }
 
-  /** Of the file, or of the URL. */
+  /** The password from the file, or from the URL. */
   #password(file: string | undefined, url: ParsedUrl, where: PlanPath): string | null {
     const password = this.#secret(file, [...where, 'passwordFile']);
     if (password !== null && url.password !== null)
@@ -430,7 +433,7 @@ class Reader {
     return found;
   }
 
-  /** A file's text without its last line break; null where there is no file. */
+  /** A file's text without its last line break; null if no file is named. */
   #secret(file: string | undefined, path: PlanPath): string | null {
     return (
       this.#file(file, path)

@@ -1,9 +1,9 @@
 /**
- * Whether two glob patterns can match the same key: the patterns as automata, run together.
- * Elements are those of `route/glob.ts`: `*`, `?`, `[a-z]`, `[^x]`, `\x`, over bytes.
+ * Whether two glob patterns can match the same key. The patterns are run together as automata. Their elements are those
+ * of `route/glob.ts`: `*`, `?`, `[a-z]`, `[^x]`, `\x`, over bytes.
  */
 
-/** The bytes that one element of a pattern fits; null is a star, which fits any row of bytes. */
+/** The bytes that one element of a pattern matches; null is a star, which matches any sequence of bytes. */
 type Element = ReadonlySet<number> | null;
 
 export function patternsOverlap(a: string, b: string): boolean {
@@ -25,8 +25,8 @@ export function patternsOverlap(a: string, b: string): boolean {
 }
 
 /**
- * Whether `outer` surely matches every key that `inner` matches: they are the same, or `outer` is `prefix*`. False may
- * be a miss.
+ * Whether `outer` certainly matches every key that `inner` matches: they are the same, or `outer` is `prefix*`. False
+ * may mean that it is not known.
  */
 export function patternIncludes(outer: string, inner: string): boolean {
   if (outer === inner) return true;
@@ -34,11 +34,11 @@ export function patternIncludes(outer: string, inner: string): boolean {
   return outer === `${prefix}*` && literalPrefix(inner).startsWith(prefix);
 }
 
-/** The most steps of one comparison. Patterns that need more are taken to have a key of their own. */
+/** Maximum number of steps of one comparison. Patterns that need more are assumed to have a key of their own. */
 const MAX_STEPS = 50_000;
 
 /**
- * Whether every key that `inner` matches is matched by one of `outers`, be it by several of them together: the
+ * Whether every key that `inner` matches is matched by one of `outers`, or by several of them together. Runs the
  * automaton of `inner` beside all states in which those of `outers` may be.
  */
 export function patternsCover(outers: readonly string[], inner: string): boolean {
@@ -73,7 +73,7 @@ interface State {
   readonly at: number;
 }
 
-/** With those that are reached by giving a star no byte. */
+/** Adds the states that are reached if a star matches no byte. */
 function closed(states: readonly State[]): State[] {
   const all = [...states];
   for (const { pattern, at } of all) {
@@ -99,14 +99,14 @@ function stepped(states: readonly State[], byte: number): State[] {
   );
 }
 
-/** One byte of each kind that the elements tell apart. */
+/** One byte of each group of bytes that no element distinguishes. */
 function kindsOf(all: readonly Element[]): readonly number[] {
   const sets = all.filter((element) => element !== null);
   const kinds = new Map(EVERY_BYTE.map((byte) => [sets.map((set) => (set.has(byte) ? '1' : '0')).join(''), byte]));
   return [...kinds.values()];
 }
 
-/** What is wrong with a pattern that Redis would take, and that cannot mean what it says; null where nothing is. */
+/** The problem of a pattern that Redis accepts although it cannot mean what it says; null if there is none. */
 export function patternProblem(pattern: string): string | null {
   for (let at = 0; at < pattern.length; at++) {
     if (pattern[at] === '\\') {
@@ -149,7 +149,8 @@ function elements(pattern: string): Element[] {
 }
 
 /**
- * Reads a class whose first byte is at `at`; returns the offset of its end. As in Redis, a class may lack its bracket.
+ * Reads a character class whose first byte is at `at`; returns the offset of its end. The closing bracket may be
+ * missing, as in Redis.
  */
 function classOf(bytes: Buffer, at: number, found: Element[]): number {
   const negated = bytes[at] === CARET;

@@ -1,10 +1,10 @@
-/** `owns` of a plan: what it says, and whether two shards say that they have the same key. */
+/** `owns` of a plan: how it is read, and whether two shards claim the same key. */
 import { SLOTS } from '../route/slot.js';
 import type { Owns, SlotRange } from '../route/owner.js';
 import { UrlError } from './endpoint.js';
 import { patternsOverlap } from './overlap.js';
 
-/** `0-5460,7000` as ranges. @throws {UrlError} where a slot is none */
+/** Reads ranges such as `0-5460,7000`. @throws {UrlError} if a number is no slot */
 export function parseSlots(text: string): readonly SlotRange[] {
   return text.split(',').map((range): SlotRange => {
     const [first, last = first] = range.split('-').map(Number);
@@ -16,10 +16,10 @@ export function parseSlots(text: string): readonly SlotRange[] {
   });
 }
 
-/** What both may have, as each says it; undefined where no key can be in both. */
+/** The parts of both claims that can have the same key, as each claim says them; undefined if no key can be in both. */
 export function commonTo(a: Owns, b: Owns): readonly [mine: string, theirs: string] | undefined {
   if ('slots' in a && 'slots' in b) return commonSlots(a.slots, b.slots);
-  // A pattern has keys of any slot.
+  // A pattern may match keys of any slot.
   if ('slots' in a || 'slots' in b) return 'slots' in a ? ['slots', 'patterns'] : ['patterns', 'slots'];
   for (const mine of a.patterns)
     for (const theirs of b.patterns)

@@ -11,9 +11,9 @@ import type { StagePoint } from '../route/stage.js';
 import type { Address, Endpoint, Listen, ServerEndpoint } from './endpoint.js';
 
 /**
- * - `plain`: one key a counter.
+ * - `plain`: each counter is one key.
  * - `library`: the applications use the counters package, whose writers own their keys.
- * - `per-region`: the proxy rewrites plain counters to that layout.
+ * - `per-region`: the proxy rewrites plain counters to one key for each region.
  */
 export const COUNTER_LAYOUTS = ['plain', 'library', 'per-region'] as const;
 export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
@@ -21,7 +21,7 @@ export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
 export const WORKLOAD_CLASSES = ['read-mostly', 'counter', 'leaderboard', 'critical', 'general'] as const;
 export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];
 
-/** What people can be notified of. */
+/** Events that receivers can be notified of. */
 export const NOTIFY_EVENTS = [
   'stage',
   'guard',
@@ -35,7 +35,7 @@ export const NOTIFY_EVENTS = [
 ] as const;
 export type NotifyEvent = (typeof NOTIFY_EVENTS)[number];
 
-/** Settings of the servers whose difference clients can see: the gate `servers` compares them. */
+/** Settings of the servers that clients notice if they differ. The gate `servers` compares them. */
 export const VISIBLE_SETTINGS = [
   'client-output-buffer-limit',
   'client-query-buffer-limit',
@@ -59,12 +59,12 @@ export const VISIBLE_SETTINGS = [
 ] as const;
 export type VisibleSetting = (typeof VISIBLE_SETTINGS)[number];
 
-/** What `gates.acceptSettings` may name: such a setting, or all those that a server does not show. */
+/** Values of `gates.acceptSettings`: such a setting, or `unreadable` for all those that a server does not show. */
 export const ACCEPTABLE_SETTINGS = [...VISIBLE_SETTINGS, 'unreadable'] as const;
 export type AcceptableSetting = (typeof ACCEPTABLE_SETTINGS)[number];
 
 /**
- * Commands that KeyDB does not check against key patterns as Redis 7 does: what `gates.acceptRights` may name. A test
+ * Values of `gates.acceptRights`: commands that KeyDB does not check against key patterns as Redis 7 does. A test
  * compares them with what both servers enforce (command/rights.generated.ts).
  */
 export const WIDER_COMMANDS = ['sort', 'debug', 'keydb.hrename'] as const;
@@ -79,35 +79,35 @@ export interface Plan {
   /** Empty for a plan with `cluster`, until the slot maps of both sides are read (`upstream/cluster.ts`). */
   readonly shards: readonly ShardPlan[];
   readonly cluster: ClusterPlan | null;
-  /** Workloads, in the order in which keys are matched: the first that names a key has it. */
+  /** Workloads in matching order: a key belongs to the first one whose patterns match. */
   readonly workloads: readonly WorkloadPlan[];
-  /** Has the keys that no workload names. Its name is `default`, its `keys` and `channels` are empty. */
+  /** The workload of keys that match no other one. Its name is `default`, its `keys` and `channels` are empty. */
   readonly default: WorkloadPlan;
   readonly gates: Gates;
-  /** What else must hold before a promotion. */
+  /** Further conditions of a promotion. */
   readonly checks: readonly CheckPlan[];
   /** Programs that run before or after each stage change, in this order. */
   readonly hooks: readonly HookPlan[];
-  /** What takes a workload back by itself; null: nothing. */
+  /** Moves workloads back automatically; null: off. */
   readonly guard: GuardPlan | null;
-  /** What takes a workload from 1 to 100 % of its keys by itself; null: nothing. */
+  /** Moves workloads from 1 to 100 % of their keys automatically; null: off. */
   readonly rollout: RolloutPlan | null;
   readonly topology: Topology;
   /**
-   * What follows when an authority restarted or was replaced: nothing is copied until the operator decides, or it
-   * is taken as it is.
+   * After an authority was restarted or replaced: `ask` stops all copies until the operator decides, `accept` takes its
+   * data as they are.
    */
   readonly onAuthorityChange: 'ask' | 'accept';
   /**
-   * Hashes whose fields expire, which the target cannot hold: such a key is not copied, or copied without the fields'
-   * times to live.
+   * Hashes whose fields have a TTL, which the target cannot hold: `refuse` does not copy such a key, `strip` copies it
+   * without these TTLs.
    */
   readonly hashFieldTtl: 'refuse' | 'strip';
   /** Front threads of each shard. */
   readonly threads: 'auto' | number;
   /** Whether the native module may read and write the clients' sockets. */
   readonly sockets: 'auto' | 'node';
-  /** What follows when an authority dies; a workload may say otherwise. */
+  /** What happens when an authority is down; a workload may have its own value. */
   readonly failover: 'manual' | 'automatic';
   readonly admin: AdminPlan;
   /** Absolute path of the directory of the durable state. */
@@ -117,7 +117,7 @@ export interface Plan {
   readonly knownClients: readonly string[];
   /** ACL users that no client of the proxy uses. */
   readonly knownUsers: readonly string[];
-  /** What keeps clients from writing to a source directly while its target answers clients. */
+  /** How clients are kept from writing to a source directly while its target answers clients. */
   readonly fence: 'off' | 'acl';
   readonly ledger: LedgerPlan;
   /** The receiver of traces and metrics; null: none. */
@@ -128,14 +128,14 @@ export interface Plan {
 
 /** One side of a cluster as the plan names it. */
 export interface ClusterSide extends Pick<ServerEndpoint, 'label' | 'tls' | 'username' | 'password'> {
-  /** Nodes that tell the others. */
+  /** Nodes that are asked for the other nodes. */
   readonly seeds: readonly Address[];
 }
 
 export interface ClusterReplicas {
-  /** The first shard's, at the host of `listen`; each further one has the next. */
+  /** Port of the first shard's replica, at the host of `listen`; each further shard has the next port. */
   readonly port: number;
-  /** As that of the cluster. */
+  /** Has the same form as `announce` of the cluster. */
   readonly announce: string;
 }
 
@@ -143,21 +143,24 @@ export interface ClusterPlan {
   readonly source: ClusterSide;
   /** A cluster, or one standalone server. */
   readonly target: ClusterSide;
-  /** The first shard's; each further one has the next port. */
+  /** Address of the first shard; each further shard has the next port. */
   readonly listen: Listen;
-  /** `host:port` of the first shard for clients; each further one has the next port, unless `{shard}` is in it. */
+  /**
+   * `host:port` of the first shard for clients; each further shard has the next port, unless the text contains
+   * `{shard}`.
+   */
   readonly announce: string;
   /** Slots at which a further shard begins. */
   readonly cuts: readonly number[];
-  /** Where clients read that may read from replicas; null where they may not. */
+  /** Where clients read that may read from replicas; null if they may not. */
   readonly replicas: ClusterReplicas | null;
-  /** The first shard's own admin address; each further one has the next port. Null where they have the plan's. */
+  /** The first shard's own admin address; each further shard has the next port. Null if they use the plan's. */
   readonly admin: AdminPlan | null;
 }
 
 export interface ReplicaDoor {
   readonly listen: Listen;
-  /** The shard's address as clients get it. */
+  /** The shard's replica address, as clients get it. */
   readonly announce: Address;
 }
 
@@ -166,38 +169,38 @@ export interface ShardPlan {
   readonly listen: Listen;
   readonly source: Endpoint;
   readonly target: Endpoint;
-  /** The keys that this shard, and no other, has on a shared target; null where it does not say. */
+  /** The keys on a shared target that belong to this shard only; null if the plan does not say. */
   readonly owns: Owns | null;
-  /** True where another shard of the plan has the same target, or this one says which keys it has there. */
+  /** Whether another shard of the plan has the same target, or `owns` limits the shard's keys there. */
   readonly sharedTarget: boolean;
-  /** The slots of a cluster that it serves; null where the source is no cluster. */
+  /** The slots of the cluster that the shard serves; null if the source is no cluster. */
   readonly slots: readonly SlotRange[] | null;
-  /** True where the source's master has slots of other shards, too. */
+  /** Whether the source's master has slots of other shards, too. */
   readonly sharedSource: boolean;
   /** The shard's address as clients of the cluster get it; null if the source is no cluster. */
   readonly announce: Address | null;
-  /** Where its clients read that may read from replicas; null where they may not. */
+  /** Where the shard's clients read that may read from replicas; null if they may not. */
   readonly replica: ReplicaDoor | null;
-  /** The region of its target; null where the topology has none. */
+  /** The region of the target; null if the topology has none. */
   readonly region: string | null;
-  /** The shard's own admin address; where null, the plan's. */
+  /** The shard's own admin address; null: the plan's. */
   readonly admin: AdminPlan | null;
 }
 
-/** Its stage and percent are the first ones only; afterwards the durable state holds. */
+/** Stage and percent hold at the first start only; afterwards the durable state has them. */
 export interface WorkloadPlan extends StagePoint {
   readonly name: string;
   readonly keys: readonly string[];
   readonly channels: readonly string[];
   readonly class: WorkloadClass;
-  /** The one region whose node may write it; null where each may. */
+  /** The only region whose node may write the workload; null if each may. */
   readonly writer: string | null;
   readonly counterLayout: CounterLayout;
   readonly failover: Plan['failover'];
   readonly gates: Gates;
 }
 
-/** By name of the workload, `default` among them. */
+/** By the name of the workload, including `default`. */
 export type Stages = Readonly<Record<string, StagePoint>>;
 
 /** The evidence that a workload needs before it may move to its next stage. */
@@ -205,25 +208,25 @@ export interface Gates {
   readonly minCompared: number;
   readonly minMinutes: number;
   readonly maxMismatches: number;
-  /** Target's p99 divided by source's. */
+  /** Maximum of the target's p99 divided by the source's. */
   readonly maxP99Ratio: number;
-  /** Of the pairs of replies, 0 to 1. */
+  /** Maximum share of the pairs of replies, 0 to 1. */
   readonly maxAllowedShare: number;
-  /** Of the pairs of replies, 0 to 1. */
+  /** Maximum share of the pairs of replies, 0 to 1. */
   readonly maxInconclusiveShare: number;
-  /** Age of the last verification of all keys, in hours. */
+  /** Maximum age of the last verification of all keys, in hours. */
   readonly maxVerifyHours: number;
-  /** Hours without a client using a command that one server does not support. */
+  /** Hours in which no client may have used a command that one server does not support. */
   readonly unsupportedHours: number;
-  /** What may be used all the same, by form, with the reason. */
+  /** Unsupported forms of commands that block no gate, each with the reason. */
   readonly allowUnsupported: Readonly<Record<string, string>>;
-  /** Settings that may differ, or may be unknown. */
+  /** Settings that may differ or be unknown. */
   readonly acceptSettings: readonly AcceptableSetting[];
   /** Commands that KeyDB may run on keys outside a user's patterns. */
   readonly acceptRights: readonly WiderRight[];
   /** Whether a rollback must have been rehearsed before `live`. */
   readonly drill: boolean;
-  /** Whether `live` is taken by ever larger shares of the keys. */
+  /** Whether `live` must be reached in growing shares of the keys. */
   readonly steps: boolean;
 }
 
@@ -232,27 +235,27 @@ export interface Topology {
   readonly regions: readonly string[];
   /** What a proxy does with a write on a workload whose writer is another region. */
   readonly secondWriter: 'refuse' | 'count';
-  /** For how long the link between two nodes may be cut without a full resync afterwards. */
+  /** How long the link between two nodes may be down without a full resync afterwards. */
   readonly outageMinutes: number;
 }
 
 export interface AdminPlan {
   readonly host: string;
   readonly port: number;
-  /** Required as `Authorization: Bearer …`; null (loopback only) asks for none. */
+  /** The token that `Authorization: Bearer …` must have; null (on loopback only): none is required. */
   readonly token: string | null;
 }
 
 export interface Limits {
-  /** Bytes of effects that wait for one shard's mirror; above it their keys become suspects. */
+  /** Maximum bytes of effects that wait for one shard's mirror; beyond it their keys become suspects. */
   readonly queueBytes: number;
-  /** Maximum number of clients of one shard; the next is answered with an error and closed. */
+  /** Maximum number of clients of one shard; further clients get an error and are closed. */
   readonly clients: number;
-  /** Bytes of replies that wait for one client which does not read; above it the client is closed. */
+  /** Maximum bytes of replies that wait for one client that does not read; beyond it the client is closed. */
   readonly clientOutputBytes: number;
-  /** Bytes of memory of all clients of one shard; beyond it the largest client is closed first. */
+  /** Maximum bytes of memory of all clients of one shard; beyond it the largest client is closed first. */
   readonly totalClientBytes: number;
-  /** Bytes of commands that one client may queue between MULTI and EXEC. */
+  /** Maximum bytes of commands that one client may queue between MULTI and EXEC. */
   readonly transactionBytes: number;
   /** Milliseconds for a client's TLS handshake and, where a password is needed, its login. */
   readonly loginMs: number;
@@ -268,50 +271,53 @@ export interface Limits {
   readonly flipMs: number;
   /** Milliseconds that a shutdown waits for commands in flight. */
   readonly drainMs: number;
-  /** From so many bytes, or elements, on a key is copied in chunks. */
+  /** A key of this number of bytes, or of elements, or more is copied in chunks. */
   readonly largeKeyBytes: number;
   readonly largeKeyElements: number;
 }
 
 export interface LedgerPlan {
-  /** Bytes of one file. */
+  /** Size of one file, in bytes. */
   readonly maxBytes: number;
   /** Number of files that are kept, including the current one. */
   readonly files: number;
-  /** False writes keys and replies in full. */
+  /** False: keys and replies are written in full. */
   readonly redact: boolean;
   /** Days after which lines are removed. */
   readonly keepDays: number;
 }
 
-/** A receiver of OTLP over HTTP. */
+/** A receiver of OTLP (OpenTelemetry Protocol) over HTTP. */
 export interface OpenTelemetryPlan {
   /** Without `/v1/traces`. */
   readonly url: string;
-  /** Secrets, perhaps. */
+  /** The values may be secrets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the commands, 0 to 1. */
+  /** Share of the commands that are traced, 0 to 1. */
   readonly traceShare: number;
   /** Milliseconds between two exports of metrics; 0: none. */
   readonly metricsMs: number;
 }
 
-/** Where notifications go. */
+/** One receiver of notifications. */
 export interface ReceiverPlan {
-  /** In the log and in metrics. */
+  /** The name in the log and in metrics. */
   readonly name: string;
   readonly kind: ReceiverKind;
-  /** A secret, too, where it is Slack's. */
+  /** For Slack, the URL is a secret, too. */
   readonly url: string;
-  /** `webhook`: signs; `pagerduty`: routing key; `alertmanager`: bearer token, or null. Slack has none. */
+  /**
+   * `webhook`: the key of the signature; `pagerduty`: the routing key; `alertmanager`: the bearer token, or null. Null
+   * for Slack.
+   */
   readonly secret: string | null;
   readonly events: readonly NotifyEvent[];
 }
 
-/** Something outside the kit that is asked before a promotion. */
+/** A check outside the kit that is asked before a promotion. */
 export type CheckPlan = {
   readonly name: string;
-  /** The workloads whose promotions it is for; null: all. */
+  /** The workloads to whose promotions the check applies; null: all. */
   readonly workloads: readonly string[] | null;
   readonly deadlineMs: number;
 } & (
@@ -333,42 +339,42 @@ export interface HookPlan {
   readonly name: string;
   readonly when: 'before' | 'after';
   readonly command: readonly string[];
-  /** The workloads for whose changes it runs; null: all. */
+  /** The workloads to whose changes the hook applies; null: all. */
   readonly workloads: readonly string[] | null;
   readonly deadlineMs: number;
 }
 
-/** Limits of workloads in `live` and `rampdown`, and what follows where one is exceeded for so long. */
+/** Limits of workloads in `live` and `rampdown`, and the action if one is exceeded for `forSeconds`. */
 export interface GuardPlan {
-  /** `rollback`: to `shadow`. `stop`: it stays where it is, and goes no further by itself. */
+  /** `rollback`: the workload goes back to `shadow`. `stop`: it stays where it is, and its rollout stops. */
   readonly action: 'rollback' | 'stop';
   readonly forSeconds: number;
-  /** Of the target's replies to clients, 0 to 1. */
+  /** Maximum share of the target's replies to clients that are errors, 0 to 1. */
   readonly maxErrorShare: number;
-  /** Target's p99 divided by source's. */
+  /** Maximum of the target's p99 divided by the source's. */
   readonly maxP99Ratio: number;
-  /** The target's; null: any. */
+  /** Maximum p99 of the target, in ms; null: no limit. */
   readonly maxP99Ms: number | null;
-  /** Since the workload entered its stage. */
+  /** Maximum number of mismatches since the workload entered its stage. */
   readonly maxMismatches: number;
-  /** Names of `checks` whose no is a limit that is exceeded. */
+  /** Names of `checks`; the answer no counts as an exceeded limit. */
   readonly checks: readonly string[];
-  /** Null: all. */
+  /** The workloads that are guarded; null: all. */
   readonly workloads: readonly string[] | null;
 }
 
 export interface RolloutPlan {
-  /** For so long all gates must have been open before the next step. */
+  /** How long all gates of the next step must have been open. */
   readonly holdMinutes: number;
-  /** Minutes since midnight (UTC) between which a step may be taken; null: at any time. */
+  /** A step may be taken only between these minutes since midnight (UTC); null: at any time. */
   readonly window: { readonly from: number; readonly to: number } | null;
-  /** Null: all. */
+  /** The workloads that are moved; null: all. */
   readonly workloads: readonly string[] | null;
 }
 
 /** Every workload of the plan in matching order, `default` last. */
 export const allWorkloads = (plan: Plan): readonly WorkloadPlan[] => [...plan.workloads, plan.default];
 
-/** The admin HTTP of a shard: its own, or the plan's. */
+/** The admin HTTP of a shard: its own address, or the plan's. */
 export const adminOf = (plan: Plan, shard: string): AdminPlan =>
   plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;

@@ -1,7 +1,7 @@
 /**
- * What a changed plan may change while the state holds. A running process takes over all but what it stands on: which
- * servers, addresses and folder it has, and which keys belong where. That needs a restart, and is never ignored
- * silently. Neither moves a stage, nor a key between workloads of different stages.
+ * Which changes of a plan a running process takes over. Servers, addresses, the state folder and the keys of each shard
+ * need a restart: such a change is refused with a message, and never ignored silently. No change of the plan moves a
+ * stage, or a key between workloads of different stages.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { formatAddress, type Endpoint } from './endpoint.js';
@@ -10,13 +10,13 @@ import { patternIncludes, patternsOverlap } from './overlap.js';
 import { formatPoint, isMirrored, samePoint, stageRule, type StagePoint } from '../route/stage.js';
 import { allWorkloads, type Plan, type ShardPlan, type Stages } from './plan.js';
 
-/** Patterns and the workload each gives its keys to, in matching order; what none matches is `default`'s. */
+/** Patterns with their workloads, in matching order; keys that match none belong to `default`. */
 export type Routing = readonly (readonly [pattern: string, workload: string])[];
 
 export const routingOf = (plan: Plan): [string, string][] =>
   plan.workloads.flatMap((workload) => workload.keys.map((pattern): [string, string] => [pattern, workload.name]));
 
-/** Why `next` cannot replace `previous` in a running process; empty where it can. `stages` are the effective ones. */
+/** Why `next` cannot replace `previous` in a running process; empty if it can. `stages` are those in effect. */
 export function checkReload(previous: Plan, next: Plan, stages: Stages): string[] {
   return [
     ...needsRestart(previous, next),
@@ -24,13 +24,13 @@ export function checkReload(previous: Plan, next: Plan, stages: Stages): string[
   ];
 }
 
-/** The stages that a plan gives to workloads which no state knows yet. */
+/** The stages that the plan gives to workloads that the state does not know yet. */
 export const firstStages = (plan: Plan): Stages =>
   Object.fromEntries([...plan.workloads, plan.default].map(({ name, stage, percent }) => [name, { stage, percent }]));
 
 type Part<T> = readonly [name: string, of: (whole: T) => unknown];
 
-/** What holds for as long as the process does. */
+/** Parts of the plan that only a restart can change. */
 const OF_PLAN: readonly Part<Plan>[] = [
   ['name', (plan) => plan.name],
   ['state', (plan) => plan.state],
@@ -65,10 +65,10 @@ const OF_SHARD: readonly Part<ShardPlan>[] = [
   ['admin.listen', (shard) => shard.admin && formatAddress(shard.admin)],
 ];
 
-/** Which server it is, and who the kit is there: not its password, nor what proves either to the other. */
+/** The identity of the server, and of the kit's user there, without passwords and certificates. */
 const serverOf = (endpoint: Endpoint): unknown => ({
   ...endpoint,
-  // A failover gives the slots of a cluster to another node.
+  // After a failover another node of the cluster has the slots.
   ...(endpoint.kind === 'cluster' ? { master: null, at: null } : {}),
   label: null,
   password: null,
@@ -98,15 +98,16 @@ const changedParts = <T>(parts: readonly Part<T>[], before: T, now: T): string[]
   parts.filter(([, of]) => !isDeepStrictEqual(of(before), of(now))).map(([name]) => name);
 
 /**
- * Why the new patterns cannot replace the old ones: a key might move between workloads of different stages. May refuse
- * what would be safe, never the reverse.
+ * Why the new patterns cannot replace the old ones: a key might move between workloads of different stages. It may
+ * refuse a safe change, but never accepts an unsafe one.
  *
  * A key's workload is that of the first pattern that matches it. It can change from that of old pattern i to that of
- * new pattern j only if some key matches both, and neither list has something in front that takes all keys of the
+ * new pattern j only if some key matches both, and neither list has an earlier pattern that takes all keys of the
  * other's pattern.
  *
  * @param first stages of workloads that `stages` does not know
- * @param perRegion workloads whose keys the target has per region: to others it has nothing of them
+ * @param perRegion workloads whose keys have one part per region on the target: under another workload, the target
+ * lacks them
  */
 export function checkRouting(
   previous: Routing,
@@ -137,8 +138,8 @@ export function checkRouting(
 }
 
 /**
- * Which keys a shard has, as its state keeps it: where it does not say, those that the others on its target do not
- * name.
+ * Which keys a shard has, as its state keeps it. If its plan does not say, these are the keys that no other shard on
+ * its target names.
  */
 export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
   if (shard.slots !== null) return JSON.stringify({ slots: shard.slots });
@@ -150,10 +151,10 @@ export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
       : null;
 }
 
-/** Why a shard cannot have the keys that the plan says in these stages, and had others before; null where it can. */
+/** Why a shard that had the keys `before` cannot have the plan's keys in these stages; null if it can. */
 export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, stages: Stages): string | null {
   const beyond = Object.entries(stages).find(([, { stage }]) => stageRule(stage).authority === 'target');
-  // Where slots of a cluster have moved, those who served them were in the same stages (`shard/inherit.ts`).
+  // If slots of a cluster have moved, the shards that served them were in the same stages (`shard/inherit.ts`).
   if (beyond === undefined || shard.slots !== null) return null;
   const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
   if (shard.sharedTarget && shard.owns === null)
@@ -162,13 +163,13 @@ export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, s
   return `owns of shard ${shard.name} changed (before: ${before ?? 'nothing'}), and ${where}: roll it back to shadow first`;
 }
 
-/** Which workloads' counters have one part per region on the target. */
+/** Workloads whose counters have one part per region on the target. */
 export const perRegionOf = (plan: Plan): string[] =>
   plan.workloads.filter(({ counterLayout }) => counterLayout === 'per-region').map(({ name }) => name);
 
 /**
- * Why workloads cannot have the layouts that the plan says in these stages. @param before those with parts until now;
- * null: nothing was there
+ * Why workloads cannot have the plan's layouts in these stages. @param before workloads with parts until now; null:
+ * there was no state
  */
 export function checkLayouts(plan: Plan, before: readonly string[] | null, stages: Stages): string[] {
   const now = perRegionOf(plan);

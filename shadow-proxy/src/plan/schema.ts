@@ -217,9 +217,7 @@ const shard = z.strictObject({
     .describe('Where clients connect to: redis://host:port, or rediss://host:port with tls.listen'),
   source: endpoint.describe('The Redis server to leave'),
   target: endpoint.describe('The KeyDB server to move to'),
-  owns: owns
-    .describe('Where several shards share a target: the keys of this shard, as patterns or hash slots')
-    .optional(),
+  owns: owns.describe('If several shards share a target: the keys of this shard, as patterns or hash slots').optional(),
   region: name.describe("In an active-active topology: the region of the shard's target").optional(),
   tls: shardTls.optional(),
   admin: admin.describe("The shard's own admin address, where each shard has a process of its own").optional(),
@@ -288,7 +286,7 @@ const cluster = z.strictObject({
     .optional(),
 });
 
-/** Which node writes a workload, where several nodes accept writes. */
+/** Limits which node may write a workload, for topologies in which several nodes accept writes. */
 const writing = {
   writer: name
     .describe(
@@ -445,11 +443,11 @@ const ofWorkloads = z
 const command = z.array(z.string().min(1)).min(1).meta({ title: 'command' });
 
 const check = z.strictObject({
-  name: name.describe('Its name in the gate `checks`'),
+  name: name.describe('Name of the check in the gate `checks`'),
   prometheus: z
     .string()
     .min(1)
-    .describe('Base URL of a Prometheus, which is asked `query`; ${NAME} is an environment variable')
+    .describe('Base URL of the Prometheus server that evaluates `query`; ${NAME} is an environment variable')
     .optional(),
   query: z
     .string()
@@ -468,11 +466,13 @@ const check = z.strictObject({
     .describe('Program with its arguments: exit code 0 opens the gate, 1 closes it, any other is unknown')
     .optional(),
   workloads: ofWorkloads,
-  deadlineMs: milliseconds.default(5_000).describe('Time for an answer; without one, the gate is unknown'),
+  deadlineMs: milliseconds
+    .default(5_000)
+    .describe('Maximum time for an answer; without an answer in time, the gate is unknown'),
 });
 
 const hook = z.strictObject({
-  name: name.describe('Its name in the log and in answers'),
+  name: name.describe('Name of the hook in the log and in answers'),
   when: z
     .enum(['before', 'after'])
     .describe(
@@ -482,7 +482,9 @@ const hook = z.strictObject({
     'Program with its arguments. It gets the stage change as JSON on its standard input, and as environment variables SHADOW_PROXY_*',
   ),
   workloads: ofWorkloads,
-  deadlineMs: milliseconds.default(10_000).describe('Time for the program; then it is ended, and has failed'),
+  deadlineMs: milliseconds
+    .default(10_000)
+    .describe('Maximum run time of the program; after that the program is ended and counts as failed'),
 });
 
 const guard = z.strictObject({
@@ -511,7 +513,12 @@ const guard = z.strictObject({
     .nonnegative()
     .default(0)
     .describe('Mismatches that are allowed since the workload entered its stage'),
-  checks: z.array(name).default([]).describe('Names of `checks`: a no counts as an exceeded limit, no answer does not'),
+  checks: z
+    .array(name)
+    .default([])
+    .describe(
+      'Names of `checks`: a check that closes its gate counts as an exceeded limit, a check without an answer does not',
+    ),
   workloads: z.array(name).min(1).describe('Only for these workloads; default: for all').optional(),
 });
 
@@ -556,16 +563,16 @@ export const planSchema = z.strictObject({
   checks: z
     .array(check)
     .default([])
-    .describe('What else must hold before a promotion: Prometheus queries, HTTP requests, programs'),
+    .describe('Further conditions of a promotion: Prometheus queries, HTTP requests, programs'),
   hooks: z.array(hook).default([]).describe('Programs that run before or after each stage change'),
   guard: guard
     .describe(
-      'Takes a workload in live or rampdown back by itself if a limit is exceeded. After that it waits for an operator. Left out: off',
+      'Moves a workload in live or rampdown back automatically if a limit is exceeded. After that the workload waits for an operator. Left out: off',
     )
     .optional(),
   rollout: rollout
     .describe(
-      'Takes a workload that an operator has moved to live 1 % to 10, 50 and 100 % by itself while its gates are open, and no further. Left out: off',
+      'Moves a workload that is in live automatically from 1 to 10, 50 and 100 % of its keys while its gates are open. An operator takes all other steps. Left out: off',
     )
     .optional(),
   onAuthorityChange: z
@@ -670,7 +677,7 @@ export const planSchema = z.strictObject({
     .describe('Receivers of notifications: Slack, PagerDuty, Alertmanager, webhooks'),
 });
 
-/** A plan file whose shape is right, with defaults, before addresses, secrets and certificates are read. */
+/** A plan file of the right shape, with defaults, before addresses, secrets and certificates are read. */
 export type PlanFile = z.infer<typeof planSchema>;
 export type EndpointFile = z.infer<typeof endpoint>;
 export type ShardFile = z.infer<typeof shard>;

@@ -1,4 +1,6 @@
-/** Turns what zod says about a wrong shape into problems that name the value, what is allowed, and the likely slip. */
+/**
+ * Turns zod's issues about a wrong shape into problems that name the value, what is allowed, and the likely mistake.
+ */
 import type { z } from 'zod';
 import { closest, type PlanPath, type PlanProblem } from './errors.js';
 import { redactUrl } from './endpoint.js';
@@ -33,11 +35,12 @@ function problemsOf(issue: Issue, base: PlanPath, root: unknown, schema: JsonNod
       return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known), atKey: true }));
     }
     case 'invalid_union': {
-      // The branch of the value's own type says more than "none fits".
+      // The branch for the value's own type explains more than "none of them fits".
       const branch = issue.errors.find(
         (errors) => !errors.some((e) => e.path.length === 0 && e.code === 'invalid_type'),
       );
-      // Unless its one word is another: then what the other branches allow is to be named, too.
+      // If the branch allows one word only, and the value is another word, the message also names what the other
+      // branches allow.
       const isWord = branch?.some((e) => e.path.length === 0 && e.code === 'invalid_value');
       const words = isWord ? nodeAt(schema, path)?.anyOf?.map(describe) : undefined;
       if (words) return [{ path, message: `is ${show(path, value)}: ${or(words)} is allowed` }];
@@ -89,7 +92,7 @@ const YAML_WORDS: Readonly<Record<string, string>> = {
 };
 const a = (type: string): string => YAML_WORDS[type] ?? `a ${type}`;
 
-/** What a branch of a union allows, as the JSON Schema has it. */
+/** What a branch of a union allows, from the JSON Schema. */
 function describe({ type = 'value', const: only, enum: words, minimum, maximum }: JsonNode): string {
   if (only !== undefined) return String(only);
   if (words !== undefined) return or(words.map(String));
@@ -100,10 +103,10 @@ function describe({ type = 'value', const: only, enum: words, minimum, maximum }
 const or = (words: readonly string[]): string => words.join(', ').replace(/, ([^,]*)$/, ' or $1');
 
 function slip(issue: Issue, path: PlanPath, value: unknown): string {
-  // What YAML makes of a pattern that begins with a bracket or is a number.
+  // YAML reads such a pattern as a list if it begins with a bracket, or as a number.
   if (issue.code === 'invalid_type' && PATTERNS.has(String(path.at(-2)))) return '; write the pattern in quotes';
   if (issue.code !== 'invalid_value') return '';
-  // What YAML 1.1 makes of a bare off.
+  // YAML 1.1 reads a bare `off` as false.
   if (value === false && issue.values.includes('off')) return '; write "off" in quotes';
   if (typeof value !== 'string') return '';
   const likely = closest(value, issue.values.map(String));
@@ -115,7 +118,7 @@ function unknownKey(key: string, known: readonly string[]): string {
   return `is not known here: ${likely ? `did you mean ${likely}?` : `${or(known)} ${known.length === 1 ? 'is' : 'are'} allowed`}`;
 }
 
-/** The value for people: short, and never a secret. */
+/** The value for people: short, and without secrets. */
 export function show(path: PlanPath, value: unknown): string {
   if (value === null) return 'empty';
   if (/^(token|password)$/i.test(String(path.at(-1)))) return '(not shown)';

@@ -1,6 +1,6 @@
 /**
- * The YAML of a plan: one document, as a value; or what is wrong with it, in an operator's words. The parser's own
- * errors speak of aliases and tags, where an operator has forgotten quotes.
+ * Reads the YAML of a plan: one document, as a value; or its problems, in an operator's words. The parser's own errors
+ * mention aliases and tags, although the operator only forgot quotes.
  */
 import {
   isMap,
@@ -22,7 +22,7 @@ export interface Yaml {
   readonly value: unknown;
 }
 
-/** A plan nests 6 deep. */
+/** Maximum depth of nesting; a plan needs 6. */
 const MAX_DEPTH = 64;
 const TOO_DEEP = 'is nested too deeply: close the brackets that are open';
 const MULTIPLIES = 'has aliases that multiply, or that stand for themselves: write the values out';
@@ -46,7 +46,7 @@ export function readYaml(file: string, text: string): Yaml {
     return found.length > 0 ? refuse(found) : { document, lines, value: document.toJS() };
   } catch (error) {
     if (error instanceof PlanError) throw error;
-    // The parser calls itself for each level, and refuses aliases that multiply.
+    // The parser is recursive. It also refuses aliases that multiply.
     return refuse([{ message: error instanceof RangeError ? TOO_DEEP : MULTIPLIES, offset: 0 }]);
   }
 }
@@ -62,7 +62,7 @@ function explain(code: string, message: string): string {
   return `is not valid YAML: ${first}${quote}`;
 }
 
-/** Text that begins with a sign of YAML's. */
+/** The problem of a text that begins with a special character of YAML. */
 const unquoted = (word: string): string =>
   `has ${word} without quotes, which YAML reads as an alias: quote a pattern that begins with *, such as "${word === '*' ? '*:session' : word}"`;
 
@@ -71,7 +71,7 @@ interface Found {
   readonly offset: number;
 }
 
-/** `!text`, which no field of a plan takes. */
+/** Tags such as `!text`, which no field of a plan accepts. */
 const tagsIn = ({ warnings }: Document): Found[] =>
   warnings.map(({ code, message, pos }) => ({
     message:
@@ -81,7 +81,7 @@ const tagsIn = ({ warnings }: Document): Found[] =>
     offset: pos[0],
   }));
 
-/** Aliases that no anchor stands for: an operator meant a pattern. */
+/** Aliases without an anchor: the operator meant a pattern. */
 function aliasesIn(document: Document): Found[] {
   const found: Found[] = [];
   const anchors = new Set<string>();

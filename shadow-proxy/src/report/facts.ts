@@ -13,7 +13,7 @@ export interface Report {
   readonly version: 1;
   /** ISO 8601. */
   readonly at: string;
-  /** The plan's name; null where none was given. */
+  /** The plan's name; null if none was given. */
   readonly plan: string | null;
   readonly recommendation: Recommendation;
   readonly shards: readonly ShardReport[];
@@ -42,7 +42,7 @@ export interface ShardFacts {
   readonly shard: string;
   /** A running proxy, or what the last one left on the disk. */
   readonly from: 'proxy' | 'state';
-  /** Why no proxy was asked; null where one answered. */
+  /** Why no proxy was asked; null if one answered. */
   readonly problem: string | null;
   /** Null without a proxy. */
   readonly snapshot: ShardSnapshot | null;

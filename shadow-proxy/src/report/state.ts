@@ -18,7 +18,7 @@ import type { ShardFacts } from './facts.js';
 const HISTORY_EVENTS = 500;
 const MISMATCHES = 20;
 
-/** @throws {StateError} where there is a state that cannot be read, or none at all */
+/** @throws {StateError} if there is a state that cannot be read, or none at all */
 export async function factsFromState(plan: Plan, shard: string, problem: string): Promise<ShardFacts> {
   const directory = join(plan.state, shard);
   const state = await readState(directory, shard);

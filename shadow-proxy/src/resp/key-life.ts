@@ -18,7 +18,7 @@ export const PERSISTENT: KeyLife = { state: 'persistent' };
 export const lifeFromPttl = (pttl: number): KeyLife =>
   pttl === -2 ? NO_KEY : pttl === -1 ? PERSISTENT : { state: 'expires', ms: pttl };
 
-/** The reply to PTTL; null where the server refused. */
+/** The reply to PTTL; null if the server refused. */
 export const lifeFromReply = (reply: Reply): KeyLife | null =>
   isError(reply) ? null : lifeFromPttl(Number(text(reply)));
 

@@ -45,7 +45,7 @@ export class FrameReader {
 
   /**
    * Finds the next frame, or so many that are wanted together, and consumes them.
-   * @throws {ProtocolError} when the server sent what is not RESP
+   * @throws {ProtocolError} if the server sent what is not RESP
    */
   next(frames = 1): boolean {
     const input = this.#in;

@@ -52,7 +52,7 @@ export class FrameScanner {
   /**
    * The offset just after the frame that starts at `start`, or -1 when it does not end before `limit`.
    * A RESP3 attribute belongs to the frame that follows it.
-   * @throws {ProtocolError} when the bytes are not RESP
+   * @throws {ProtocolError} if the bytes are not RESP
    */
   scan(buffer: Buffer, start: number, limit: number): number {
     this.reset();

@@ -5,7 +5,7 @@ const [STAR, QUESTION, OPEN, CLOSE, CARET, DASH, BACKSLASH] = [42, 63, 91, 93, 9
 /** Matches the bytes `key[start, end)`. */
 export type Matcher = (key: Buffer, start: number, end: number) => boolean;
 
-/** Compiles a pattern; the usual `prefix*` and plain names become a comparison of bytes. */
+/** Compiles a pattern. The common forms `prefix*` and plain names become a comparison of bytes. */
 export function compileGlob(pattern: string): Matcher {
   const bytes = Buffer.from(pattern);
   const special = bytes.findIndex((byte) => byte === STAR || byte === QUESTION || byte === OPEN || byte === BACKSLASH);
@@ -25,7 +25,7 @@ function startsWith(prefix: Buffer, length: number, key: Buffer, start: number):
 function matches(pattern: Buffer, from: number, key: Buffer, start: number, end: number): boolean {
   let p = from;
   let k = start;
-  // Where to go on when a byte does not fit: after the last star, with one more byte given to it.
+  // Where to continue when a byte does not match: after the last star, which takes one more byte.
   let starPattern = -1;
   let starKey = 0;
   while (k < end || p < pattern.length) {
@@ -48,7 +48,7 @@ function matches(pattern: Buffer, from: number, key: Buffer, start: number, end:
   return true;
 }
 
-/** The offset after the pattern's element at `p` if `byte` fits it, else -1. */
+/** The offset after the pattern's element at `p` if `byte` matches it, else -1. */
 function matchOne(pattern: Buffer, p: number, byte: number): number {
   if (pattern[p] === QUESTION) return p + 1;
   if (pattern[p] === BACKSLASH && p + 1 < pattern.length) return pattern[p + 1] === byte ? p + 2 : -1;

@@ -16,9 +16,10 @@ export class Owners {
   readonly #others: readonly Matcher[];
 
   /**
-   * @param mine what this shard has; null where it does not say
-   * @param others likewise, of the shards that have the same target
-   * @param partitioned whether they are parts of one cluster: what another has on either server is where it belongs
+   * @param mine the shard's own claim; null if the plan does not say
+   * @param others the claims of the shards that have the same target; null as above
+   * @param partitioned whether the shards are parts of one cluster: then another shard's keys belong to it on both
+   * servers
    */
   constructor(
     mine: Owns | null,
@@ -29,7 +30,7 @@ export class Owners {
     this.#others = others.filter((each) => each !== null).map(compileOwns);
   }
 
-  /** Which keys are this shard's, whatever the others say; null where it does not say. */
+  /** Matches the shard's own keys, whatever the other shards claim; null if the shard has no claim. */
   get mine(): Matcher | null {
     return this.#mine;
   }
@@ -40,8 +41,8 @@ export class Owners {
   }
 
   /**
-   * Whether a key is not this shard's: another one has it, or this one says which it has, and does not name it. Null
-   * where none says anything.
+   * Matches keys that are not this shard's: another shard claims the key, or this shard has a claim without it. Null if
+   * no shard has a claim.
    */
   get ofOtherShards(): Matcher | null {
     const mine = this.#mine;

@@ -1,6 +1,6 @@
 /**
- * Keys that the proxy itself keeps on a target: the parts of counters whose layout is `per-region`. They are nobody's
- * data.
+ * The prefix of keys that the proxy itself keeps on a target: the parts of counters with layout `per-region`. They
+ * belong to no client.
  */
 
 export const PARTS = 'shadow-proxy:counters';

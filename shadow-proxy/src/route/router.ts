@@ -1,5 +1,5 @@
 /**
- * Which workload a key belongs to, and what that means for a command on it: first matching pattern wins,
+ * Which workload a key belongs to, and what follows for a command on the key. The first matching pattern decides;
  * `default` takes the rest.
  *
  * Room: route: key → workload → stage → which server answers, which one is the mirror.
@@ -15,13 +15,14 @@ export interface WorkloadDefinition {
   readonly class: string;
   readonly keys: readonly string[];
   readonly channels?: readonly string[];
-  /** The one region that writes it; null, or absent, where each may. */
+  /** The only region that writes the workload; null or absent if each region may. */
   readonly writer?: string | null;
-  /** `per-region`: on the target it has one part per region. */
+  /** With `per-region`, the target has one part of each key per region. */
   readonly counterLayout?: string;
   readonly stage: Stage;
   /**
-   * Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`.
+   * Percent of the keys that are `live`, by hash slot; the other keys stay as in `shadow`. 100 unless the stage is
+   * `live`.
    */
   readonly percent: number;
 }
@@ -35,18 +36,18 @@ export class WorkloadCounters {
   errorsOfTarget = 0;
   compared = 0;
   matched = 0;
-  /** Writes that the authority refused, which are not repeated. */
+  /** Writes that the authority refused. They are not replicated. */
   refused = 0;
-  /** Commands that spanned slots or hid their keys: while there are any, percent is not offered. */
+  /** Commands that spanned slots or hid their keys. While there are any, a percentage is not offered. */
   spanning = 0;
-  /** By form (`lmpop`, `expire GT`): calls of what only one of the two servers supports. */
+  /** Calls of forms that only one of the two servers supports, by form (`lmpop`, `expire GT`). */
   readonly unsupported = new Map<string, UnsupportedCalls>();
-  /** By command or form: errors that clients got and the other server would not have given. */
+  /** Errors that clients got and that the other server would not have given, by command or form. */
   readonly newErrors = new Map<string, number>();
   readonly allowed = new Map<string, number>();
   readonly mismatches = new Map<string, number>();
   readonly inconclusive = new Map<string, number>();
-  /** By script: inconclusive pairs on keys that it has changed. */
+  /** Inconclusive pairs on keys that a script has changed, by script. */
   readonly inconclusiveByScript = new Map<string, number>();
 }
 
@@ -56,9 +57,9 @@ export interface UnsupportedCalls {
   calls: number;
 }
 
-/** Forms of one workload that are distinguished. */
+/** Maximum number of forms that are counted separately for a workload. */
 const MAX_FORMS = 500;
-/** Scripts of one workload that are distinguished. */
+/** Maximum number of scripts that are counted separately for a workload. */
 const MAX_SCRIPTS = 50;
 
 /** Counts inconclusive pairs on a key that the script has changed. */
@@ -69,8 +70,8 @@ export function countInconclusive({ inconclusiveByScript }: WorkloadCounters, sc
 
 /**
  * Counts a call of a form that the server `lacks` does not support.
- * @param isAnsweredThere whether that is the server which answers the client: with an error that the other would not
- * give
+ * @param isAnsweredThere whether `lacks` answers the client: then the client gets an error that the other server would
+ * not give
  */
 export function countUnsupported(
   { unsupported, newErrors }: WorkloadCounters,
@@ -91,9 +92,9 @@ export const increment = (counts: Map<string, number>, name: string, by = 1): vo
 
 export class Workload {
   readonly counters = new WorkloadCounters();
-  /** Set while a flip holds the workload's new commands. */
+  /** Whether a flip holds the workload's new commands. */
   held = false;
-  /** Set while its authority changes: nothing may be copied. */
+  /** Whether the workload's authority is changing: then nothing may be copied. */
   moving = false;
   #suspect: string | null = null;
   readonly #matchers: Matcher[];
@@ -101,7 +102,7 @@ export class Workload {
   #stage: Stage;
   #percent: number;
   #rule: StageRule;
-  /** Slots below this one follow `#rule`, the others the rule of `shadow`. */
+  /** Slots below this number follow `#rule`, the other slots the rule of `shadow`. */
   #liveSlots = SLOTS;
 
   constructor(
@@ -109,7 +110,7 @@ export class Workload {
     readonly name: string,
     public workloadClass: string,
     private readonly keys: readonly string[],
-    /** Patterns of its pub/sub channels. */
+    /** Patterns of the workload's pub/sub channels. */
     readonly channels: readonly string[],
     stage: Stage,
     percent: number,
@@ -124,41 +125,44 @@ export class Workload {
     this.move(stage, percent);
   }
 
-  /** The region that writes it, where that is another one than this shard's. */
+  /** The region that writes the workload, if it is another region than the shard's; else null. */
   writtenIn: string | null = null;
-  /** Writes that came here all the same; of one that is rewritten, looks that found a plain key on the target. */
+  /**
+   * Writes that clients sent here although another region writes the workload. For a rewritten workload: checks that
+   * found a plain key on the target.
+   */
   secondWriterWrites = 0;
 
   /**
-   * How many keys that only its mirror has may be deleted without asking: Infinity where the kit wrote all that is
-   * there, else as many as an operator confirmed.
+   * How many keys that only the mirror has may be deleted without asking. Infinity if the kit wrote all keys there,
+   * else the number that an operator confirmed.
    */
   deletable = 0;
-  /** Whether its mirror may hold keys that the kit did not write, and a copy would overwrite. */
+  /** Whether the mirror may hold keys that the kit did not write, and that a copy would overwrite. */
   mayOverwrite = true;
 
-  /** Whether the kit wrote every key that its mirror has. */
+  /** Whether the kit wrote every key of the workload on the mirror. */
   get isOurs(): boolean {
     return this.deletable === Infinity;
   }
 
-  /** Whether its layout on the target is `per-region`. */
+  /** Whether the workload's layout on the target is `per-region`. */
   perRegion = false;
 
-  /** Whether its commands are rewritten to that layout now. */
+  /** Whether commands are rewritten to the `per-region` layout now. */
   get isRewritten(): boolean {
     return this.perRegion && this.#rule.authority === 'target';
   }
 
-  /** The first of its patterns that has the key; null where none has, as of `default`. */
+  /** The first of the workload's patterns that matches the key; null if none does, as for `default`. */
   patternOf(key: Buffer): string | null {
     return this.keys[this.#matchers.findIndex((matches) => matches(key, 0, key.length))] ?? null;
   }
 
-  /** How often its stage has changed. */
+  /** How many times the stage has changed. */
   moves = 0;
 
-  /** Why every key of it is suspect, when no list of keys says it. */
+  /** Why every key of the workload is suspect, if no list names the suspect keys; null if they are not. */
   get suspect(): string | null {
     return this.#suspect;
   }
@@ -168,13 +172,14 @@ export class Workload {
     this.#suspect = why;
   }
   /**
-   * How often it became suspect as a whole: a verification that began before the last time cannot end the suspicion.
+   * How many times the workload became suspect as a whole. A verification that began before the last time cannot clear
+   * the suspicion.
    */
   timesSuspect = 0;
-  /** Why it was made suspect last, which may be over; null where it never was. */
+  /** The last reason why the workload was suspect as a whole, even if that is over; null if it never was. */
   suspectedLast: string | null = null;
 
-  /** Makes every key of it suspect; the first reason stays until the suspicion ends. */
+  /** Makes every key of the workload suspect. The first reason is kept until the suspicion is cleared. */
   markSuspect(why: string): void {
     this.timesSuspect++;
     this.suspectedLast = why;
@@ -192,7 +197,7 @@ export class Workload {
     return this.#liveSlots === SLOTS;
   }
 
-  /** Changes the stage at once; the flip around it is the sequencer's. */
+  /** Changes the stage at once. The sequencer does the flip around it. */
   move(stage: Stage, percent: number): void {
     this.moves++;
     this.#stage = stage;
@@ -211,13 +216,13 @@ export class Workload {
     return false;
   }
 
-  /** What the stage means for one of the workload's keys. */
+  /** The rule of the stage for one of the workload's keys. */
   rule(key: Buffer, start: number, end: number): StageRule {
     if (this.#liveSlots === SLOTS || hashSlot(key, start, end) < this.#liveSlots) return this.#rule;
     return SHADOW;
   }
 
-  /** What the stage means for a command without keys, and for the workload's channels. */
+  /** The rule of the stage for a command without keys, and for the workload's channels. */
   get keylessRule(): StageRule {
     return this.whole ? this.#rule : SHADOW;
   }
@@ -226,28 +231,29 @@ export class Workload {
 const SHADOW = stageRule('shadow');
 
 export class Router {
-  /** How many workloads are suspect as a whole. */
+  /** How many of the workloads are suspect as a whole. */
   readonly suspicions = { workloads: 0 };
-  /** In the plan's order; the last one is `default`. */
+  /** The workloads in the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
   /**
-   * Has the keys that are not this shard's, where several share a target: the source alone has them. It never moves.
+   * The workload of keys that are not this shard's, if several shards share a target. Only the source has these keys,
+   * and the stage never changes.
    */
   readonly otherShards: Workload;
-  /** Whether any workload's one writer is another region. */
+  /** Whether any workload may be written by another region only. */
   readonly pinsOtherRegion: boolean;
-  /** Whether any workload's layout is `per-region`. */
+  /** Whether any workload has the layout `per-region`. */
   readonly rewrites: boolean;
 
-  /** @param ofOtherShards whether a key is not this shard's; null where all are */
+  /** @param ofOtherShards matches keys that are not this shard's; null if all keys are this shard's */
   constructor(
     definitions: readonly WorkloadDefinition[],
     rest: { stage: Stage; percent: number; writer?: string | null },
     private readonly ofOtherShards: Matcher | null = null,
-    /** The region of this shard; null where the topology has none. */
+    /** The region of this shard; null if the topology has no regions. */
     readonly region: string | null = null,
-    /** What becomes of a write on a workload that another region writes. */
+    /** What happens to a write to a workload that another region writes. */
     readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
     const workloads = definitions.map(
@@ -281,7 +287,7 @@ export class Router {
     return this.default;
   }
 
-  /** The workload whose pattern the key has, whichever shard's it is. */
+  /** The workload whose pattern matches the key, even if the key is another shard's. */
   byPattern(key: Buffer): Workload {
     return this.workloads.find((workload) => workload.owns(key, 0, key.length)) ?? this.default;
   }
@@ -291,17 +297,17 @@ export class Router {
     return this.workloads.find((workload) => workload.ownsChannel(name, start, end)) ?? this.default;
   }
 
-  /** The workload of a pattern of channels: the one whose plan has that very pattern. */
+  /** The workload of a pattern of channels: the one whose plan contains exactly this pattern. */
   channelPattern(pattern: string): Workload {
     return this.workloads.find(({ channels }) => channels.includes(pattern)) ?? this.default;
   }
 
-  /** A command hid its keys: they may be anybody's. */
+  /** Counts a command that hid its keys: they may belong to any workload. */
   hid(): void {
     for (const { counters } of this.workloads) counters.spanning++;
   }
 
-  /** Whether every key has the same rule: then it does not matter which keys a command has. */
+  /** Whether every key has the same rule: then the keys of a command do not matter. */
   get uniform(): boolean {
     const rule = this.default.keylessRule;
     return this.workloads.every((workload) => workload.whole && workload.keylessRule === rule);
@@ -313,7 +319,7 @@ export class Router {
     return this.workloads.every((workload) => workload.keylessRule.authority === authority && workload.whole);
   }
 
-  /** Whether commands reach the target, and it may have keys that the kit did not write. */
+  /** Whether commands reach the target, which may have keys that the kit did not write. */
   get mayHoldForeignKeys(): boolean {
     const reached = this.workloads.some(
       ({ keylessRule, whole }) => keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole,
@@ -321,7 +327,7 @@ export class Router {
     return reached && !this.workloads.every((workload) => workload.isOurs);
   }
 
-  /** Whether any key is written twice. */
+  /** Whether any key is written to both servers. */
   get mirrors(): boolean {
     return this.workloads.some((workload) => workload.keylessRule.mirrorsWrites);
   }

@@ -31,7 +31,9 @@ export function hashSlot(buffer: Buffer, start: number, end: number): number {
   return crc % SLOTS;
 }
 
-/** The smallest number whose text has the slot: one of some 16,384 is tried on average, so it is not for a hot path. */
+/**
+ * The smallest number whose text has this slot. It tries about 16,384 numbers on average, so it is not for a hot path.
+ */
 export function tagOf(slot: number): number {
   for (let tag = 0; ; tag++) {
     const text = Buffer.from(String(tag));

@@ -1,26 +1,29 @@
-/** Stages of a workload and what each means: one pure table. `transitions.ts` has the ways between them. */
+/** The stages of a workload, and what each means: one pure table. `transitions.ts` has the transitions between them. */
 
 export const STAGES = ['off', 'dualwrite', 'shadow', 'live', 'rampdown', 'complete'] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** Where a workload is: `percent` of its hash slots in `live`, the others in `shadow`; 100 in every other stage. */
+/**
+ * The position of a workload: in `live`, `percent` of its hash slots are live and the others are as in `shadow`. It is
+ * 100 in every other stage.
+ */
 export interface StagePoint {
   readonly stage: Stage;
   readonly percent: number;
 }
 
-/** Which of the two servers. */
+/** The two servers. */
 export const SIDES = ['source', 'target'] as const;
 export type Side = (typeof SIDES)[number];
 
 export interface StageRule {
   /** The server whose reply the client gets. */
   readonly authority: Side;
-  /** Whether writes are replicated on the other server. */
+  /** Whether writes are replicated to the other server. */
   readonly mirrorsWrites: boolean;
   /** Whether reads are sent to the other server, and their replies compared. */
   readonly mirrorsReads: boolean;
-  /** For people. */
+  /** A description for people. */
   readonly sentence: string;
 }
 
@@ -63,7 +66,7 @@ const RULES: Record<Stage, StageRule> = {
   },
 };
 
-/** Whether the source alone has the commands. */
+/** Whether only the source gets the commands. */
 export const isOff = (rule: StageRule): boolean => rule === RULES.off;
 
 export const stageRule = (stage: Stage): StageRule => RULES[stage];
@@ -74,10 +77,10 @@ export const isMirrored = (stage: Stage): boolean => RULES[stage].mirrorsWrites;
 /** Whether clients get the target's replies, and the source still has every write. */
 export const canReturn = (stage: Stage): boolean => RULES[stage].authority === 'target' && isMirrored(stage);
 
-/** Whether clients get the target's replies for some keys, and the source's for the others. */
+/** Whether clients get the target's replies for some keys and the source's for others. */
 export const isPartial = ({ stage, percent }: StagePoint): boolean => stage === 'live' && percent < 100;
 
-/** `live 10 %`, or the stage alone. */
+/** The stage for people, such as `live 10 %`. */
 export const formatPoint = (point: StagePoint): string =>
   isPartial(point) ? `${point.stage} ${point.percent} %` : point.stage;
 

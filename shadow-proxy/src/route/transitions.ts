@@ -1,5 +1,5 @@
 /**
- * The ways from stage to stage: one pure table. A stage change that is not in it is refused.
+ * The transitions between stages: one pure table. A stage change that is not in the table is refused.
  *
  *   off ⇄ dualwrite ⇄ shadow ⇄ live ⇄ rampdown → complete
  *
@@ -32,17 +32,26 @@ export type GateName =
 export interface Transition {
   readonly from: Stage;
   readonly to: Stage;
-  /** Whether the transition leads to a later stage, or to a larger share of the keys; `rollback` makes the others. */
+  /**
+   * Whether the transition leads to a later stage, or to a larger share of the keys. `rollback` makes all other
+   * transitions.
+   */
   readonly forward: boolean;
-  /** Only for workloads with `counterLayout: per-region`, whose keys are others on the target; false: not for them. */
+  /**
+   * True: only for workloads with `counterLayout: per-region`, which have other keys on the target. False: not for
+   * them.
+   */
   readonly perRegion: boolean;
-  /** In the order in which they are shown; `fence` and `checks` only where the plan has them. None on the way back. */
+  /**
+   * In the order in which they are shown. `fence` and `checks` are used only if the plan has them. A transition back
+   * has no gates.
+   */
   readonly gates: readonly GateName[];
-  /** What becomes of clients and keys, for people. */
+  /** What happens to clients and keys, for people. */
   readonly sentence: string;
 }
 
-/** What was compared must be enough, and equal. */
+/** The gates that need comparisons: enough of them, and without mismatches. */
 const WATCHED: readonly GateName[] = [
   ...(['servers', 'users', 'compared', 'time', 'mismatches', 'allowed', 'inconclusive', 'suspects', 'verify'] as const),
   ...(['unsupported', 'bypass', 'counters', 'evictions'] as const),
@@ -55,7 +64,7 @@ const back = (from: Stage, to: Stage, sentence: string): Transition => ({
   ...{ from, to, forward: false, perRegion: false, gates: [], sentence },
 });
 
-/** In the order of the stages. Of two ways back from a stage, the first is the one that `rollback` takes by itself. */
+/** In the order of the stages. If two transitions lead back from a stage, `rollback` takes the first one by default. */
 export const TRANSITIONS: readonly Transition[] = [
   forward(
     'off',
@@ -85,7 +94,7 @@ export const TRANSITIONS: readonly Transition[] = [
   forward(
     'rampdown',
     'complete',
-    // Only writes were compared in rampdown; the source is about to be left.
+    // In rampdown only writes were compared, and clients are about to leave the source.
     ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions', 'fence'],
     'The source gets nothing any more. A rollback is not possible afterwards: the change asks for the name of the migration.',
   ),
@@ -105,17 +114,17 @@ export const TRANSITIONS: readonly Transition[] = [
   back('rampdown', 'live', 'The source gets the reads again, too.'),
 ];
 
-/** Null where the change is not allowed. */
+/** Null if the change is not allowed. */
 export const transitionOf = (from: Stage, to: Stage, perRegion = false): Transition | null =>
   TRANSITIONS.find((each) => each.from === from && each.to === to && each.perRegion === perRegion) ?? null;
 
-/** The other stages that a workload may enter from this one: first the next ones, then those before. */
+/** The other stages that a workload may enter from this one: the next ones first, then the earlier ones. */
 export const stagesFrom = (from: Stage, perRegion = false): readonly Stage[] =>
   TRANSITIONS.filter((each) => each.from === from && each.to !== from && each.perRegion === perRegion).map(
     ({ to }) => to,
   );
 
-/** Null where there is none. */
+/** Null if there is no next stage. */
 export const nextStage = (from: Stage, perRegion = false): Stage | null =>
   TRANSITIONS.find((each) => each.from === from && each.to !== from && each.forward && each.perRegion === perRegion)
     ?.to ?? null;
@@ -123,19 +132,19 @@ export const nextStage = (from: Stage, perRegion = false): Stage | null =>
 /** The shares of the keys that enter `live` one after the other, in percent. */
 export const SHARES = [1, 10, 50, 100];
 
-/** The share that comes next, in percent. */
+/** The next share of the keys, in percent. */
 export const nextShare = ({ stage, percent }: StagePoint): number =>
   stage === 'live' ? (SHARES.find((share) => share > percent) ?? 100) : SHARES[0];
 
-/** Where `rollback` leads to by itself; null where there is no earlier stage. */
+/** The stage to which `rollback` leads by default; null if there is no earlier stage. */
 export const rollbackStage = (from: Stage): Stage | null =>
   TRANSITIONS.find((each) => each.from === from && !each.forward)?.to ?? null;
 
 /**
- * The stages that a workload enters one after the other on the shortest way to the last of them. Null where there is no
- * way; empty where it is there already.
+ * The stages that a workload enters one after the other on the shortest way from `from` to `to`. Null if there is no
+ * way; empty if both are the same.
  *
- * @param onlyBack by transitions that `rollback` takes
+ * @param onlyBack whether only transitions that `rollback` takes are used
  */
 export function stagesTo(from: Stage, to: Stage, onlyBack = false): readonly Stage[] | null {
   const ways: Stage[][] = [[]];
@@ -152,15 +161,15 @@ export function stagesTo(from: Stage, to: Stage, onlyBack = false): readonly Sta
   return null;
 }
 
-/** Whether the second point is a later stage, or a larger share of the same. */
+/** Whether the second point is a later stage, or a larger share of keys in the same stage. */
 export const isLater = (from: StagePoint, to: StagePoint): boolean =>
   to.stage === from.stage ? to.percent > from.percent : STAGES.indexOf(to.stage) > STAGES.indexOf(from.stage);
 
-/** Whether clients get another server's replies for some keys: then the mirror must be clean. */
+/** Whether some keys get another authority. Then the mirror must be clean. */
 export const authorityMoves = (from: StagePoint, to: StagePoint): boolean =>
   stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
 
-/** The server that is authority of fewer keys after the change: of none, or one. */
+/** The server that is the authority of fewer keys after the change: none, or one. */
 export function authorityLeft(from: StagePoint, to: StagePoint): readonly Side[] {
   const shareOfTarget = ({ stage, percent }: StagePoint): number =>
     stageRule(stage).authority === 'target' ? percent : 0;
@@ -168,12 +177,12 @@ export function authorityLeft(from: StagePoint, to: StagePoint): readonly Side[]
   return more === 0 ? [] : [more > 0 ? 'source' : 'target'];
 }
 
-/** Which server has the workload's channels after the change; null where that stays. */
+/** The server that has the workload's channels after the change; null if it stays the same. */
 export function channelsMove(from: StagePoint, to: StagePoint): Side | null {
   const sideOf = (point: StagePoint): Side => (isPartial(point) ? 'source' : stageRule(point.stage).authority);
   return sideOf(from) === sideOf(to) ? null : sideOf(to);
 }
 
-/** Why a workload that is complete cannot be rolled back, and what to do instead. */
+/** Why a workload in `complete` cannot be rolled back, and what to do instead. */
 export const noReturn = (workload: string): string =>
   `"${workload}" is complete and cannot be rolled back: since then, only the target gets writes. Leave it there, or move it with a backfill in the other direction (runbooks/leave-keydb.md)`;

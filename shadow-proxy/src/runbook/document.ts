@@ -75,7 +75,7 @@ const stepSchema = z
 
 export type Step = Readonly<z.infer<typeof stepSchema>> & {
   readonly line: number;
-  /** What it printed when the page was written; null where the page does not show it. */
+  /** What it printed when the page was written; null if the page does not show it. */
   readonly sample: string | null;
 };
 export type Expectation = Step['expect'];

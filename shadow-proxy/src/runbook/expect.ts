@@ -5,7 +5,7 @@ import type { Expectation } from './document.js';
 
 /** How a command ended. */
 export interface Outcome {
-  /** Null where a signal ended it, or it could not be started. */
+  /** Null if a signal ended it, or it could not be started. */
   readonly exit: number | null;
   readonly stdout: string;
   /** Standard output and standard error as they came. */
@@ -14,7 +14,7 @@ export interface Outcome {
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** What was expected and did not come, a sentence each; empty where all of it did. */
+/** What was expected and did not come, a sentence each; empty if all of it did. */
 export function misses(
   expect: Expectation,
   { exit, stdout, printed }: Outcome,

@@ -56,7 +56,7 @@ export interface Progress {
   readonly title: string;
   readonly steps: number;
   readonly done: number;
-  /** Null where all is done, or the page has no steps. */
+  /** Null if all is done, or the page has no steps. */
   readonly next: string | null;
 }
 

@@ -26,7 +26,7 @@ export class LogError extends Error {
 
 export const logFile = (stateDirectory: string): string => join(dirname(stateDirectory), 'runbooks.jsonl');
 
-/** Oldest first; empty where there is none. A last line that a sudden end has cut is left out. @throws {LogError} */
+/** Oldest first; empty if there is none. A last line that a sudden end has cut is left out. @throws {LogError} */
 export async function readLog(file: string): Promise<readonly LogEntry[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';

@@ -24,9 +24,9 @@ export interface LogEntry {
   readonly by: string;
   /** As the page has it, with the names of variables instead of their values. */
   readonly command: string | null;
-  /** Null where the command was ended by a signal, or could not be started. */
+  /** Null if the command was ended by a signal, or could not be started. */
   readonly exit: number | null;
-  /** What was expected and did not come; empty where everything did. */
+  /** What was expected and did not come; empty if everything did. */
   readonly failed: readonly string[];
 }
 
@@ -77,7 +77,7 @@ function after(id: string, stops: readonly Stop[]): readonly Stop[] {
   return stops.slice(at).filter((stop) => workload === null || stop.workload === null || stop.workload === workload);
 }
 
-/** The first stop that is not done; null where all are. */
+/** The first stop that is not done; null if all are. */
 export const nextOf = (stops: readonly Stop[], done: ReadonlySet<string>): Stop | null =>
   stops.find(({ id }) => !done.has(id)) ?? null;
 

@@ -62,7 +62,7 @@ function titleOf({ body, sha }: Script): string {
   return `script ${sha.slice(0, SHORT_SHA)} (${words.length > MAX_TITLE ? `${words.slice(0, MAX_TITLE)}…` : words})`;
 }
 
-/** The keys of one call of a script or function that it does not declare; null where its text does not tell them. */
+/** The keys of one call of a script or function that it does not declare; null if its text does not tell them. */
 export interface Undeclared {
   readonly reads: readonly Buffer[] | null;
   readonly writes: readonly Buffer[] | null;

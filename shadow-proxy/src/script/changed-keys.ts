@@ -105,7 +105,7 @@ export class Changes implements ConnectionOwner {
 
   /**
    * Calls `then` when everything is known that happened at the server up to now, with the keys that changed in the span
-   * and were not handed out for another one since they changed; null where they are not known.
+   * and were not handed out for another one since they changed; null if they are not known.
    */
   end(span: Span, then: (keys: ReadonlySet<string> | null) => void): void {
     const done = (): void => {

@@ -14,7 +14,7 @@ export interface NamedKey {
   readonly name: KeyName;
 }
 
-/** The keys that a text's calls name; null where some are unknown. */
+/** The keys that a text's calls name; null if some are unknown. */
 export interface NamedKeys {
   readonly reads: readonly NamedKey[] | null;
   readonly writes: readonly NamedKey[] | null;
@@ -40,7 +40,7 @@ export class Routine {
   /** Whether the script may give an absolute expiry, which depends on the server's clock. */
   readonly setsMoment: boolean;
 
-  /** @param text its bytes as latin1; null where it is too long to be read */
+  /** @param text its bytes as latin1; null if it is too long to be read */
   constructor(text: string | null, isLibrary: boolean) {
     this.#reading = text === null ? NOT_UNDERSTOOD : readText(text, isLibrary);
     this.#mentionsDatabases = text === null || mentionsDatabases(text);
@@ -165,7 +165,7 @@ export class Routine {
   }
 }
 
-/** The command of a call; undefined where that is not known. */
+/** The command of a call; undefined if that is not known. */
 function specOf({ name, subcommand }: Call, table: CommandTable): CommandSpec | undefined {
   const spec = table.byName(name);
   if (spec === undefined || spec.subcommands === null) return spec;

@@ -24,14 +24,14 @@ export interface Call {
   readonly name: string;
   /** The subcommand, in lower case, where the text shows it. */
   readonly subcommand: string | null;
-  /** What each argument names, were it a key; null where that is unknown. */
+  /** What each argument names, were it a key; null if that is unknown. */
   readonly names: readonly (KeyName | null)[];
   /** The last argument may stand for any number of arguments. */
   readonly open: boolean;
 }
 
 export interface Reading {
-  /** The commands that it calls; null where it may call others. */
+  /** The commands that it calls; null if it may call others. */
   readonly calls: readonly Call[] | null;
   /** The script is proved to do the same on two servers with the same data. */
   readonly repeatable: boolean;

@@ -70,7 +70,7 @@ import { StateKeeper } from './state-keeper.js';
 /** How long effects wait for others to share a write to the mirror. */
 const MIRROR_BATCH_MS = 2;
 
-/** Connects to nothing yet. @throws {Error} where the state's directory cannot be written */
+/** Connects to nothing yet. @throws {Error} if the state's directory cannot be written */
 export function compose(options: ShardOptions): Parts {
   const core = composeCore(options);
   const orderParts = composeOrderParts(options, core);

@@ -51,7 +51,7 @@ export interface HindranceContext {
   readonly admitted: Pick<Admitted, 'isRecognising'>;
 }
 
-/** Why no key may be copied, or compared, now; null where it may. */
+/** Why no key may be copied, or compared, now; null if it may. */
 export function hindrance(
   { sequencer, adjudicator, authorities, admitted }: HindranceContext,
   copies: boolean,

@@ -17,7 +17,7 @@ export interface Shard extends ShardControl {
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
   /** The port it listens on. */
   readonly port: number;
-  /** Takes no new clients, answers what is in flight, waits for the mirror; false where `timeoutMs` ran out. */
+  /** Takes no new clients, answers what is in flight, waits for the mirror; false if `timeoutMs` ran out. */
   drain(timeoutMs: number): Promise<boolean>;
   /** Closes everything at once; safe after `drain` and twice. */
   stop(): Promise<void>;
@@ -37,7 +37,7 @@ export interface ShardOptions {
   /** The shard is this process's as long as it says so. */
   readonly ownership: Ownership;
   /**
-   * Why what the last owner left suspect is not known here: every workload that writes twice is suspect; null where it
+   * Why what the last owner left suspect is not known here: every workload that writes twice is suspect; null if it
    * is known.
    */
   readonly unknownBecause: string | null;
@@ -47,7 +47,7 @@ export interface ShardOptions {
   readonly consent: Consent;
   /** The shards of this process, once they run. */
   readonly shards: () => readonly Shard[];
-  /** Looks at single commands; null where nobody does. */
+  /** Looks at single commands; null if nobody does. */
   readonly observer: Observer | null;
   /** How many this process is to run. */
   readonly shardCount: number;

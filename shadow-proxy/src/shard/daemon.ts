@@ -83,7 +83,7 @@ export class Daemon {
     return daemon;
   }
 
-  /** Its packages are optional, and loaded only here. @throws {PlanError} where they are not installed */
+  /** Its packages are optional, and loaded only here. @throws {PlanError} if they are not installed */
   async #openOtel(): Promise<void> {
     const { opentelemetry: otlp } = this.plan;
     if (otlp === null) return;
@@ -183,7 +183,7 @@ export class Daemon {
     this.logger.info({ plan: next.name }, 'the plan was reloaded');
   }
 
-  /** Answers what is in flight, waits for the mirrors, closes. False where time ran out first. */
+  /** Answers what is in flight, waits for the mirrors, closes. False if time ran out first. */
   stop(): Promise<boolean> {
     this.#stopped ??= this.#drain();
     return this.#stopped;

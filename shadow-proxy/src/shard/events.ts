@@ -39,7 +39,7 @@ export interface ShardEvents {
 
 export class Events extends EventEmitter<ShardEvents> {}
 
-/** @param refusal why the server must not be used, by its run ID; null where it may */
+/** @param refusal why the server must not be used, by its run ID; null if it may */
 export const serverEvents = (events: Events, refusal: ServerEvents['refusal']): ServerEvents => ({
   refusal,
   identified: (server) => void events.emit('identified', server),

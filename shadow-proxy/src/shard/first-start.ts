@@ -17,7 +17,7 @@ type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'col
  * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not
  * write, the workload stays off. A standby with a folder of its own goes on in the stage of the process that it saw,
  * and deletes no key that only the target has.
- * @throws {StageError} where both servers should hold the same, and do not; {Error} where that cannot be known
+ * @throws {StageError} if both servers should hold the same, and do not; {Error} where that cannot be known
  */
 export async function admitFirst(
   { sequencer, admitted, keeper, collector, logger }: Needed,
@@ -55,7 +55,7 @@ export async function admitFirst(
 
 /**
  * Where clients get the target's replies from the first start on, its users must be those of the source.
- * @throws {StageError} where they are not, or where that cannot be known although both servers answer
+ * @throws {StageError} if they are not, or where that cannot be known although both servers answer
  */
 async function admitUsers({
   sequencer,

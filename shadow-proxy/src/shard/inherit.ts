@@ -16,7 +16,7 @@ import { readState, StateError, StateStore, type Admission, type ShardState } fr
  * Writes the shard's state where it has none for some of its slots, and other shards' folders have. Keys of the target
  * are the kit's where each of those shards wrote all of its own. Called when the lease is held: those who served the
  * slots have ended.
- * @throws {StateError} where it cannot be known in which stages the slots were served, or they were in several
+ * @throws {StateError} if it cannot be known in which stages the slots were served, or they were in several
  */
 export async function inheritState(plan: Plan, shard: ShardPlan, logger: Logger): Promise<void> {
   const { name, slots } = shard;
@@ -90,6 +90,6 @@ export function union(a: readonly SlotRange[], b: readonly SlotRange[]): SlotRan
   return ranges;
 }
 
-/** The slots that the shard has served, with those of now, as its state keeps them; null where it is of no cluster. */
+/** The slots that the shard has served, with those of now, as its state keeps them; null if it is of no cluster. */
 export const nowServed = ({ served }: ShardState, { slots }: ShardPlan): string | null =>
   slots === null ? served : formatSlots(union(served === null ? [] : parseSlots(served), slots));

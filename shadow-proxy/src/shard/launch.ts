@@ -41,7 +41,7 @@ export interface Launched {
   readonly ledger: Ledger;
   /** Resolves when another process has taken the shard over: by then nothing serves any more. */
   readonly lost: Promise<LaunchError>;
-  /** Why this shard cannot take over `next`; empty where it can. */
+  /** Why this shard cannot take over `next`; empty if it can. */
   checkReload(next: Plan): readonly string[];
   /** Takes over a plan that `checkReload` let pass. */
   reload(next: Plan): Promise<void>;
@@ -94,8 +94,8 @@ export class LaunchError extends Error {
 /**
  * Takes the shard's lease, and starts it in the stages that its state says, or the plan's where there is no state yet.
  * The state is read when the lease is held: until then it is another process's.
- * @throws {PlanError} where the plan moves keys between stages
- * @throws {StateError} where the state cannot be read
+ * @throws {PlanError} if the plan moves keys between stages
+ * @throws {StateError} if the state cannot be read
  * @throws {LaunchError}
  */
 export async function launch(
@@ -162,7 +162,7 @@ const ownershipOf = (
     lost,
   });
 
-/** @returns which process it took over from; null where none had it @throws {LaunchError} {StateError} */
+/** @returns which process it took over from; null if none had it @throws {LaunchError} {StateError} */
 async function acquire(
   ownership: Ownership,
   plan: Plan,
@@ -324,7 +324,7 @@ function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Om
   };
 }
 
-/** @throws {Error} where one can be neither read nor made */
+/** @throws {Error} if one can be neither read nor made */
 function hashKeyIn(directory: string, logger: Logger): Buffer {
   try {
     return readHashKey(directory) ?? makeHashKey(directory);
@@ -338,7 +338,7 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
 }
 
 /**
- * Why it is not known here what the process before us left suspect; null where it is. We saw that process, and it is
+ * Why it is not known here what the process before us left suspect; null if it is. We saw that process, and it is
  * not the last one that had this folder: what it had on its way stands in another.
  */
 function unknownBecauseOf(ownership: Ownership, state: StateStore): string | null {
@@ -347,7 +347,7 @@ function unknownBecauseOf(ownership: Ownership, state: StateStore): string | nul
   return `took over from a process (${predecessor.process}) with its journal in another folder: every key that it wrote is a suspect`;
 }
 
-/** Why the mirror may lack keys that are the shard's from now on; null where those are what they were. */
+/** Why the mirror may lack keys that are the shard's from now on; null if those are what they were. */
 function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan): string | null {
   if (previous === null || previous.owns === writtenOwns(plan, shardPlan)) return null;
   return shardPlan.slots !== null

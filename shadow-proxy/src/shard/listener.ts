@@ -17,7 +17,7 @@ const RETRY_MS = 50;
 const REFUSED_MS = 1_000;
 const REFUSED_AT_A_TIME = 100;
 
-/** Why clients could not connect to the address now; null where it is free. */
+/** Why clients could not connect to the address now; null if it is free. */
 export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Error | null> {
   const server = createTcpServer((client) => client.destroy());
   return new Promise((resolve) => {
@@ -51,7 +51,7 @@ export class Listener {
     return this.#front!.port;
   }
 
-  /** @throws {Error} when the address is taken, and still is at `deadline` (ms of the monotonic clock) */
+  /** @throws {Error} if the address is taken, and still is at `deadline` (ms of the monotonic clock) */
   async open(deadline: number): Promise<void> {
     const { tls } = this.listen;
     const { closed } = this.clients.limits;

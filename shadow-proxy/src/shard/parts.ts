@@ -57,7 +57,7 @@ export interface Core {
   readonly redact: (key: Buffer) => string;
   /** The sources of the other shards that share the target, by shard. */
   readonly neighbourSources: ReadonlyMap<string, Dialer>;
-  /** Null where all keys of the target are this shard's. */
+  /** Null if all keys of the target are this shard's. */
   readonly owners: Owners | null;
 }
 
@@ -82,11 +82,11 @@ export interface OrderParts {
 
 /** What uses the order. */
 export interface ClientParts {
-  /** Null where no workload's layout is `per-region`. */
+  /** Null if no workload's layout is `per-region`. */
   readonly regional: Regional | null;
   readonly clients: Clients;
   readonly listener: Listener;
-  /** Null where clients may not read from replicas; likewise where they connect to do so. */
+  /** Null if clients may not read from replicas; likewise where they connect to do so. */
   readonly replica: Replica | null;
   readonly replicaListener: Listener | null;
   readonly sharing: SharedTargetContext;

@@ -12,7 +12,7 @@ export interface Replica {
   readonly lanes: ReplicaLanes;
 }
 
-/** Connects to nothing yet; null where the plan does not allow it. */
+/** Connects to nothing yet; null if the plan does not allow it. */
 export function replicaOf({ limits }: Plan, shard: ShardPlan, { servers, turn, failures }: Sequencer): Replica | null {
   if (shard.replica === null) return null;
   const { source } = servers;

@@ -44,7 +44,7 @@ const COLLECT_MS = 5;
 
 /**
  * Connects to both servers and listens.
- * @throws {Error} when an authority cannot be reached or the address is in use
+ * @throws {Error} if an authority cannot be reached or the address is in use
  */
 export async function startShard(options: ShardOptions): Promise<Shard> {
   const shard = new RunningShard(options);

@@ -19,7 +19,7 @@ export interface SharingOptions {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly turn: Turn;
-  /** Null where the target is this shard's alone. */
+  /** Null if the target is this shard's alone. */
   readonly owners: Owners | null;
   /** The sources of the other shards that share the target, by shard. */
   readonly neighbourSources: ReadonlyMap<string, Dialer>;

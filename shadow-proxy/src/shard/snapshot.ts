@@ -20,7 +20,7 @@ export type ServerFacts = Omit<ServerSnapshot, 'up' | 'evictedAt' | 'evicting'> 
   readonly up: boolean;
   /** Whether clients, or a mirror, use it. */
   readonly isUsed: boolean;
-  /** When an eviction was seen last, in ms since 1970; null where none was. */
+  /** When an eviction was seen last, in ms since 1970; null if none was. */
   readonly evictedAt: number | null;
 };
 

@@ -142,7 +142,7 @@ export class StateKeeper implements Persistence {
   // ── suspects ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Makes suspect what the last process left suspect. @param reason why what it left is not known here; null where it
+   * Makes suspect what the last process left suspect. @param reason why what it left is not known here; null if it
    * is
    * @returns whether all of it is known
    */
@@ -187,7 +187,7 @@ export class StateKeeper implements Persistence {
 
   // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The job that the last process left; null where there was none, or nothing may be made of it. */
+  /** The job that the last process left; null if there was none, or nothing may be made of it. */
   job(): JobRecord | null {
     const { value, problem } = readJob(this.by.directory, this.by.author.before);
     if (problem !== null)

@@ -225,6 +225,6 @@ export class Admitted {
   }
 }
 
-/** @throws {Error} where the answer takes too long */
+/** @throws {Error} if the answer takes too long */
 const answered = <T>(answer: Promise<T>): Promise<T> =>
   inTime(answer, ANSWER_MS, () => new Error(`no answer from the target for ${ANSWER_MS / 1000} s`));

@@ -48,7 +48,7 @@ interface Watched {
   /** By limit. */
   readonly exceeded: Map<string, Exceeded>;
   checks: readonly CheckResult[];
-  /** Since when all gates of the next step are open, in ms of the monotonic clock; null where one is closed. */
+  /** Since when all gates of the next step are open, in ms of the monotonic clock; null if one is closed. */
   openSince: number | null;
 }
 

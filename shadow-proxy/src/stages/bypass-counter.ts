@@ -23,12 +23,12 @@ export interface BypassContext {
 export class BypassCounter {
   /** What the source had counted at the last looks, the newest last. */
   #counts: CallCounts[] = [];
-  /** Since when its counts were compared at each look; null where the last could not be. */
+  /** Since when its counts were compared at each look; null if the last could not be. */
   #countedSince: Date | null = null;
   #total = 0;
 
   /**
-   * @param passed the last writes that an earlier process saw to bypass it; null where none did
+   * @param passed the last writes that an earlier process saw to bypass it; null if none did
    * @param found is called with those that are seen
    */
   constructor(

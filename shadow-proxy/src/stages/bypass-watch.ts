@@ -45,7 +45,7 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
   'fcall',
 ]);
 
-/** Writes that others have surely made between the two, by command; null where nothing is known. */
+/** Writes that others have surely made between the two, by command; null if nothing is known. */
 export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Record<string, number>> | null {
   if (before.runId !== now.runId || before.scripts !== now.scripts) return null;
   const found: Record<string, number> = {};

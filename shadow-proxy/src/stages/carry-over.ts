@@ -115,7 +115,7 @@ export class Carry {
   }
 }
 
-/** Null where it is no counter. */
+/** Null if it is no counter. */
 function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | null {
   if (isError(value)) return null;
   if (value.data === null) return 'gone';

@@ -51,13 +51,13 @@ export interface EvidenceContext extends BypassContext {
   readonly sharing: () => Readonly<Record<Side, readonly string[]>>;
   /** Releases of servers that an operator has accepted although this one does not know them. */
   readonly acceptedReleases: () => readonly string[];
-  /** One of its slots of a cluster; null where it is of none. */
+  /** One of its slots of a cluster; null if it is of none. */
   readonly slot: number | null;
   /** Names of the users that clients have logged in as. */
   readonly seenUsers: () => ReadonlySet<string>;
   /** Users whose login the source accepts and the target refuses. */
   readonly refusedLogins: () => Promise<readonly string[]>;
-  /** Who loses writes behind the fence; null where the plan has none. */
+  /** Who loses writes behind the fence; null if the plan has none. */
   readonly fence: () => Promise<FenceReport | null>;
   readonly logger: Logger;
 }
@@ -236,7 +236,7 @@ export class EvidenceCollector {
     return sum(this.#book.of(name)!.mismatches);
   }
 
-  /** The plan's checks of the workload, as they answer now; empty where it has none. */
+  /** The plan's checks of the workload, as they answer now; empty if it has none. */
   async askChecks(workload: Workload): Promise<readonly CheckResult[]> {
     return (await this.#checks.ask(this.#checked(workload))) ?? [];
   }

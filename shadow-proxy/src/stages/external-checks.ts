@@ -41,13 +41,13 @@ export class ExternalChecks {
 
   constructor(private readonly checks: () => readonly CheckPlan[]) {}
 
-  /** As they answer now; null where the plan has none for the workload. */
+  /** As they answer now; null if the plan has none for the workload. */
   async ask(about: CheckedWorkload): Promise<readonly CheckResult[] | null> {
     const checks = this.#of(about.workload);
     return checks.length === 0 ? null : await this.#askAfter(about, checks, FRESH_MS).results;
   }
 
-  /** Their last answers, without waiting; null where the plan has none for the workload. */
+  /** Their last answers, without waiting; null if the plan has none for the workload. */
   glance(about: CheckedWorkload): readonly CheckResult[] | null {
     const checks = this.#of(about.workload);
     if (checks.length === 0) return null;
@@ -145,7 +145,7 @@ interface QueryAnswer {
   readonly data?: { readonly resultType?: string; readonly result?: unknown };
 }
 
-/** The numbers of an instant query; null where the answer has none. */
+/** The numbers of an instant query; null if the answer has none. */
 function valuesOf(text: string): { readonly values: readonly number[] | null; readonly problem: string | null } {
   let answer: QueryAnswer | null;
   try {

@@ -18,11 +18,11 @@ export interface FencedClient {
 export interface FenceReport {
   /** As in the plan. */
   readonly plan: Plan['fence'];
-  /** Since when there is a fence (ISO 8601); null where there is none. */
+  /** Since when there is a fence (ISO 8601); null if there is none. */
   readonly since: string | null;
-  /** What an operator did by hand; null where stage changes decide. */
+  /** What an operator did by hand; null if stage changes decide. */
   readonly hand: FenceState['hand'];
-  /** Why it cannot be raised, or is not as it should be; null where nothing is wrong. */
+  /** Why it cannot be raised, or is not as it should be; null if nothing is wrong. */
   readonly problem: string | null;
   /** Users that have lost their writes, or would. */
   readonly users: readonly string[];
@@ -33,7 +33,7 @@ export interface FenceReport {
 /** Clients that an answer names. */
 const NAMED = 5;
 
-/** The gate `fence`. @param report null where it is not known yet */
+/** The gate `fence`. @param report null if it is not known yet */
 export function judgeFence(report: FenceReport | null): GateAnswer {
   if (report === null) return unknown('the source was not asked yet who may write there');
   const { since, problem, users, clients, hand } = report;

@@ -86,7 +86,7 @@ export class Fence {
     if (side === 'source' && at !== null && at !== runId) void this.settle();
   }
 
-  /** Null where there is none, and none is wanted. */
+  /** Null if there is none, and none is wanted. */
   snapshot(): FenceSnapshot | null {
     const { fence } = this.by.state();
     if (!this.#isWanted && (fence?.users.length ?? 0) === 0) return null;
@@ -196,7 +196,7 @@ export class Fence {
     return plan().fence === 'acl' && router.workloads.some(({ stage }) => stageRule(stage).authority === 'target');
   }
 
-  /** Why the source cannot be fenced; null where it can. */
+  /** Why the source cannot be fenced; null if it can. */
   async #hindrance(): Promise<string | null> {
     const { source, sharedSource } = this.by;
     if (sharedSource) return 'other shards of the plan have the same source, and their proxies would lose their writes';
@@ -316,7 +316,7 @@ export class Fence {
     return this.#must('ACL', 'SETUSER', name, ...rules);
   }
 
-  /** @throws {Error} where the source refuses */
+  /** @throws {Error} if the source refuses */
   async #must(...command: Argument[]): Promise<Reply> {
     const reply = await this.by.source.ask(...command);
     if (isError(reply)) throw new Error(`the source refuses ${command.slice(0, 2).join(' ')}: ${errorText(reply)}`);

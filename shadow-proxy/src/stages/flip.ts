@@ -48,7 +48,7 @@ export interface FlipContext {
   readonly sequencer: Sequencer;
   readonly clients: Clients;
   readonly suspects: Suspects;
-  /** True where another shard has the same target and this one does not say which keys are its own. */
+  /** True if another shard has the same target and this one does not say which keys are its own. */
   readonly sharedTarget: boolean;
   /** What the target holds of a workload, counted where that is needed. */
   target(workload: Workload): Promise<TargetFacts>;
@@ -183,7 +183,7 @@ export class Flipper {
     }
   }
 
-  /** Null where the workload is there already. @throws {StageError} where nothing but another request helps */
+  /** Null if the workload is there already. @throws {StageError} if nothing but another request helps */
   #allowed(request: StageRequest): Change | null {
     if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
     const workload = namedWorkload(this.context.sequencer.router, request.workload);
@@ -203,7 +203,7 @@ export class Flipper {
   }
 
   /**
-   * @throws {StageError} code `gates-closed` where the target holds keys that the shard did not write, and nobody
+   * @throws {StageError} code `gates-closed` if the target holds keys that the shard did not write, and nobody
    * confirmed their number
    */
   async #admit(workload: Workload, { consent = NO_CONSENT }: StageRequest): Promise<Admitting> {
@@ -326,7 +326,7 @@ export class Flipper {
     );
   }
 
-  /** The key's authority where it may change; null where it does not: nothing is lost by that. */
+  /** The key's authority where it may change; null if it does not: nothing is lost by that. */
   #authorityLeft({ key, workload }: Suspect, leaving: Change['leaving']): Server | null {
     const { authority } = workload.rule(key, 0, key.length);
     return leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;

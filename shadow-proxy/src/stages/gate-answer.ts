@@ -9,8 +9,8 @@ export interface GateAnswer {
   /** What to run first so that a closed gate opens, for `shadow-compare`. */
   readonly command?: string;
   /**
-   * Of a closed gate that opens by waiting: in how many ms, at the present rate; null where that is soon, and cannot be
-   * estimated. Absent where an operator has to act.
+   * Of a closed gate that opens by waiting: in how many ms, at the present rate; null if that is soon, and cannot be
+   * estimated. Absent if an operator has to act.
    */
   readonly opensInMs?: number | null;
 }

@@ -23,7 +23,7 @@ export interface Gate extends GateAnswer {
   readonly name: GateName;
 }
 
-/** The gates of the transition between these stages. @throws {Error} where there is none */
+/** The gates of the transition between these stages. @throws {Error} if there is none */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
   const transition = transitionOf(from, to) ?? transitionOf(from, to, true);
   if (transition === null) throw new Error(`no transition from ${from} to ${to}`);

@@ -29,7 +29,7 @@ export class Hooks {
     return this.hooks().filter(({ workloads }) => workloads === null || workloads.includes(workload));
   }
 
-  /** @throws {StageError} code `refused` where a hook fails before a promotion: nothing was changed */
+  /** @throws {StageError} code `refused` if a hook fails before a promotion: nothing was changed */
   async before(change: HookedChange): Promise<readonly HookRun[]> {
     const runs: HookRun[] = [];
     for (const hook of this.#which(change, 'before')) {

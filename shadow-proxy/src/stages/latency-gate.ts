@@ -22,7 +22,7 @@ export interface LatencyRow {
   readonly minutes: number;
 }
 
-/** A typical minute of both servers; empty where nothing was timed. */
+/** A typical minute of both servers; empty if nothing was timed. */
 export const latencyRows = (windows: readonly LatencyWindow[]): readonly LatencyRow[] =>
   windows.length === 0
     ? []

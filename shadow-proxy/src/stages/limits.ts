@@ -19,7 +19,7 @@ export interface LimitFacts {
 }
 
 /**
- * By limit: what was seen where it is exceeded, null where it is not. What nothing was seen of is left out: it neither
+ * By limit: what was seen where it is exceeded, null if it is not. What nothing was seen of is left out: it neither
  * begins nor ends anything.
  */
 export function judgeLimits(

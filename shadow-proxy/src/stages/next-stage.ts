@@ -21,7 +21,7 @@ export interface NextStage {
   readonly gates: readonly Gate[];
   /** Since it entered its stage. */
   readonly evidence: WorkloadEvidence;
-  /** A typical minute of its commands since it entered its stage; empty where nothing was timed. */
+  /** A typical minute of its commands since it entered its stage; empty if nothing was timed. */
   readonly latency: readonly LatencyRow[];
 }
 

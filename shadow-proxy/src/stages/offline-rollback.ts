@@ -41,7 +41,7 @@ export interface OfflineRequest {
 
 export interface OfflineRollback {
   readonly shard: string;
-  /** The process that had the shard; null where none did. */
+  /** The process that had the shard; null if none did. */
   readonly fenced: string | null;
   readonly changes: readonly { readonly workload: string; readonly from: StagePoint; readonly to: StagePoint }[];
   /** Keys that were on their way to the source, and are there now. */

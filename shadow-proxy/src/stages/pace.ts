@@ -35,7 +35,7 @@ export class Pace {
 
 /** When a gate opens. */
 export interface TimeLeft {
-  /** Null while the rate is not known yet; undefined where nothing is compared: waiting alone opens no gate. */
+  /** Null while the rate is not known yet; undefined if nothing is compared: waiting alone opens no gate. */
   readonly ms: number | null | undefined;
   readonly text: string;
 }

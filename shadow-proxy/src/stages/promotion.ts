@@ -47,9 +47,9 @@ export interface Promotion {
   readonly gates: readonly Gate[];
   /** Keys of the target that the shard did not write, where they were counted. */
   readonly targetKeys: TargetKeys | null;
-  /** Programs that the change would run; absent where it was made, or there are none. */
+  /** Programs that the change would run; absent if it was made, or there are none. */
   readonly hooks?: readonly HookPlan[];
-  /** Null where nothing was changed. */
+  /** Null if nothing was changed. */
   readonly change: StageChange | null;
 }
 
@@ -72,7 +72,7 @@ export interface RollbackRequest {
 export interface Rollback {
   readonly workload: string;
   readonly changes: readonly StageChange[];
-  /** Programs that the changes would run; absent where they were made, or there are none. */
+  /** Programs that the changes would run; absent if they were made, or there are none. */
   readonly hooks?: readonly HookPlan[];
 }
 
@@ -89,7 +89,7 @@ export interface PromotionContext {
   facts(workload: string, consent?: Consent): Promise<GateFacts>;
   /** Remembers releases of servers that an operator has accepted. @throws {StateError} */
   acceptReleases(names: readonly string[], note: Readonly<Record<string, unknown>>): Promise<void>;
-  /** @throws {StageError} where the change is refused whatever the servers say */
+  /** @throws {StageError} if the change is refused whatever the servers say */
   allow(request: StageRequest): void;
   /** All that `change` checks before it holds a command. @throws {StageError} */
   check(request: StageRequest): Promise<void>;
@@ -104,7 +104,7 @@ export interface PromotionContext {
 
 const DRILL_PERCENT = 1;
 
-/** What comes after this point. @throws {StageError} where nothing does */
+/** What comes after this point. @throws {StageError} if nothing does */
 export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
   if (isPartial({ stage, percent })) return { stage, percent: nextShare({ stage, percent }) };
   const next = nextStage(stage, perRegion);
@@ -179,7 +179,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   };
 }
 
-/** @throws {StageError} where a step is refused: those before it hold */
+/** @throws {StageError} if a step is refused: those before it hold */
 export async function rollback(context: PromotionContext, request: RollbackRequest): Promise<Rollback> {
   if (request.drill) return rehearse(context, request);
   const { workload, force, reason, by } = request;

@@ -22,8 +22,8 @@ const MAX_KEYS = 2_000_000;
 const MAX_MS = 60_000;
 
 /**
- * Why the shard may have been served before, in words; null where it was not: the target has no key of it.
- * @throws {Error} where the target cannot be asked
+ * Why the shard may have been served before, in words; null if it was not: the target has no key of it.
+ * @throws {Error} if the target cannot be asked
  */
 export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | null> {
   const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];

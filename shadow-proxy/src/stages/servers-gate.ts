@@ -15,19 +15,19 @@ import type { AcceptableServer } from './gate-facts.js';
 
 /** One server, as it answers now. */
 export interface ServerFacts {
-  /** Null where it does not answer, or must not be used. */
+  /** Null if it does not answer, or must not be used. */
   readonly identity: Identity | null;
-  /** Why that is so; empty where it answers. */
+  /** Why that is so; empty if it answers. */
   readonly unreachable: string;
-  /** `host:port` under which the proxy reaches it; null where it does not. */
+  /** `host:port` under which the proxy reaches it; null if it does not. */
   readonly address: string | null;
-  /** Its refusal of a write that changes nothing; null where it takes writes, or was not asked. */
+  /** Its refusal of a write that changes nothing; null if it takes writes, or was not asked. */
   readonly refusal: string | null;
   /** Commands that the kit needs, and the server has renamed or disabled. */
   readonly lacks: readonly string[];
-  /** Its refusal of a SELECT that says nothing of the number of databases; null where the proxy's user may SELECT. */
+  /** Its refusal of a SELECT that says nothing of the number of databases; null if the proxy's user may SELECT. */
   readonly selectRefusal: string | null;
-  /** What is not known of it because it is newer than this release knows; null where all is. */
+  /** What is not known of it because it is newer than this release knows; null if all is. */
   readonly newer: NewerServer | null;
   /** Shards of the proxies that are connected to it. */
   readonly shards: readonly string[];
@@ -38,7 +38,7 @@ const ANSWER_MS = 2_000;
 /**
  * The key of a ZADD XX: sets the score of a member that is there, and none is. Nothing is created, yet it is a write
  * that needs memory. `guard` must not take it for a counter (`command/counting.ts`).
- * @param slot of a cluster, which the key must have; null where any will do
+ * @param slot of a cluster, which the key must have; null if any will do
  */
 export const probeKey = (slot: number | null): string =>
   slot === null ? 'shadow-proxy:probe' : `shadow-proxy:probe{${tagOf(slot)}}`;
@@ -93,7 +93,7 @@ function selectRefusalOf({ databaseLimit }: Server): string | null {
 }
 
 /**
- * What is wrong with the two; empty where nothing is. Pure.
+ * What is wrong with the two; empty if nothing is. Pure.
  * @param shard its name
  * @param sharing the other shards that the plan lets have each server
  * @param cluster whether the plan names a cluster

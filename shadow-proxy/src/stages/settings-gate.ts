@@ -10,7 +10,7 @@ import {
 import { says, unknown, type GateAnswer } from './gate-answer.js';
 
 /**
- * Null where the settings close no gate.
+ * Null if the settings close no gate.
  * @param accepted `gates.acceptSettings`
  */
 export function judgeSettings(

@@ -24,7 +24,7 @@ export interface HookRun {
   readonly name: string;
   readonly when: 'before' | 'after';
   readonly ms: number;
-  /** Why it failed; null where it did not. */
+  /** Why it failed; null if it did not. */
   readonly problem: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface StageChange {
   readonly to: StagePoint;
   /** Milliseconds for which the workload's new commands were held. */
   readonly heldMs: number;
-  /** Hooks that have run; absent where the plan has none for the workload. */
+  /** Hooks that have run; absent if the plan has none for the workload. */
   readonly hooks?: readonly HookRun[];
 }
 

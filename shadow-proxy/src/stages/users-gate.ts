@@ -107,7 +107,7 @@ async function readUsers(server: Server, memory: UserMemory | null): Promise<Use
 const NAMED = 5;
 
 /**
- * @param refusedLogins users of clients whom the target refused when that was tried; null where it was not tried
+ * @param refusedLogins users of clients whom the target refused when that was tried; null if it was not tried
  * @param accepted `gates.acceptRights`
  */
 export function judgeUsers(

@@ -1,4 +1,4 @@
-/** CRC-32 as zlib and PNG use it, against damage of what is on the disk. */
+/** CRC-32, as in zlib and PNG, to detect damage of files. */
 import * as zlib from 'node:zlib';
 
 const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -7,13 +7,13 @@ const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** Node has it from 20.15 on; a call of it costs as much as this many bytes do here. */
+/** Node has it from 20.15 on. One call costs as much as this number of bytes in the loop below. */
 const native = (zlib as { crc32?: (bytes: Uint8Array, before: number) => number }).crc32;
 const NATIVE_FROM = native === undefined ? Infinity : 128;
 
 /**
  * The CRC-32 of the bytes from `start` to `end`: an unsigned 32-bit number.
- * @param before that of the bytes before them
+ * @param before the CRC-32 of the bytes before them
  */
 export function crc32(bytes: Uint8Array, start: number, end: number, before = 0): number {
   if (end - start >= NATIVE_FROM) return native!(bytes.subarray(start, end), before);

@@ -1,10 +1,10 @@
 /**
- * What was seen of each workload since it entered its stage: what the gates judge.
+ * The evidence that gates judge: what was observed of each workload since it entered its stage.
  *
- *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
+ *   <state>/<shard>/evidence.json replaced now and then, and at the end; with a checksum
  *
- * What a sudden end loses makes the evidence less, never more: what closes a gate is written as soon as it is seen. A
- * file that cannot be trusted is started again, for the same reason.
+ * A crash may lose evidence, but never makes a gate open: observations that close a gate are written at once. A file
+ * that cannot be trusted is replaced by an empty one.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -25,10 +25,10 @@ const verification = z.strictObject({
 });
 const drill = z.strictObject({ at: z.string(), percent: z.number(), heldMs: z.number() });
 const unsupported = z.strictObject({
-  /** The server that does not support it. */
+  /** The server that does not support the form. */
   lacks: z.enum(SIDES),
   calls: z.number(),
-  /** When it was seen first and last (ISO 8601). */
+  /** First and last time of use (ISO 8601). */
   first: z.string(),
   last: z.string(),
 });
@@ -40,17 +40,17 @@ const workload = z.strictObject({
   allowed: counts,
   mismatches: counts,
   inconclusive: z.number(),
-  /** By script: those of the inconclusive pairs whose keys it has changed. */
+  /** Inconclusive pairs whose keys a script has changed, by script. */
   inconclusiveByScript: counts.default({}),
   /** Minutes in which replies were compared. */
   minutes: z.number(),
   /** Hours of the day (UTC) in which replies were compared. */
   hours: z.array(z.number()),
-  /** The last verification of all its keys. */
+  /** The last verification of all keys of the workload. */
   verified: verification.nullable(),
-  /** The last rollback that was rehearsed. */
+  /** The last rollback drill. */
   drill: drill.nullable(),
-  /** By form: what clients use and one of the servers does not support. Kept over changes of stage. */
+  /** Forms that clients use and one server does not support. They are kept when the stage changes. */
   unsupported: z.record(z.string(), unsupported).default({}),
 });
 const file = z.strictObject({
@@ -58,9 +58,9 @@ const file = z.strictObject({
   workloads: z.record(z.string(), workload),
   /** Latencies of each minute in which both servers answered, in µs. */
   latencies: z.array(latencies),
-  /** The same by workload, for fewer minutes. */
+  /** The same latencies by workload, for fewer minutes. */
   workloadLatencies: z.record(z.string(), z.array(latencies)).default({}),
-  /** The last writes that were seen to bypass the proxy, by command, and when (ISO 8601). */
+  /** The last writes that bypassed the proxy, by command, and their time (ISO 8601). */
   passed: z.strictObject({ at: z.string(), writes: counts }).nullable().default(null),
 });
 
@@ -71,7 +71,7 @@ export type Drill = Readonly<z.infer<typeof drill>>;
 export type LastPassed = Readonly<z.infer<typeof file>['passed']>;
 export type LatencyWindow = z.infer<typeof file>['latencies'][number];
 
-/** Totals since the start of the process. */
+/** Totals of one workload since the start of the process. */
 export interface Seen extends StagePoint {
   readonly name: string;
   readonly compared: number;
@@ -83,23 +83,23 @@ export interface Seen extends StagePoint {
 }
 
 const FILE = 'evidence.json';
-/** Four hours. */
+/** Minutes of latencies that are kept: four hours. */
 const MAX_WINDOWS = 240;
-/** Two hours: the windows of one workload, of which there may be many. */
+/** Minutes that are kept for each workload, of which there may be many: two hours. */
 const MAX_WORKLOAD_WINDOWS = 120;
 const MINUTE_MS = 60_000;
 
 type Mutable = { -readonly [K in keyof WorkloadEvidence]: WorkloadEvidence[K] };
 
 export class EvidenceBook {
-  /** Why what the last process wrote is not counted; null where it is, or there was nothing. */
+  /** Why the evidence of the last process is not used; null if it is used, or there was none. */
   readonly problem: string | null;
   readonly #path: string;
   readonly #workloads = new Map<string, Mutable>();
   readonly #before = new Map<string, Seen>();
   /** The minute that was counted last, by workload. */
   readonly #minute = new Map<string, number>();
-  /** By workload and form: calls that were added already. */
+  /** Calls that were added already, by workload and form. */
   readonly #unsupported = new Map<string, Map<string, number>>();
   #isNew = false;
   #latencies: LatencyWindow[] = [];
@@ -122,9 +122,9 @@ export class EvidenceBook {
   }
 
   /**
-   * Adds what was seen since the last look.
-   * @returns whether a sudden end must not lose what was seen: a mismatch, or a form that is not supported and was not
-   * seen before
+   * Adds what was observed since the last call.
+   * @returns whether a crash must not lose the observations: a mismatch, or a form that is not supported and is seen
+   * for the first time
    */
   update(now: Date, seen: readonly Seen[]): boolean {
     this.#isNew = false;
@@ -132,18 +132,18 @@ export class EvidenceBook {
     return this.#isNew;
   }
 
-  /** The evidence of a workload that `update` has seen. */
+  /** The evidence of a workload that `update` has seen; null for others. */
   of(name: string): WorkloadEvidence | null {
     return this.#workloads.get(name) ?? null;
   }
 
-  /** Latencies by the minute, since that moment: of all commands, or of one workload. */
+  /** Latencies of each minute since a time: of all commands, or of one workload. */
   latenciesSince(since: string, workload: string | null = null): readonly LatencyWindow[] {
     const windows = workload === null ? this.#latencies : (this.#workloadLatencies.get(workload) ?? []);
     return windows.filter(({ at }) => at >= since);
   }
 
-  /** A minute's latencies; those of which nothing was answered tell nothing. */
+  /** Adds a minute's latencies; a minute without replies is skipped. */
   timed(now: Date, { source, target }: Latest, workload: string | null = null): void {
     if (source.count === 0 || target.count === 0) return;
     const window = { at: now.toISOString(), source, target };
@@ -160,7 +160,7 @@ export class EvidenceBook {
     if (evidence !== undefined) evidence.verified = verified;
   }
 
-  /** While a rollback is rehearsed, what is seen counts to the stage that the workload came from, and goes back to. */
+  /** During a drill, observations count for the stage that the workload came from, and to which it returns. */
   drilling(name: string, on: boolean): void {
     if (on) this.#drilling.add(name);
     else this.#drilling.delete(name);
@@ -171,7 +171,7 @@ export class EvidenceBook {
     if (evidence !== undefined) evidence.drill = drilled;
   }
 
-  /** The last writes that were seen to bypass the proxy; null where none were. */
+  /** The last writes that bypassed the proxy; null if there were none. */
   get passed(): LastPassed {
     return this.#passed;
   }
@@ -180,7 +180,7 @@ export class EvidenceBook {
     this.#passed = last;
   }
 
-  /** @throws {Error} when the disk does not take it */
+  /** @throws {Error} if the disk does not take the file */
   save(): void {
     writeSealed(this.#path, this.author, {
       version: 1,
@@ -224,7 +224,7 @@ export class EvidenceBook {
     }
   }
 
-  /** A workload that is in another stage than before starts again. */
+  /** The evidence of a workload, which is empty again if its stage has changed. */
   #current(now: Date, { name, stage, percent }: Seen): Mutable {
     const known = this.#workloads.get(name);
     if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent)))
@@ -274,6 +274,6 @@ function addEach(
   return any;
 }
 
-/** What the process that served last wrote of it: `served`, as the state names it. */
+/** What the process that served last wrote. @param served the process's name in the state */
 export const readEvidence = (directory: string, served: string | null): Read<z.infer<typeof file>> =>
   readSealed(join(directory, FILE), served, file);

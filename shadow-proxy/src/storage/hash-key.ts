@@ -1,7 +1,7 @@
 /**
- * The key of the hashes under which keys stand in the ledger, the log and the reports: `<state>/<shard>/hash-key`, 32
- * bytes in hex. With it, a known key can be looked up; without it a hash shows nothing, however short or guessable
- * the key is.
+ * The secret key for the hashes of keys in the ledger, the log and the reports: `<state>/<shard>/hash-key`, 32 bytes in
+ * hex. With it, the hash of a known key can be looked up. Without it, a hash reveals nothing, even if the key is short
+ * or easy to guess.
  */
 import { join } from 'node:path';
 import { disk, replaceFile } from '../io/files.js';
@@ -10,7 +10,7 @@ import { randomBytes } from '../io/random.js';
 const BYTES = 32;
 const FILE = 'hash-key';
 
-/** Null where there is none. @throws {Error} where it is damaged, or cannot be read */
+/** Null if there is none. @throws {Error} if the file is damaged, or cannot be read */
 export function readHashKey(directory: string): Buffer | null {
   const path = join(directory, FILE);
   let text: string;
@@ -24,7 +24,7 @@ export function readHashKey(directory: string): Buffer | null {
   throw new Error(`${path} is damaged: it is not ${2 * BYTES} hex digits`);
 }
 
-/** Makes one, in place of what is there. @throws {Error} where it cannot be written */
+/** Creates a key, and replaces an existing one. @throws {Error} if it cannot be written */
 export function makeHashKey(directory: string): Buffer {
   const path = join(directory, FILE);
   const key = randomBytes(BYTES);

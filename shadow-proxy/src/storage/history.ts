@@ -1,6 +1,6 @@
 /**
- * An event of the history in words, the same on a terminal, on the page and in the report. Pure, for browsers have it,
- * too.
+ * Describes an event of the history in words: the same on a terminal, on the page and in the report. Pure, because
+ * browsers run it, too.
  */
 import type { Stages } from '../plan/plan.js';
 import { formatPoint, type StagePoint } from '../route/stage.js';
@@ -10,7 +10,7 @@ export interface HistoryEvent {
   readonly [detail: string]: unknown;
 }
 
-/** Without its time. */
+/** The description of an event, without its time. */
 export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'stage') return describeStage(event);
   if (event.event === 'owner')

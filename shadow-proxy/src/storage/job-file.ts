@@ -1,4 +1,4 @@
-/** What a shard's job has come to, on the disk: a process that is started again goes on from there. */
+/** The progress of a shard's job on the disk: a restarted process continues from there. */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { SIDES } from '../route/stage.js';
@@ -7,19 +7,21 @@ import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
 const optionalNumber = z.number().positive().optional();
 
 export const jobRequest = z.strictObject({
-  /** `restore`: what a restarted authority has lost is given back to it from its mirror. */
+  /** `restore` copies data that a restarted authority has lost back from its mirror. */
   kind: z.enum(['backfill', 'verify', 'restore']),
-  /** Names; null for all that are written twice. */
+  /** Names of workloads; null: all that are written to both servers. */
   workloads: z.array(z.string()).nullable(),
-  /** Copy what differs, and delete what only the mirror has, as far as that is allowed (`deletes`). */
+  /**
+   * Whether differing keys are copied, and keys that only the mirror has are deleted, up to the number in `deletes`.
+   */
   repair: z.boolean(),
   /** Only count the keys. */
   dryRun: z.boolean(),
-  /** Copy all of it once more, though it was copied and nothing became suspect since. */
+  /** Whether all keys are copied once more, although they were copied and nothing became suspect since. */
   again: z.boolean(),
-  /** How many keys that only the mirror has may be deleted: an operator has confirmed that number. */
+  /** Maximum number of keys that only the mirror has and that may be deleted: the number that an operator confirmed. */
   deletes: z.int().min(0).default(0),
-  /** Percent of the keys that are looked at. */
+  /** Percent of the keys that are checked. */
   sample: z.number().min(0).max(100),
   limits: z.strictObject({ keysPerSecond: optionalNumber, bytesPerSecond: optionalNumber, maxP99Ms: optionalNumber }),
   /** Started by the proxy itself, because a whole workload is suspect. */
@@ -44,10 +46,10 @@ const counts = z.strictObject({
   verifiedBy: z.record(z.string(), z.number()).default({}),
 });
 /**
- * In keys. `scanned`: those of every workload that the scan has passed, of the servers that `total` counts. `seen`:
- * those of the job's workloads. `verifiedBy`: those that were compared, by workload. `overwritten`: copied over keys of
- * the mirror that the kit is not known to have written. `deleted`: from the mirror, for the authority does not have
- * them. `keptForeign`: likewise, but left alone. A dry run counts what would be.
+ * Numbers of keys. `scanned`: all keys that the scan has passed, of the servers that `total` counts. `seen`: keys of
+ * the job's workloads. `verifiedBy`: compared keys by workload. `overwritten`: copies over keys of the mirror that the
+ * kit is not known to have written. `deleted`: keys deleted from the mirror because the authority lacks them.
+ * `keptForeign`: such keys that were kept. A dry run counts what would happen.
  */
 export type JobCounts = z.infer<typeof counts>;
 
@@ -58,7 +60,7 @@ const jobRecord = z.object({
   reason: z.string().nullable(),
   startedAt: z.string(),
   endedAt: z.string().nullable(),
-  /** The place at which the scan continues; null at its beginning. */
+  /** The position at which the scan continues; null at its beginning. */
   at: z
     .object({
       side: z.enum(SIDES),
@@ -74,8 +76,8 @@ const jobRecord = z.object({
     .nullable(),
   counts,
   /**
-   * Keys that may have been deleted from the mirror so far, of those that an operator confirmed: for this job, and of
-   * each workload before its dual write. After a crash it may be more than were.
+   * Keys that may have been deleted from the mirror so far, of those that an operator confirmed: for this job, and for
+   * each workload before its dual write. After a crash the number may be too high.
    */
   deleting: z
     .object({ confirmed: z.number(), workloads: z.record(z.string(), z.number()) })
@@ -102,10 +104,12 @@ export const noCounts = (): JobCounts => ({
 
 const FILE = 'job.json';
 
-/** The last job of the process that served last: `served`, as the state names it. */
+/** The last job of the process that served last. @param served the process's name in the state */
 export const readJob = (directory: string, served: string | null): Read<JobRecord> =>
   readSealed(join(directory, FILE), served, jobRecord);
 
-/** Writes the record: it outlives the process, not the host. @throws {Error} when the disk does not take it */
+/**
+ * Writes the record. It survives the process, but not a crash of the host. @throws {Error} if the disk does not take it
+ */
 export const writeJob = (directory: string, author: Author, record: JobRecord): void =>
   writeSealed(join(directory, FILE), author, record);

@@ -1,6 +1,6 @@
 /**
- * Reads the journal that a process left. What cannot be read, or is not from the process that the state names, makes
- * every key a suspect.
+ * Reads the journal that a process left. If it cannot be read, or is not from the process that the state names, every
+ * key is suspect.
  */
 import { join } from 'node:path';
 import { disk } from '../io/files.js';
@@ -23,36 +23,36 @@ import {
   bootId,
 } from './journal-format.js';
 
-/** A key that was written, or suspect. */
+/** A key that was written, or was suspect. */
 export interface LeftKey {
   readonly db: number;
   readonly key: Buffer;
-  /** Whether a client's write, or a copy, may have touched it. */
+  /** Whether a client's write or a copy may have changed the key. */
   readonly touched: boolean;
 }
 
 export interface JournalRecords {
   readonly keys: readonly LeftKey[];
-  /** Workloads that are suspect as a whole, and why. */
+  /** Workloads that are suspect as a whole, each with the reason. */
   readonly workloads: ReadonlyMap<string, string>;
   /**
-   * Why every key of every workload is suspect: the keys of a write are not known, or not all of the journal can be
-   * believed. Null where that is not so.
+   * Why every key of every workload is suspect: the keys of a write are unknown, or a part of the journal cannot be
+   * trusted. Null if that is not so.
    */
   readonly everything: string | null;
 }
 
-/** What the durable state says of its journal. */
+/** What the durable state says about its journal. */
 export interface JournalMark {
   /** The ID of the process that wrote it; null in the state of an older release. */
   readonly journal: string | null;
-  /** Everything was confirmed, and nothing was suspect, when that process ended. */
+  /** Whether everything was confirmed, and nothing was suspect, when that process ended. */
   readonly cleanShutdown: boolean;
 }
 
 /**
- * What the last process left suspect, of which none runs now.
- * @param mark of the state; null where there is none
+ * The suspects that the last process left. No process may run now.
+ * @param mark the state's entry; null if there is no state
  */
 export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
   const keys = new Map<string, LeftKey>();
@@ -79,7 +79,7 @@ const EARLIER = 'is of an earlier release, which had no checksums';
 
 type Note = (kind: number, db: number, body: Buffer) => void;
 
-/** Returns why not all of the file can be believed; null where it can, or need not, for nothing was suspect. */
+/** Returns why a part of the file cannot be trusted; null if all of it can, or if nothing was suspect. */
 function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
   const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
   if (bytes === null) return unless('is missing');
@@ -108,7 +108,7 @@ function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMa
 
 const isNo = (bytes: Buffer, at: number): boolean => bytes.subarray(at, at + NO.length).equals(NO);
 
-/** Returns what is wrong with the batches; null where all can be read, and nothing but zeros is behind them. */
+/** Returns the problem of the batches; null if all can be read, and only zeros follow. */
 function readBatches(bytes: Buffer, note: Note): string | null {
   let crc = bytes.readUInt32LE(CHECKED);
   let at = HEADER;
@@ -131,7 +131,7 @@ function readBatches(bytes: Buffer, note: Note): string | null {
   return isZeros(bytes.subarray(at)) ? null : `is damaged after byte ${at}`;
 }
 
-/** Whether there is nothing but zeros: most of a segment. */
+/** Whether the bytes are all zero, as most of a segment is. */
 function isZeros(bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at += ZEROS.length) {
     const part = bytes.subarray(at, at + ZEROS.length);

@@ -1,11 +1,12 @@
 /**
- * The journal: keys whose equality a sudden end of the process would leave suspect. A write's keys are in it before
- * the write is sent; they leave it when everything that was on its way with them is confirmed by the mirror.
+ * The journal: keys that would be suspect if the process crashed now. A write's keys are recorded before the write is
+ * sent. They are removed when the mirror has confirmed everything that was in flight with them.
  *
  *   note(key) ──▶ memory ──(end of turn, before the sockets)──▶ write(2), no fsync
  *
- * It survives the process, SIGKILL too, for the page cache does; after the loss of a host nothing of it is believed.
- * Two files take turns: one is written, the other waits until what it lists is confirmed, and is emptied.
+ * The journal survives the process, even SIGKILL, because the page cache does. After a crash of the host nothing in it
+ * is trusted. Two files alternate: one is written, the other waits until everything that it lists is confirmed, and is
+ * then emptied.
  *
  * `journal-format.ts` has the layout of a file, `journal-reader.ts` reads what a process left.
  */
@@ -32,59 +33,61 @@ import {
 } from './journal-format.js';
 import { readJournal, type JournalMark, type JournalRecords, type LeftKey } from './journal-reader.js';
 
-/** What both files may hold; beyond that, one record says that everything is suspect. */
+/** Maximum size of both files together; beyond it, one record says that everything is suspect. */
 const MAX_BYTES = 256 << 20;
-/** How long the record of scripts that hide their keys is kept at least, in ms: the files take turns then. */
+/**
+ * Minimum time in ms for which the record of scripts that hide their keys is kept. After that the files are rotated.
+ */
 const HIDDEN_MS = 1_000;
 export interface JournalOptions {
   readonly directory: string;
   /** The ID of the process that writes the journal: 16 hex digits. */
   readonly id: string;
-  /** The mark in the state that the process began with; null if there was no state. */
+  /** The state's entry when the process began; null if there was no state. */
   readonly before: JournalMark | null;
-  /** Resolves when all that is on its way now is confirmed or suspect. */
+  /** Resolves when everything that is in flight now is confirmed or suspect. */
   settle(): Promise<void>;
-  /** Notes again what is suspect at this moment. */
+  /** Records again what is suspect at this moment. */
   carry(): void;
-  /** Called when the disk fails: from then on the end of the process is not survived. */
+  /** Called when the disk fails: from then on a crash of the process loses the journal. */
   failed(problem: Error): void;
 }
 
 interface Segment {
   readonly fd: number;
-  /** Written; and the length of the file. */
+  /** Bytes that were written; and the length of the file. */
   bytes: number;
   size: number;
   /** The CRC-32 of all bytes that were written. */
   crc: number;
-  /** Its header says that something could not be written. */
+  /** Whether the file's header says that a write is missing. */
   gap: boolean;
 }
 
 export class Journal {
-  /** What the process before left suspect. */
+  /** The suspects that the process before left. */
   readonly left: JournalRecords;
   readonly #by: JournalOptions;
   readonly #header: Buffer;
   #current: Segment;
   #other: Segment;
-  /** The other file still lists what is not confirmed: the turn that it is put aside in. */
+  /** Set while the other file still lists unconfirmed keys; identifies the rotation that is under way. */
   #turning: symbol | null = null;
-  /** From so many bytes on the files take turns. */
+  /** The files are rotated at this number of bytes. */
   #rotateAt = SEGMENT_BYTES;
   #buffer = Buffer.allocUnsafe(64 * 1024);
   #used = FRAME;
   #closed = false;
-  /** Something could not be written, and may be on its way still. */
+  /** Whether a record could not be written whose command may still be in flight. */
   #gap = false;
-  /** The file that is written says already that keys may change which nothing names. */
+  /** Whether the current file already says that keys may change without being named. */
   #hidden = false;
   #forgetting: Timer | undefined;
 
   /**
-   * Reads what is left of the journal before, and begins a new one, which repeats all of that. The files are new: a
-   * process that was taken over from, and is not ended yet, still has the old ones open.
-   * @throws {Error} when the directory cannot be written
+   * Reads what the previous process left, and begins a new journal that repeats all of it. The files are new ones: a
+   * process that lost its lease and has not ended still has the old files open.
+   * @throws {Error} if the directory cannot be written
    */
   constructor(options: JournalOptions) {
     const { directory, id, before } = (this.#by = options);
@@ -96,14 +99,13 @@ export class Journal {
     this.#current = current;
     this.#other = other;
     this.#noteLeft();
-    // Either file may be the old one still when the process ends here: both are read, and together they tell
-    // everything.
+    // If the process ends here, either file may still be the old one. Both are read, and together they list everything.
     for (const path of paths) disk.rename(`${path}.new`, path);
   }
 
   /**
-   * To be called when the state names this process, before the first client comes: from then on a state that names
-   * another is an older copy.
+   * Call this when the state names this process, before the first client comes. From then on, a state that names
+   * another process is an older copy.
    */
   serve(): void {
     for (const { fd } of [this.#current, this.#other]) disk.write(fd, YES, 0, YES.length, SERVES_AT);
@@ -115,7 +117,7 @@ export class Journal {
     this.#used += end - start;
   }
 
-  /** Notes a suspect. */
+  /** Records a suspect. */
   noteSuspect({ db, key, touched }: LeftKey): void {
     if (touched) return this.noteKey(db, key, 0, key.length);
     this.#record(UNWRITTEN, db, key.length);
@@ -126,15 +128,15 @@ export class Journal {
     this.#noteText(WORKLOAD, JSON.stringify([name, why]));
   }
 
-  /** Every key of every workload is suspect. */
+  /** Records that every key of every workload is suspect. */
   noteEverything(why = 'a write with unknown keys was in flight'): void {
     this.#noteText(EVERYTHING, why);
   }
 
   /**
-   * A script is sent that may write to keys which it does not declare: until the server has named them, an end of the
-   * process leaves every key suspect. One record is enough for a file; soon after the last such script it is
-   * forgotten.
+   * Records that a script is sent that may write to keys that it does not declare. Until the server has named these
+   * keys, a crash of the process makes every key suspect. One record is enough for a file. It is removed soon after the
+   * last such script.
    */
   noteHidden(): void {
     if (this.#hidden) return;
@@ -153,8 +155,8 @@ export class Journal {
   }
 
   /**
-   * Writes what was noted. To be called before anything that was noted is sent.
-   * @returns whether the file has it; where not, it says that everything is suspect
+   * Writes the records. Call it before the recorded commands are sent.
+   * @returns whether the file has the records; if not, the file says that everything is suspect
    */
   flush(): boolean {
     if (this.#used === FRAME || this.#closed) return true;
@@ -163,7 +165,7 @@ export class Journal {
       this.#write();
       this.#used = FRAME;
     } catch (problem) {
-      // What is lost here is written with the next flush that succeeds; and by the header, should none come.
+      // A record that is lost here is written by the next flush that succeeds. Until then the header says so.
       this.#used = FRAME;
       this.noteEverything('the disk was full, and writes in flight could not be recorded');
       this.#gap = true;
@@ -178,15 +180,15 @@ export class Journal {
     return true;
   }
 
-  /** Forgets, as soon as what is on its way is confirmed, what is suspect no more. */
+  /** Removes keys that are no longer suspect, as soon as everything in flight is confirmed. */
   rotate(): void {
     this.flush();
     if (this.#turning === null && !this.#closed) this.#swapFiles();
   }
 
   /**
-   * Everything is confirmed: nothing is left to list but what is still suspect. At any moment, one of the files
-   * lists it.
+   * Call this when everything is confirmed: then only suspects remain to be listed. At any moment, one of the two files
+   * lists them.
    */
   settled(): void {
     this.#used = FRAME;
@@ -224,14 +226,14 @@ export class Journal {
     this.#rotateAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
   }
 
-  /** All of it or nothing: behind a part of a batch, nothing can be read. */
+  /** Writes all or nothing: nothing can be read behind a partial batch. */
   #write(): void {
     const segment = this.#current;
     const used = this.#used;
     this.#buffer.writeUInt32LE(used - FRAME, 4);
     const crc = crc32(this.#buffer, 4, used, segment.crc);
     this.#buffer.writeUInt32LE(crc, 0);
-    // At least so many zeros are behind the last batch: where they are missing, the file was cut.
+    // At least this number of zeros follows the last batch: if they are missing, the file was cut.
     if (segment.bytes + used + FRAME > segment.size) grow(segment, used + FRAME);
     try {
       for (let at = 0; at < used;) at += disk.write(segment.fd, this.#buffer, at, used - at, segment.bytes + at);
@@ -244,7 +246,9 @@ export class Journal {
     segment.crc = crc;
   }
 
-  /** In place, for which a full disk has room; a disk that takes no bytes at all may still cut the file. */
+  /**
+   * Marks the gap in place, which a full disk has room for. A disk that takes no bytes at all may still allow a cut.
+   */
   #markGap(segment: Segment): void {
     if (segment.gap) return;
     try {
@@ -254,19 +258,19 @@ export class Journal {
       try {
         this.#cut(segment);
       } catch {
-        // `failed` is called by the one that wanted it marked.
+        // The caller calls `failed`.
       }
     }
   }
 
-  /** A file that ends behind its header is no whole journal: everything is suspect. */
+  /** Cuts the file behind its header. Such a file is not a whole journal: everything is suspect. */
   #cut(segment: Segment): void {
     disk.truncate(segment.fd, HEADER);
     segment.bytes = segment.size = HEADER;
     segment.crc = this.#header.readUInt32LE(CHECKED);
   }
 
-  /** The files take turns; the one put aside is emptied when what it lists is confirmed. */
+  /** Rotates the files. The old one is emptied when everything that it lists is confirmed. */
   #swapFiles(): void {
     const aside = this.#current;
     this.#current = this.#other;
@@ -282,7 +286,8 @@ export class Journal {
   }
 
   /**
-   * With many suspects the file may list nothing else. It is rotated again only after it has doubled.
+   * Records all suspects in the current file. With many suspects it may have room for nothing else, so it is rotated
+   * again only after it has doubled.
    * @returns whether the file lists every suspect: until then, the other file is needed
    */
   #carry(): boolean {
@@ -299,8 +304,7 @@ export class Journal {
   }
 
   /**
-   * Between the two calls the file looks as if it had been cut: an end of the process there makes more suspect than
-   * need be.
+   * Between the two calls the file looks as if it had been cut: a crash there makes more keys suspect than necessary.
    */
   #empty(segment: Segment): void {
     if (this.#closed || (segment.bytes === HEADER && segment.size > HEADER && !segment.gap)) return;

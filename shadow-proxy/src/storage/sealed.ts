@@ -1,7 +1,7 @@
 /**
- * JSON documents that tell whether they are what was written: with a checksum (against damage, not against forgery),
- * and, where a process wrote them for the one after it, with the names of both (against an older copy that was put
- * back).
+ * JSON documents with a seal, which shows that they are as they were written. A checksum detects damage, but not
+ * forgery. If a process writes a document for the next process, the names of both detect an older copy that was
+ * restored.
  */
 import { printable } from '../text/printable.js';
 import { createHash } from 'node:crypto';
@@ -12,13 +12,13 @@ const DIGITS = 16;
 const digest = (value: object): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, DIGITS);
 
-/** With a checksum of the rest in `checksum`, its last field. */
+/** The JSON text of the value. Its last field, `checksum`, is the checksum of the rest. */
 export const seal = (value: object, indent?: number): string =>
   JSON.stringify({ ...value, checksum: digest(value) }, null, indent);
 
 /**
  * The value that `seal` was given.
- * @throws {Error} where the text is not JSON, or not what was sealed; the message says which
+ * @throws {Error} if the text is not JSON, or was changed; the message says which
  */
 export function unseal(text: string): unknown {
   let value: unknown;
@@ -34,28 +34,32 @@ export function unseal(text: string): unknown {
 }
 
 /**
- * Who writes a document: a process, and the one that served before it. 16 hex digits each; null before any has served.
+ * The author of a document: the process that writes it, and the one that served before. 16 hex digits each; null if no
+ * process has served yet.
  */
 export interface Author {
   readonly process: string;
   readonly before: string | null;
 }
 
-/** Replaced whole; it outlives the process, not the host. @throws {Error} when the disk does not take it */
+/**
+ * Replaces the whole file. It survives the process, but not a crash of the host. @throws {Error} if the disk does not
+ * take it
+ */
 export function writeSealed(path: string, author: Author, value: object): void {
   replaceFile(path, seal({ author, value }));
 }
 
 export interface Read<T> {
-  /** Null where there is nothing that can be believed. */
+  /** Null if there is nothing that can be trusted. */
   readonly value: T | null;
-  /** Why what is there cannot be believed; null where it can, or nothing is there. */
+  /** Why the file cannot be trusted; null if it can, or there is no file. */
   readonly problem: string | null;
 }
 
 /**
- * What the process that served last wrote, or one after it that never came to serve.
- * @param served the process that served last, as the state names it; null where none did
+ * What the process that served last wrote, or a later process that never served.
+ * @param served the process that served last, as the state names it; null if none did
  */
 export function readSealed<T>(path: string, served: string | null, schema: z.ZodType<T>): Read<T> {
   const no = (problem: string | null): Read<T> => ({

@@ -1,12 +1,12 @@
 /**
- * The durable state of one shard: which stage each workload is in, which servers were seen, how the last process ended.
+ * The durable state of one shard: the stage of each workload, the servers that were seen, how the last process ended.
  *
- *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of the directory; with a checksum
- *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
- *   <state>/<shard>/reserve         room for both on a disk that is full: a rollback must not fail for lack of room
+ *   <state>/<shard>/state.json replaced whole: temporary file, fsync, rename, fsync of the directory; with a checksum
+ *   <state>/<shard>/history.jsonl one line for each change, only ever appended
+ *   <state>/<shard>/reserve room for both on a full disk, because a rollback must not fail for lack of room
  *
- * A file that cannot be read, or that is older than its history, stops the shard: a state that is guessed could send
- * clients to the wrong server.
+ * The shard does not start if a file cannot be read, or is older than the history: a guessed state could send clients
+ * to the wrong server.
  *
  * Room: storage: what outlives the process: state, history, journal, job file.
  * Called by: every room after it.
@@ -33,7 +33,7 @@ const HISTORY = 'history.jsonl';
 
 const serverSeen = z.strictObject({
   runId: z.string(),
-  /** Replication ID: which history its data belong to. Empty where it is unknown. */
+  /** The server's replication ID, which identifies the history of its data. Empty if it is unknown. */
   replId: z.string().default(''),
   version: z.string(),
   seenAt: z.string(),
@@ -47,11 +47,11 @@ const admission = z.strictObject({
   deleteForeign: z.int().min(0),
 });
 
-/** Why nothing moves a workload by itself. */
+/** Why a workload is not moved automatically. */
 const hold = z.strictObject({
   /**
-   * `paused`: by an operator, and the guard still takes it back. `rolled-back`, `stopped`: by the guard. `failover`:
-   * its authority was lost.
+   * `paused`: by an operator; the guard may still move the workload back. `rolled-back`, `stopped`: by the guard.
+   * `failover`: the authority was lost.
    */
   why: z.enum(['paused', 'rolled-back', 'stopped', 'failover']),
   at: z.string(),
@@ -61,30 +61,30 @@ const hold = z.strictObject({
 
 const shardState = z.strictObject({
   version: z.literal(VERSION),
-  /** How many changes there were: a history that has a later one is newer than this file. */
+  /** Number of changes so far. If the history has a later one, it is newer than this file. */
   revision: z.number().int().nonnegative(),
   shard: z.string(),
   workloads: z.record(z.string(), z.strictObject({ stage: z.enum(STAGES), percent: z.number().min(0).max(100) })),
-  /** Which pattern gave its keys to which workload, in order: a changed plan is checked against it. */
+  /** Patterns with their workloads, in order: a changed plan is checked against them. */
   routing: z.array(z.tuple([z.string(), z.string()])),
-  /** Which keys the shard has of those on its target, as the plan said it; null where it said nothing. */
+  /** The keys of the shard among those on its target, as in the plan; null if the plan did not say. */
   owns: z.string().nullable().default(null),
   /** Every slot that a shard of a cluster has served, such as `0-5460`; null for other shards. */
   served: z.string().nullable().default(null),
-  /** Workloads whose counters the target has with one part per region. */
+  /** Workloads whose counters have one part per region on the target. */
   perRegion: z.array(z.string()).default([]),
   /**
-   * Workloads that may be written to the target, and what was there before: `at` that time (ISO 8601) the target was
-   * the process `target` (run ID). `foreign` keys only it had; `overwrites` keys the source had, too, and no copy has
-   * replaced them yet; `deleteForeign` of the foreign keys may be deleted. With none of the three, the shard wrote all
-   * that is there.
+   * Workloads that may be written to the target, and what the target held before. At time `at` (ISO 8601) it was the
+   * process `target` (run ID). It had `foreign` keys that the source lacked, and `overwrites` keys that the source had,
+   * too, and that no copy has replaced yet. `deleteForeign` of the foreign keys may be deleted. If all three are
+   * absent, the shard wrote everything there.
    */
   admitted: z.record(z.string(), admission).default({}),
-  /** Releases of servers, such as `Redis 8.12`, that this one does not know and an operator has accepted. */
+  /** Releases of servers, such as `Redis 8.12`, that this release does not know and that an operator has accepted. */
   acceptedReleases: z.array(z.string()).default([]),
   /**
    * The fence at the source: since when (ISO 8601), what an operator did by hand, and the rules of the users before
-   * they lost their writes. Null where there is none.
+   * they lost their writes. Null if there is no fence.
    */
   fence: z
     .strictObject({
@@ -96,18 +96,18 @@ const shardState = z.strictObject({
     })
     .nullable()
     .default(null),
-  /** By workload. */
+  /** Holds by workload. */
   holds: z.record(z.string(), hold).default({}),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
-  /** By how many ms the target's clock was ahead of the source's; null where both were never read. */
+  /** How far the target's clock was ahead of the source's, in ms; null if both were never read. */
   targetAheadMs: z.int().nullable().default(null),
   cleanShutdown: z.boolean(),
-  /** Which process writes the journal; null before the first one serves. */
+  /** The process that writes the journal; null before the first one serves. */
   journal: z.string().nullable(),
   /**
-   * The process that had the shard last, and under what: run id of the server and number of its lease's connection
-   * there.
+   * The process that had the shard last, and its lease: the run ID of the server, and the client ID of the lease's
+   * connection there.
    */
   owner: z
     .strictObject({ process: z.string(), source: z.string().nullable(), target: z.string().nullable() })
@@ -122,7 +122,7 @@ export type Admission = Readonly<z.infer<typeof admission>>;
 export type FenceState = NonNullable<ShardState['fence']>;
 export type Hold = Readonly<z.infer<typeof hold>>;
 export type ShardState = Readonly<z.infer<typeof shardState>>;
-/** What a change may say, and what of the state it replaces. */
+/** The fields of the state that a change may replace. */
 export type StatePatch = Partial<Omit<ShardState, 'version' | 'revision' | 'shard'>>;
 
 /** The durable state cannot be read or written; the message names the file and what to do. */
@@ -137,19 +137,22 @@ export class StateError extends Error {
   }
 }
 
-/** Enough for both files of hundreds of workloads. */
+/** Enough for both files with hundreds of workloads. */
 const RESERVE_BYTES = 256 << 10;
-/** A change that failed is written over so often before its failure is reported, and so far apart in ms. */
+/**
+ * How many times the old state is written over a failed change before the failure is reported, and how long to wait in
+ * between, in ms.
+ */
 const PUT_BACK_TRIES = 10;
 const PUT_BACK_MS = 100;
 
 /** What a process that changes the state does around each change. */
 export interface Around {
-  /** Before it; throws where the shard has become another process's: the state is that one's then. */
+  /** Runs before the change. It throws if another process has taken over the shard, to which the state belongs then. */
   fence(next: ShardState): Promise<void>;
-  /** When it is on the disk, before anybody relies on it. Does not throw. */
+  /** Runs when the change is on the disk, before anything relies on it. It does not throw. */
   spread(current: ShardState): Promise<void>;
-  /** The history has the event, and the state holds. Does not throw. */
+  /** Runs when the history has the event and the state is in effect. It does not throw. */
   recorded(event: HistoryEvent): void;
 }
 
@@ -165,9 +168,9 @@ export class StateStore {
   readonly #directory: string;
   #current: ShardState;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Whether the disk may have a change that failed. */
+  /** Whether the disk may contain a change that failed. */
   #mayHaveFailed = false;
-  /** Whether it is put back later. */
+  /** Whether the old state is being written back later. */
   #isPuttingBack = false;
   #closing = false;
 
@@ -183,8 +186,8 @@ export class StateStore {
   }
 
   /**
-   * Reads the state of a shard, or starts an empty one where there never was any. `around` is for a process that
-   * changes it.
+   * Reads the state of a shard, or starts an empty one if there never was any. `around` is for a process that changes
+   * the state.
    * @throws {StateError}
    */
   static async open(stateDirectory: string, shard: string, around: Around = ALONE): Promise<StateStore> {
@@ -201,15 +204,15 @@ export class StateStore {
     return new StateStore(directory, shard, await read(directory, shard), around);
   }
 
-  /** What is on the disk. */
+  /** The state on the disk. */
   get current(): ShardState {
     return this.#current;
   }
 
   /**
-   * Replaces part of the state, and appends the event to the history. Resolves when both are on the disk and `around`
-   * has spread them; changes are made one after the other. `current` has the change from then on, and never one that
-   * failed. A patch that builds on the current state is given as a function, which is called when its turn has come.
+   * Replaces part of the state, and appends the event to the history. Changes are made one after the other. It resolves
+   * when both are on the disk and `around` has run. From then on `current` contains the change; it never contains one
+   * that failed. A patch that depends on the current state is given as a function, which is called when its turn comes.
    * @throws {StateError} code `state-io`
    * @throws {Error} of `around.fence`
    */
@@ -229,8 +232,8 @@ export class StateStore {
         this.#current = next;
         this.#mayHaveFailed = false;
       } catch (error) {
-        // The disk may have it nevertheless: then the next process would begin with a change that was refused. Before
-        // the very first change there is nothing to put back: the shard does not start.
+        // The disk may contain the change nevertheless: then the next process would begin with a change that was
+        // refused. Before the very first change there is nothing to restore: the shard does not start.
         if (this.#current.revision > 0) {
           this.#current = { ...this.#current, revision };
           this.#mayHaveFailed = true;
@@ -246,7 +249,7 @@ export class StateStore {
     return done;
   }
 
-  /** Writes `current` over a change that failed, so often that a disk with a short fault takes it. */
+  /** Writes `current` over a change that failed, repeatedly, so that it succeeds on a disk that fails only briefly. */
   async #putBack(tries: number): Promise<void> {
     for (let left = tries; this.#mayHaveFailed && left > 0; left--) {
       try {
@@ -283,19 +286,19 @@ export class StateStore {
     return join(this.#directory, 'reserve');
   }
 
-  /** Makes it where it is missing, unless there is no room for it. */
+  /** Creates the reserve if it is missing, unless there is no room for it. */
   async #keepReserve(): Promise<void> {
     const kept = await diskAsync.stat(this.#reserve).catch(() => null);
     if (kept?.size === RESERVE_BYTES) return;
     await writeFileAsync(this.#reserve, 'w', Buffer.alloc(RESERVE_BYTES)).catch(() => diskAsync.remove(this.#reserve));
   }
 
-  /** The last lines of the history, oldest first; those that a sudden end has cut are left out. */
+  /** The last lines of the history, oldest first. Lines that a crash has cut are left out. */
   history(most: number): Promise<readonly HistoryEvent[]> {
     return readHistory(this.#directory, most);
   }
 
-  /** Resolves when every change that was asked for is on the disk or failed. */
+  /** Resolves when every change so far is on the disk, or has failed. */
   async close(): Promise<void> {
     this.#closing = true;
     await this.#queue;
@@ -323,11 +326,14 @@ const emptyState = (shard: string): ShardState => ({
   owner: null,
 });
 
-/** As `StateStore.history`, of a shard's directory. A line that cannot be read is shown as such. */
+/**
+ * The history in a shard's directory, as `StateStore.history` returns it. A line that cannot be read is shown as
+ * unreadable.
+ */
 export async function readHistory(directory: string, most: number): Promise<readonly HistoryEvent[]> {
   const text = (await diskAsync.readFile(join(directory, HISTORY)).catch(() => '')).toString();
   const lines = text.split('\n').map((line, at) => ({ line, number: at + 1 }));
-  // Behind the last newline is nothing, or what a sudden end has cut: its change may not have been made either.
+  // Behind the last newline there is nothing, or a line that a crash has cut, whose change may not have been made.
   const cut = lines.pop()!;
   return [...lines.filter(({ line }) => line !== ''), ...(parseJson(cut.line) === null ? [] : [cut])]
     .slice(-most)
@@ -344,7 +350,7 @@ function redacted<T>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, redacted(each as unknown)])) as T;
 }
 
-/** Null where it is not JSON. */
+/** Null if the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -353,16 +359,16 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** For who only looks, and makes nothing where there is nothing: null. @throws {StateError} */
+/** Reads the state without creating anything; null if there is none. @throws {StateError} */
 export const readState = (directory: string, shard: string): Promise<ShardState | null> => read(directory, shard);
 
-/** What a shard that was served leaves. */
+/** Files that a shard leaves once it was served. */
 const TRACES = [HISTORY, 'journal-a', 'journal-b', 'evidence.json', 'job.json'];
 
 async function read(directory: string, shard: string): Promise<ShardState | null> {
   const path = join(directory, 'state.json');
   const wayOut = `Restore it from a copy. Only if the target never answered clients: move ${directory} away, and the plan's stages apply again`;
-  // Before the state: a change now writes the state first.
+  // Read before the state: a change writes the state first.
   const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
   let text: string;
   try {
@@ -423,8 +429,8 @@ function check(text: string, path: string, shard: string, wayOut: string): Shard
 }
 
 /**
- * A state of the release before checksums, as this one writes it; null where it is none. Its journal cannot be checked
- * either.
+ * A state of the release before checksums, in the present format; null if it is no such state. Its journal cannot be
+ * checked either.
  */
 function fromEarlier(text: string): unknown {
   const value = parseJson(text) as { version?: unknown; checksum?: unknown } | null;
@@ -433,17 +439,17 @@ function fromEarlier(text: string): unknown {
     : null;
 }
 
-/** Checks a state that another proxy sent. Null where it is none. */
+/** Checks a state that another proxy sent. Null if it is no valid state. */
 export function asState(value: unknown): ShardState | null {
   const parsed = shardState.safeParse(value);
   return parsed.success ? parsed.data : null;
 }
 
 /**
- * Replaces the state of a shard by that of the proxy which serves it, for the standby that may take over. What of it
- * names a process is left out: no journal of this folder belongs to it, so every key is suspect, unless that proxy
- * ends clean.
- * @throws {Error} where the disk does not take it
+ * Replaces the state of a shard by the state of the proxy that serves it, for a standby that may take over. Entries
+ * that name a process are left out: no journal of this folder belongs to the state, so every key is suspect, unless
+ * that proxy ends clean.
+ * @throws {Error} if the disk does not take it
  */
 export async function copyState(stateDirectory: string, theirs: ShardState, from: string): Promise<void> {
   const directory = join(stateDirectory, theirs.shard);
@@ -456,8 +462,8 @@ export async function copyState(stateDirectory: string, theirs: ShardState, from
 }
 
 /**
- * Sets a state aside that is known to be wrong: the shard does not start from this folder until it is replaced.
- * @throws {Error} where the disk does not take it
+ * Sets aside a state that is known to be wrong: the shard does not start from this folder until the state is replaced.
+ * @throws {Error} if the disk does not take it
  */
 export async function setStateAside(directory: string, reason: string): Promise<void> {
   await appendLine(directory, { time: isoTime(), event: 'outdated', reason });
@@ -492,7 +498,7 @@ async function appendLine(directory: string, value: unknown): Promise<void> {
     const { size } = await diskAsync.stat(path);
     const last = Buffer.from('\n');
     if (size > 0) await diskAsync.read(file, last, 0, 1, size - 1);
-    // What a sudden end, or a full disk, has cut stays a line of its own.
+    // A line that a crash or a full disk has cut stays a line of its own.
     await writeAll(file, Buffer.from(`${last.toString() === '\n' ? '' : '\n'}${JSON.stringify(value)}\n`));
     await diskAsync.sync(file);
   } finally {
@@ -501,18 +507,18 @@ async function appendLine(directory: string, value: unknown): Promise<void> {
 }
 
 export interface ResolvedStages {
-  /** The effective stages: the state's where it knows the workload, else the plan's. */
+  /** The stages in effect: the state's for workloads that it knows, else the plan's. */
   readonly stages: Stages;
   /** Differences between plan and state, for the log. */
   readonly notices: readonly string[];
-  /** Why the plan cannot be used with this state; empty where it can. */
+  /** Why the plan cannot be used with this state; empty if it can. */
   readonly problems: readonly string[];
 }
 
-/** State beats plan: a plan's stage is a workload's first one only. */
+/** Determines the stages. The state has precedence: a plan's stage holds at a workload's first start only. */
 export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
   const first = firstStages(plan);
-  // `default` is always among them, so no workloads means that no plan was ever in effect.
+  // `default` is always among the workloads, so none at all means that no plan was ever in effect.
   if (Object.keys(state.workloads).length === 0) return { stages: first, notices: [], problems: [] };
   const known = (name: string): StagePoint | undefined => state.workloads[name];
   const stages = Object.fromEntries(Object.entries(first).map(([name, point]) => [name, known(name) ?? point]));

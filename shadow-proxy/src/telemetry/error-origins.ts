@@ -17,7 +17,7 @@ export const SENT_ON_CONNECT: Readonly<Record<string, string>> = {
 /** The code of the error of a command that the server does not know. */
 const UNKNOWN = 'ERR';
 
-/** ` (5 CLIENT SETINFO of 127.0.0.1)`; empty where nothing is known. */
+/** ` (5 CLIENT SETINFO of 127.0.0.1)`; empty if nothing is known. */
 export function originsOf(origins: readonly ClientErrorOrigin[], side: Side): string {
   const its = origins.filter((origin) => origin.side === side);
   if (its.length === 0) return '';

@@ -3,7 +3,7 @@ import type { ServerSnapshot } from './snapshot.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { count, duration } from '../text/figures.js';
 
-/** @param now in ms since 1970 @returns empty where the server has evicted nothing */
+/** @param now in ms since 1970 @returns empty if the server has evicted nothing */
 export function evictionNote(
   side: Side,
   { evicted, evictedAt, evicting }: Pick<ServerSnapshot, 'evicted' | 'evictedAt' | 'evicting'>,

@@ -5,7 +5,7 @@ import { diskAsync, writeFileAsync } from '../io/files.js';
 /**
  * Removes the lines that are older than `before`; a file of which nothing is left is deleted.
  * @returns whether `file` itself was replaced
- * @throws {Error} when the disk does not take it
+ * @throws {Error} if the disk does not take it
  */
 export async function pruneLines(file: string, before: Date): Promise<boolean> {
   const directory = dirname(file);

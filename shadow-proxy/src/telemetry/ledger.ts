@@ -21,9 +21,9 @@ export interface Mismatch {
   readonly workload: string;
   /** Name of the command, without its arguments. */
   readonly command: string;
-  /** Null where the command has none. */
+  /** Null if the command has none. */
   readonly key: Buffer | null;
-  /** The pattern of the workload that has the key; null where the command has no key, or the workload is `default`. */
+  /** The pattern of the workload that has the key; null if the command has no key, or the workload is `default`. */
   readonly pattern: string | null;
   readonly db: number;
   readonly kind: string;

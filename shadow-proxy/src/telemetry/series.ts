@@ -22,7 +22,7 @@ export const COLUMNS = [
 ] as const;
 export type Column = (typeof COLUMNS)[number];
 
-/** `at` in ms since 1970, oldest first; null where nothing was measured. */
+/** `at` in ms since 1970, oldest first; null if nothing was measured. */
 export interface SeriesSnapshot {
   readonly at: readonly number[];
   readonly columns: Readonly<Record<Column, readonly (number | null)[]>>;

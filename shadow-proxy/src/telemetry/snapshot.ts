@@ -26,7 +26,7 @@ export interface ServerSnapshot {
    * the source once all are `complete`.
    */
   readonly up: boolean | null;
-  /** Why it is not used although it answers; null where it may be. */
+  /** Why it is not used although it answers; null if it may be. */
   readonly problem: string | null;
   /** Databases that it does not let the proxy write to as a mirror, with its own error: their keys are suspect. */
   readonly refusedDatabases: readonly { readonly db: number; readonly why: string }[];
@@ -35,7 +35,7 @@ export interface ServerSnapshot {
   /** Keys that it has evicted, and expired, since the proxy started, while keys were written twice. */
   readonly evicted: number;
   readonly expired: number;
-  /** When an eviction was seen last (ISO 8601); null where none was. */
+  /** When an eviction was seen last (ISO 8601); null if none was. */
   readonly evictedAt: string | null;
   /** It has evicted keys in the last minute. */
   readonly evicting: boolean;
@@ -84,7 +84,7 @@ export interface AutomaticSnapshot {
   readonly rollout: boolean;
   /** The limits of the guard that it exceeds now, with what was seen. */
   readonly exceeds: readonly string[];
-  /** Why it is not promoted by itself, nor taken back unless an operator has `paused` it; null where it may be. */
+  /** Why it is not promoted by itself, nor taken back unless an operator has `paused` it; null if it may be. */
   readonly hold: {
     readonly why: 'paused' | 'rolled-back' | 'stopped' | 'failover';
     /** ISO 8601. */
@@ -108,7 +108,7 @@ export interface WorkloadSnapshot {
   readonly mismatches: number;
   readonly inconclusive: number;
   readonly suspects: number;
-  /** Why every key of the workload is suspect; null where that is not so. */
+  /** Why every key of the workload is suspect; null if that is not so. */
   readonly suspect: string | null;
   /**
    * The mirror has confirmed every effect that was acknowledged, no key is suspect, and no difference waits for its
@@ -165,7 +165,7 @@ export interface JobSnapshot {
   readonly automatic: boolean;
   readonly workloads: readonly string[];
   readonly state: 'running' | 'done' | 'stopped' | 'failed';
-  /** Why it waits, or has ended early; null where it does not. */
+  /** Why it waits, or has ended early; null if it does not. */
   readonly reason: string | null;
   /** ISO 8601. */
   readonly startedAt: string;
@@ -208,7 +208,7 @@ export interface JobSnapshot {
    */
   readonly listed: Readonly<Record<string, number>>;
   readonly keysPerSecond: number;
-  /** Null where it is unknown. */
+  /** Null if it is unknown. */
   readonly etaSeconds: number | null;
   /** The first of those that failed. */
   readonly failures: readonly JobFailure[];
@@ -233,13 +233,13 @@ export interface OutageWorkload {
   readonly name: string;
   readonly policy: 'manual' | 'automatic';
   readonly from: StagePoint;
-  /** Where its clients were sent; null where they get an error. */
+  /** Where its clients were sent; null if they get an error. */
   readonly movedTo: StagePoint | null;
-  /** Why they were not sent to the mirror; null where they were. */
+  /** Why they were not sent to the mirror; null if they were. */
   readonly why: string | null;
   /** What can be done. */
   readonly next: string;
-  /** What can be done instead, and its command for `shadow-compare`, in the present stage; absent where nothing can. */
+  /** What can be done instead, and its command for `shadow-compare`, in the present stage; absent if nothing can. */
   readonly instead?: { readonly text: string; readonly command: string };
   /** Keys of writes that were in flight: their result is unknown. */
   readonly unanswered: number;
@@ -292,11 +292,11 @@ export interface NotStarted {
 
 /** The users of the source have no writes while the target answers clients. */
 export interface FenceSnapshot {
-  /** Since when (ISO 8601); null where it is wanted, and is not there. */
+  /** Since when (ISO 8601); null if it is wanted, and is not there. */
   readonly since: string | null;
   /** Users that have lost their writes. */
   readonly users: readonly string[];
-  /** Why it is not as the stages want it; null where it is. */
+  /** Why it is not as the stages want it; null if it is. */
   readonly problem: string | null;
 }
 
@@ -352,19 +352,19 @@ export interface ShardSnapshot {
   readonly workloads: readonly WorkloadSnapshot[];
   /** Changes of stage that were carried out. */
   readonly flips: number;
-  /** Why repairs and deletes are frozen; null where they are not. */
+  /** Why repairs and deletes are frozen; null if they are not. */
   readonly frozen: string | null;
-  /** Null where the source is not fenced, and need not be. */
+  /** Null if the source is not fenced, and need not be. */
   readonly fence: FenceSnapshot | null;
-  /** Slots of a cluster that left their master, in words; empty where each is in its place, or there is no cluster. */
+  /** Slots of a cluster that left their master, in words; empty if each is in its place, or there is no cluster. */
   readonly movedSlots: string;
   /** Keys that are counted in, the most frequent first, whatever class the plan gives them. */
   readonly counting: readonly CountingSnapshot[];
-  /** Null where every authority has answered since the start. */
+  /** Null if every authority has answered since the start. */
   readonly outage: OutageSnapshot | null;
   /** Workloads whose clients were sent to the mirror because their authority was lost. */
   readonly failovers: number;
-  /** The backfill or verification that is under way, or was the last; null where there was none. */
+  /** The backfill or verification that is under way, or was the last; null if there was none. */
   readonly job: JobSnapshot | null;
   /** The last job of each other kind since the proxy started. */
   readonly earlierJobs: readonly JobSnapshot[];
@@ -384,7 +384,7 @@ export interface WatchSnapshot {
   readonly workloads: readonly WorkloadWatch[];
   /** Of the workloads that count, whether they are safe on the target's nodes. */
   readonly guard: readonly { readonly workload: string; readonly verdict: string }[];
-  /** Clients that are connected to the source bypassing the proxy; null where it does not list them. */
+  /** Clients that are connected to the source bypassing the proxy; null if it does not list them. */
   readonly bypassing: number | null;
   /** Writes that the source has run at least and the proxy did not send, since the start. */
   readonly passedWrites: number;
@@ -400,7 +400,7 @@ export interface WorkloadWatch {
   readonly workload: string;
   /** By gate: `yes`, `no` or `unknown`. */
   readonly gates: Readonly<Record<string, string>>;
-  /** Both in ms since 1970: when it entered its stage, and when all its keys were verified last; null where never. */
+  /** Both in ms since 1970: when it entered its stage, and when all its keys were verified last; null if never. */
   readonly since: number;
   readonly verifiedAt: number | null;
   /** Of its commands in the last minute; zeros where nothing was answered. */

@@ -1,6 +1,6 @@
 /** The name that was meant, where one that is not known is like one that is. */
 
-/** ` (did you mean sessions?)`; empty where no name is near. */
+/** ` (did you mean sessions?)`; empty if no name is near. */
 export function didYouMean(typed: string, names: readonly string[]): string {
   const found = nearest(typed, names);
   return found === null ? '' : ` (did you mean ${found}?)`;
@@ -9,7 +9,7 @@ export function didYouMean(typed: string, names: readonly string[]): string {
 /** Letters from which on the beginning of a name is known with a slip in it. */
 const BEGINNING = 4;
 
-/** The name that is the text with a few slips, or that begins with it; null where none is near. */
+/** The name that is the text with a few slips, or that begins with it; null if none is near. */
 export function nearest(typed: string, names: readonly string[]): string | null {
   const word = plain(typed);
   const all = names.map((name) => ({ name, ...slips(word, plain(name)) }));

@@ -118,7 +118,7 @@ async function askAsOwn(connection: Connection, own: Credentials | undefined): P
 export const isSameUser = (one: Credentials | undefined, other: Credentials | undefined): boolean =>
   one?.password === other?.password && (one?.username ?? 'default') === (other?.username ?? 'default');
 
-/** @param info the reply to `INFO server` @returns the run ID; empty where there is none */
+/** @param info the reply to `INFO server` @returns the run ID; empty if there is none */
 export const runIdIn = (info: Reply): string => (isError(info) ? '' : (/run_id:(\w+)/.exec(text(info))?.[1] ?? ''));
 
 /** During a failover Sentinel may still name the old master, which is a replica by then. @throws {Error} */

@@ -12,7 +12,7 @@ export interface ClusterFacts {
   readonly unserved: number;
   /** Slots that are being moved between masters. */
   readonly moving: number;
-  /** Keys of each slot; null where a master refuses to count them. */
+  /** Keys of each slot; null if a master refuses to count them. */
   readonly keysBySlot: Uint32Array | null;
 }
 

@@ -24,8 +24,8 @@ export interface FoundCluster {
 }
 
 /**
- * The cluster that the server is a node of; null where it is not in cluster mode.
- * @throws {AskError} where it cannot be reached or refuses to say, or no node has a slot
+ * The cluster that the server is a node of; null if it is not in cluster mode.
+ * @throws {AskError} if it cannot be reached or refuses to say, or no node has a slot
  */
 export const findCluster = (endpoint: Endpoint): Promise<FoundCluster | null> =>
   asking(endpoint, async (asker) => {
@@ -75,7 +75,7 @@ const at = ({ tls, username, password }: Endpoint, address: Address): Endpoint =
 
 /**
  * `CLUSTER COUNTKEYSINSLOT` of every slot at its master, which reads no key.
- * @throws {AskError} where a master cannot be reached any more
+ * @throws {AskError} if a master cannot be reached any more
  */
 export async function readSlots({ facts, endpoints }: FoundCluster): Promise<ClusterFacts> {
   const counts = new Uint32Array(SLOTS);

@@ -6,7 +6,7 @@ import { formatAddress, type Endpoint } from '../../plan/endpoint.js';
 const SEEDS = 3;
 
 /**
- * A URL that names some of the nodes; null where none is named by its address.
+ * A URL that names some of the nodes; null if none is named by its address.
  * @param variable names the environment variable that stands for the password: a plan has none in the clear
  */
 export function clusterUrl(endpoints: readonly Endpoint[], variable: string): string | null {

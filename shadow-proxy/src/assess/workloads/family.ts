@@ -6,7 +6,7 @@ import type { KeySighting } from '../monitor.js';
 export interface LargeKey {
   readonly type: string;
   readonly bytes: number;
-  /** Null where it is no collection. */
+  /** Null if it is no collection. */
   readonly elements: number | null;
 }
 

@@ -15,7 +15,7 @@ export interface MasterRow {
   readonly address: string;
   readonly slots: string;
   readonly replicas: number;
-  /** Null where the master refuses to count them. */
+  /** Null if the master refuses to count them. */
   readonly keys: number | null;
   readonly memory: number;
   readonly memoryShare: number;
@@ -115,7 +115,7 @@ function addSlots({ address: { host }, slots }: SlotMaster): string {
 export interface Ends {
   /** The masters of the source. */
   readonly source: readonly Endpoint[];
-  /** Nodes of the target; empty where there is none yet. */
+  /** Nodes of the target; empty if there is none yet. */
   readonly target: readonly Endpoint[];
 }
 

@@ -29,7 +29,7 @@ export interface Asked {
 export interface Read {
   readonly sources: readonly InstanceFacts[];
   readonly target: InstanceFacts | null;
-  /** What the sources are masters of; null where they are single servers. */
+  /** What the sources are masters of; null if they are single servers. */
   readonly cluster: FoundCluster | null;
   /** The target's masters, or its one server. */
   readonly targets: Sources | null;
@@ -82,7 +82,7 @@ export interface Wish extends Pick<Wanted, 'kind'> {
   readonly proxyOps: number;
 }
 
-/** The slots of a cluster, and what the target should look like; null where the sources are single servers. */
+/** The slots of a cluster, and what the target should look like; null if the sources are single servers. */
 export async function questionOf(
   { sources, cluster, targets, traffic }: Read,
   wish: Wish,

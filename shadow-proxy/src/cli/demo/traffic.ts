@@ -82,7 +82,7 @@ export async function connectApps(port: number, cluster = false): Promise<App[]>
   return connected(port, apps, Promise.all([io.connect(), node.connect()]));
 }
 
-/** @throws {CliError} where they do not connect in time; none of them stays open then */
+/** @throws {CliError} if they do not connect in time; none of them stays open then */
 async function connected(port: number, apps: readonly App[], connecting: Promise<unknown>): Promise<App[]> {
   const late = (): Error => new Error(`no answer within ${CONNECT_MS / 1000} s`);
   try {

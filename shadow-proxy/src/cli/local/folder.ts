@@ -50,13 +50,13 @@ export class Folder {
     return join(this.path, name);
   }
 
-  /** What runs here; null where nothing does. */
+  /** What runs here; null if nothing does. */
   async running(): Promise<Running | null> {
     const running = this.#read();
     return running !== null && (await this.#isOurs(running)) ? running : null;
   }
 
-  /** Makes the folder, empty. @throws {CliError} where something runs in it, or it holds what is not ours */
+  /** Makes the folder, empty. @throws {CliError} if something runs in it, or it holds what is not ours */
   async claim(): Promise<void> {
     const running = await this.running();
     if (running !== null)
@@ -151,7 +151,7 @@ async function waitForEnd(alive: () => Promise<boolean>, forMs: number): Promise
   return false;
 }
 
-/** The command line of a process; empty where there is none, or nothing but its exit code. Linux may have no `ps`. */
+/** The command line of a process; empty if there is none, or nothing but its exit code. Linux may have no `ps`. */
 export async function commandOf(pid: number): Promise<string> {
   if (existsSync('/proc/self/cmdline'))
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ');

@@ -13,7 +13,7 @@ import type { KeyReader } from '../key/reader.js';
 import type { ScannedKey } from '../job/scanner.js';
 
 export interface SharedTargetContext {
-  /** Null where the target is this shard's alone. */
+  /** Null if the target is this shard's alone. */
   readonly owners: Owners | null;
   /** This shard's own servers. */
   readonly readers: Readonly<Record<Side, KeyReader>>;
@@ -32,7 +32,7 @@ export interface SharedTargetContext {
 }
 
 export type ForeignKind = 'contested' | 'undeclared' | 'unowned';
-/** What each holder of a key has; null where that was not looked at. */
+/** What each holder of a key has; null if that was not looked at. */
 export type Holders = Readonly<Record<string, Held | null>>;
 type Report = (kind: ForeignKind, db: number, key: Buffer, holders: Holders) => void;
 

@@ -50,8 +50,8 @@ export class TargetKeysCounter {
 
   /**
    * Counts, for at most `waitMs`: what takes longer goes on behind this, and is not `complete` yet.
-   * @throws {ScanError} where a server refuses
-   * @throws {Error} where a connection is lost
+   * @throws {ScanError} if a server refuses
+   * @throws {Error} if a connection is lost
    */
   async of(workload: Workload, waitMs = WAIT_MS): Promise<TargetKeys> {
     let count = this.#counts.get(workload);
@@ -63,7 +63,7 @@ export class TargetKeysCounter {
     return count.result;
   }
 
-  /** What was found last, as far as it has come; null where nobody asked. */
+  /** What was found last, as far as it has come; null if nobody asked. */
   last(workload: Workload): TargetKeys | null {
     return this.#counts.get(workload)?.sum ?? null;
   }

@@ -434,7 +434,7 @@ export class Job {
     for (const workload of this.#workloads) this.#timesSuspect.set(workload, workload.timesSuspect);
   }
 
-  /** @throws {RestartScan} where a workload became suspect since it began */
+  /** @throws {RestartScan} if a workload became suspect since it began */
   #assertCurrent(): void {
     const suspect = this.#workloads.find((workload) => workload.timesSuspect !== this.#timesSuspect.get(workload));
     if (suspect !== undefined)

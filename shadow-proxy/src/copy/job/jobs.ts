@@ -61,7 +61,7 @@ export class Jobs {
   ) {}
 
   /**
-   * @param left what the last process has left; null where nothing may be made of it
+   * @param left what the last process has left; null if nothing may be made of it
    * @param certain whether what it had copied or compared is still so; if not, it is done again from the beginning
    */
   begin(left: JobRecord | null, certain: boolean): void {

@@ -16,7 +16,7 @@ export class RoomError extends Error {
 
 interface Memory {
   readonly used: number;
-  /** Infinity where there is no limit. */
+  /** Infinity if there is no limit. */
   readonly max: number;
   /** How many bytes the keys take. */
   readonly data: number;

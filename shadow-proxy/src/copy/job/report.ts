@@ -24,7 +24,7 @@ export class Report {
     private readonly failed: (problem: Error) => void,
   ) {}
 
-  /** @throws {Error} when the disk does not take it */
+  /** @throws {Error} if the disk does not take it */
   begin(): void {
     this.#bytes = 0;
     writeFile(this.path, 'w', '');
@@ -80,7 +80,7 @@ export class Report {
 
 /**
  * Type, bytes of the DUMP payload (or length, of what is too large for that), and time to live in ms (-1 for none);
- * null where the key is not there.
+ * null if the key is not there.
  */
 function describe(held: Held | Summary | null): object | null {
   if (held === null) return null;

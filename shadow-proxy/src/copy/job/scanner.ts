@@ -67,7 +67,7 @@ export class Scanner {
   #coming: Promise<KeyPage> | undefined;
 
   /**
-   * @param thresholds from which size on a key is large; null where sizes are of no interest
+   * @param thresholds from which size on a key is large; null if sizes are of no interest
    * @param signal aborts the wait for the end of a SWAPDB
    */
   constructor(
@@ -79,8 +79,8 @@ export class Scanner {
 
   /**
    * The pages from the checkpoint on; each is asked for together with the sizes of the one before it.
-   * @throws {ScanError} where the server refuses
-   * @throws {Error} where the connection is lost
+   * @throws {ScanError} if the server refuses
+   * @throws {Error} if the connection is lost
    */
   async *pages(from: Checkpoint | null): AsyncGenerator<Page, void, undefined> {
     const { swaps, signal } = this;
@@ -173,7 +173,7 @@ export class Scanner {
   }
 }
 
-/** A reply of MEMORY USAGE; null where it is refused: servers before 4.0, and users who may not, have none. */
+/** A reply of MEMORY USAGE; null if it is refused: servers before 4.0, and users who may not, have none. */
 function readBytes(replies: Scalars): number | null {
   if (!replies.isError) return Math.max(0, replies.integer());
   replies.skipLine();

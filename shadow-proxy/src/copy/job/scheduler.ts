@@ -26,11 +26,11 @@ import { Verification, type Difference } from '../verify/verifier.js';
 export interface FlowContext {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
-  /** Why nothing may be copied now; null where it may. */
+  /** Why nothing may be copied now; null if it may. */
   readonly hindrance: () => string | null;
   /** Whether suspect keys are being copied again. */
   readonly repairs: () => boolean;
-  /** What was written since an authority restarted or was replaced; null where that is not known. */
+  /** What was written since an authority restarted or was replaced; null if that is not known. */
   readonly since: () => WritesSinceRestart | null;
   /** A key that only the mirror has: whether it may be deleted there, which it is then. */
   readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
@@ -80,7 +80,7 @@ interface Task extends CopiedKey {
 }
 
 export class CopyScheduler {
-  /** Why it waits; null where it goes on. */
+  /** Why it waits; null if it goes on. */
   hindrance: string | null = null;
   #halted: Error | null = null;
   /** Keys that have begun and not ended. */
@@ -140,7 +140,7 @@ export class CopyScheduler {
     return this.#halting.signal;
   }
 
-  /** Why it was halted; null where it was not. */
+  /** Why it was halted; null if it was not. */
   get halted(): Error | null {
     return this.#halted;
   }

@@ -187,7 +187,7 @@ export class Copy<K extends CopiedKey> implements Sink {
   }
 }
 
-/** Why nothing can be copied into the database: the mirror of that authority refuses it; null where it does not. */
+/** Why nothing can be copied into the database: the mirror of that authority refuses it; null if it does not. */
 export function refusalOfMirror({ mirrors }: Sequencer, authority: Side, db: number): CopyError | null {
   const side = otherSide(authority);
   const refusal = mirrors[side].refusalOf(db);
@@ -213,9 +213,9 @@ export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[]
 }
 
 /**
- * Copies one key. Resolves when the mirror has confirmed it; false where it keeps what the authority does not have.
+ * Copies one key. Resolves when the mirror has confirmed it; false if it keeps what the authority does not have.
  * @param events.keeps whether it does; absent: it does not
- * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
+ * @throws {CopyError} if either server refuses, the payload cannot be translated, or a connection is lost
  */
 export function copyKey(
   sequencer: Sequencer,

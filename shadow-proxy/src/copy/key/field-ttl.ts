@@ -17,7 +17,7 @@ interface Plain {
 
 /**
  * @param side of the authority
- * @throws {TranscodeError} when the payload is damaged
+ * @throws {TranscodeError} if the payload is damaged
  */
 export function withoutFieldTtls({ fieldTtls, servers }: Sequencer, side: Side, key: CopiedKey, held: Held): Plain {
   if (fieldTtls === null || servers[otherSide(side)].fieldTtlForm !== null) return { held, settled: true };

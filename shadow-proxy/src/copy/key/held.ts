@@ -14,7 +14,7 @@ export interface CopiedKey {
 }
 
 export interface Held {
-  /** As DUMP gave it; null where the key is not there. */
+  /** As DUMP gave it; null if the key is not there. */
   readonly payload: Buffer | null;
   /** `absent` if there is no payload. */
   readonly life: KeyLife;

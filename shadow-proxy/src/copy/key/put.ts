@@ -35,7 +35,7 @@ export interface Taker {
   readonly version: string;
   /** Whether its streams count their entries. */
   readonly countsEntries: boolean;
-  /** How it writes TTLs of fields; null where it has none. */
+  /** How it writes TTLs of fields; null if it has none. */
   readonly fieldTtlForm: FieldTtlForm | null;
   /** Whether the server lays out listpacks as Valkey does since 9.1. */
   readonly fullBacklengths: boolean;
@@ -62,7 +62,7 @@ export interface Put<K> {
  * either side. What is restored gets its time to live by itself: KeyDB, and Redis before 7, write RESTORE into their
  * append-only file as they got it, and the time to live would begin again with each restart.
  * @param taker absent: any supported server
- * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
+ * @throws {TranscodeError} if the payload is damaged, unknown or a module's, or the mirror cannot hold the value
  */
 export function put<K extends Pick<CopiedKey, 'key'>>(
   key: K,

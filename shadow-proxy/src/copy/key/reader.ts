@@ -66,7 +66,7 @@ export class KeyReader {
     this.#opening = undefined;
   }
 
-  /** Null where the server has no such database. */
+  /** Null if the server has no such database. */
   async #ask(db: number, commands: readonly (readonly Argument[])[]): Promise<Reply[] | null> {
     if (commands.length === 0) return [];
     try {

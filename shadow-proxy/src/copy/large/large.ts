@@ -68,7 +68,7 @@ export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
 
 /**
  * Copies a key in chunks from its authority to its mirror.
- * @throws {CopyError} when either server refuses, what it holds cannot be copied in chunks, a connection is lost, or
+ * @throws {CopyError} if either server refuses, what it holds cannot be copied in chunks, a connection is lost, or
  * SWAPDB gives the database another number
  */
 export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {

@@ -44,12 +44,12 @@ export class Meanwhile implements ChunkedCopy {
     private readonly key: Buffer,
   ) {}
 
-  /** Why the copy has to begin again; null where it holds so far. */
+  /** Why the copy has to begin again; null if it holds so far. */
   get disturbed(): string | null {
     return this.#disturbed;
   }
 
-  /** @throws {CopyError} where the key is in another database by now: nothing that was done holds */
+  /** @throws {CopyError} if the key is in another database by now: nothing that was done holds */
   assertInPlace(): void {
     if (this.#swapped) throw new CopyError('swapped', 'SWAPDB gave its database another number meanwhile');
   }
@@ -59,7 +59,7 @@ export class Meanwhile implements ChunkedCopy {
     return this.#expiresAt;
   }
 
-  /** What a write means for the copy is its type's to say; null where it means nothing. */
+  /** What a write means for the copy is its type's to say; null if it means nothing. */
   onWritten(written: Written | null): void {
     this.#written = written;
   }

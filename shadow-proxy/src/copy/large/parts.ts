@@ -93,7 +93,7 @@ export class Parts {
 
   readonly #own = new WeakSet<Operation>();
 
-  /** Asks the authority off the clients' lane. @throws {Disturbed} where the key is of another type by now */
+  /** Asks the authority off the clients' lane. @throws {Disturbed} if the key is of another type by now */
   async askAuthority(...command: Argument[]): Promise<Reply> {
     this.#assertWanted();
     const reply = await this.scout.ask(...command).catch(lostAuthority);
@@ -106,7 +106,7 @@ export class Parts {
    * place. `effects` is called at that place, with the key's life, which is not `absent`; `confirmed` when the mirror
    * has answered.
    * @returns the mirror's answers
-   * @throws {Disturbed} where the key is not what it was, {CopyError} when a server refuses or a connection is lost
+   * @throws {Disturbed} if the key is not what it was, {CopyError} when a server refuses or a connection is lost
    */
   async at(
     reads: readonly Command[],
@@ -148,7 +148,7 @@ export class Parts {
 
   /**
    * Asks both servers the same at one place in the order. Errors are replies like others.
-   * @throws {CopyError} when a connection is lost
+   * @throws {CopyError} if a connection is lost
    */
   async both(reads: readonly Command[]): Promise<Both> {
     await this.pace();
@@ -157,7 +157,7 @@ export class Parts {
 
   /**
    * Fields of the hash end in so many ms: the mirror gets them without that.
-   * @throws {CopyError} where the plan does not allow it, or the mirror could hold that
+   * @throws {CopyError} if the plan does not allow it, or the mirror could hold that
    */
   fieldsExpire(ms: readonly number[]): void {
     if (ms.length === 0) return;
@@ -285,7 +285,7 @@ export class Parts {
     });
   }
 
-  /** @throws {Disturbed} where it was deleted, or may have been, and set again */
+  /** @throws {Disturbed} if it was deleted, or may have been, and set again */
   #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): KeyLife {
     const { meanwhile } = this;
     const life = lifeFromPttl(Number(text(replies.at(-1)!)));

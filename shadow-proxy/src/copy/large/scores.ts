@@ -40,7 +40,7 @@ function conditional(name: string, args: readonly Buffer[]): Buffer[] {
   return at === 2 ? [] : args.filter((_, i) => i >= at && (i - at) % step === step - 1);
 }
 
-/** The mirror is to remove what was popped; false where the reply does not show what that was. */
+/** The mirror is to remove what was popped; false if the reply does not show what that was. */
 function removeSame(key: Buffer, operation: Operation): boolean {
   if (operation.check !== COMPARE || operation.replyEnd === operation.replyStart) return false;
   const items = decodeReply(operation.reply, operation.replyStart).reply.items ?? [];

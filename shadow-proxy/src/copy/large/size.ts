@@ -37,7 +37,7 @@ export interface Asker {
   ask(...args: Argument[]): Promise<Reply>;
 }
 
-/** @throws {CopyError} when the server refuses */
+/** @throws {CopyError} if the server refuses */
 export async function sizeOf(server: Asker, key: Buffer): Promise<KeySize> {
   const [typed, used] = await Promise.all([server.ask('TYPE', key), server.ask('MEMORY', 'USAGE', key)]);
   const type = text(typed);
@@ -64,14 +64,14 @@ export const onLane = (sequencer: Sequencer, lane: Lane, workload: Workload, db:
     }),
 });
 
-/** What MEMORY USAGE says; null where the server refuses: those before 4.0, and users who may not, have none. */
+/** What MEMORY USAGE says; null if the server refuses: those before 4.0, and users who may not, have none. */
 export const usedBytes = (reply: Reply): number | null => (isError(reply) ? null : Number(text(reply)));
 
 /** The smallest size of an element, in a list of small numbers, in bytes. */
 const ELEMENT_BYTES = 2;
 
 /**
- * Whether a key with so much `MEMORY USAGE` may be large: most need no second question. Null where the server does not
+ * Whether a key with so much `MEMORY USAGE` may be large: most need no second question. Null if the server does not
  * tell.
  */
 export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds): boolean =>

@@ -18,7 +18,7 @@ import { Disturbed, Meanwhile } from './meanwhile.js';
 import { Parts, type PartsOptions } from './parts.js';
 import { LENGTH, sizeOf } from './size.js';
 
-/** What a server has under a key that was not read as a whole; null where it has none. */
+/** What a server has under a key that was not read as a whole; null if it has none. */
 export interface Summary {
   readonly type: string;
   /** Elements; bytes of a string. */
@@ -38,8 +38,8 @@ const surely = (differing: Differing | null): Differing | null => (differing?.su
 const ATTEMPTS = 3;
 
 /**
- * How the two differ; null where they do not, `moving` where its elements shift so often that the result is unknown.
- * @throws {CopyError} when a server refuses, a connection is lost, or SWAPDB gives the database another number
+ * How the two differ; null if they do not, `moving` where its elements shift so often that the result is unknown.
+ * @throws {CopyError} if a server refuses, a connection is lost, or SWAPDB gives the database another number
  */
 export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<LargeDifference | null | 'moving'> {
   const { sequencer, workload, db, key } = given;

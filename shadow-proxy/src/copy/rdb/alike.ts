@@ -13,8 +13,8 @@ const span = new Span();
 const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
 /**
- * Whether two payloads hold the same value; false where that does not show, which says nothing.
- * @throws {TranscodeError} when a payload is damaged on its way
+ * Whether two payloads hold the same value; false if that does not show, which says nothing.
+ * @throws {TranscodeError} if a payload is damaged on its way
  */
 export function areAlike(one: Buffer, other: Buffer): boolean {
   const [a, b] = [one[0], other[0]];

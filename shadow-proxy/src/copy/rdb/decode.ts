@@ -35,7 +35,7 @@ export interface Dump {
 
 /**
  * The value in a DUMP payload of RDB 6 to 15, from Redis or KeyDB, or of Valkey 9. Its Buffers are views of `payload`.
- * @throws {TranscodeError} when the payload is damaged, unknown, or a module's
+ * @throws {TranscodeError} if the payload is damaged, unknown, or a module's
  */
 export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
 
@@ -50,7 +50,7 @@ export function openDump(payload: Buffer, version = checkFooter(payload)): Dump 
   return { type, version, value, valueEnd };
 }
 
-/** The string in a payload; null where it holds something else. @throws {TranscodeError} */
+/** The string in a payload; null if it holds something else. @throws {TranscodeError} */
 export function openString(payload: Buffer): Buffer | null {
   if (payload[0] !== WRITTEN.string) return null;
   checkFooter(payload);

@@ -4,13 +4,13 @@ import { encodeDump, encodeTimedHash, type FieldTtlForm } from './encode.js';
 import { FIELD_EXPIRY } from './types.js';
 
 export interface Stripped {
-  /** The hash without times to live; null where every field has expired. */
+  /** The hash without times to live; null if every field has expired. */
   readonly payload: Buffer | null;
   /** How many fields had one. */
   readonly fields: number;
   /** How many of them have expired, though the server has not removed them yet: they are left out. */
   readonly expired: number;
-  /** When the next one expires, in Unix ms by the server's clock; Infinity where none does. */
+  /** When the next one expires, in Unix ms by the server's clock; Infinity if none does. */
   readonly next: number;
 }
 
@@ -19,7 +19,7 @@ export const mayExpireFields = (payload: Buffer): boolean => FIELD_EXPIRY.has(pa
 
 /**
  * The same hash as a payload for a server that holds such TTLs in its own form.
- * @throws {TranscodeError} when the payload is damaged
+ * @throws {TranscodeError} if the payload is damaged
  */
 export function withFieldTtls(payload: Buffer, form: FieldTtlForm): Buffer {
   const { value } = openDump(payload);
@@ -28,7 +28,7 @@ export function withFieldTtls(payload: Buffer, form: FieldTtlForm): Buffer {
 
 /**
  * @param now in Unix ms, by the clock of the server that wrote the payload
- * @throws {TranscodeError} when the payload is damaged
+ * @throws {TranscodeError} if the payload is damaged
  */
 export function stripFieldTtls(payload: Buffer, version: number, now: number): Stripped {
   const { value } = openDump(payload);

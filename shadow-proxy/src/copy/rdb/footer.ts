@@ -9,7 +9,7 @@ export const FOOTER = 10;
 /**
  * Returns the RDB version. One that is newer than those that are known is taken for a plain string alone: its form has
  * been the same since the first version.
- * @throws {TranscodeError} when the payload is damaged, or of a version that is not known
+ * @throws {TranscodeError} if the payload is damaged, or of a version that is not known
  */
 export function checkFooter(payload: Buffer): number {
   const at = payload.length - FOOTER;

@@ -21,7 +21,7 @@ export class Span {
     this.bytes = this.#inflated;
   }
 
-  /** Finds the string at `at`; false where it is a number, long, or does not end by `limit`. */
+  /** Finds the string at `at`; false if it is a number, long, or does not end by `limit`. */
   open(payload: Buffer, at: number, limit: number): boolean {
     if (payload[at] === LZF) return this.#openPacked(payload, at + 1, limit);
     const length = this.#length(payload, at);

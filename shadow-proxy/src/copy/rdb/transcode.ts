@@ -27,7 +27,7 @@ export interface Found {
  * @param version of the payload, where the footer was checked already
  * @param fullBacklengths of `encodeDump`
  * @param found gets what the payload had that the result has not
- * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the target cannot hold the value
+ * @throws {TranscodeError} if the payload is damaged, unknown or a module's, or the target cannot hold the value
  */
 export function transcode(
   payload: Buffer,

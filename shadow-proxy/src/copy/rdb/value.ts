@@ -56,7 +56,7 @@ export interface StreamValue {
   /** In the order of their IDs, without deleted entries. May be empty. */
   readonly entries: readonly StreamEntry[];
   readonly lastId: StreamId;
-  /** What Redis counts since 7.0; null where the server that wrote the payload does not. */
+  /** What Redis counts since 7.0; null if the server that wrote the payload does not. */
   readonly counters: StreamCounters | null;
   readonly groups: readonly StreamGroup[];
   /**
@@ -83,7 +83,7 @@ export interface StreamGroup {
   /** Entries that the group has read (Redis 7.0 and later); null when the server does not know. */
   readonly entriesRead: bigint | null;
   readonly consumers: readonly StreamConsumer[];
-  /** Pending entries that XNACK has taken from their consumers (Redis 8.8); absent where there are none. */
+  /** Pending entries that XNACK has taken from their consumers (Redis 8.8); absent if there are none. */
   readonly released?: number;
 }
 

@@ -82,7 +82,7 @@ export class Recheck {
 
   /**
    * Sends them on the lane; no other lane may have a write to one of the keys in flight.
-   * @param copied the key whose copy was asked for right before; null where none was
+   * @param copied the key whose copy was asked for right before; null if none was
    */
   ask(lane: Lane, pairs: readonly DeferredPair[], copied: Buffer | null): void {
     for (const pair of pairs) {

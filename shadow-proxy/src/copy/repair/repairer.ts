@@ -70,7 +70,7 @@ export interface RepairerContext {
   readonly logger: Logger;
   /** Whether a key may be another shard's; null if all keys are this shard's. */
   readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null;
-  /** Null where all keys of the target are this shard's. */
+  /** Null if all keys of the target are this shard's. */
   readonly owners: Owners | null;
 }
 
@@ -190,7 +190,7 @@ export class Repairer {
   }
 
   /**
-   * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it
+   * A key that is too large to be read and written at once. False if it has to be all the same: it moves whenever it
    * is copied in chunks, such as a log that scripts write to without declaring it, and is not much too large.
    */
   async #repairInChunks({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
@@ -229,7 +229,7 @@ export class Repairer {
     );
   }
 
-  /** Null where it was copied, or is no suspect any more; else why it was not. */
+  /** Null if it was copied, or is no suspect any more; else why it was not. */
   async #repair(suspect: Suspect): Promise<string | null> {
     const { db, key, workload } = suspect;
     const id = keyId(db, key);

@@ -29,7 +29,7 @@ import { Verification, type Difference } from '../verify/verifier.js';
  */
 export type Restored = 'restored' | 'equal' | 'written' | 'busy';
 
-/** @throws {CopyError} when a server refuses, or a connection is lost */
+/** @throws {CopyError} if a server refuses, or a connection is lost */
 export async function restoreKey(
   sequencer: Sequencer,
   since: WritesSinceRestart,

@@ -7,7 +7,7 @@ const DIGITS = 16;
 
 /**
  * @param salt hides what a short value is: digests of one salt tell equal from different, nothing more
- * @throws {TranscodeError} where the payload cannot be read
+ * @throws {TranscodeError} if the payload cannot be read
  */
 export const digestOf = (payload: Buffer, salt: Buffer): string =>
   createHmac('sha256', salt)

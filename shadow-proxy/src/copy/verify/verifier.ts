@@ -31,7 +31,7 @@ export type DifferenceKind = 'missing' | 'extra' | 'foreign' | 'type' | 'value' 
 /** A difference between two keys. */
 export interface Differing {
   readonly kind: DifferenceKind;
-  /** False where only their times to live, or fields that expire now, may differ. */
+  /** False if only their times to live, or fields that expire now, may differ. */
   readonly sure: boolean;
 }
 
@@ -85,7 +85,7 @@ export class Verification<K extends CopiedKey> implements Sink {
     this.#lost('the connection to the authority was lost');
   }
 
-  /** @param refused why the mirror was not asked; null where a connection was lost */
+  /** @param refused why the mirror was not asked; null if a connection was lost */
   #lost(why: string, refused: CopyError | null = null): void {
     for (const key of this.keys) this.events.failed(key, refused ?? new CopyError('lost', why));
   }
@@ -117,10 +117,10 @@ export class Verification<K extends CopiedKey> implements Sink {
 }
 
 /**
- * How the two differ; null where they do not.
+ * How the two differ; null if they do not.
  * @param lagMs how much later than the authority the mirror may have been read, at most
  * @param toleranceMs by how much times to live may differ; so close to its end a key may be there or not
- * @throws {TranscodeError} where a payload cannot be read
+ * @throws {TranscodeError} if a payload cannot be read
  */
 export function differenceOf(
   authority: Held,
