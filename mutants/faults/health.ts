@@ -10,16 +10,23 @@ export const SILENCE: readonly Fault[] = [
   {
     id: 'a-server-is-down-a-millisecond-late',
     file: `${HEALTH}monitor.ts`,
-    from: 'silentMs < this.context.downAfterMs()',
-    to: 'silentMs <= this.context.downAfterMs()',
+    from: 'silentMs < downAfterMs',
+    to: 'silentMs <= downAfterMs',
     tests: monitor,
     unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
   {
     id: 'a-server-that-runs-a-script-is-down',
     file: `${HEALTH}monitor.ts`,
-    from: 'return this.#loads[side] || !this.context.mayBeBusy(side);',
-    to: 'return true;',
+    from: ' && !context.mayBeBusy(side);',
+    to: ';',
+    tests: monitor,
+  },
+  {
+    id: 'a-server-that-has-just-replied-is-down',
+    file: `${HEALTH}monitor.ts`,
+    from: 'monotonicMs() - context.repliedAt(side) >= downAfterMs && ',
+    to: '',
     tests: monitor,
   },
   {

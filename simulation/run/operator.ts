@@ -130,8 +130,9 @@ export class Operator {
         const { boundMs, faults, certainMoves } = scene.profile;
         if (problem.code === 'deadline' && boundMs !== undefined && faults.hang === undefined)
           scene.fail(problem.message);
-        // Where nothing is lost, suspects are few, and repaired at once.
-        if (problem.code === 'not-clean' && certainMoves === true) scene.fail(problem.message);
+        // Where nothing is lost, suspects are few, and repaired at once, as far as the disk allows it.
+        if (problem.code === 'not-clean' && certainMoves === true && scene.now > scene.slowDiskUntil)
+          scene.fail(problem.message);
       });
     });
     return `the operator asks for ${what}`;

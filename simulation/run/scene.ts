@@ -75,6 +75,8 @@ export class Scene {
   damages = 0;
   /** The first. */
   finding: Finding | null = null;
+  /** Until then a call of the disk may take longer than a repair may. */
+  slowDiskUntil = -Infinity;
 
   constructor(
     seed: number,

@@ -84,6 +84,7 @@ export class ServerHost {
     const process = this.model.process.bind(this.model);
     this.model.process = (client, args) => {
       this.onCommand(client.address, args);
+      this.unanswered.asks(client, args);
       this.#actor = client.address;
       this.unanswered.as(client, () => process(client, args));
       this.#actor = null;

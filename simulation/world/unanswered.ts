@@ -18,12 +18,23 @@ export class Unanswered {
   readonly #changes = new Map<KeyName, Change[]>();
   /** By client: changes whose replies are not written yet. */
   readonly #unwritten = new Map<Client, Change[]>();
+  /** Clients whose last command has a reply that the next reply completes. */
+  readonly #asksMore = new WeakSet<Client>();
   /** Keys of changes whose replies were lost: nobody knows of them. */
   readonly lost = new Set<KeyName>();
   #actor: Client | null = null;
 
   connected(client: Client, end: End): void {
     this.#ends.set(client, end);
+  }
+
+  /**
+   * The client sends this command. The reply does not say what `~` has trimmed: a client that must know it asks for
+   * the length right behind, and acknowledges nothing before it has both replies.
+   */
+  asks(client: Client, args: readonly string[]): void {
+    if (args.length > 3 && /^x(add|trim)$/i.test(args[0]) && args.includes('~')) this.#asksMore.add(client);
+    else this.#asksMore.delete(client);
   }
 
   /** Runs what a client has asked for. */
@@ -53,7 +64,7 @@ export class Unanswered {
   /** The server has written the client's replies so far. */
   replied(client: Client): void {
     const unwritten = this.#unwritten.get(client);
-    if (unwritten === undefined) return;
+    if (unwritten === undefined || this.#asksMore.has(client)) return;
     for (const change of unwritten) change.at = change.end.other.bytesSent;
     this.#unwritten.delete(client);
   }

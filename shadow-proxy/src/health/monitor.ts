@@ -7,7 +7,7 @@
  * Called by: admin, shard.
  * Calls: io, resp, route, plan, telemetry, storage, upstream, pipeline, suspects, session, copy, stages.
  */
-import { listenedMs } from '../io/clock.js';
+import { listenedMs, monotonicMs } from '../io/clock.js';
 import { afterReading, sleep } from '../io/timers.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Server } from '../upstream/server.js';
@@ -21,6 +21,8 @@ export interface HealthMonitorContext {
   readonly authorities: Pick<Authorities, 'isNeeded'>;
   /** Whether the server may be running a script and therefore answers no command: then it is not down. */
   mayBeBusy(side: Side): boolean;
+  /** When the server last replied to a command or an effect, in ms of the monotonic clock. */
+  repliedAt(side: Side): number;
   /** How long a server may be silent before it is down, in ms. */
   downAfterMs(): number;
   /** Called when the server is down, and again at each check, until the server answers or is no longer needed. */
@@ -52,8 +54,12 @@ export class HealthMonitor {
 
   isDown(side: Side): boolean {
     const silentMs = this.silentMs(side);
-    if (silentMs === 0 || silentMs < this.context.downAfterMs()) return false;
-    return this.#loads[side] || !this.context.mayBeBusy(side);
+    const { context } = this;
+    const downAfterMs = context.downAfterMs();
+    if (silentMs === 0 || silentMs < downAfterMs) return false;
+    if (this.#loads[side]) return true;
+    // A script may have kept it from the question for that long, and be over.
+    return monotonicMs() - context.repliedAt(side) >= downAfterMs && !context.mayBeBusy(side);
   }
 
   async #watch(server: Server): Promise<void> {

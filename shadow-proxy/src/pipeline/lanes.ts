@@ -147,6 +147,11 @@ export class Lanes {
     return allScripts([...this.#lanes.values(), ...this.#borrowed].map(({ scripts }) => scripts));
   }
 
+  /** When the server last replied on a lane, in ms of the monotonic clock; -Infinity without a lane. */
+  get repliedAt(): number {
+    return Math.max(...[...this.#lanes.values(), ...this.#borrowed].map(({ usedAt }) => usedAt));
+  }
+
   /** Resolves once everything in flight on the shared lanes (to the database) is answered or lost. */
   async emptied(db?: number): Promise<void> {
     const lanes = [...this.#lanes.values()].filter(({ identity }) => db === undefined || identity.db === db);

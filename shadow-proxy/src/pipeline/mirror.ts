@@ -132,12 +132,14 @@ export class MirrorLane implements ChannelOwner {
     return Math.max(0, now - Math.min(since, now));
   }
 
-  /** Scripts that the mirror's server may be running: only those that were sent since its last answer. */
+  /** Scripts that the mirror's server may be running. */
   get scripts(): Scripts {
-    const channels = [...this.#channels.values()];
-    return allScripts(
-      channels.map(({ sent, usedAt }) => scriptsIn(sent, ({ answeredAt }) => Math.max(answeredAt, usedAt))),
-    );
+    return allScripts([...this.#channels.values()].map(({ sent }) => scriptsIn(sent, ({ answeredAt }) => answeredAt)));
+  }
+
+  /** When the mirror's server last replied, in ms of the monotonic clock; -Infinity without a connection. */
+  get repliedAt(): number {
+    return Math.max(...[...this.#channels.values()].map(({ usedAt }) => usedAt));
   }
 
   /** Why effects in the database are not sent; null if they are, as far as is known. */

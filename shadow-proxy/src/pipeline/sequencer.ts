@@ -243,12 +243,20 @@ export class Sequencer implements LaneEvents {
 
   /**
    * Whether scripts in flight explain why the server answers no command: it answers BUSY only once a script has run for
-   * `busyAfterMs`.
+   * `busyAfterMs`. The server runs those scripts one after the other, and the first of them no earlier than its last
+   * reply.
    * @param now in ms of the monotonic clock
    */
   mayBeBusy(side: Side, now: number): boolean {
     const { count, since } = allScripts([this.lanes[side].scripts, this.mirrors[side].scripts]);
-    return count > 0 && now - since < count * this.servers[side].busyAfterMs + BUSY_LATE_MS;
+    return (
+      count > 0 && now - Math.max(since, this.repliedAt(side)) < count * this.servers[side].busyAfterMs + BUSY_LATE_MS
+    );
+  }
+
+  /** When the server last replied to a command or an effect, in ms of the monotonic clock; -Infinity for never. */
+  repliedAt(side: Side): number {
+    return Math.max(this.lanes[side].repliedAt, this.mirrors[side].repliedAt);
   }
 
   /** Whether every lost connection is closed at its server, so that it can change nothing more. */

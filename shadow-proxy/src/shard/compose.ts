@@ -307,6 +307,7 @@ function composeHealth(parts: Core & OrderParts & ClientParts): Health {
     monitor: new HealthMonitor({
       ...parts,
       mayBeBusy: (side) => sequencer.mayBeBusy(side, monotonicMs()),
+      repliedAt: (side) => sequencer.repliedAt(side),
       downAfterMs: () => settings.plan.limits.downAfterMs,
       down: (side) => void events.emit('down', side),
     }),

@@ -89,9 +89,11 @@ export function proxyFaults(
     },
     diskSlow() {
       const ms = random.between(1, 2_000);
-      world.diskMs = [1, random.pick([20, 300])];
+      const mostMs = random.pick([20, 300]);
+      world.diskMs = [1, mostMs];
+      if (mostMs === 300) scene.slowDiskUntil = Math.max(scene.slowDiskUntil, scene.now + ms + mostMs);
       scene.later(ms, () => (world.diskMs = [0.02, 0.5]));
-      return `the disk takes up to ${world.diskMs[1]} ms for each call, for ${ms.toFixed(0)} ms`;
+      return `the disk takes up to ${mostMs} ms for each call, for ${ms.toFixed(0)} ms`;
     },
   };
 }

@@ -55,3 +55,15 @@ test('What a woken client changes is unanswered until its own reply has arrived'
   await world.events.run(() => pusher.bytesArrived > 0, 2_000);
   assert.equal(server.unanswered.has('0 from'), false);
 });
+
+test('What an XADD with `~` trims is unanswered until the reply behind its own has arrived', async () => {
+  const { world, server, connect } = await connected();
+  const end = await connect();
+  send(end, 'XADD s MAXLEN ~ 1 * f v');
+  await world.events.run(() => end.bytesArrived > 0, 100);
+  assert.equal(server.unanswered.has('0 s'), true);
+  const { bytesArrived } = end;
+  send(end, 'XLEN s');
+  await world.events.run(() => end.bytesArrived > bytesArrived, 100);
+  assert.equal(server.unanswered.has('0 s'), false);
+});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HealthMonitor } from '../../../src/health/monitor.js';
-import { listenedMs } from '../../../src/io/clock.js';
+import { listenedMs, monotonicMs } from '../../../src/io/clock.js';
 import { decodeReply, type Reply } from '../../../src/resp/decode.js';
 import type { Side } from '../../../src/route/stage.js';
 import type { Server } from '../../../src/upstream/server.js';
@@ -22,6 +22,8 @@ interface Monitored {
   answersPing: boolean;
   isNeeded: boolean;
   mayBeBusy: boolean;
+  /** When it last replied to a command, in ms of the clock. */
+  repliedAt: number;
   /** How often it was said to be down. */
   downs: number;
   answer(frame: string): void;
@@ -46,11 +48,12 @@ async function monitored(downAfterMs = 1_000): Promise<Monitored> {
     }) as unknown as Server;
   const scene: Monitored = {
     answers: PONG,
-    ...{ answersPing: false, isNeeded: true, mayBeBusy: false, downs: 0 },
+    ...{ answersPing: false, isNeeded: true, mayBeBusy: false, repliedAt: -Infinity, downs: 0 },
     monitor: new HealthMonitor({
       servers: { source: server('source'), target: server('target') },
       authorities: { isNeeded: (side) => side === 'source' && scene.isNeeded },
       mayBeBusy: () => scene.mayBeBusy,
+      repliedAt: () => scene.repliedAt,
       downAfterMs: () => downAfterMs,
       down: () => scene.downs++,
     }),
@@ -147,4 +150,17 @@ test('a server that loads its data is down although a script is on its way, whic
   scene.answers = undefined;
   await clock.advance(500);
   assert.equal(scene.monitor.isDown('source'), false, 'one that says nothing may be running it');
+});
+
+test('a server that has replied to a command is down only when it has been silent for so long since then', async () => {
+  const scene = await monitored();
+  scene.answers = undefined;
+  scene.mayBeBusy = true;
+  await clock.advance(3_000);
+  Object.assign(scene, { mayBeBusy: false, repliedAt: monotonicMs() });
+  await clock.advance(999);
+  assert.deepEqual([scene.monitor.isDown('source'), scene.downs], [false, 0]);
+  await clock.advance(1);
+  assert.equal(scene.monitor.isDown('source'), true);
+  scene.monitor.stop();
 });
