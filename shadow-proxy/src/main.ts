@@ -1,10 +1,11 @@
 /**
  * The daemon's program: plan → servers → listen → drain.
  *
- *   SIGTERM, SIGINT   drain and end: exit code 0, or 1 where not everything was confirmed in time; once more: end at once
+ *   SIGTERM, SIGINT drain and exit: exit code 0, or 1 if not everything was confirmed in time; a second signal: exit at
+ * once
  *   SIGHUP            read the plan again
  *
- * It exits with 1 where another process has, or takes over, one of its shards.
+ * It exits with code 1 if another process has, or takes over, one of its shards.
  */
 import { Daemon } from './shard/daemon.js';
 import { createLogger } from './telemetry/log.js';
@@ -30,7 +31,7 @@ const program = proxyProgram().action(async (options: ProxyOptions) => {
   if (few !== null) console(`On this machine the limits of the plan ${few}.\n`);
 });
 
-/** @param problems what is wrong with its limits on this machine; null where nothing is */
+/** @param problems problems of the plan's limits on this machine; null for each limit without one */
 async function serve(plan: Plan, options: ProxyOptions, problems: readonly (string | null)[]): Promise<void> {
   if (options.peer !== undefined && !options.standby)
     throw new PlanError('--peer', [{ path: [], message: 'needs --standby: stages are copied while the proxy waits' }]);
@@ -39,12 +40,12 @@ async function serve(plan: Plan, options: ProxyOptions, problems: readonly (stri
   let daemon: Daemon | undefined;
   process.on('SIGHUP', () => {
     if (daemon === undefined) return logger.warn('not serving yet: the plan is not reloaded');
-    // The event loop is not held up by more than a file of a few kilobytes.
+    // This blocks the event loop only for reading a file of a few kilobytes.
     void (async () => daemon.reload(await openPlan(options.plan)))().catch((error: Error) =>
       logger.error({ problem: error.message }, 'the plan is not reloaded: the old plan stays in use'),
     );
   });
-  // Only servers and passwords: what shards there are, and where, was settled at the start.
+  // Only servers and passwords may change: the shards and their addresses were fixed at the start.
   const reread = async (current: Plan): Promise<Plan> => {
     try {
       const now = await openPlan(options.plan);

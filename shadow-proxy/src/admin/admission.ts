@@ -1,7 +1,7 @@
 /**
- * Who may ask the admin HTTP. Two things are kept out apart from those without the token: other web pages of the
- * operator's browser that send a request in passing (their Origin is not ours), and pages that reach a proxy without a
- * token by a name of their own which they let resolve to 127.0.0.1 (their Host is not loopback's).
+ * Who may use the admin HTTP. Besides requests without the token, two kinds are refused. Other web pages in the
+ * operator's browser may send requests: their Origin is not ours. A page may also let its own host name resolve to
+ * 127.0.0.1 to reach a proxy without a token: its Host is not loopback's.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -10,7 +10,7 @@ import { isLoopback, parseAddress } from '../plan/endpoint.js';
 export interface Asked {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  /** What everybody may have: files without anything in them. */
+  /** Files that anybody may read, because they contain nothing about the shards. */
   readonly isPublic: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Null if it is answered. @param token null asks for none, which loopback alone may do */
+/** Null if the request is admitted. @param token null: none is required, which is allowed on loopback only */
 export function refusalOf({ method, headers, isPublic }: Asked, token: string | null): Refusal | null {
   if (method !== 'GET' && method !== 'HEAD' && isForeign(headers)) {
     return {
@@ -46,7 +46,7 @@ export function refusalOf({ method, headers, isPublic }: Asked, token: string | 
   return { code: 'unauthorized', status: 401, message };
 }
 
-/** Browsers say where a request comes from, and no page can make them say otherwise; other programs say nothing. */
+/** Browsers say where a request comes from, and pages cannot change that. Other programs do not say. */
 function isForeign({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
   return origin !== undefined && hostOf(origin) !== host?.toLowerCase();
@@ -68,6 +68,8 @@ function namesLoopback(host: string | undefined): boolean {
   }
 }
 
-/** In the same time for any two texts: hashes are compared, so that not even the length shows. */
+/**
+ * Takes the same time for any two texts. Hashes are compared, so that the time does not depend on the length either.
+ */
 const equal = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,4 +1,4 @@
-/** Why the admin HTTP refuses a request, and with which status. */
+/** The reasons for which the admin HTTP refuses a request, and their statuses. */
 import { JobError, type JobErrorCode } from '../copy/job/jobs.js';
 import { TrustError, type TrustErrorCode } from '../health/trust.js';
 import { StageError, type StageErrorCode } from '../stages/stage-change.js';
@@ -17,7 +17,7 @@ export type AdminErrorCode =
   | TrustErrorCode
   | JobErrorCode;
 
-/** The admin HTTP cannot be opened, or a request is refused; the message says what to do. */
+/** The admin HTTP cannot be opened, or a request is refused. The message says what to do. */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
   constructor(

@@ -1,15 +1,15 @@
-/** The bodies that the admin HTTP takes. What is in none of them is refused by its name. */
+/** The bodies that the admin HTTP accepts. An unknown field is refused by its name. */
 import { z } from 'zod';
 import { redactSecrets } from '../plan/endpoint.js';
 import { STAGES } from '../route/stage.js';
 import { jobRequest } from '../storage/job-file.js';
 
-/** To `complete`: the migration's name. */
+/** For a change to `complete`: the migration's name. */
 const pointOfNoReturn = z.string().optional();
 
 export const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
 
-/** What people write down for the history. */
+/** A text by a person, for the history. */
 const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactSecrets).optional();
 const by = words(200);
 const consent = z.strictObject({
@@ -68,16 +68,16 @@ export const noteRequest = z.strictObject({
   by,
 });
 
-/** A promotion that waits for its time on an operator's machine. */
+/** A promotion that waits on an operator's machine. */
 export const waitRequest = z.strictObject({
   workload: word,
   state: z.enum(['waits', 'ended', 'cancelled']),
-  /** What it waits for, in words; why it ended. */
+  /** What the promotion waits for, or why the wait ended, in words. */
   what: word,
   by,
 });
 
-/** Whether a workload may be promoted by itself. */
+/** Whether a workload may be promoted automatically. */
 export const automationRequest = z.strictObject({
   shard: z.string().optional(),
   workload: z.string(),
@@ -89,5 +89,5 @@ export const automationRequest = z.strictObject({
 export const startJobRequest = jobRequest
   .omit({ automatic: true })
   .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })
-  // No key at all would show nothing.
+  // A sample of 0 % would check no key.
   .extend({ shard: z.string().optional(), by, sample: z.number().gt(0).max(100).optional() });

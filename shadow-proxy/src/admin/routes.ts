@@ -1,7 +1,7 @@
 /**
- * The routes of the admin HTTP: one table. What is not in it is a 404.
+ * The routes of the admin HTTP: one table. Any other path is a 404.
  *
- * Errors are { error: { code, message, … } }. Every answer of a shard names it.
+ * Errors are { error: { code, message, … } }. Every answer of a shard names the shard.
  */
 import type { z } from 'zod';
 import {
@@ -26,33 +26,35 @@ import { AdminError, asAdminError } from './errors.js';
 import type { FenceAction, ShardControl } from './shard-control.js';
 import { promoteAll, rollbackAll, takeBack } from './stages.js';
 
-/** What the handlers may ask. */
+/** What the handlers may use. */
 export interface AdminContext {
   /** The plan's name. */
   readonly migration: () => string;
   readonly shards: () => readonly ShardControl[];
-  /** Names of the shards that it takes when another process ends. */
+  /** Names of the shards that the process takes over when another process ends. */
   readonly waiting: () => readonly string[];
-  /** Shards that are not started yet, and why: they are tried again each second. */
+  /** Shards that are not started yet, and why. Each second they are tried again. */
   readonly starting: () => readonly NotStarted[];
-  /** The durable state of each shard, for a standby; those without one are left out. */
+  /** The durable state of each shard, for a standby; shards without a state are left out. */
   readonly states: () => Promise<readonly SharedState[]>;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
 }
 
 export interface SharedState {
-  /** Whether this process serves the shard; else its state is what this process left, or copied. */
+  /** Whether this process serves the shard; if not, the state is one that this process left, or copied. */
   readonly serves: boolean;
   readonly state: ShardState;
 }
 
-/** Load balancers ask these without a token: they are answered with the status code, and no word on the shards. */
+/**
+ * Load balancers use these paths without a token. The answer has only the status code, and nothing about the shards.
+ */
 export const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 export interface Answer {
   /** 200 by default. */
   readonly status?: number;
-  /** An object is sent as JSON. */
+  /** An object is sent as JSON, a text as it is. */
   readonly body: object | string;
   /** The content type of a text. */
   readonly contentType?: string;
@@ -64,16 +66,16 @@ export interface Endpoint {
   handle(context: AdminContext, asked: { readonly query: URLSearchParams; readonly body: unknown }): Promise<Answer>;
 }
 
-/** The endpoints by method. Its keys are the methods that the route accepts. */
+/** The endpoints by method; other methods are refused. */
 export type Route = Readonly<Record<string, Endpoint>>;
 
-/** Answers with JSON, from the query alone. */
+/** Answers with JSON; reads only the query. */
 const reads = (tell: (context: AdminContext, query: URLSearchParams) => object | Promise<object>): Endpoint => ({
   schema: null,
   handle: async (context, { query }) => ({ body: await tell(context, query) }),
 });
 
-/** Answers with JSON, from a body of that schema. */
+/** Answers with JSON; reads a body of that schema. */
 const takes = <T>(
   schema: z.ZodType<T>,
   change: (context: AdminContext, body: T) => object | Promise<object>,
@@ -92,9 +94,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     schema: null,
     handle: async ({ metrics }) => ({ body: await metrics.text(), contentType: metrics.contentType }),
   }),
-  /** 200 while the process turns. */
+  /** 200 while the event loop runs. */
   '/healthz': page(reads(() => ({ ok: true }))),
-  /** 200 when every shard is ready, else 503: `notReady` names the others, `reason` is `standby` on a standby. */
+  /** 200 if every shard is ready, else 503: `notReady` names the other shards, `reason` is `standby` on a standby. */
   '/readyz': page({ schema: null, handle: (context) => Promise.resolve(readiness(context)) }),
   /**
    * { version, migration, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: the plan's name; the shards that
@@ -108,14 +110,14 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       ...(starting().length > 0 && { starting: starting() }),
     })),
   ),
-  /** { shards: ShardEvidence[] }: of each workload the gates of its next stage; the latest mismatches, redacted. */
+  /** { shards: ShardEvidence[] }: the gates of each workload's next stage, and the latest mismatches, redacted. */
   '/api/evidence': page(
     reads(async ({ shards }) => ({
       version: 1,
       shards: await Promise.all(shards().map((shard) => shard.evidence())),
     })),
   ),
-  /** ?shard=…&since=ms → { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then. */
+  /** ?shard=…&since=ms → { everyMs, series: [{ shard, …SeriesSnapshot }] }: the figures of the shards since then. */
   '/api/series': page(reads(series)),
   /**
    * { shard?, workload, to?, percent?, consent?, dryRun?, pointOfNoReturn?, force?, forceSuspects?, forceUsers?, reason?, by? } → { promotions: [{ shard,
@@ -127,8 +129,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     })),
   ),
   /**
-   * { shard?, workload?, to?, force?, reason?, by?, drill?, dryRun? } → { rollbacks: [{ shard, …Rollback }] }; without a
-   * workload, all that the target answers.
+   * { shard?, workload?, to?, force?, reason?, by?, drill?, dryRun? } → { rollbacks: [{ shard, …Rollback }] }; without
+   * a workload, all workloads that the target answers.
    */
   '/api/rollback': changes(
     takes(rollbackRequest, async (context, { shard, ...wanted }) => ({
@@ -136,8 +138,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     })),
   ),
   /**
-   * { shard, workload, from: { stage, percent }, why } → { takenBack: [{ shard }] }: puts the workload back where it was
-   * minutes ago, for another process of the plan has refused the same change.
+   * { shard, workload, from: { stage, percent }, why } → { takenBack: [{ shard }] }: moves the workload back to its
+   * stage of minutes ago, because another process of the plan has refused the same change.
    */
   '/api/take-back': changes(
     takes(takeBackRequest, async (context, { shard, ...wanted }) => ({
@@ -151,8 +153,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     })),
   ),
   /**
-   * { runbook, step, kind, command, exit, held, by? } → { shards }: what an operator did by a runbook, into the history
-   * of each shard.
+   * { runbook, step, kind, command, exit, held, by? } → { shards }: records in each shard's history what an operator
+   * did with a runbook.
    */
   '/api/note': changes(
     takes(noteRequest, async ({ shards }, note) => {
@@ -161,7 +163,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { shards: all.map(({ name }) => name) };
     }),
   ),
-  /** { workload, state, what, by? } → { shards }: a promotion waits, has ended, or is cancelled, into each history. */
+  /**
+   * { workload, state, what, by? } → { shards }: records in each history that a promotion waits, has ended, or is
+   * cancelled.
+   */
   '/api/wait': changes(
     takes(waitRequest, async ({ shards }, wait) => {
       const all = shards();
@@ -169,7 +174,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { shards: all.map(({ name }) => name) };
     }),
   ),
-  /** GET → { fences: [{ shard, …FenceReport }] }: who may not write to the sources, or could not. */
+  /**
+   * GET → { fences: [{ shard, …FenceReport }] }: users and clients that may not write to the sources, or would not be
+   * allowed to.
+   */
   '/api/fence': {
     GET: reads(async ({ shards }) => ({
       fences: await Promise.all(shards().map(async (shard) => ({ shard: shard.name, ...(await shard.fence('show')) }))),
@@ -179,7 +187,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       fences: await fenceAll(shardsNamed(context, name), action, note),
     })),
   },
-  /** { shard?, workload, state: pause | resume, reason, by? } → { shards }: the workload is not promoted by itself, or may be. */
+  /**
+   * { shard?, workload, state: pause | resume, reason, by? } → { shards }: forbids or allows automatic promotions of
+   * the workload.
+   */
   '/api/automation': changes(
     takes(automationRequest, async (context, { shard: name, ...request }) => {
       const named = shardsNamed(context, name);
@@ -193,14 +204,14 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       accepted: await accept(shardsNamed(context, shard), runIds),
     })),
   ),
-  /** { states: [{ serves, state }] }: what the standby of these shards copies. */
+  /** { states: [{ serves, state }] }: the states that a standby of these shards copies. */
   '/api/state': page(reads(async ({ states }) => ({ version: 1, states: await states() }))),
-  /** GET → { jobs: [{ shard, job: JobSnapshot | null }] }: the job that is under way, or was the last. */
+  /** GET → { jobs: [{ shard, job: JobSnapshot | null }] }: the present or the last job. */
   '/api/jobs': {
     GET: reads(({ shards }) => ({ jobs: shards().map((shard) => ({ shard: shard.name, job: shard.snapshot().job })) })),
     /** { shard?, kind, workloads?, repair?, dryRun?, again?, deletes?, sample?, limits?, by? } → { jobs } */
     POST: takes(startJobRequest, (context, request) => ({ jobs: startJobs(context, request) })),
-    /** Stops them where they are → { jobs }. */
+    /** Stops the jobs where they are → { jobs }. */
     DELETE: reads(({ shards }) => ({
       jobs: shards()
         .filter((shard) => shard.snapshot().job?.state === 'running')
@@ -209,10 +220,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 };
 
-/** Undefined if there is none. */
+/** Undefined if there is no such route. */
 export const routeAt = (path: string): Route | undefined => (Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined);
 
-/** Without a name, all. @throws {AdminError} if there is none */
+/** Without a name, all shards. @throws {AdminError} if there is no such shard */
 function shardsNamed({ shards }: AdminContext, name: string | undefined): readonly ShardControl[] {
   const all = shards();
   const named = name === undefined ? all : all.filter((shard) => shard.name === name);
@@ -254,7 +265,7 @@ function series(context: AdminContext, query: URLSearchParams): object {
   };
 }
 
-/** One shard after the other, up to the first that refuses. */
+/** Changes one shard after the other, up to the first that refuses. */
 async function fenceAll(
   shards: readonly ShardControl[],
   action: FenceAction,

@@ -1,7 +1,7 @@
 /**
  * The admin HTTP: opens its address, admits a request, reads its body, and answers by the table of `routes.ts`. The
- * status page and what it is made of are public: there is nothing of the shards in them. So is the status code of the
- * probes, which a load balancer asks for.
+ * files of the status page are public, because they contain nothing about the shards. So is the status code of the
+ * probes, for load balancers.
  *
  *   path in the table, or a file of the page? ─▶ admitted? ─▶ method taken? ─▶ body right? ─▶ handler
  *          404                                     401, 403       405            400, 413, 415
@@ -30,18 +30,18 @@ export { AdminError };
 
 export interface AdminOptions {
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Read at each request, so that a reload may change it; null asks for none. */
+  /** Read at each request, so that a reload may change it; null: no token is required. */
   readonly token: () => string | null;
   readonly shards: () => readonly ShardControl[];
   /** The plan's name; by default `migration`. */
   readonly migration?: () => string;
-  /** The status page's files by path; null for what is none of them. */
+  /** The status page's files by path; null for other paths. */
   readonly page?: (path: string) => PageFile | null;
-  /** Names of the shards that it takes when another process ends. */
+  /** Names of the shards that the process takes over when another process ends. */
   readonly waiting?: () => readonly string[];
-  /** Shards that are not started yet, and why: they are tried again each second. */
+  /** Shards that are not started yet, and why. Each second they are tried again. */
   readonly starting?: () => readonly NotStarted[];
   /** The receivers of notifications, for metrics. */
   readonly receivers?: () => readonly ReceiverSnapshot[];
@@ -51,12 +51,12 @@ export interface AdminOptions {
 
 const MAX_BODY = 64 * 1024;
 const REQUEST_MS = 10_000;
-/** Methods of the page's files. */
+/** Methods for the page's files. */
 const READ = ['GET', 'HEAD'];
 
 /**
- * Headers of every answer: a browser must not guess its type, frame it, embed it, or send the address of the page
- * along.
+ * Headers of every answer: a browser must not guess its type, frame it, embed it, or send the address of the page to
+ * others.
  */
 const HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -82,7 +82,7 @@ export class Admin {
     this.#server = createHttpServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });
-    // The descriptors are those of the clients, too.
+    // Descriptors are shared with clients, so the number of connections is limited.
     this.#server.maxConnections = ADMIN_CONNECTIONS;
   }
 
@@ -144,26 +144,26 @@ export class Admin {
   }
 
   /**
-   * False for a probe without the token, which gets the status code alone.
+   * False for a probe without the token, which gets only the status code.
    * @throws {AdminError} if the request is not admitted
    */
   #admit({ method = '', headers }: IncomingMessage, isPublic: boolean, isProbe: boolean): boolean {
     const refusal = refusalOf({ method, headers, isPublic }, this.options.token());
     if (refusal === null) return true;
-    // A token that is sent must be the right one.
+    // If a token is sent, it must be the right one.
     const asks = READ.includes(method) && headers.authorization === undefined;
     if (isProbe && refusal.code === 'unauthorized' && asks) return false;
     throw new AdminError(refusal.code, refusal.message, refusal.status);
   }
 }
 
-/** The answer to a probe: whether all is well, and whether this is a standby. */
+/** The answer to a probe: whether all shards are ready, and whether this is a standby. */
 function withoutNames({ status = 200, body }: Answer): Answer {
   const { reason } = body as { readonly reason?: string };
   return { status, body: { ok: status === 200, ...(reason !== undefined && { reason }) } };
 }
 
-/** Path and query. */
+/** Splits the URL into path and query. */
 function targetOf({ url = '/' }: IncomingMessage): { pathname: string; query: URLSearchParams } {
   const [pathname, query = ''] = url.split('?', 2);
   return { pathname, query: new URLSearchParams(query) };
@@ -206,14 +206,14 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: unkno
   if (response.headersSent || response.destroyed) return void response.destroy();
   const { status, code, message, details } = asAdminError(error);
   if (status === 401) response.setHeader('www-authenticate', 'Bearer');
-  // What is left of a refused body is not read.
+  // The rest of a refused body is not read.
   if (!request.complete) response.setHeader('connection', 'close');
   send(response, { status, body: { error: { code, message, ...details } } });
 }
 
-/** @throws {AdminError} if it is no JSON, too large, or not as the schema says */
+/** @throws {AdminError} if the body is no JSON, is too large, or does not match the schema */
 async function readBody(request: IncomingMessage, schema: z.ZodType): Promise<unknown> {
-  // A form of a web page cannot send this type without asking first, and nobody answers it.
+  // A form of a web page cannot send this type without asking first, and this server does not answer that question.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
     throw new AdminError('bad-request', 'send the body with "Content-Type: application/json"', 415);
   }

@@ -1,4 +1,4 @@
-/** What the admin API and the CLI know of a running shard. */
+/** The interface of a running shard for the admin API and the CLI. */
 import type { JobRequest } from '../storage/job-file.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { Side } from '../route/stage.js';
@@ -10,7 +10,7 @@ import type { StageChange, StageRequest } from '../stages/stage-change.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
 
-/** An operator keeps a workload from being promoted by itself, or ends that. */
+/** A request of an operator to forbid automatic promotions of a workload, or to allow them again. */
 export interface AutomationRequest {
   readonly workload: string;
   readonly state: 'pause' | 'resume';
@@ -18,7 +18,7 @@ export interface AutomationRequest {
   readonly by?: string;
 }
 
-/** A promotion that waits for its time on an operator's machine, for the history. */
+/** An entry for the history: a promotion waits on an operator's machine. */
 export interface WaitNote {
   readonly workload: string;
   readonly state: 'waits' | 'ended' | 'cancelled';
@@ -26,13 +26,13 @@ export interface WaitNote {
   readonly by?: string;
 }
 
-/** A step of a runbook that changes something, which an operator ran or undid, for the history. */
+/** An entry for the history: an operator ran or undid a step of a runbook that changes something. */
 export interface Note {
   readonly runbook: string;
   readonly step: string;
   readonly kind: 'run' | 'undo';
   readonly command: string;
-  /** Null if it was ended, or could not be started. */
+  /** Null if the command was killed, or could not be started. */
   readonly exit: number | null;
   /** Whether the step did what the runbook expects. */
   readonly held: boolean;
@@ -45,11 +45,11 @@ export type FenceAction = 'show' | 'apply' | 'lift';
 export interface ShardControl {
   readonly name: string;
   snapshot(): ShardSnapshot;
-  /** The snapshot and more, for metrics. It waits for nothing. */
+  /** The snapshot and more, for metrics. It does not wait for servers. */
   scrape(): ScrapedShard;
-  /** Listening, and every authority it needs is up. */
+  /** Whether the shard listens, and every authority it needs is up. */
   ready(): boolean;
-  /** Puts a workload back where it was; asks no gate. @throws {StageError} with nothing changed */
+  /** Moves a workload back to an earlier stage without gates. @throws {StageError} with nothing changed */
   changeStage(request: StageRequest): Promise<StageChange>;
   /** @throws {StageError} with nothing changed */
   promote(request: PromoteRequest): Promise<Promotion>;
@@ -57,25 +57,23 @@ export interface ShardControl {
   rollback(request: RollbackRequest): Promise<Rollback>;
   /** Shows the fence at the source, raises it, or lifts it. @throws {StageError} with nothing changed */
   fence(action: FenceAction, note?: FenceNote): Promise<FenceReport>;
-  /** What it has to show for the gates of its workloads; changes nothing. */
+  /** The evidence for the gates of the shard's workloads. Read-only. */
   evidence(): Promise<ShardEvidence>;
-  /** How it fared since that moment, in ms since 1970. */
+  /** The shard's figures since that time, in ms since 1970. */
   series(since: number): SeriesSnapshot;
   /** The last changes, oldest first. */
   history(): Promise<readonly HistoryEvent[]>;
   /** @throws {StageError} code `unknown-workload`, {Error} where the disk does not take it */
   automate(request: AutomationRequest): Promise<void>;
-  /** Writes into the history what was done, and changes nothing. @throws {Error} if the disk does not take it */
+  /** Adds an entry to the history, and changes nothing else. @throws {Error} if the disk does not take it */
   note(note: Note | WaitNote): Promise<void>;
   /**
    * Accepts restarted or replaced authorities, if they are these. @throws {TrustError} with
    * nothing changed
    */
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
-  /**
-   * Begins a backfill or a verification; `by`: who asked for it, for the history of what it deletes. @throws {JobError}
-   */
+  /** Starts a backfill or a verification. `by`: who requests it, for the history of deleted keys. @throws {JobError} */
   startJob(request: JobRequest, by?: string): JobSnapshot;
-  /** Stops it where it is. @throws {JobError} */
+  /** Stops the job where it is. @throws {JobError} */
   stopJob(): JobSnapshot;
 }

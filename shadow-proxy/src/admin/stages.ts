@@ -1,4 +1,4 @@
-/** What the admin HTTP does with the stages of several shards. */
+/** Stage changes of several shards, as the admin HTTP requests them. */
 import type { z } from 'zod';
 import { unixMs } from '../io/clock.js';
 import { formatPoint, stageRule, type StagePoint } from '../route/stage.js';
@@ -12,7 +12,7 @@ import type { ShardControl } from './shard-control.js';
 
 type Of<T> = { shard: string } & T;
 
-/** What a change to `complete` must name. @throws {StageError} */
+/** Checks the name that confirms a change to `complete`. @throws {StageError} */
 function confirmed(migration: string, workload: string, named: string | undefined): void {
   if (named === migration) return;
   throw new StageError(
@@ -72,13 +72,13 @@ interface Done {
   readonly from: StagePoint;
 }
 
-/** A shard that was not moved back, and why. */
+/** A shard that was not rolled back, and why. */
 interface Stuck {
   readonly shard: string;
   readonly reason: string;
 }
 
-/** @returns what to add to a message */
+/** @returns a sentence to append to a message */
 async function undone(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<string> {
   const stuck = await undo(shards, done, why);
   if (stuck.length > 0)
@@ -86,7 +86,7 @@ async function undone(shards: readonly ShardControl[], done: readonly Done[], wh
   return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
 }
 
-/** Stage by stage. @returns which shards were not moved back, and why */
+/** Goes back stage by stage. @returns the shards that were not rolled back, and why */
 async function undo(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<readonly Stuck[]> {
   const stuck: Stuck[] = [];
   for (const { shard, workload, from } of [...done].reverse()) {
@@ -94,7 +94,7 @@ async function undo(shards: readonly ShardControl[], done: readonly Done[], why:
     const { stage: now } = control.snapshot().workloads.find(({ name }) => name === workload)!;
     const steps = stagesTo(now, from.stage) ?? [];
     try {
-      // The stage may be the same, and its share not. Where no way leads back, the shard says so.
+      // The stage may be the same with another percentage. If there is no way back, the shard says so.
       for (const stage of steps.length === 0 ? [from.stage] : steps)
         await control.changeStage({
           workload,
@@ -158,9 +158,9 @@ export async function rollbackAll(
 const TAKE_BACK_MS = 5 * 60_000;
 
 /**
- * Puts a workload back where it was, without gates, because another process of the plan refused the same change. Only
- * what was done minutes ago is taken back.
- * @throws {StageError} if the workload was not there then
+ * Moves a workload back without gates, because another process of the plan refused the same change. Only a change of
+ * the last minutes is taken back.
+ * @throws {StageError} if the workload was not in that stage then
  */
 export async function takeBack(
   shards: readonly ShardControl[],
@@ -197,10 +197,7 @@ const isPoint = (value: unknown, { stage, percent }: StagePoint): boolean => {
 const pointsBefore = (done: readonly Of<Rollback>[]): Done[] =>
   done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 
-/**
- * The workloads of which clients get the target's replies; those that are complete refuse to go back, and say what to
- * do.
- */
+/** Workloads whose clients get the target's replies. Those in `complete` refuse the rollback, and say what to do. */
 const answeredByTarget = (shard: ShardControl): string[] =>
   shard
     .snapshot()

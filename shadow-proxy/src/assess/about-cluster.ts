@@ -1,4 +1,7 @@
-/** A source that is a Redis Cluster: its health, how its slots are filled and used, and what KeyDB's cluster lacks. */
+/**
+ * Findings about a source that is a Redis Cluster: its health, how its slots are filled and used, and what KeyDB's
+ * cluster lacks.
+ */
 import { count, number, percent } from '../text/figures.js';
 import { refine } from '../plan/cluster.js';
 import { SLOTS } from '../route/slot.js';
@@ -6,22 +9,22 @@ import { MANY_KEYS } from './cluster/traffic.js';
 import { slotsOf, total, weightOf } from './cluster/weights.js';
 import type { ClusterQuestion, Finding, Question } from './finding.js';
 
-/** The kit was tried with as many. */
+/** The largest number with which the kit was tested. */
 export const MAX_SOURCE_MASTERS = 12;
-/** The share of all commands, or all keys, from which one of 16,384 slots stands out. */
+/** A slot (of 16,384) is reported if its share of all commands, or of all keys, is at least this. */
 const STANDS_OUT = 0.01;
 const ENOUGH_KEYS = 1_000;
-/** Slots that are named. */
+/** Maximum number of slots that are named. */
 const NAMED = 5;
-/** The largest share of a master by the smallest. */
+/** The largest master's share divided by the smallest one's, above which the masters are uneven. */
 const UNEVEN = 1.5;
 
-/** `CLUSTER HELP` of KeyDB 6.3.4 has none of these. */
+/** `CLUSTER HELP` of KeyDB 6.3.4 lists none of these. */
 const LACKING = ['shards', 'links', 'myshardid', 'slot-stats', 'addslotsrange', 'delslotsrange'].map(
   (name) => `cluster|${name}`,
 );
 const SHARDED = ['spublish', 'ssubscribe', 'sunsubscribe'];
-/** What `newerCommands` leaves to the findings here. */
+/** Commands that `newerCommands` leaves to this file. */
 export const isClusters = (name: string): boolean => name.startsWith('cluster|') || SHARDED.includes(name);
 
 export const clusters = ({ sources, cluster }: Question): Finding[] =>
@@ -226,7 +229,7 @@ function proxies({ advice, capacity, weights: { load } }: ClusterQuestion): Find
       ];
 }
 
-/** The slots of a target that is a cluster already. */
+/** The slots of a target that is already a cluster. */
 function present({ facts, advice, targetMasters }: ClusterQuestion): Finding[] {
   if (targetMasters === null) return [];
   const shards = refine(facts.masters, targetMasters, []).length;

@@ -1,4 +1,4 @@
-/** What clients use that KeyDB does not have. */
+/** Findings about commands and data that clients use and KeyDB lacks. */
 import { HARMLESS, formsOf, supports, titleOf, type Form } from '../command/forms.js';
 import { COMMANDS } from '../command/table.generated.js';
 import { isSince } from '../upstream/identity.js';
@@ -8,20 +8,20 @@ import { MANAGED_ONLY, type Finding, type Question } from './finding.js';
 
 const NO_SERVER = { version: '', isKeydb: true, commands: new Set<string>() };
 
-/** What KeyDB 6.3.4 knows, where no target is there to be asked. */
+/** KeyDB 6.3.4's commands, used if there is no target to ask. */
 const KEYDB_COMMANDS = new Set(COMMANDS.filter(([, , targetArity]) => targetArity !== 0).map(([name]) => name));
 
-/** Commands with keys, but those that this tool itself sends. */
+/** Commands with keys, without those that this tool itself sends. */
 const ON_KEYS = new Set(
   COMMANDS.filter(([name, , , , ...keys]) => keys.length > 0 && !name.includes('|') && name !== 'type').map(
     ([name]) => name,
   ),
 );
 
-/** `readInstance` asks for the first; KeyDB answers QUIT, and does not list it. */
+/** `readInstance` sends the first one; KeyDB answers QUIT, but does not list it. */
 const NO_LACK = ['function|list', 'quit'];
 
-/** Modules that a Redis 8 brings, whether or not anybody uses them: their types and commands. */
+/** Modules that come with Redis 8, whether used or not: their types and commands. */
 const BUNDLED: Readonly<Record<string, { readonly types: RegExp; readonly commands: RegExp }>> = {
   vectorset: {
     types: /^vectorset$/,
@@ -36,7 +36,7 @@ const BUNDLED: Readonly<Record<string, { readonly types: RegExp; readonly comman
 /** The engine of EVAL, which Valkey 9.1 lists as a module. */
 const VALKEY_SCRIPTS = 'lua';
 
-/** What a source holds that KeyDB cannot: keys of other types, and modules of which that is to be feared. */
+/** Data of a source that KeyDB cannot hold: keys of other types, and modules that may have such data. */
 export function modules({ sources }: Question): Finding[] {
   const found: Finding[] = [];
   for (const { label, version, software, modules: listed, calls, keySample } of sources) {
@@ -76,7 +76,7 @@ export function modules({ sources }: Question): Finding[] {
   return found;
 }
 
-/** Hashes whose fields expire. */
+/** Hashes whose fields have a TTL. */
 export function fieldTtls({ sources }: Question): Finding[] {
   return sources
     .filter((source) => source.fieldTtls > 0)
@@ -187,7 +187,7 @@ export function options({ sources, target }: Question): Finding[] {
   return found;
 }
 
-/** A server that has run no command on a key for a client does not tell which ones the clients use. */
+/** If a server has run no command on a key for a client, it does not show which ones clients use. */
 export const unseenCommands = ({ sources }: Question): Finding[] =>
   sources
     .filter(({ calls }) => [...calls].every(([name, times]) => times === 0 || !ON_KEYS.has(name)))

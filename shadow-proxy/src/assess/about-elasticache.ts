@@ -1,13 +1,13 @@
 /**
- * Sources that are ElastiCache, or refuse what it refuses: what an assessment cannot read there, and where to read it
- * instead (`docs/elasticache.md`).
+ * Findings about sources that are ElastiCache, or refuse the same commands: what an assessment cannot read there, and
+ * where to find it instead (`docs/elasticache.md`).
  */
 import { cacheEndpointOf } from '../plan/elasticache.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import type { InstanceFacts } from './facts.js';
 import type { Finding, Question } from './finding.js';
 
-/** As AWS documents it, for ElastiCache with nodes and Redis OSS. */
+/** Commands that AWS documents as unavailable, for ElastiCache with nodes and Redis OSS. */
 export const UNAVAILABLE: readonly string[] = [
   'BGREWRITEAOF',
   'BGSAVE',
@@ -22,8 +22,8 @@ export const UNAVAILABLE: readonly string[] = [
 ];
 
 /**
- * How a server shows that it is ElastiCache, or behaves so; null if it does not.
- * @param info of its `INFO` @param lacks which of `UNAVAILABLE` it does not know
+ * How a server shows that it is ElastiCache, or behaves like it; null if it does not.
+ * @param info its `INFO` @param lacks which of `UNAVAILABLE` it does not know
  */
 export function recognise(
   endpoint: Endpoint,
@@ -52,7 +52,7 @@ const recognised = ({ label, elastiCache }: InstanceFacts): Finding[] => [
   },
 ];
 
-/** `CONFIG` is refused: what INFO shows is compared, and the rest is named. */
+/** If `CONFIG` is refused, the settings in INFO are compared, and the others are named. */
 function parameters({ label, settings, memory }: InstanceFacts, target: InstanceFacts | null): Finding[] {
   if (settings !== null) return [];
   const policy = memory.policy ?? 'unknown';
@@ -88,7 +88,7 @@ function readers({ label, oneNode, replicas, role }: InstanceFacts): Finding[] {
   return found;
 }
 
-/** `rename-commands` of the parameter group, or `rename-command`. */
+/** Commands renamed by `rename-commands` of the parameter group, or by `rename-command`. */
 export const neededCommands = ({ sources }: Question): Finding[] =>
   sources
     .filter(({ lacks }) => lacks.length > 0)

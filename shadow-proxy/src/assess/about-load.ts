@@ -1,4 +1,4 @@
-/** What the load shows: whether KeyDB would help, and whether one proxy is enough. */
+/** Findings about the load: whether KeyDB would help, and whether one proxy is enough. */
 import { count, number } from '../text/figures.js';
 import type { Finding, Question } from './finding.js';
 
@@ -8,11 +8,11 @@ const MANY = 6;
 const FEW = 3;
 const NEAR_LIMIT = 0.8;
 const FULL = 0.9;
-/** A round trip takes so long, and so many times the median: it waited behind others. */
+/** A round trip of this many ms that is also this many times the median waited behind other commands. */
 const [SPIKE_MS, SPIKE_TIMES] = [5, 5];
-/** The load average above which an idle server says something about its host. */
+/** A load average above this, beside an idle server, shows that its host is busy with something else. */
 const SOME_LOAD = 0.1;
-/** A shard needs no more of a proxy than this. */
+/** Maximum share of a proxy's capacity that a shard should use. */
 export const PROXY_SHARE = 0.6;
 const LARGE_BYTES = 1 << 20;
 
@@ -153,12 +153,12 @@ export function largeKeys({ sources }: Question): Finding[] {
 }
 
 /**
- * KeyDB answers these from a snapshot, during which it takes a key that is set for a new one: upstream/scan-page.ts.
+ * KeyDB answers these from a snapshot, during which it may treat a key that is set as a new one: upstream/scan-page.ts.
  */
 export function keyspaceScans({ sources }: Question): Finding[] {
   const used = ['keys', 'scan'].map((name) => [name, callsOf(name, sources)] as const).filter(([, calls]) => calls > 0);
   const scans = sources.reduce((sum, { scansWatched }) => sum + scansWatched, 0);
-  // Earlier assessments, plan init and backfills sent SCAN, too; KEYS only clients send.
+  // Earlier assessments, plan init and backfills sent SCAN, too; only clients send KEYS.
   const byClients = callsOf('keys', sources) > 0 || scans > 0;
   const source = byClients
     ? ''
@@ -195,7 +195,7 @@ export function databaseSwaps({ sources }: Question): Finding[] {
 const callsOf = (name: string, sources: Question['sources']): number =>
   sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0);
 
-/** What the source evicts, the target keeps: the proxy does not know which keys those are. */
+/** The target keeps what the source evicts, because the proxy does not know these keys. */
 export const evictions = ({ sources }: Question): Finding[] =>
   sources
     .filter(({ evicted }) => evicted > 0)

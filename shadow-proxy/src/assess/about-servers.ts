@@ -1,4 +1,4 @@
-/** The servers themselves: versions, clocks, settings, replicas, users, clients. */
+/** Findings about the servers themselves: versions, clocks, settings, replicas, users, clients. */
 import { READABLE_RDB } from '../command/known.js';
 import { compareUsers, describeWider } from '../command/users.js';
 import { count, number } from '../text/figures.js';
@@ -7,7 +7,7 @@ import { compareSettings, describeDifference, type SettingDifference } from '../
 import type { InstanceFacts } from './facts.js';
 import type { Finding, Question } from './finding.js';
 
-/** Clocks may differ by as much as times to live are compared with. */
+/** Clocks may differ by as much as the tolerance for TTLs. */
 const CLOCK_MS = 50;
 
 /** The default of `limits.clientOutputBytes`. */
@@ -15,7 +15,7 @@ const CLIENT_OUTPUT_BYTES = 256 << 20;
 
 const quoted = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
 
-/** Settings of Redis 7 that KeyDB has not, as they are unless an operator has set them. */
+/** Settings of Redis 7 that KeyDB lacks, with the values that they have unless an operator changed them. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   'aof-timestamp-enabled': 'no',
   'propagation-error-behavior': 'ignore',
@@ -26,11 +26,11 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   replicaof: '',
 };
 
-/** What has another name there, what a server sets for itself, and what is of no interest to a client. */
+/** Settings with another name there, settings that a server sets itself, and those that clients do not notice. */
 const ITS_OWN =
   /^((hash|list|set|zset)-max-listpack|replica-|io-threads|bind|port|dir|dbfilename|logfile|pidfile|unixsocket|syslog|supervised|proc-title|set-proc-title|oom-score|daemonize|cluster-|tls-|loglevel|databases|enable-|crash|use-exit|disable-thp|bgsave|aof_rewrite|jemalloc|server_cpulist|bio_cpulist|locale|shutdown-|socket-mark|bind-source|busy-reply|latency-tracking|sanitize|ignore-warnings|list-compress)/;
 
-/** Servers that are newer than this release knows; a source whose payloads it cannot read is not copied at all. */
+/** Servers that are newer than this release knows; if the source's payloads cannot be read, it cannot be copied. */
 export function newerVersions({ sources, target }: Question): Finding[] {
   return [...sources, ...(target === null ? [] : [target])].flatMap(({ label, newer }): Finding[] => {
     if (newer === null) return [];
@@ -174,7 +174,7 @@ export function settings({ sources, target }: Question): Finding[] {
 
 export function clients({ sources, cluster }: Question): Finding[] {
   const silent = sources.filter(({ connections }) => connections === null);
-  // A client of a cluster is one of each of its masters.
+  // A client of a cluster is connected to each of its masters.
   const of = cluster === null ? sources.map((source) => [source]) : [sources];
   return [
     ...silent.map(({ label }): Finding => ({
@@ -212,7 +212,7 @@ function clientsOf(servers: readonly InstanceFacts[]): Finding[] {
   ];
 }
 
-/** What the gate `users` will ask for before the first client is answered by the target. */
+/** What the gate `users` will require before the target answers the first client. */
 export function users({ sources, target }: Question): Finding[] {
   const most = Math.max(0, ...sources.map((source) => source.users ?? 0));
   if (target === null) {

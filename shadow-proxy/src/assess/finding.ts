@@ -1,4 +1,4 @@
-/** One line of an assessment, and what it is found from. */
+/** One line of an assessment, and its input. */
 import type { SlotMaster } from '../plan/cluster.js';
 import type { Advice } from './cluster/advice.js';
 import type { ClusterFacts } from './cluster/facts.js';
@@ -7,8 +7,8 @@ import type { SlotWeights } from './cluster/weights.js';
 import type { InstanceFacts } from './facts.js';
 
 /**
- * `go` speaks for a migration, `no-go` against it; `first` has to be done before it; `note` should be known;
- * `unknown` could not be found out.
+ * `go`: a reason for a migration. `no-go`: a reason against it. `first`: must be done before it. `note`: should be
+ * known. `unknown`: could not be determined.
  */
 export type Weight = 'go' | 'no-go' | 'first' | 'note' | 'unknown';
 
@@ -19,7 +19,7 @@ export interface Finding {
   readonly means: string;
 }
 
-/** What only a managed Redis gives, which the operator may say that they need. */
+/** Features that only a managed Redis has. The operator may say that they are needed. */
 export const MANAGED_ONLY: Readonly<Record<string, string>> = {
   sla: 'an availability contract (SLA)',
   patching: 'security patches installed by a provider',
@@ -29,14 +29,14 @@ export const MANAGED_ONLY: Readonly<Record<string, string>> = {
 
 /** Sources that are the masters of one cluster. */
 export interface ClusterQuestion {
-  /** In the order of the sources. */
+  /** The facts, in the order of the sources. */
   readonly facts: ClusterFacts;
   readonly weights: SlotWeights;
   /** The masters of the target, if it is a cluster already. */
   readonly targetMasters: readonly SlotMaster[] | null;
-  /** Traffic by slot; null if MONITOR was not asked for. */
+  /** Traffic by slot; null if MONITOR was not requested. */
   readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
-  /** Null if there are more masters than the kit was tried with. */
+  /** Null if there are more masters than the kit was tested with. */
   readonly advice: Advice | null;
   /** Commands per second that one proxy should get. */
   readonly capacity: number;
@@ -48,6 +48,6 @@ export interface Question {
   readonly target: InstanceFacts | null;
   /** Keys of `MANAGED_ONLY`. */
   readonly requires: readonly string[];
-  /** Commands a second that one proxy was measured to take (docs/capacity.md). */
+  /** Commands per second that one proxy handled in a measurement (docs/capacity.md). */
   readonly proxyOps: number;
 }

@@ -1,5 +1,5 @@
 /**
- * Go or no-go, line by line: pure decisions over what was read.
+ * The assessment, line by line: pure decisions from facts.
  *
  * Room: assess: go or no-go, and a first plan: pure decisions over facts read from live servers.
  * Called by: cli.
@@ -25,7 +25,7 @@ import { clients, clocks, refusals, replicas, settings, users, newerVersions, ve
 
 export type Conclusion = 'go' | 'no-go' | 'unknown';
 
-/** A reason against decides; then one for it; without either, there is nothing to gain. */
+/** A reason against a migration decides; then a reason for it; without either, there is nothing to gain. */
 export function concludeFrom(findings: readonly Finding[]): { conclusion: Conclusion; because: string } {
   const of = (weight: Weight): Finding[] => findings.filter((finding) => finding.weight === weight);
   const against = of('no-go');
@@ -72,10 +72,10 @@ export function findingsOf(question: Question): Finding[] {
   return question.cluster === null ? findings : oncePerCluster(findings, question.sources);
 }
 
-/** Stands for the name of a server. */
+/** Placeholder for the name of a server. */
 const NAME = '\0';
 
-/** Masters of one cluster are alike: what is found of several of them is said once. */
+/** Masters of one cluster are alike: a finding about several of them is reported once. */
 function oncePerCluster(findings: readonly Finding[], sources: Question['sources']): Finding[] {
   // One name may be the beginning of another.
   const labels = sources.map(({ label }) => label).sort((a, b) => b.length - a.length);

@@ -1,6 +1,6 @@
 /**
- * What KeyDB 6.3.4 is and is not, shown before anybody depends on it. Measured, or read in its source and its issues;
- * docs/decisions/ has the limits that follow for the kit.
+ * Facts about KeyDB 6.3.4 that a user should know in advance. They were measured, or read in its source and its issues;
+ * docs/decisions/ has the resulting limits of the kit.
  */
 export interface Truth {
   readonly what: string;

@@ -1,6 +1,7 @@
 /**
- * A sample of a server's keys, from the first page of SCAN on: what they are, and no value is read. SCAN gives them in
- * the order of their hashes, so a sample is a fair one; Redis from 7.4 on gives those of a cluster slot by slot.
+ * A sample of a server's keys, from the first pages of SCAN. Only facts about the keys are read, never a value. SCAN
+ * returns keys in the order of their hashes, so the sample is fair; Redis from 7.4 on returns those of a cluster slot
+ * by slot.
  */
 import type { Asker } from '../upstream/asker.js';
 import { text, type Reply } from '../resp/decode.js';
@@ -9,19 +10,19 @@ export interface SampledKey {
   readonly db: number;
   readonly name: Buffer;
   readonly type: string;
-  /** Such as `int` for a string that is a whole number; empty if the server does not say. */
+  /** The encoding, such as `int` for a string that is a whole number; empty if the server does not show it. */
   readonly encoding: string;
-  /** As `MEMORY USAGE` estimates it; 0 where the server does not say. */
+  /** The estimate of `MEMORY USAGE`; 0 if the server does not give one. */
   readonly bytes: number;
-  /** The number of elements of a collection, asked for from `MANY_BYTES` on; null for other keys. */
+  /** The number of elements of a collection of `MANY_BYTES` or more; null for other keys. */
   readonly elements: number | null;
-  /** Null for a key that does not expire. */
+  /** Null for a key without a TTL. */
   readonly ttlMs: number | null;
 }
 
 /** KeyDB answers a COUNT of 100 or more from a snapshot, which harms it: upstream/scan-page.ts. */
 const PAGE_KEYS = 99;
-/** Less than this is no large key, however many elements it has. */
+/** A key with fewer bytes is not large, however many elements it has. */
 const MANY_BYTES = 64 * 1024;
 const LENGTHS: Readonly<Record<string, string>> = {
   list: 'LLEN',
@@ -32,9 +33,9 @@ const LENGTHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A few small questions a key, page by page; ends early where SCAN or SELECT is refused.
- * @param databases keys of each: a database is sampled by its share of them
- * @param most keys of all databases together
+ * Sends a few small questions for each key, page by page; ends early if SCAN or SELECT is refused.
+ * @param databases number of keys of each database, which determines its share of the sample
+ * @param most maximum number of keys from all databases together
  */
 export async function* sampleKeys(
   asker: Asker,
@@ -44,7 +45,7 @@ export async function* sampleKeys(
   const all = [...databases.values()].reduce((sum, keys) => sum + keys, 0);
   let left = most;
   for (const [db, keys] of databases) {
-    // A server in cluster mode has one database, and need not be asked for it.
+    // A server in cluster mode has one database, so SELECT is not needed.
     if (db !== 0 || databases.size > 1) if ((await asker.may('SELECT', db)) === null) return;
     const spare = Math.max(0, left - Math.ceil((most * keys) / all));
     let cursor = '0';
@@ -60,7 +61,7 @@ export async function* sampleKeys(
   }
 }
 
-/** Without those that have expired or were deleted meanwhile. */
+/** Leaves out keys that have expired or were deleted meanwhile. */
 async function describe(asker: Asker, db: number, names: readonly Buffer[]): Promise<SampledKey[]> {
   const replies = await asker.all(
     names.flatMap((name) => [
@@ -92,5 +93,5 @@ async function describe(asker: Asker, db: number, names: readonly Buffer[]): Pro
   }));
 }
 
-/** Null for anything but a number: an error, or a key that has expired. */
+/** Null if the reply is no number: an error, or a key that has expired. */
 const numberOf = (reply: Reply): number | null => (reply.type === ':' ? Number(text(reply)) : null);

@@ -1,6 +1,6 @@
 /**
- * A short look at the commands that a live server runs, by `MONITOR`: the only way to see their options from outside.
- * It costs the server throughput for as long as it lasts, so it is asked for, and bounded in time and in lines.
+ * A short look at the commands that a live server runs, with `MONITOR`: the only way to see their options from outside.
+ * It costs the server throughput while it runs, so it runs only on request, with a limit of time and lines.
  */
 import type { TcpSocket } from '../io/sockets.js';
 import { KeyList, keysOf } from '../command/keys.js';
@@ -11,11 +11,11 @@ import type { Endpoint } from '../plan/endpoint.js';
 import { locateArguments } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 
-/** What was seen. */
+/** The results of MONITOR. */
 export interface Monitored {
   readonly ms: number;
   readonly commands: number;
-  /** By name, as in `formsOf`: calls of forms that only one of Redis 7 and KeyDB supports. */
+  /** Calls of forms that only one of Redis 7 and KeyDB supports, by name as in `formsOf`. */
   readonly forms: ReadonlyMap<string, number>;
 }
 
@@ -23,19 +23,19 @@ export interface Monitored {
 export interface KeySighting {
   readonly command: CommandSpec;
   readonly key: Buffer;
-  /** Which of the command's keys it is: 0 for the first. */
+  /** The index among the command's keys; 0 for the first. */
   readonly at: number;
-  /** Called by a script. */
+  /** Whether a script called the command. */
   readonly isScripted: boolean;
-  /** Sets the key only where there is none. */
+  /** Whether the command sets the key only if it does not exist. */
   readonly ifAbsent: boolean;
 }
 
 export type SeeKey = (sighting: KeySighting) => void;
 
-/** Commands that are looked at at most. */
+/** Maximum number of commands that are read. */
 const MAX_COMMANDS = 500_000;
-/** A command of this length is shown with its arguments escaped: no server takes a longer one. */
+/** A command of this length is shown with escaped arguments; no server accepts a longer one. */
 const MAX_LINE = 256 << 20;
 const CONNECT_MS = 5_000;
 
@@ -69,7 +69,7 @@ export async function monitor(
   }
 }
 
-/** @param replies how many commands the server must accept before it shows those of others */
+/** @param replies how many commands the server must accept before it shows other clients' commands */
 function watch(socket: TcpSocket, ms: number, replies: number, seeKey?: SeeKey): Promise<Monitored> {
   const sample = new Sample(seeKey);
   const since = performance.now();
@@ -113,7 +113,7 @@ export class Sample {
   constructor(private readonly seeKey?: SeeKey) {}
 
   /**
-   * @param line such as `+1700000000.123456 [0 127.0.0.1:6000] "SET" "k" "v"`; `lua` stands for the address in scripts
+   * @param line such as `+1700000000.123456 [0 127.0.0.1:6000] "SET" "k" "v"`; in scripts, `lua` replaces the address
    */
   add(line: string): void {
     const [, address, quoted] = /^\+\d+\.\d+ \[\d+ ([^\]]*)\] (".*")$/.exec(line) ?? [];
@@ -122,7 +122,7 @@ export class Sample {
     const word = /^"([^"\\]*)"/.exec(quoted)?.[1].toLowerCase() ?? '';
     const known = this.#table.byName(word);
     if (known === undefined) return;
-    // Most commands have no such form: they are not read further.
+    // Most commands have no such form, and are not read further.
     if (this.seeKey === undefined && known.forms === null && known.subcommands === null) return;
     const frame = encodeCommand(argumentsIn(quoted));
     const [argStart, argEnd]: number[][] = [[], []];
@@ -152,7 +152,7 @@ export class Sample {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
-/** The arguments of a line, as `sdscatrepr` has quoted them. */
+/** The arguments of a line, which `sdscatrepr` has quoted. */
 const argumentsIn = (quoted: string): Buffer[] =>
   (quoted.match(/"(?:[^"\\]|\\.)*"/g) ?? []).map((each) =>
     Buffer.from(

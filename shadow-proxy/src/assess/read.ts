@@ -1,5 +1,5 @@
 /**
- * Reads a live server's facts: it is asked questions only, none of which changes it, and each is small.
+ * Reads the facts of a live server. Read-only, with small questions.
  *
  *   connect ─▶ INFO ─▶ (watch: a PING every 20 ms) ─▶ INFO ─▶ the rest, question by question
  */
@@ -23,18 +23,18 @@ import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './fact
 import { sampleKeys, type SampledKey } from './keys.js';
 
 const PING_MS = 20;
-/** Keys that are looked at for large ones. */
+/** Number of keys that are sampled to find large ones. */
 const SAMPLED_KEYS = 2_000;
 const LARGEST = 5;
-/** What TYPE says of a key that KeyDB can hold, or that has ended meanwhile. */
+/** Results of TYPE for a key that KeyDB can hold, or that has disappeared meanwhile. */
 const TYPES = /^(string|list|set|zset|hash|stream|none)$/;
 
 export interface ReadOptions {
-  /** For how long CPU, commands and round trips are watched. */
+  /** How long CPU, commands and round trips are watched. */
   readonly watchMs: number;
   /** How many keys are sampled. */
   readonly keys?: number;
-  /** Called for each of them. */
+  /** Called for each sampled key. */
   readonly seeKey?: (key: SampledKey) => void;
 }
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
@@ -72,7 +72,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     opsPerSecond: Math.max(0, (now.commands - before.commands) / seconds - ping.count / seconds),
     cpu: before.cpu === null || now.cpu === null ? null : (now.cpu - before.cpu) / seconds,
     clients: {
-      // Without the connection that asks.
+      // Without the connection of this tool.
       connected: Math.max(0, number('connected_clients') - 1),
       max: Number(info.get('maxclients') ?? settings?.get('maxclients')) || null,
       rejected: number('rejected_connections'),
@@ -97,7 +97,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
     users: (await asker.may('ACL', 'USERS'))?.items?.length ?? null,
     elastiCache: recognise(endpoint, info, await missing(asker, UNAVAILABLE)),
     lacks: await missing(asker, NEEDED),
-    // In a cluster, another node takes over the slots, and the plan names any of them.
+    // In a cluster, another node takes over the slots, and the plan may name any node.
     oneNode: endpoint.kind === 'server' && cacheEndpointOf(endpoint.host) === 'node' && modeOf(info) !== 'cluster',
     acl: {
       ...(users === null ? { lines: null } : usersSeenBy(users, login)),
@@ -116,7 +116,7 @@ async function read(asker: Asker, endpoint: Endpoint, options: ReadOptions): Pro
 }
 
 /**
- * What is not known of a server because it is newer than this release knows; null if all is.
+ * What is unknown about a server because it is newer than this release knows; null if nothing is.
  * @param info `INFO`, with the sections server and cpu
  */
 export async function newerThanKnown(asker: Asker, info: ReadonlyMap<string, string>): Promise<NewerServer | null> {
@@ -134,7 +134,7 @@ interface Moment {
   readonly at: number;
   readonly fields: ReadonlyMap<string, string>;
   readonly commands: number;
-  /** Seconds of CPU of the thread that runs commands. */
+  /** CPU seconds of the thread that runs commands. */
   readonly cpu: number | null;
 }
 
@@ -169,7 +169,7 @@ async function watch(asker: Asker, ms: number): Promise<InstanceFacts['ping']> {
   };
 }
 
-/** Commands and subcommands; servers before 7.0 do not name the latter. */
+/** Commands and subcommands; servers before 7.0 do not list subcommands. */
 function namesOf(reply: Reply): Set<string> {
   const names = new Set<string>();
   const add = (commands: Reply): void => {
@@ -219,7 +219,7 @@ function connectionsOf(reply: Reply | null): ConnectedClient[] | null {
   const lines = text(reply)
     .split('\n')
     .filter((line) => line.length > 0);
-  // This one, those of replicas and those of the kit's proxy are none.
+  // This tool, replicas, and the kit's proxy do not count.
   const clients = lines.filter(
     (line) =>
       !['client|list', 'client'].includes(clientField(line, 'cmd')) &&
@@ -237,7 +237,7 @@ function connectionsOf(reply: Reply | null): ConnectedClient[] | null {
   }));
 }
 
-/** Whether clients read from the replicas: those reads do not come through the proxy. */
+/** Whether clients read from replicas: those reads do not come through the proxy. */
 async function replicasOf(info: ReadonlyMap<string, string>, endpoint: Endpoint): Promise<Replica[]> {
   const replicas: Replica[] = [];
   for (let i = 0; info.has(`slave${i}`); i++) {
@@ -261,7 +261,7 @@ async function readsAt(endpoint: Endpoint): Promise<number | null> {
   }
 }
 
-/** The largest of some keys: a look, not a count. */
+/** The largest of some sampled keys. */
 async function largestKeys(
   asker: Asker,
   databases: InstanceFacts['databases'],

@@ -1,35 +1,34 @@
 /**
- * How much KeyDB it takes, and what that costs: reckoned from what was measured and from prices that the operator
- * gives.
+ * How much KeyDB is needed, and what it costs: computed from measurements and from prices that the operator gives.
  */
 import type { InstanceFacts } from './facts.js';
 
 export interface SizingOptions {
   /** Memory of one KeyDB node, in bytes. */
   readonly nodeMemory: number | null;
-  /** Commands a second that one KeyDB node was measured to take; null if nobody has measured. */
+  /** Commands per second that one KeyDB node handled in a measurement; null if there is none. */
   readonly nodeOps: number | null;
-  /** A month of one Redis, and of one KeyDB node, in any currency. */
+  /** Price of a month of one Redis, and of one KeyDB node, in any currency. */
   readonly sourcePrice: number | null;
   readonly targetPrice: number | null;
 }
 
 export interface Sizing {
   readonly opsPerSecond: number;
-  /** Bytes that the data took at most, with room for fragmentation and growth. */
+  /** Maximum bytes of the data, with a reserve for fragmentation and growth. */
   readonly memory: number;
-  /** Nodes that memory, and commands, ask for; null if unknown. */
+  /** Number of nodes for the memory, and for the commands; null if unknown. */
   readonly byMemory: number | null;
   readonly byOps: number | null;
   readonly nodes: number | null;
-  /** A month; null without prices. */
+  /** Price of a month; null without prices. */
   readonly costNow: number | null;
   readonly costThen: number | null;
 }
 
-/** Room for fragmentation, replication buffers and growth. */
+/** Reserve for fragmentation, replication buffers and growth. */
 const MEMORY_ROOM = 1.5;
-/** A node is loaded no further. */
+/** Maximum load of a node, as a share. */
 const LOAD = 0.6;
 
 export function sizingOf(

@@ -101,7 +101,7 @@ async function accept(options: AcceptOptions): Promise<number> {
   return exitCode.holds;
 }
 
-/** @throws {CliError} if not every key could be restored: then nothing is accepted */
+/** @throws {CliError} if some keys could not be restored: then nothing is accepted */
 async function restoreLost(client: Fleet, frozen: readonly ShardSnapshot[], options: AcceptOptions): Promise<void> {
   const begun: string[] = [];
   for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'restore', shard: name })));
@@ -116,7 +116,7 @@ async function restoreLost(client: Fleet, frozen: readonly ShardSnapshot[], opti
     );
 }
 
-/** Scans both servers; changes nothing. */
+/** Scans both servers. Read-only. */
 async function list(
   client: Fleet,
   frozen: readonly ShardSnapshot[],
@@ -127,10 +127,10 @@ async function list(
   return follow(client, begun, 'verify', options);
 }
 
-/** What the mirror has, and the authority has otherwise or not at all. */
+/** Differences in which the mirror has data that the authority lacks or has changed. */
 const LOST = ['extra', 'foreign', 'type', 'value', 'ttl'];
 
-/** @throws {CliError} if the operator does not want it, or cannot be asked */
+/** @throws {CliError} if the operator declines, or cannot be asked */
 async function confirm(found: readonly EndedJob[], { fromMirror, yes, json }: AcceptOptions): Promise<void> {
   const keys = found.reduce(
     (all, { job }) => all + LOST.reduce((sum, kind) => sum + (job.differences[kind] ?? 0), 0),

@@ -1,4 +1,4 @@
-/** The admin HTTP of a running proxy, from the operator's side. */
+/** The client of a running proxy's admin HTTP. */
 import type { Command } from 'commander';
 import type { AutomationRequest, Note, WaitNote } from '../admin/shard-control.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
@@ -25,13 +25,13 @@ export interface AdminClientOptions {
   readonly admin?: string;
   readonly plan?: string;
   readonly tokenFile?: string;
-  /** Through which host, as `ssh` takes it. */
+  /** The host through which to connect, in the form that `ssh` accepts. */
   readonly via?: string;
 }
 
-/** What a proxy says of itself. */
+/** The proxy's answer to a status request. */
 export interface ProxyStatus {
-  /** The plan's name; null from a release that does not say it. */
+  /** The plan's name; null if the proxy's release does not send it. */
   readonly migration: string | null;
   readonly shards: readonly ShardSnapshot[];
   /** Shards that are not started yet, and why. */
@@ -40,7 +40,7 @@ export interface ProxyStatus {
 
 export interface AcceptedShard {
   readonly shard: string;
-  /** The servers that were accepted. */
+  /** The sides whose servers were accepted. */
   readonly servers: readonly Side[];
 }
 
@@ -75,16 +75,16 @@ export interface TakeBackRequest {
   readonly why: string;
 }
 
-/** What the admin HTTP takes beside the request of a shard. */
+/** Options of a request in addition to a shard's. */
 export interface ToShards {
   readonly shard?: string;
   readonly dryRun?: boolean;
-  /** To `complete`: the migration's name. */
+  /** For a change to `complete`: the migration's name. */
   readonly pointOfNoReturn?: string;
 }
 
 const TIMEOUT_MS = 30_000;
-/** For a path that the proxy answers from its memory: it asks no server. */
+/** The timeout for paths for which the proxy asks no server, in ms. */
 const AT_ONCE_MS = 10_000;
 const AT_ONCE: ReadonlySet<string> = new Set(['/api/status', '/api/jobs']);
 
@@ -99,8 +99,8 @@ export const addAdminOptions = (command: Command): Command =>
     );
 
 /**
- * A command to type, with the options that reach the same proxy.
- * @param text of `shadow-compare`, without the program
+ * The command line that reaches the same proxy.
+ * @param text arguments of `shadow-compare`, without the program
  */
 export function commandLine(
   text: string,
@@ -111,17 +111,17 @@ export function commandLine(
   return typed(['shadow-compare', text, ...given].join(' '));
 }
 
-/** The origin of the token, for a message about it. */
+/** A token and its origin, for messages. */
 interface Token {
   readonly value: string;
   readonly from: string;
-  /** What to do if it is refused. */
+  /** What the operator can do if the token is refused. */
   readonly hint: string;
 }
 
 const ENVIRONMENT = 'SHADOW_PROXY_TOKEN';
 
-/** `--token-file`, else the environment, else the plan. */
+/** The token from `--token-file`, else from the environment, else from the plan. */
 function tokenOf({ tokenFile }: AdminClientOptions, admin: AdminAddress | null): Token | null {
   const planned = admin?.token ?? null;
   if (tokenFile !== undefined)
@@ -135,7 +135,7 @@ function tokenOf({ tokenFile }: AdminClientOptions, admin: AdminAddress | null):
   return planned === null ? null : { value: planned, from: 'the plan', hint: '' };
 }
 
-/** A header takes one line of ASCII. @throws {CliError} */
+/** A header accepts only one line of ASCII. @throws {CliError} */
 function checked(token: Token): Token {
   if (/^[!-~]+$/.test(token.value)) return token;
   const what = token.value === '' ? 'is empty' : 'has a character that no token has (a space, a line break, not ASCII)';
@@ -152,7 +152,7 @@ export class AdminClient {
   /** Why the plan's token cannot be read here. */
   readonly #tokenProblem: string | null;
 
-  /** @param admin address and token of the plan, where `options` name no other */
+  /** @param admin the plan's address and token, used unless `options` name others */
   constructor(
     private readonly options: AdminClientOptions,
     admin: AdminAddress | null = null,
@@ -189,7 +189,7 @@ export class AdminClient {
     return this.#list('rollbacks', 'shard', 'POST', '/api/rollback', request);
   }
 
-  /** Who may not write to the sources, or could not. */
+  /** The fences, with the users and clients that may not write to the sources, or would not be allowed to. */
   fences(): Promise<readonly ShardFence[]> {
     return this.#list('fences', 'shard', 'GET', '/api/fence');
   }
@@ -199,7 +199,7 @@ export class AdminClient {
     return this.#list('fences', 'shard', 'POST', '/api/fence', request);
   }
 
-  /** Puts a workload back where it was minutes ago, because another process refused what this one has done. */
+  /** Moves a workload back to its stage of minutes ago, because another process refused the same change. */
   takeBack(request: TakeBackRequest): Promise<readonly { readonly shard: string }[]> {
     return this.#list('takenBack', 'shard', 'POST', '/api/take-back', request);
   }
@@ -208,17 +208,17 @@ export class AdminClient {
     return this.#list('history', 'shard', 'GET', '/api/history');
   }
 
-  /** Into the history of every shard of the proxy. */
+  /** Adds an entry to the history of every shard of the proxy. */
   async note(note: Note): Promise<void> {
     await this.#call('POST', '/api/note', note);
   }
 
-  /** Notes that a promotion waits, has ended, or is cancelled. */
+  /** Records that a promotion waits, has ended, or is cancelled. */
   async noteWait(note: WaitNote): Promise<void> {
     await this.#call('POST', '/api/wait', note);
   }
 
-  /** On every shard of the proxy. */
+  /** Applies to every shard of the proxy. */
   async automate(request: AutomationRequest): Promise<void> {
     await this.#call('POST', '/api/automation', request);
   }
@@ -239,7 +239,7 @@ export class AdminClient {
     return this.#list('jobs', 'shard', 'DELETE', '/api/jobs');
   }
 
-  /** Part of an answer: a list, each entry of which names its shard. */
+  /** A list in an answer; each of its entries names its shard. */
   async #list<T>(part: string, naming: string, method: string, path: string, body?: object): Promise<readonly T[]> {
     return this.#listIn(await this.#call(method, path, body), part, naming, path);
   }
@@ -323,7 +323,7 @@ function parsed(text: string): object | null {
 function normalise(url: string): string {
   const text = url.includes('://') ? url : `http://${url}`;
   const address = URL.canParse(text) ? new URL(text) : null;
-  // Text before an @ is a secret: never print it.
+  // Text before an @ may be a password, so it is never printed.
   if (text.includes('@'))
     throw new CliError(
       'option',

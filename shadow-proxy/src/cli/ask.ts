@@ -1,9 +1,8 @@
 /**
- * `shadow-compare ask`: a question to the servers of the plan, with the address, the login and the certificates that
- * the plan has for them. It prints what `redis-cli` prints where its output is no terminal.
+ * `shadow-compare ask`: sends a question to the plan's servers, with their address, login and certificates from the
+ * plan. The output is that of `redis-cli` without a terminal.
  *
- * It takes no command on keys: such a write would bypass the proxy, and a KeyDB 6.3.4 that is scanned miscounts its
- * keys.
+ * Commands on keys are refused: a write would bypass the proxy, and KeyDB 6.3.4 miscounts its keys after some scans.
  */
 import { existsSync } from 'node:fs';
 import { Argument, InvalidArgumentError, type Command } from 'commander';
@@ -26,7 +25,7 @@ interface AskOptions {
 
 type Side = 'source' | 'target';
 
-/** A server, and the shards whose it is. */
+/** A server, and the shards that use it. */
 interface Asked {
   readonly shards: readonly string[];
   readonly endpoint: Endpoint;
@@ -34,7 +33,7 @@ interface Asked {
 
 const DEFAULT_PLAN = 'migration.yaml';
 
-/** Commands, with subcommands where these differ, that change nothing. */
+/** Commands that change nothing; with subcommands if only some of them do not. */
 const QUESTIONS: Readonly<Record<string, readonly string[] | null>> = {
   acl: ['cat', 'getuser', 'list', 'log', 'users', 'whoami'],
   client: ['list'],
@@ -51,7 +50,7 @@ const QUESTIONS: Readonly<Record<string, readonly string[] | null>> = {
   time: null,
 };
 
-/** Subcommands that change the server, though no key. */
+/** Subcommands that change the server, but no key. */
 const CHANGES: Readonly<Record<string, readonly string[] | null>> = {
   bgsave: null,
   cluster: ['failover'],
@@ -98,7 +97,7 @@ async function ask(side: Side, words: readonly string[], options: AskOptions): P
       'Run it?',
       '--yes',
     );
-  // Changes one after the other: what a server refuses keeps the others from it.
+  // Changes are made one after the other: if a server refuses, the next ones are not asked.
   const codes: number[] = [];
   if (changes)
     for (const server of servers) {
@@ -115,7 +114,7 @@ function planFile({ plan }: AskOptions): string {
   throw new CliError('option', `--plan is missing, and there is no ${DEFAULT_PLAN} in this directory`, exitCode.usage);
 }
 
-/** @throws {CliError} if it is neither */
+/** @throws {CliError} if the command is neither a question nor a change */
 function kindOf(words: readonly string[]): 'question' | 'change' {
   const [name, sub = ''] = words.map((word) => word.toLowerCase());
   const has = (table: typeof QUESTIONS): boolean =>
@@ -132,7 +131,7 @@ function kindOf(words: readonly string[]): 'question' | 'change' {
   );
 }
 
-/** Each server once, however many shards have it. */
+/** Each server once, even if several shards use it. */
 function serversOf({ shards }: Plan, side: Side): readonly Asked[] {
   const found = new Map<string, { endpoint: Endpoint; shards: string[] }>();
   for (const shard of shards) {
@@ -144,7 +143,7 @@ function serversOf({ shards }: Plan, side: Side): readonly Asked[] {
   return [...found.values()];
 }
 
-/** @throws {CliError} if the options name none, or not one alone */
+/** @throws {CliError} if the options select no server, or several */
 function chosen(servers: readonly Asked[], side: Side, { shard, node: address }: AskOptions): readonly Asked[] {
   const all = servers.flatMap(({ shards }) => shards);
   const own = shard === undefined ? servers : servers.filter(({ shards }) => shards.includes(shard));
@@ -183,7 +182,7 @@ async function put({ shards, endpoint }: Asked, words: readonly string[], severa
     return exitCode.holds;
   } catch (error) {
     if (!(error instanceof AskError)) throw error;
-    // A server that ends does not answer.
+    // A server that shuts down closes the connection without an answer.
     if (words[0].toLowerCase() === 'shutdown' && /clos|ended|ECONNRESET/i.test(error.message)) {
       stdout.write(`${before}${endpoint.label} has shut down\n`);
       return exitCode.holds;
@@ -196,12 +195,12 @@ async function put({ shards, endpoint }: Asked, words: readonly string[], severa
 /** Settings that hold a password. */
 const SECRET = /pass|auth/;
 
-/** Questions whose answer is a text of several lines. In another answer, a server could only forge them. */
+/** Questions whose answer has several lines. In other answers, line breaks could only be forged. */
 const TEXTS: ReadonlySet<string> = new Set([
   ...['client list', 'cluster info', 'cluster nodes', 'info', 'latency doctor', 'memory doctor', 'memory malloc-stats'],
 ]);
 
-/** A line for each element; settings with their names. */
+/** One line for each element; settings with their names. */
 function linesOf(reply: Reply, [name, sub = '']: readonly string[]): readonly string[] {
   const { items } = reply;
   if (items?.length === 0) return ['(empty)'];

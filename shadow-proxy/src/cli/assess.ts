@@ -1,4 +1,4 @@
-/** `shadow-compare assess`: whether to migrate at all, from what the live servers say. */
+/** `shadow-compare assess`: recommends whether to migrate at all, from what the live servers show. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { MAX_MASTERS, type LayoutKind } from '../assess/cluster/layout.js';
 import { MANAGED_ONLY } from '../assess/finding.js';
@@ -143,7 +143,7 @@ function price(text: string): number {
   return value;
 }
 
-/** Maps and sets as JSON, without what has digests of passwords. */
+/** Turns maps and sets into JSON, without fields that contain digests of passwords. */
 const plain = (name: string, value: unknown): unknown =>
   name === 'acl'
     ? undefined

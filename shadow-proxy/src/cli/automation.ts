@@ -1,4 +1,4 @@
-/** `shadow-compare pause` and `resume`: whether a workload is promoted by itself (`rollout` in the plan). */
+/** `shadow-compare pause` and `resume`: forbid or allow automatic promotions of a workload (`rollout` in the plan). */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { addAdminOptions, type AdminClientOptions } from './admin-client.js';

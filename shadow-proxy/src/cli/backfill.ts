@@ -53,15 +53,14 @@ async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> 
   return runJob(request, options, foreign);
 }
 
-/** What a dry run counts, where the deletions would be confirmed. */
+/** The counts of a dry run, if the deletions were confirmed. */
 const confirmed = ({ shard, job }: EndedJob): EndedJob => ({
   shard,
   job: { ...job, deleted: job.deleted + job.keptForeign, keptForeign: 0 },
 });
 
 /**
- * Keys that it did not copy; what only the target has was not its to copy. Where there was no key at all, nothing was
- * shown.
+ * Keys that were not copied count; keys that only the target has do not. Without any key, the result is inconclusive.
  */
 function exitOf({ state, failed, differences, seen }: JobSnapshot): number {
   if (state !== 'done' || failed > 0 || sum(differences) > (differences.unowned ?? 0)) return exitCode.fails;

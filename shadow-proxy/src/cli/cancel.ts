@@ -1,4 +1,4 @@
-/** `shadow-compare cancel`: ends the wait of a `promote --at` or `promote --window`, on whichever machine it waits. */
+/** `shadow-compare cancel`: ends the wait of a `promote --at` or `promote --window`, whatever machine it runs on. */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { addAdminOptions, type AdminClientOptions } from './admin-client.js';

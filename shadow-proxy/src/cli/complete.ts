@@ -1,6 +1,7 @@
 /**
- * `shadow-compare complete`, which the scripts of `completion` run while a user types: workloads and pages. It prints
- * what it finds at once, and nothing where there is nothing: an error would appear in the middle of a command line.
+ * `shadow-compare complete`: workloads and pages for the scripts of `completion`, which run it while a user types. It
+ * prints its result at once. If there is none it prints nothing, because an error would appear in the middle of a
+ * command line.
  */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,7 +12,7 @@ import { AdminClient } from './admin-client.js';
 import { COMPLETED, type Completed } from './completion.js';
 import { stdout } from './output.js';
 
-/** A user waits for the proxy no longer than this. */
+/** Maximum wait for the proxy, in ms. */
 const PATIENCE_MS = 300;
 const DEFAULT_PLAN = 'migration.yaml';
 
@@ -33,7 +34,8 @@ function pages(): Promise<readonly string[]> {
 }
 
 /**
- * Those of the plan on the command line or in this folder, else those of the proxy, if it answers within so many ms.
+ * The workloads of the plan on the command line or in this folder; else those of the proxy, if it answers within
+ * `waitMs`.
  * @throws {Error} if neither has any
  */
 export async function workloadsFor(words: readonly string[], waitMs = PATIENCE_MS): Promise<readonly string[]> {
@@ -55,13 +57,13 @@ function inFolder(): readonly string[] | null {
   }
 }
 
-/** The names alone: a plan that lacks a password, or is not finished, has them, too. */
+/** Reads only the names: an incomplete plan, or one without its passwords, has them, too. */
 function inPlan(file: string): readonly string[] {
   const plan = parse(readFileSync(file.replace(/^~(?=\/)/, homedir()), 'utf8')) as { workloads: { name: string }[] };
   return [...plan.workloads.map(({ name }) => name), 'default'];
 }
 
-/** Bash gives `--plan=file` as three words. */
+/** Bash splits `--plan=file` into three words. */
 function valueOf(words: readonly string[], option: string): string | undefined {
   const at = words.lastIndexOf(option);
   const value = at < 0 ? undefined : words[words[at + 1] === '=' ? at + 2 : at + 1];

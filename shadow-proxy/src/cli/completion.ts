@@ -10,11 +10,11 @@ import { stdout } from './output.js';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** What the script asks `complete` for while a command is typed: it depends on the plan, and on the release. */
+/** Values that the script asks `complete` for, because they depend on the plan, or on the release. */
 export const COMPLETED = ['workloads', 'pages'] as const;
 export type Completed = (typeof COMPLETED)[number];
 
-/** The kind of an argument or of an option's value; undefined if the script knows all that can be said. */
+/** The kind of an argument or of an option's value; undefined if the script has all possible values. */
 const KINDS: Readonly<Record<string, Completed>> = {
   '<workload>': 'workloads',
   '[workload]': 'workloads',
@@ -32,9 +32,9 @@ export function addCompletion(program: Command): void {
   withManual(command, 'shadow-compare completion bash', { 0: 'printed' });
 }
 
-/** A command and those below it, with the words that lead to it. */
+/** A command and its subcommands. */
 interface Node {
-  /** The command's words in a shell: `local up`; empty for the program. */
+  /** The words of the command, such as `local up`; empty for the program. */
   readonly path: string;
   readonly command: Command;
   readonly below: readonly Command[];
@@ -66,7 +66,7 @@ const kindOf = ({ path, command }: Node): Completed | undefined =>
     .find((kind) => kind !== undefined);
 const argumentsOf = ({ command }: Node): string[] => command.registeredArguments.flatMap(choicesOf);
 
-/** If nothing is offered, bash completes names of files. */
+/** If there is no suggestion, bash completes file names. */
 function bash(name: string, nodes: readonly Node[]): string {
   const run = `_${name.replaceAll('-', '_')}`;
   const steps = nodes
@@ -130,7 +130,7 @@ function fish(name: string, nodes: readonly Node[]): string {
 const asking = (name: string, kind: Completed): string =>
   `(${name} complete ${kind} -- (commandline -opc)[2..] 2>/dev/null)`;
 
-/** In fish: behind this command, and none of those below it. */
+/** The condition in fish: after this command, and before any of its subcommands. */
 function conditionOf({ path, below }: Node): string {
   const seen = path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
   const none = `not __fish_seen_subcommand_from ${below.map((each) => each.name()).join(' ')}`;

@@ -1,5 +1,5 @@
 /**
- * Every question that a command asks, in one style. The larger the effect, the more is asked:
+ * All confirmations that commands ask for, in one style. The larger the effect, the more the operator has to type:
  *
  *   a change that has an undo           y or yes
  *   keys that are deleted, overwritten  their number, or --yes <number>
@@ -12,7 +12,7 @@ import { CliError, exitCode } from './exit.js';
 import { stderr } from './output.js';
 import { printable } from '../text/printable.js';
 
-/** For `--yes <number>`. */
+/** Parses the value of `--yes <number>`. */
 export function keysConfirmed(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Give a whole number: how many keys may be deleted or overwritten.');
@@ -28,21 +28,21 @@ export const POINT_OF_NO_RETURN = [
 const UNCHANGED = 'nothing was changed';
 
 interface Question {
-  /** What would happen: a sentence without its full stop. */
+  /** The consequence: a sentence without its full stop. */
   readonly what: string;
-  /** The terminal has it already. */
+  /** Whether the terminal already shows it. */
   readonly shown?: boolean;
-  /** With JSON on standard output there is no prompt. */
+  /** Whether standard output is JSON: then there is no prompt. */
   readonly json?: boolean;
-  /** The code of the errors. */
+  /** The code of errors. */
   readonly code?: string;
-  /** What holds where it is not confirmed. */
+  /** The state if it is not confirmed. */
   readonly otherwise?: string;
 }
 
 /**
  * Asks for yes or no.
- * @param option confirms it without a terminal
+ * @param option the option that confirms it without a terminal
  * @throws {CliError} code `not-confirmed`
  */
 export async function confirmYes(question: Question, asked: string, option: string): Promise<void> {
@@ -53,8 +53,8 @@ export async function confirmYes(question: Question, asked: string, option: stri
 }
 
 /**
- * Asks for the number of keys, unless `yes` gives it.
- * @param question what would happen to the keys
+ * Asks for the number of keys, unless `yes` contains it.
+ * @param question the consequence for the keys
  * @throws {CliError} code `not-confirmed`, with nothing changed
  */
 export async function confirmKeys(keys: number, question: Question, yes: number | undefined): Promise<void> {
@@ -69,7 +69,7 @@ export async function confirmKeys(keys: number, question: Question, yes: number 
 }
 
 /**
- * Asks for the migration's name, unless `named` gives it.
+ * Asks for the migration's name, unless `named` contains it.
  * @throws {CliError} code `point-of-no-return`, with nothing changed
  */
 export async function confirmEnd(migration: string, question: Question, named: string | undefined): Promise<void> {
@@ -85,11 +85,11 @@ export async function confirmEnd(migration: string, question: Question, named: s
   await askFor(full, migration);
 }
 
-/** What is said before a workload, or several, move to `complete`. */
+/** The warning before workloads move to `complete`. */
 export const endOf = (workloads: readonly string[]): string =>
   `Point of no return: in stage complete, ${workloads.join(', ')} ${workloads.length === 1 ? 'is' : 'are'} written to the target only. The only way back is a backfill from the target to the source`;
 
-/** Asks for a text that has to be typed as it is shown. */
+/** Asks for a text that must be typed as shown. */
 const askFor = (question: Question, wanted: string, read = (answer: string): string => answer): Promise<void> =>
   ask(question, `Type ${wanted} to continue: `, `This is not ${wanted}; n stops.`, (answer) =>
     read(answer) === wanted ? true : isNo(answer) ? false : null,
@@ -97,7 +97,7 @@ const askFor = (question: Question, wanted: string, read = (answer: string): str
 
 const isNo = (answer: string): boolean => /^(no?)?$/i.test(answer);
 
-/** Asks again until the answer is understood. The end of the input is a no. */
+/** Asks again until the answer is understood. The end of the input means no. */
 async function ask(
   question: Question,
   prompt: string,
@@ -105,7 +105,7 @@ async function ask(
   understood: (answer: string) => boolean | null,
 ): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // Lines that are typed ahead wait for their question.
+  // Lines that are typed in advance wait for their question.
   const lines = terminal[Symbol.asyncIterator]();
   let interrupted = false;
   let hasEnded = false;
@@ -117,7 +117,7 @@ async function ask(
   try {
     if (question.shown !== true) stderr.write(`${question.what}.\n`);
     for (;;) {
-      // Node 24 refuses to prompt where the input has ended. Lines that were typed before may wait still.
+      // Node 24 refuses to prompt after the end of the input, although lines may still wait.
       if (hasEnded) stderr.write(printable(prompt));
       else {
         terminal.setPrompt(printable(prompt));
@@ -142,7 +142,7 @@ async function ask(
   }
 }
 
-/** @throws {CliError} if there is nobody to ask */
+/** @throws {CliError} if no person can be asked */
 function mustAsk(question: Question, option: string): void {
   if (question.json !== true && process.stdin.isTTY) return;
   const otherwise = question.otherwise ?? UNCHANGED;

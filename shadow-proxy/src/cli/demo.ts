@@ -1,7 +1,7 @@
 /**
- * `shadow-compare demo`: a real Redis, a real KeyDB, the proxy between them, two client libraries; then a value is
- * changed behind the proxy's back, and caught. Everything is on loopback and in a temporary directory, and removed
- * afterwards.
+ * `shadow-compare demo`: a real Redis, a real KeyDB, the proxy between them, and two client libraries. Then a value is
+ * changed on KeyDB directly, and the proxy detects it. Everything is on loopback and in a temporary directory, and is
+ * removed afterwards.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ export function addDemo(program: Command): void {
   });
 }
 
-/** What the demo found. */
+/** The result of the demo. */
 interface Finding {
   readonly operations: number;
   readonly compared: number;
@@ -160,7 +160,7 @@ async function traffic(
   return errors;
 }
 
-/** Changes a value that no client writes any more, and lets a client read it. */
+/** Changes a value that clients no longer write, and lets a client read it. */
 async function tamper(
   { shard, ledger }: Launched,
   client: App,
@@ -181,7 +181,7 @@ async function tamper(
 
 const sorted = (members: unknown): string[] => (members as string[]).map(String).sort();
 
-/** Waits for a condition. @returns whether it came true in time */
+/** Waits for a condition. @returns whether it became true in time */
 async function settled(holds: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const deadline = performance.now() + SETTLE_MS; performance.now() < deadline; await sleep(20))
     if (await holds()) return true;

@@ -1,4 +1,4 @@
-/** One HTTP request and its whole answer, on a connection of its own, within a time and a size. */
+/** One HTTP request and its whole answer, on a connection of its own, with a limit of time and size. */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -9,24 +9,24 @@ export interface Exchange {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** From the first byte sent to the last byte received. */
+  /** Time from the first byte sent to the last byte received. */
   readonly timeoutMs: number;
-  /** The host through which the address is reached, as `ssh` takes it; null: directly. */
+  /** The host through which to connect, in the form that `ssh` accepts; null: directly. */
   readonly via: string | null;
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  /** The type of the content. */
+  /** The content type. */
   readonly type: string | undefined;
   readonly text: string;
 }
 
-/** More is no answer of a proxy. */
+/** A larger answer is not a proxy's. */
 const MAX_BYTES = 256 << 20;
 
 /**
- * Redirects are answers, and not followed: the token is for this address alone.
+ * Redirects are not followed, because the token is for this address only.
  * @throws {Error} if there is no whole answer in time
  */
 export function exchange(url: string, { method, headers, body, timeoutMs, via }: Exchange): Promise<HttpAnswer> {
@@ -35,7 +35,7 @@ export function exchange(url: string, { method, headers, body, timeoutMs, via }:
     const ssh = via === null ? null : new Tunnel(via, new URL(url));
     const request = start(url, {
       ...{ method, headers },
-      // An agent would open a connection of its own.
+      // With an agent, Node would open a connection of its own.
       ...(ssh === null ? { agent: false } : { createConnection: () => ssh.connection }),
     });
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
@@ -65,7 +65,7 @@ export function exchange(url: string, { method, headers, body, timeoutMs, via }:
   });
 }
 
-/** A connection to an address that another host reaches: what `ssh -W` reads and writes, without asking a person. */
+/** A connection through another host: over the standard input and output of `ssh -W`, which never prompts. */
 class Tunnel {
   readonly connection: Duplex;
   readonly #ssh: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -80,12 +80,12 @@ class Tunnel {
     this.#closed = new Promise((resolve) => this.#ssh.once('close', resolve).once('error', resolve));
     const stream = Duplex.from({ readable: this.#ssh.stdout, writable: this.#ssh.stdin });
     this.#ssh.on('error', (error) => stream.destroy(error));
-    // Ended before both directions were, it says so: nobody waits for it then.
+    // An early end of the stream emits an error, and then nothing waits for it.
     stream.on('error', () => undefined);
     this.connection = isTls ? connectTls({ socket: stream, servername: hostname }) : stream;
   }
 
-  /** @returns what ssh complained of, in one line */
+  /** @returns the error message of ssh, in one line */
   async end(): Promise<string> {
     this.connection.destroy();
     this.#ssh.kill();

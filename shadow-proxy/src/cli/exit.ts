@@ -1,4 +1,4 @@
-/** How the programs end: four exit codes, and errors that say what to do. */
+/** How the programs exit: four exit codes, and error messages that say what to do. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { redactUrl } from '../plan/endpoint.js';
@@ -6,36 +6,35 @@ import { stderr } from './output.js';
 import { printableLines } from '../text/printable.js';
 
 /**
- * 0: it holds. 1: it does not hold, or was refused. 2: wrong option, argument or plan. 3: inconclusive. 130: Ctrl-C, as
- * shells have it.
+ * 0: success. 1: failure, or refused. 2: wrong option, argument or plan. 3: inconclusive. 130: Ctrl-C, as in shells.
  */
 export const exitCode = { holds: 0, fails: 1, usage: 2, inconclusive: 3, interrupted: 130 } as const;
 
-/** Printed where the proxy answers but serves no shard. */
+/** Printed if the proxy answers but serves no shard. */
 export const NO_SHARD =
   'the proxy serves no shard: it is starting, or it is the standby of another proxy (see /readyz)';
 
-/** The command cannot go on; its message is all that the operator needs. */
+/** The command cannot continue. The message is all that the operator needs. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   constructor(
     readonly code: string,
     message: string,
     readonly exit: (typeof exitCode)[keyof typeof exitCode],
-    /** Details of a refusal, as the proxy sent them. */
+    /** Details of a refusal, from the proxy. */
     readonly details?: unknown,
   ) {
     super(message);
   }
 }
 
-/** What an error is for the operator. */
+/** The message and exit code for an error. */
 export interface Failure {
   readonly message: string;
   readonly exit: (typeof exitCode)[keyof typeof exitCode];
 }
 
-/** Exit codes of the errors whose message is all that the operator needs, by name. */
+/** Exit codes of errors whose message is all that the operator needs, by the name of the error. */
 const FORESEEN: Readonly<Record<string, Failure['exit']>> = {
   AskError: exitCode.inconclusive,
   ServerFailed: exitCode.inconclusive,
@@ -49,16 +48,16 @@ const FORESEEN: Readonly<Record<string, Failure['exit']>> = {
 };
 const LAUNCH: Readonly<Record<string, Failure['exit']>> = { servers: exitCode.inconclusive, lease: exitCode.fails };
 
-/** Set in the environment: errors come with their stack. */
+/** If this environment variable is set, errors are printed with their stack. */
 const STACK = 'SHADOW_PROXY_STACK';
 
-/** The one place where an error becomes a message and an exit code; no message has a stack or a password. */
+/** The only place at which an error becomes a message and an exit code. No message contains a stack or a password. */
 export function failureOf(thrown: unknown): Failure {
   const error = (thrown instanceof Error ? thrown : new Error(String(thrown))) as NodeJS.ErrnoException;
   const { name, code = '', stack } = error;
   const known =
     error instanceof CliError ? error.exit : name === 'LaunchError' ? (LAUNCH[code] ?? exitCode.usage) : FORESEEN[name];
-  // The system's own words name the call and the file: `EACCES: permission denied, open 'x'`.
+  // The system's message names the call and the file: `EACCES: permission denied, open 'x'`.
   const isSystem = error.syscall !== undefined;
   const text =
     known === undefined && !isSystem
@@ -68,9 +67,9 @@ export function failureOf(thrown: unknown): Failure {
   return { message: redactUrl(shown), exit: known ?? exitCode.inconclusive };
 }
 
-/** The same for the program and all its commands: errors name the option, then point to `--help`, and exit with 2. */
+/** The same for the program and all its commands: errors name the option, point to `--help`, and exit with code 2. */
 export function usage(program: Command): Command {
-  // A URL in the wrong place is repeated, and not its password.
+  // A URL in the wrong place is repeated without its password.
   program
     .exitOverride()
     .showHelpAfterError(`See ${path(program)} --help`)
@@ -83,12 +82,14 @@ const path = (command: Command): string =>
   command.parent ? `${path(command.parent)} ${command.name()}` : command.name();
 
 const output = new AbortController();
-/** Aborted when the reader of the standard output has ended, as `head` does after its lines: what repeats, ends. */
+/**
+ * Aborted when the reader of the standard output has ended, as `head` does after its lines. Then repeated output ends.
+ */
 export const outputClosed: AbortSignal = output.signal;
 
 /**
- * The reader of the output may end first: a change goes on to its end, and its exit code stays. What cannot be written
- * for another reason, such as a full disk, is an error.
+ * The reader of the output may end first: a change still runs to its end, and its exit code stays. Any other write
+ * error, such as a full disk, is reported.
  */
 export function watchOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -101,7 +102,7 @@ export function watchOutput(): void {
   process.stderr.on('error', () => undefined);
 }
 
-/** Repeats until Ctrl-C, or until nobody reads what is printed. */
+/** Repeats until Ctrl-C, or until the reader of the output has ended. */
 export async function repeat(everyMs: number, once: () => Promise<void>): Promise<void> {
   while (!outputClosed.aborted) {
     await once();
@@ -117,12 +118,12 @@ function fail(thrown: unknown): void {
 
 /** Parses the command line, runs the command, and sets the exit code. */
 export async function parseArguments(program: Command, argv: readonly string[] = process.argv): Promise<void> {
-  // What a command waits for may be a promise alone, whose deadline keeps no process.
+  // A command may wait for a promise only, which does not keep the process alive.
   const alive = setInterval(() => undefined, 60_000);
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    // commander has printed the message already; asking for help or the version is no error.
+    // commander has already printed the message. Asking for help or the version is no error.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCode.holds : exitCode.usage;
     else fail(error);
   } finally {
@@ -130,7 +131,7 @@ export async function parseArguments(program: Command, argv: readonly string[] =
   }
 }
 
-/** An error that no command waits for ends the program as any other: with its message, and without a stack. */
+/** An uncaught error ends the program like any other: with its message, and without a stack. */
 export function exitOnUncaughtErrors(): void {
   process.on('uncaughtException', (error) => {
     fail(error);
@@ -140,7 +141,7 @@ export function exitOnUncaughtErrors(): void {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** `500ms`, `60s`, `5m` or `1h`, as milliseconds. */
+/** Reads `500ms`, `60s`, `5m` or `1h` as milliseconds. */
 export function duration(text: string): number {
   const [, digits, unit] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
   const value = Number(digits) * UNITS[unit];
@@ -148,13 +149,13 @@ export function duration(text: string): number {
   return value;
 }
 
-/** `host:port`, or a whole URL. */
+/** Accepts `host:port`, or a whole URL. */
 export function listenAddress(text: string): string {
   if (text.includes('://') || /:\d+$/.test(text)) return text;
   throw new InvalidArgumentError('Give an address, such as 127.0.0.1:6400.');
 }
 
-/** A share of the keys, above 0: none would show nothing. */
+/** A share of the keys above 0: a share of 0 would check nothing. */
 export function share(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
   if (!(value > 0 && value <= 100)) throw new InvalidArgumentError('Give a number above 0, up to 100.');

@@ -1,4 +1,7 @@
-/** `shadow-compare fence`: who may not write to the source while the target answers; raised and lifted by hand. */
+/**
+ * `shadow-compare fence`: shows who may not write to the source while the target answers, and raises or lifts the fence
+ * by hand.
+ */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { count } from '../text/figures.js';
@@ -54,7 +57,7 @@ interface Change {
   readonly action: 'apply' | 'lift';
   readonly description: string;
   readonly example: string;
-  /** What the exit codes 0 and 1 mean. */
+  /** The meaning of the exit codes 0 and 1. */
   readonly holds: string;
   readonly fails: string;
 }

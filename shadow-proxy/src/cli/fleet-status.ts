@@ -1,6 +1,6 @@
 /**
- * Many shards on one screen of 80 columns: each workload over all shards, then what needs an operator, by name. A shard
- * alone is `renderShard`'s.
+ * Many shards on one screen of 80 columns: each workload over all shards, then problems for an operator, by name. A
+ * single shard is shown by `renderShard`.
  */
 import Table from 'cli-table3';
 import { attentionOf, type Attention } from '../page/attention.js';
@@ -11,14 +11,14 @@ import { commandLine, type AdminClientOptions } from './admin-client.js';
 import type { FleetStatus } from './fleet.js';
 import { PLAIN, short } from './table.js';
 
-/** From so many shards on they are shown together. */
+/** From this number of shards on they are shown together. */
 export const MANY_SHARDS = 3;
-/** The most lines of each level: the rest is counted. */
+/** Maximum number of lines of each level; the rest is counted. */
 const MAX_LINES = 8;
 const MAX_WORKLOAD_COLUMNS = 20;
 const LEVELS = { act: 'ACT', look: 'look' } as const;
 
-/** @param options those that reach the proxies: the commands that it names have them, too */
+/** @param options the options that reach the proxies: suggested commands include them */
 export function renderFleet(status: FleetStatus, options: AdminClientOptions): string {
   const { migration, shards, starting, silent, unserved } = status;
   const names = new Set([...shards.map(({ name }) => name), ...starting.map(({ shard }) => shard), ...unserved]);
@@ -48,7 +48,7 @@ export function renderFleet(status: FleetStatus, options: AdminClientOptions): s
 
 interface Named {
   readonly level: Attention['level'];
-  /** Null if the text names it. */
+  /** Null if the text names the shard. */
   readonly shard: string | null;
   readonly text: string;
 }
@@ -58,7 +58,7 @@ interface OnShard {
   readonly workload: WorkloadSnapshot;
 }
 
-/** In the order of the plan. */
+/** The shards of each workload, in the order of the plan. */
 function byWorkload(shards: readonly ShardSnapshot[]): ReadonlyMap<string, readonly OnShard[]> {
   const found = new Map<string, OnShard[]>();
   for (const shard of shards)
@@ -69,7 +69,7 @@ function byWorkload(shards: readonly ShardSnapshot[]): ReadonlyMap<string, reado
   return found;
 }
 
-/** Names of shards by the stage of the workload there, the most frequent stage first. */
+/** Names of shards by the workload's stage there, the most frequent stage first. */
 const byStage = (each: readonly OnShard[]): readonly (readonly [point: string, shards: readonly string[]])[] => {
   const found = new Map<string, string[]>();
   for (const { shard, workload } of each) {
@@ -108,7 +108,7 @@ function tableOf(workloads: ReadonlyMap<string, readonly OnShard[]>): string {
   return table.toString().replace(/ +$/gm, '');
 }
 
-/** A workload that is not in the same stage on every shard. */
+/** Reports a workload whose stage differs between shards. */
 function unequal(name: string, each: readonly OnShard[]): readonly Named[] {
   const [, ...others] = byStage(each);
   return others.map(([point, shards]) => ({
@@ -118,7 +118,7 @@ function unequal(name: string, each: readonly OnShard[]): readonly Named[] {
   }));
 }
 
-/** Joins problems with the same text in one line. Those to act on come first. */
+/** Joins problems with the same text in one line. Those that need action come first. */
 function linesOf(problems: readonly Named[]): readonly string[] {
   return (Object.keys(LEVELS) as (keyof typeof LEVELS)[]).flatMap((level) => {
     const byText = new Map<string, string[]>();
@@ -133,5 +133,5 @@ function linesOf(problems: readonly Named[]): readonly string[] {
   });
 }
 
-/** What comes behind it is said where the shard is shown alone. */
+/** The rest of the text is shown when the shard is shown alone. */
 const firstSentence = (text: string): string => /^.*?\.(?= [A-Z]|$)/s.exec(text)?.[0] ?? text;

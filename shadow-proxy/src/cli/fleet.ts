@@ -1,7 +1,7 @@
 /**
- * The proxies of a plan as one: all shards in one process, or a process for each. What is read is asked of all of them
- * at once, and a proxy that does not answer hides no other. A change of one workload is made on every shard or on none:
- * it is judged everywhere first, and taken back where a later shard refuses.
+ * The proxies of a plan as one: all shards in one process, or a process for each. A read is sent to all at once, and
+ * one proxy without an answer does not hide the others. A change of one workload is made on every shard or on none:
+ * first all shards judge it, and it is taken back if a later shard refuses.
  */
 import type { AutomationRequest, WaitNote } from '../admin/shard-control.js';
 import { loadAdmins } from '../plan/load.js';
@@ -28,11 +28,11 @@ import {
 import { CliError, exitCode } from './exit.js';
 import { stderr } from './output.js';
 
-/** A proxy that did not answer as it should. */
+/** A proxy that did not answer, or answered with an error. */
 export interface Silent {
   /** The admin address of the proxy. */
   readonly url: string;
-  /** What to do is in the message. */
+  /** Its message says what to do. */
   readonly error: CliError;
 }
 
@@ -71,12 +71,12 @@ export class Fleet {
     const known = perShard ? await ofCluster(plan) : { admins, shards };
     return new Fleet(
       known.admins.map((each) => new AdminClient(options, each)),
-      // Behind the one address of a plan there may be the process of one shard alone, and the others on other hosts.
+      // The process at a plan's only address may serve one shard, and processes on other hosts the others.
       known.admins.length > 1 ? known.shards : null,
     );
   }
 
-  /** For a line about a wait. */
+  /** The text for a line about a wait. */
   get awaited(): string {
     const [first, ...others] = this.proxies;
     return `Waiting for the ${others.length === 0 ? `proxy at ${first.url}` : `${this.proxies.length} proxies of the plan`}`;
@@ -97,12 +97,12 @@ export class Fleet {
     return this.#each((proxy) => proxy.history());
   }
 
-  /** Into the history of every shard whose proxy answers. @throws {CliError} if none does */
+  /** Adds an entry to the history of every shard whose proxy answers. @throws {CliError} if none does */
   async noteWait(note: WaitNote): Promise<void> {
     await this.#ask((proxy) => proxy.noteWait(note));
   }
 
-  /** On every shard whose proxy answers. @throws {CliError} if none does */
+  /** Applies to every shard whose proxy answers. @throws {CliError} if none does */
   async automate(request: AutomationRequest): Promise<void> {
     await this.#ask((proxy) => proxy.automate(request));
   }
@@ -111,7 +111,7 @@ export class Fleet {
     return this.#each((proxy) => proxy.jobs());
   }
 
-  /** Starts a job on every shard, or on the one that is named. */
+  /** Starts a job on every shard, or on the named one. */
   async startJob(request: StartJobRequest): Promise<readonly ShardJob[]> {
     if (request.shard !== undefined) return (await this.#serving(request.shard)).startJob(request);
     if (this.proxies.length === 1) return this.proxies[0].startJob(request);
@@ -134,7 +134,7 @@ export class Fleet {
     return this.#each((proxy) => proxy.fences());
   }
 
-  /** Raises or lifts the fence of every shard, or of the one that is named. */
+  /** Raises or lifts the fence of every shard, or of the named one. */
   async fence(request: FenceRequest): Promise<readonly ShardFence[]> {
     if (request.shard !== undefined) return (await this.#serving(request.shard)).fence(request);
     return this.#each((proxy) => proxy.fence(request));
@@ -147,7 +147,7 @@ export class Fleet {
     return (await this.#serving(request.shard)).accept(request);
   }
 
-  /** @throws {CliError} with nothing changed, or with what could not be taken back */
+  /** @throws {CliError} with nothing changed, or with the changes that could not be taken back */
   async promote(request: PromoteRequest & ToShards): Promise<readonly ShardPromotion[]> {
     if (this.proxies.length === 1) return this.proxies[0].promote(request);
     if (request.shard !== undefined) return (await this.#serving(request.shard)).promote(request);
@@ -173,7 +173,7 @@ export class Fleet {
     return this.#allOrNone(served, request.workload, (proxy, shard) => proxy.promote({ ...request, shard }));
   }
 
-  /** Without a workload: every one that the target answers, on each shard whose proxy answers. */
+  /** Without a workload: rolls back every workload that the target answers, on each shard whose proxy answers. */
   async rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
     if (this.proxies.length === 1) return this.proxies[0].rollback(request);
     if (request.shard !== undefined) return (await this.#serving(request.shard)).rollback(request);
@@ -187,7 +187,7 @@ export class Fleet {
     return this.#allOrNone(served, workload, (proxy, shard) => proxy.rollback({ ...request, shard }));
   }
 
-  /** Goes on where one refuses. @throws {CliError} with what was rolled back, and what was not */
+  /** Continues if one refuses. @throws {CliError} with the workloads that were rolled back, and those that were not */
   async #rollBackAll(request: Partial<RollbackRequest>): Promise<readonly ShardRollback[]> {
     const [served, missing] = await this.#served();
     const done: ShardRollback[] = [];
@@ -201,7 +201,7 @@ export class Fleet {
           changed.push(...all.map(({ shard, workload }) => `${shard}: ${workload} was rolled back`));
         } catch (error) {
           if (!(error instanceof CliError)) throw error;
-          // The error says itself what was rolled back.
+          // The error already lists what was rolled back.
           problems.push(error.message);
         }
       }),
@@ -212,7 +212,7 @@ export class Fleet {
     });
   }
 
-  /** One shard after the other; what is done is taken back where a later one refuses. */
+  /** Changes one shard after the other. If a later one refuses, the earlier changes are taken back. */
   async #allOrNone<T extends ShardPromotion | ShardRollback>(
     served: readonly Served[],
     workload: string,
@@ -233,7 +233,7 @@ export class Fleet {
     return done;
   }
 
-  /** @returns what to tell of it */
+  /** @returns a sentence for the error's message */
   async #takeBack(
     served: readonly Served[],
     done: readonly (ShardPromotion | ShardRollback)[],
@@ -253,7 +253,7 @@ export class Fleet {
     return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
   }
 
-  /** @throws {CliError} if a shard of the plan is not served: then nothing was changed */
+  /** @throws {CliError} if a shard of the plan is not served; then nothing was changed */
   async #everyShard(workload: string): Promise<readonly Served[]> {
     const [served, missing] = await this.#served();
     if (missing.length === 0) return served;
@@ -264,7 +264,7 @@ export class Fleet {
     );
   }
 
-  /** Each shard that a proxy serves, and the shards that none does: by name, or by the address that is silent. */
+  /** The shards that a proxy serves, and those that none serves: by name, or by the address that does not answer. */
   async #served(): Promise<[served: readonly Served[], missing: readonly string[]]> {
     const answers = await this.#ask((proxy) => proxy.status());
     const served = answers.flatMap(({ proxy, answer }) => answer.shards.map(({ name }) => ({ shard: name, proxy })));
@@ -292,7 +292,7 @@ export class Fleet {
     return (await this.#ask(ask, proxies)).flatMap(({ answer }) => answer);
   }
 
-  /** All at once. @throws {CliError} if none answers: the first problem */
+  /** Asks all proxies at once. @throws {CliError} with the first problem, if none answers */
   async #ask<T>(
     ask: (proxy: AdminClient) => Promise<T>,
     proxies: readonly AdminClient[] = this.proxies,
@@ -324,14 +324,14 @@ export class Fleet {
 const fromOf = (done: ShardPromotion | ShardRollback): StagePoint =>
   'changes' in done ? done.changes[0].from : done.from;
 
-/** The proxies of a cluster's shards, which its servers name. */
+/** The proxies of a cluster's shards; the cluster's servers name the shards. */
 async function ofCluster(file: string): Promise<{ admins: readonly AdminAddress[]; shards: readonly string[] }> {
   const plan = await openPlan(file);
   const shards = plan.shards.map(({ name }) => name);
   return { admins: eachOnce(shards.map((name) => ({ ...adminOf(plan, name), tokenProblem: null }))), shards };
 }
 
-/** Names the proxies that did not answer; 3 where there were any, else 0. */
+/** Names the proxies that did not answer. @returns 3 if there are any, else 0 */
 export function reportSilent({ silent }: Pick<Fleet, 'silent'>): number {
   for (const { error } of silent) stderr.write(`${error.message}\n`);
   return silent.length === 0 ? exitCode.holds : exitCode.inconclusive;

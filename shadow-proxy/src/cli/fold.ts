@@ -1,9 +1,9 @@
-/** Text in 80 columns. */
+/** Formats text in 80 columns. */
 
 export const WIDTH = 80;
 const INDENT = 9;
 
-/** Lines no longer than `width`, but for a word that is longer itself. */
+/** Lines of at most `width`, except for a longer word. */
 export function wrap(text: string, width = WIDTH): string[] {
   const lines: string[] = [''];
   for (const word of text.split(/\s+/)) {
@@ -15,7 +15,7 @@ export function wrap(text: string, width = WIDTH): string[] {
 
 export const fold = (text: string): string => wrap(text).join('\n');
 
-/** What was found behind a word that says how much it weighs, and what follows from it below. */
+/** A finding after a word for its severity, and its meaning below. */
 export const entry = (word: string, what: string, means: string): string =>
   [
     ...wrap(what, WIDTH - INDENT).map((line, i) => `${(i === 0 ? word : '').padEnd(INDENT)}${line}`),

@@ -6,38 +6,38 @@ import { number } from '../text/figures.js';
 
 const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
 
-/** Fits 80 columns. */
+/** The table fits 80 columns. */
 export function renderGates(gates: readonly Gate[]): string {
   const table = new Table({ style: { head: [], border: [] }, colWidths: [9, 14, 53], wordWrap: true });
   for (const { name, answer, evidence } of gates) table.push([WORDS[answer], name, evidence]);
   return table.toString();
 }
 
-/** What to run, each command on a line of its own, so that it can be copied. */
+/** The commands to run, each on a line of its own, so that it can be copied. */
 export function nextOf(closed: readonly Pick<Gate, 'command'>[], line: (command: string) => string): string {
   const commands = new Set(closed.flatMap(({ command }) => (command === undefined ? [] : [command])));
   return commands.size === 0 ? '' : `\nNext:\n${[...commands].map((each) => `  ${line(each)}`).join('\n')}`;
 }
 
-/** What a refusal of the proxy has beside its message. */
+/** The data of a refusal besides its message. */
 export interface Refused {
-  /** The gates of a drill, or the keys that forbid a change; a list where several workloads were refused. */
+  /** The gates of a drill, or the keys that forbid a change; a list if several workloads were refused. */
   readonly details?: Details | readonly Details[];
   /** The gates of each shard. */
   readonly promotions?: readonly { readonly shard: string; readonly gates: readonly Gate[] }[];
-  /** What to run then, without the program. */
+  /** The next command, without the program. */
   readonly next?: readonly string[];
 }
 
 interface Details {
   readonly gates?: readonly Gate[];
-  /** How many keys forbid it. */
+  /** How many keys forbid the change. */
   readonly keys?: number;
-  /** The first of them. */
+  /** The first of these keys. */
   readonly list?: readonly string[];
 }
 
-/** The lines behind the message of a refusal: gates as `promote` shows them, the keys, and what to run. */
+/** The lines after the message of a refusal: gates as in `promote`, keys, and the next commands. */
 export function renderRefused({ details, promotions, next }: Refused, line: (command: string) => string): string {
   const each = [details ?? []].flat();
   const lists = [...(promotions ?? []), ...each].flatMap(({ gates }) => (gates === undefined ? [] : [gates]));

@@ -1,6 +1,5 @@
 /**
- * `shadow-compare guard`: whether counters are safe on the target's nodes, and what would turn a reconnect
- * into a full resync.
+ * `shadow-compare guard`: checks whether counters are safe on the target's nodes, and what would make a resync full.
  */
 import { existsSync } from 'node:fs';
 import Table from 'cli-table3';
@@ -33,10 +32,10 @@ export interface Guard {
   readonly workloads: readonly Verdict[];
   readonly hazards: readonly Hazard[];
   readonly clusters: readonly Cluster[];
-  /** Null if the proxy was not asked; `proxyProblem` says why it could not be. */
+  /** Null if the proxy was not asked; `proxyProblem` says why it could not be asked. */
   readonly sightings: Sightings | null;
   readonly proxyProblem: string | null;
-  /** Commands of clients that the proxy has seen; 0 where it was not asked. */
+  /** Commands of clients that the proxy has handled; 0 if it was not asked. */
   readonly operations: number;
 }
 
@@ -81,7 +80,7 @@ function planFile({ plan }: GuardOptions): string {
 }
 
 async function inspect(plan: Plan, options: GuardOptions): Promise<Guard> {
-  // The proxy first: where it refuses, the nodes need not be watched.
+  // The proxy is asked first: if it refuses, the nodes need not be watched.
   const { sightings, proxyProblem, operations } = await askProxy(options);
   const clusters = await readClusters(targetsOf(plan), options.for);
   const workloads = judgeAll(plan, clusters, sightings);
@@ -121,7 +120,7 @@ async function askProxy(options: GuardOptions): Promise<Pick<Guard, 'sightings' 
 const withoutProxies = ({ message }: CliError): string =>
   `${message}; or use --no-proxy: then only counters that the plan names are judged`;
 
-/** Whether nothing was judged, though counters could be written on two nodes. */
+/** Whether nothing was judged, although counters could be written on two nodes. */
 export const sawNothing = ({
   workloads,
   operations,
@@ -132,7 +131,7 @@ export const sawNothing = ({
 const exitOf = ({ verdict }: Guard): number =>
   ({ safe: exitCode.holds, unsafe: exitCode.fails, unknown: exitCode.inconclusive })[verdict];
 
-/** Prints the whole result first, then a line for each change. */
+/** Prints the whole result first, then one line for each change. */
 async function watch(plan: Plan, options: GuardOptions): Promise<void> {
   let before: Guard | null = null;
   await repeat(WATCH_MS, async () => {
@@ -147,12 +146,12 @@ async function watch(plan: Plan, options: GuardOptions): Promise<void> {
   });
 }
 
-/** What an operator is shown between two checks; a full resync is shown even where the verdicts stay. */
+/** The changes between two checks. A full resync is shown even if the verdicts are the same. */
 export function changes(before: Guard, now: Guard): string[] {
   const nodes = (guard: Guard): readonly NodeFacts[] => guard.clusters.flatMap((cluster) => cluster.nodes);
   const resyncs = nodes(now).flatMap(({ runId, label, syncFull }) => {
     const known = nodes(before).filter((node) => node.runId === runId || node.label === label);
-    // A restarted node counts from 0; of one that was not seen before, nothing is known.
+    // A restarted node counts from 0; for a new node the count before is unknown.
     const was = known.find((node) => node.runId === runId)?.syncFull ?? (known.length > 0 ? 0 : syncFull);
     return syncFull > was
       ? [
@@ -170,17 +169,17 @@ export function changes(before: Guard, now: Guard): string[] {
   return [...resyncs, ...verdicts, ...hazards];
 }
 
-/** What is shown, whatever its figures are by now. */
+/** The hazard's text without its figures, which may have changed. */
 const kindOf = ({ what }: Pick<Hazard, 'what'>): string =>
   what.replace(/:\d+/g, (port) => port).replace(/(?<!:)\b\d[\d.,]*\b/g, '#');
 
-/** Maps as JSON. */
+/** Turns maps into JSON. */
 const plain = (_: string, value: unknown): unknown => (value instanceof Map ? Object.fromEntries(value) : value);
 
 const WORDS: Readonly<Record<Safety, string>> = { safe: 'safe', unsafe: 'UNSAFE', unknown: 'UNKNOWN' };
 const BARE = { head: [], border: [] };
 
-/** Fits 80 columns. */
+/** The result in 80 columns. */
 function render({ verdict, workloads, hazards, clusters, proxyProblem, operations }: Guard): string {
   const nodes = new Table({
     head: ['node', 'role', 'writes', 'counting commands since start'],
@@ -231,7 +230,7 @@ function render({ verdict, workloads, hazards, clusters, proxyProblem, operation
   ].join('\n');
 }
 
-/** A node counts what its peers sent it, too; scripts only where clients sent them. */
+/** A node also counts calls that its peers sent; scripts only if clients sent them. */
 function callsAt({ calls, writers }: NodeFacts): string {
   const kinds = byKind(Object.fromEntries([...calls].sort()));
   const counts = Object.entries(kinds).map(

@@ -1,4 +1,4 @@
-/** `shadow-compare history`: what was changed, when, by whom, why, and on what evidence. */
+/** `shadow-compare history`: lists changes with their time, person, reason and evidence. */
 import type { Command } from 'commander';
 import { describeEvent } from '../storage/history.js';
 import { addAdminOptions, type AdminClientOptions } from './admin-client.js';

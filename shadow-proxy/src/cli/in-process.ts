@@ -1,18 +1,22 @@
-/** A step of a runbook that is one command of this program, run in this process: another takes a second to start. */
+/**
+ * Runs a step of a runbook that is a single command of this program in this process: another process takes a second to
+ * start.
+ */
 import type { Command } from 'commander';
 import type { Outcome, Variables } from '../runbook/expect.js';
 import { parseArguments } from './exit.js';
 
-/** Gives the program with the command of this name. */
+/** Returns the program with the command of this name. */
 export type LoadProgram = (name: string) => Promise<Command>;
 
-/** Words with a space behind each; no word has a quotation within it. */
+/** Words, each followed by spaces; quotes are only around whole words. */
 const WORDS = /^(?:(?:"[^"]*"|'[^']*'|[^\s"']+)(?: +|$))+$/;
 const PREFIX = 'npx --no-install shadow-compare ';
 
 /**
- * The arguments of a command line that is `shadow-compare` and nothing else: no pipe, no second command, no other
- * variable. Null for any other: that is for a shell. So is one that writes a file, by its own folder.
+ * The arguments of a command line that consists of `shadow-compare` only: no pipe, no second command, no other
+ * variable. Null for any other command line, which needs a shell; also for a command that writes a file, because of its
+ * current folder.
  */
 export function argumentsOf(command: string, variables: Variables): readonly string[] | null {
   const line = command.trim();
@@ -30,8 +34,8 @@ export function argumentsOf(command: string, variables: Variables): readonly str
 }
 
 /**
- * Runs it, and gives what a shell would: standard output is kept, standard error is shown as it comes.
- * @param show is given the standard output as it comes
+ * Runs the command, with the result of a shell: standard output is kept, standard error is shown at once.
+ * @param show gets the standard output as it arrives
  */
 export async function runInProcess(
   load: LoadProgram,

@@ -1,4 +1,4 @@
-/** What `backfill` and `verify` have in common. */
+/** The common parts of `backfill` and `verify`. */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { JobRequest } from '../storage/job-file.js';
@@ -34,9 +34,9 @@ export const addJobOptions = (command: Command): Command =>
 export type WantedJob = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes'>>;
 
 /**
- * Has the proxy do it, and waits for the end. One that is under way already is followed to its end.
- * @param deletes keys that only the mirror has and that may be deleted, by shard: only these shards are asked; null:
- * none, and all are
+ * Starts the job at the proxy, and waits for its end. A job that is already running is followed to its end.
+ * @param deletes how many keys that only the mirror has may be deleted, by shard; only these shards run the job. Null:
+ * no deletions, and all shards
  */
 export async function runJob(
   request: WantedJob,
@@ -76,11 +76,11 @@ export async function runJob(
 export const printJobs = (ended: readonly EndedJob[], { json = false }: JobOptions): void =>
   void stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
 
-/** For each shard that kept keys that only the mirror has: how many. */
+/** The number of keys that only the mirror has, for each shard that kept such keys. */
 export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> =>
   new Map(ended.flatMap(({ shard, job }) => (job.keptForeign > 0 ? [[shard, job.keptForeign]] : [])));
 
-/** Where keys differ, and a server has evicted some: a line that says what that means. */
+/** If keys differ, and a server has evicted some: a line that explains the consequence. */
 export async function evictionNotes(ended: readonly EndedJob[], options: JobOptions): Promise<string> {
   const differing = ended.filter(({ job }) => sum(job.differences) > 0).map(({ shard }) => shard);
   if (differing.length === 0) return '';

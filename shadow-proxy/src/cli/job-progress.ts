@@ -1,4 +1,4 @@
-/** A backfill or verification until its end: a bar for each shard; without a terminal, lines of text or JSON. */
+/** Shows a backfill or verification until its end: a bar for each shard; without a terminal, lines of text or JSON. */
 import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bytes, count, duration, list, number } from '../text/figures.js';
@@ -16,16 +16,16 @@ const LINE_MS = 2_000;
 /** A restarted proxy continues the job. After this time without an answer, following ends with an error. */
 const DISCONNECTED_MS = 60_000;
 
-/** How the last job of a shard ended. */
+/** The result of a shard's last job. */
 export type EndedJob = { readonly shard: string; readonly job: JobSnapshot };
 
-/** How the operator asked for it. */
+/** The options that reach the proxy, and the output format. */
 export type FollowOptions = Pick<AdminClientOptions, 'admin' | 'plan' | 'tokenFile' | 'via'> & {
   readonly json?: boolean;
 };
 
 /**
- * Resolves when none of the jobs runs any more. Ctrl-C ends the program, and not the jobs: it says so.
+ * Resolves when none of the jobs runs any more. Ctrl-C ends the program, but not the jobs, and says so.
  * @throws {CliError} if the proxy stays unreachable
  */
 export async function follow(
@@ -66,26 +66,23 @@ export async function follow(
   }
 }
 
-/** What goes on without the program that showed it, and how to see and to stop it. */
+/** Explains that the job continues without this program, and how to show and to stop it. */
 function renderLeft(kind: JobRequest['kind'], { json, ...options }: FollowOptions): string {
   const note = `The ${kind} job goes on in the proxy.`;
   const watch = commandLine('status --watch', options);
-  // Stops the job that runs, of whichever kind.
+  // This stops the running job, whatever its kind.
   const stop = commandLine(`${kind === 'backfill' ? kind : 'verify'} --stop`, options);
   return json ? JSON.stringify({ note, watch, stop }) : `${note}\n  Watch it: ${watch}\n  Stop it:  ${stop}`;
 }
 
 interface Display {
   update(jobs: readonly EndedJob[]): void;
-  /** Once a second, while the proxy does not answer. */
+  /** Called once a second while the proxy does not answer. */
   note(text: string): void;
   end(): void;
 }
 
-/**
- * One line a shard, as wide as the terminal. What does not fit beside the counts, the rate and the time left is left
- * out.
- */
+/** One line for each shard, as wide as the terminal. Counts, rate and time left have precedence over the rest. */
 function drawProgress(shards: readonly string[]): Display {
   const all = new MultiBar({
     format: (_options, _params, { columns, shard, job }: BarPayload) => renderBar(columns(), shard, job),
@@ -113,11 +110,11 @@ interface BarPayload {
   readonly job: JobSnapshot | null;
 }
 
-/** Columns of a bar, with its brackets. */
+/** Minimum number of columns of a bar, with its brackets. */
 const MIN_BAR = 8;
 const MAX_BAR = 42;
 
-/** The bar of a shard and its figures, in at most so many columns. */
+/** The bar of a shard and its figures, in at most `columns`. */
 export function renderBar(columns: number, shard: string, job: JobSnapshot | null): string {
   if (job === null) return fit(`${shard} waiting`, columns);
   const { progress, rate, left, why, failed, size } = partsOf(job);
@@ -138,7 +135,7 @@ export function renderBar(columns: number, shard: string, job: JobSnapshot | nul
 const fit = (text: string, columns: number): string =>
   text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
 
-/** What is not known yet is left out. */
+/** Unknown figures are left out. */
 function partsOf({ state, scanned, total, keysPerSecond, etaSeconds, kind, failed, bytes: size, reason }: JobSnapshot) {
   const counted =
     total === 0 && state === 'running' ? 'counting the keys' : `${number(scanned)} of ${count(total, 'key')}`;
@@ -223,7 +220,7 @@ export function renderJob({ shard, job }: EndedJob): string {
   return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${listed}${served}${nothing}${examples.join('')}${failures.join('')}`;
 }
 
-/** What a difference is, for people. */
+/** The kinds of differences, for people. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   extra: 'only the mirror has it',
   foreign: 'foreign key: only the mirror has it, and the kit did not write it',
@@ -233,5 +230,5 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   ttl: 'different TTL on the mirror',
 };
 
-/** The shards that were begun, or that had begun already. */
+/** The shards whose jobs were started, or were already running. */
 export const shardsOf = (jobs: readonly ShardJob[]): string[] => jobs.map(({ shard }) => shard);

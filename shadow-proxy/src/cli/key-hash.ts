@@ -1,4 +1,6 @@
-/** `shadow-compare key-hash`: the hash that stands for a key in the ledger, the log and the reports of each shard. */
+/**
+ * `shadow-compare key-hash`: prints the hash that replaces a key in the ledger, the log and the reports of each shard.
+ */
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { hashKey } from '../compare/redact.js';
@@ -20,7 +22,7 @@ interface KeyHash {
   /** 16 hex digits. */
   readonly hash: string;
   readonly workload: string;
-  /** The pattern of the workload; null if no workload has the key. */
+  /** The pattern of the workload; null if the key belongs to no workload. */
   readonly pattern: string | null;
 }
 
@@ -46,7 +48,7 @@ export function addKeyHash(program: Command): void {
   });
 }
 
-/** @throws {CliError} if no shard has a key for hashes here, or one cannot be read */
+/** @throws {CliError} if no shard has a hash key here, or one cannot be read */
 async function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): Promise<readonly KeyHash[]> {
   const plan = await openPlan(file);
   const names = plan.shards.map(({ name }) => name).filter((name) => only === undefined || name === only);

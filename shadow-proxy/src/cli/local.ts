@@ -1,7 +1,6 @@
 /**
- * `shadow-compare local`: a migration on this machine to practise on. A Redis, a KeyDB and the proxy between them,
- * started as the demo starts them; they run until `local down`. Terraform's environments/local is these
- * commands.
+ * `shadow-compare local`: a practice migration on this machine. It starts a Redis, a KeyDB and the proxy between them,
+ * as the demo does. They run until `local down`. Terraform's environments/local uses these commands.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -50,7 +49,7 @@ interface UpOptions {
 }
 
 const START_MS = 60_000;
-/** For the replies that are still to come when the time is over. */
+/** Extra time for replies that are still to come when the time is over, in ms. */
 const LATE_MS = 10_000;
 const DIRECTORY = './local-migration';
 
@@ -89,7 +88,7 @@ export function addLocal(program: Command): void {
 }
 
 async function up(options: UpOptions): Promise<void> {
-  // A server that must be brought takes its time, and says so here: the process that stays has no terminal.
+  // Installing a server takes time, and is reported here: the background process has no terminal.
   await findRedis();
   await (options.cluster ? requireKeydb() : findTarget());
   const folder = new Folder(options.directory);
@@ -101,7 +100,7 @@ async function up(options: UpOptions): Promise<void> {
   closeSync(log);
   let ended = false;
   child.once('exit', () => (ended = true)).once('error', () => (ended = true));
-  // Ctrl-C while it starts: nothing of it stays.
+  // Ctrl-C during the start: everything is removed.
   let stopped = false;
   const forget = onStop(
     () => (stopped = true),
@@ -132,7 +131,7 @@ async function up(options: UpOptions): Promise<void> {
   throw new CliError('start', reason, exitCode.fails);
 }
 
-/** A port that another process has is named before anything starts, and not by the log of a server. */
+/** A port that is in use is reported before anything starts, and not by a server's log. */
 async function requireFreePorts(options: UpOptions): Promise<void> {
   const asked = Object.entries({
     '--redis-port': options.redisPort,
@@ -158,7 +157,7 @@ async function requireFreePorts(options: UpOptions): Promise<void> {
   }
 }
 
-/** Each master of a cluster has a port beside the first, and another for the other nodes. */
+/** Each master of a cluster has a client port above the first one, and another port for the other nodes. */
 const portsFrom = (option: string, first: number, cluster: boolean): number[] =>
   !cluster || option === '--admin-port'
     ? [first]
@@ -166,7 +165,7 @@ const portsFrom = (option: string, first: number, cluster: boolean): number[] =>
         option === '--proxy-port' ? [port] : [port, port + BUS],
       );
 
-/** Why nothing can listen there; null if something can. */
+/** Why the port cannot be opened; null if it can. */
 async function whyNot(port: number): Promise<string | null> {
   if (port > 65_535) return 'is above 65535';
   const server = createServer();
@@ -181,7 +180,7 @@ async function whyNot(port: number): Promise<string | null> {
   }
 }
 
-/** The process that stays: the servers end with it, and with them the folder's running.json. */
+/** The background process: the servers and the folder's running.json end with it. */
 async function serve(options: UpOptions): Promise<void> {
   const folder = new Folder(options.directory);
   const running = folder.file('running.json');
@@ -211,7 +210,8 @@ async function serve(options: UpOptions): Promise<void> {
     });
     const lost = await Promise.race([stopped, daemon.lost]);
     if (lost instanceof Error) {
-      // Fenced, by rollback --offline or another proxy. The servers stay, as they would: the next proxy needs them.
+      // The proxy was fenced, by rollback --offline or another proxy. The servers keep running, because the next proxy
+      // needs them.
       stderr.write(`${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`);
       await stopped;
     } else await daemon.stop();
@@ -281,7 +281,7 @@ async function traffic({
 const progressOf = ({ answered, errors }: Tally, leftMs: number): string =>
   `${count(answered, 'command')} answered, ${number(errors)} failed; ${leftMs > 0 ? `${seconds(leftMs / 1_000)} left` : 'waiting for the last replies'}`;
 
-/** The view of the clients' errors counts them: the message must not contradict it. */
+/** The list of clients' errors counts these: the message must not contradict it. */
 const ON_CONNECT = `Not counted: what the client libraries send when they connect, and work without (${Object.keys(
   SENT_ON_CONNECT,
 )
@@ -299,10 +299,10 @@ const portArguments = ({ redisPort, keydbPort, proxyPort, adminPort, cluster }: 
 ];
 
 const MASTERS = 3;
-/** The port for other nodes of a cluster is that far above the one for clients. */
+/** A cluster node's port for other nodes is this much higher than its port for clients. */
 const BUS = 10_000;
 
-/** The first server of each side, and what the plan says of both for the proxy's first port. */
+/** The first server of each side, and the plan's part about both for the proxy's first port. */
 type Sides = readonly [readonly [LocalServer, LocalServer], (proxy: number) => Readonly<Record<string, unknown>>];
 
 async function startServers({ redisPort, keydbPort }: UpOptions): Promise<Sides> {
@@ -324,7 +324,7 @@ async function startClusters({ redisPort, keydbPort }: UpOptions): Promise<Sides
 
 const serverOf = ({ label, url, port, pid }: LocalServer): Server => ({ label, url, port, pid: pid! });
 
-/** The demo's workloads, before their first step; gates that minutes of practice can open. */
+/** The demo's workloads before their first step, with gates that open after minutes of practice. */
 function planOf(sides: Readonly<Record<string, unknown>>, admin: number): string {
   const plan = {
     version: 1,

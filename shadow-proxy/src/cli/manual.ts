@@ -1,16 +1,16 @@
-/** What `--help` and docs/cli.md say of a command beside its arguments and options: its exit codes, and an example. */
+/** Additions to `--help` and docs/cli.md for a command: its exit codes, and an example. */
 import type { Command } from 'commander';
 import { typed } from '../text/invocation.js';
 import { exitCode } from './exit.js';
 
 export interface Manual {
-  /** A command line, from the name of the program. */
+  /** A command line that begins with the program. */
   readonly example: string;
-  /** What each exit code means for this command, in the order of the codes. */
+  /** The meaning of each exit code for this command, in the order of the codes. */
   readonly exits: readonly (readonly [code: number, meaning: string])[];
 }
 
-/** What a command says of its exit codes; 2 is the same for all of them. */
+/** The meanings of a command's exit codes; code 2 is the same for all commands. */
 interface Exits {
   readonly 0: string;
   readonly 1?: string;
@@ -18,12 +18,12 @@ interface Exits {
 }
 
 export const USAGE = 'wrong option, argument or plan';
-/** For code 3 of the commands that ask a proxy. */
+/** Code 3 of the commands that ask a proxy. */
 export const NO_PROXY = 'no proxy answers';
 
 const manuals = new WeakMap<Command, Manual>();
 
-/** Adds them to the help of a command. */
+/** Adds example and exit codes to the help of a command. */
 export function withManual(command: Command, example: string, { 0: holds, 1: fails, 3: inconclusive }: Exits): Command {
   const exits = [
     [exitCode.holds, holds],

@@ -6,14 +6,14 @@ import { stderr } from './output.js';
 
 const MAX_MONITOR_MS = 60_000;
 
-/** Milliseconds. */
+/** Parses the time; returns milliseconds. */
 export function monitorTime(text: string): number {
   const ms = duration(text);
   if (ms > MAX_MONITOR_MS) throw new InvalidArgumentError('At most 60s: MONITOR costs the server throughput.');
   return ms;
 }
 
-/** Says before it runs what it does. */
+/** Explains the effect of MONITOR before it runs. */
 export const announceMonitor = (sources: number, ms: number): void =>
   void stderr.write(
     `Running MONITOR on ${count(sources, 'source')} for ${ms / 1000} s. It lowers throughput and shows this tool every command with its arguments; only counts are kept.\n`,

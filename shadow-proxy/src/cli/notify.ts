@@ -1,4 +1,4 @@
-/** `shadow-compare notify`: who is notified of what, and, with `--test`, what each receiver answers. */
+/** `shadow-compare notify`: lists receivers and their events. With `--test`, it sends a test and shows each answer. */
 import { existsSync } from 'node:fs';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
@@ -20,7 +20,7 @@ interface NotifyOptions {
 interface Row {
   readonly receiver: string;
   readonly kind: string;
-  /** Without what may be a secret. */
+  /** Without parts that may be a secret. */
   readonly address: string;
   readonly events: readonly string[];
   /** Null without `--test`. */
@@ -78,7 +78,7 @@ const test = ({ shards: [shard] }: Plan, state: Happening['state']): Happening =
   details: {},
 });
 
-/** Fits 80 columns. */
+/** The table fits 80 columns. */
 function render(rows: readonly Row[]): string {
   if (rows.length === 0) return 'The plan has no notify: nobody is notified';
   const table = new Table({

@@ -1,6 +1,6 @@
 /**
- * What the programs print. Nothing else writes to the standard streams: no control character reaches the terminal but
- * line breaks, tabs, and what draws a text again in place.
+ * The output of the programs. Only this file writes to the standard streams: so no control character reaches the
+ * terminal except line breaks, tabs, and those that redraw text in place.
  */
 import logUpdate from 'log-update';
 import { printableLines } from '../text/printable.js';
@@ -14,13 +14,13 @@ const to = (stream: NodeJS.WriteStream): Output => ({ write: (text) => void stre
 export const stdout = to(process.stdout);
 export const stderr = to(process.stderr);
 
-/** A line of its own on standard output. */
+/** Prints one line on standard output. */
 export const print = (text: string): void => stdout.write(`${text}\n`);
 
-/** Draws on a terminal, in place of what was drawn before. */
+/** Draws on a terminal, and replaces the last drawing. */
 export const redraw = (text: string): void => logUpdate(printableLines(text));
 
-/** The last drawing stays. */
+/** Keeps the last drawing on the screen. */
 export const drawn = (): void => logUpdate.done();
 
 /** Removes the current line of standard error. */

@@ -1,4 +1,4 @@
-/** `shadow-compare plan init`: a first draft of the plan, from what a live source shows. */
+/** `shadow-compare plan init`: writes a first draft of the plan, from what a live source shows. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
@@ -28,7 +28,7 @@ interface InitOptions {
   readonly force?: boolean;
 }
 
-/** Keys that are sampled without `--sample`. */
+/** Number of keys that are sampled without `--sample`. */
 const SAMPLE = 10_000;
 
 export function addPlan(program: Command): void {
@@ -79,7 +79,7 @@ async function writePlan(options: InitOptions): Promise<void> {
   const sample = options.sample ?? SAMPLE;
   const seen = await observe(source, target, { keys, sample, monitorMs: options.monitor ?? null });
   const { text, env } = draftOf(seen, options);
-  // A draft that is no plan is a defect of this program: then no file is written.
+  // A draft that is no valid plan is a defect of this program: then no file is written.
   planFrom(parse(text), out, { directory: dirname(resolve(out)), env: { ...process.env, ...env } });
   write(out, text, force);
   stdout.write(`${summaryOf(seen, out)}\n`);

@@ -1,5 +1,5 @@
 /**
- * The operator's program, with its commands: one file for each, in the order in which help lists them.
+ * The operator's program. Each command is a file; help lists them in this order.
  *
  * Room: cli: the operator's commands and their output.
  * Called by: docs.
@@ -45,8 +45,8 @@ function version(): string {
 }
 
 /**
- * The program with the command of this name alone, whose file is all that is loaded; with every command where there is
- * none of that name: help lists them, and an error offers the one that is like it.
+ * The program with only the named command, so that only its file is loaded. If there is no such command, all are
+ * loaded: help lists them, and an error suggests a similar name.
  */
 export async function operatorProgram(name?: string): Promise<Command> {
   const program = new Command('shadow-compare').description(
@@ -55,7 +55,7 @@ export async function operatorProgram(name?: string): Promise<Command> {
   program.version(version(), '--version', 'print the version');
   const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
   for (const load of asked) (await load())(program);
-  // The completion reads all other commands.
+  // `completion` reads the definitions of all other commands.
   if (asked.length > 1) (await import('./completion.js')).addCompletion(program);
   return usage(program);
 }

@@ -1,4 +1,7 @@
-/** `shadow-compare promote`: a workload's next stage, if its gates are open; each gate with its evidence. */
+/**
+ * `shadow-compare promote`: moves a workload to its next stage if its gates are open, and shows each gate with its
+ * evidence.
+ */
 import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import type { Consent } from '../stages/gate-facts.js';
@@ -103,7 +106,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   }
 }
 
-/** Waits for gates that open by waiting, and makes the change. @returns the exit code */
+/** Waits for gates that open by waiting, and then makes the change. @returns the exit code */
 async function make(
   client: Fleet,
   asked: Wanted,
@@ -130,7 +133,7 @@ async function make(
   let pointOfNoReturn: string | undefined;
   if (judged.some((each) => each.to.stage === 'complete')) {
     pointOfNoReturn = await migrationOf(client);
-    // Before it waited, the operator was asked.
+    // If it waited, the operator was asked before.
     if (opening === null)
       await confirmEnd(pointOfNoReturn, { what: endOf([workload]), json: options.json }, options.pointOfNoReturn);
   }
@@ -139,7 +142,7 @@ async function make(
   return exitCode.holds;
 }
 
-/** The name that confirms the move to `complete`. @throws {CliError} if the proxy does not say it */
+/** The name that confirms the move to `complete`. @throws {CliError} if the proxy does not send it */
 async function migrationOf(client: Fleet): Promise<string> {
   const { migration } = await client.status();
   if (migration !== null) return migration;
@@ -152,7 +155,7 @@ async function migrationOf(client: Fleet): Promise<string> {
 
 type Wanted = PromoteRequest & { readonly shard?: string };
 
-/** In a window until its end; at a time of the day as long as a terminal waits. */
+/** The maximum wait: in a window, until its end; at a time of the day, as long as a terminal waits. */
 function waitWithin({ to }: Opening, { wait }: PromoteOptions): number | false {
   if (wait === false) return false;
   const leftMs = to === null ? Infinity : Math.max(1, to - Date.now());
@@ -160,9 +163,9 @@ function waitWithin({ to }: Opening, { wait }: PromoteOptions): number | false {
 }
 
 /**
- * Judges the gates, asks what has to be confirmed while the operator is there, and waits for the opening.
- * @returns the change as it is now, which is not the next one should another operator make it meanwhile; or the exit
- * code, where a gate does not open until then
+ * Judges the gates, asks for all confirmations while the operator is there, and waits for the opening.
+ * @returns the change as it is then (another operator may have made the first step meanwhile); or the exit code, if a
+ * gate will not be open by then
  */
 async function schedule(
   client: Fleet,
@@ -214,7 +217,7 @@ const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions):
     ? '\n--force does not open the gate users: give both servers the same users, or add --force-users.'
     : '';
 
-/** The text if nothing but waiting is left. */
+/** The text if only waiting is needed. */
 function whenOf(closed: readonly Gate[]): string {
   const left = closed.map(({ opensInMs }) => opensInMs);
   return left.every((ms) => typeof ms === 'number')
@@ -222,9 +225,7 @@ function whenOf(closed: readonly Gate[]): string {
     : '';
 }
 
-/**
- * The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed.
- */
+/** Judges the gates. If an operator allows overwriting or deleting keys of the target, their number is confirmed. */
 async function judge(
   client: Fleet,
   request: PromoteRequest & { readonly shard?: string },

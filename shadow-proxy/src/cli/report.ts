@@ -1,6 +1,6 @@
 /**
- * `shadow-compare report`: the evidence for an approval, in one file; from the durable state where no
- * proxy answers.
+ * `shadow-compare report`: writes the evidence for an approval into one file; from the durable state if no proxy
+ * answers.
  */
 import { printableAll } from '../text/printable.js';
 import { writeFileSync } from 'node:fs';
@@ -92,7 +92,7 @@ async function gather(options: ReportOptions): Promise<Report> {
   };
 }
 
-/** What answered, or why nothing did. */
+/** The answers of proxies, or why there are none. */
 type Answered = { readonly facts: readonly ShardFacts[]; readonly problem: string };
 
 async function ask(client: AdminClient): Promise<Answered> {

@@ -1,4 +1,4 @@
-/** `shadow-compare rollback`: back to a stage in which clients get the source's replies. */
+/** `shadow-compare rollback`: moves workloads back to a stage in which clients get the source's replies. */
 import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
@@ -89,7 +89,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
   return exitCode.holds;
 }
 
-/** The gates that refuse a drill now. @throws {CliError} if something else does */
+/** The gates that refuse a drill now. @throws {CliError} if something else refuses it */
 async function drillGates(client: Fleet, asked: Partial<RollbackRequest>): Promise<readonly Gate[]> {
   try {
     await client.rollback({ ...asked, dryRun: true });

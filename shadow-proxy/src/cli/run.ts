@@ -1,4 +1,6 @@
-/** `shadow-compare run`: a proxy without a plan file, until its time is over or Ctrl-C, then a verdict. */
+/**
+ * `shadow-compare run`: runs a proxy without a plan file, until its time is over or Ctrl-C, and then gives a verdict.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -93,7 +95,7 @@ async function run(options: RunOptions): Promise<number> {
   }
 }
 
-/** Nothing is copied or deleted here: what is overwritten, clients overwrite. */
+/** Nothing is copied or deleted here: only clients overwrite keys. */
 const consentOf = ({ overwrite = false, yes = 0 }: RunOptions): Consent => ({
   overwrite,
   deleteForeign: false,
@@ -129,8 +131,8 @@ function report(verdict: RunVerdict, ledger: Launched['ledger']): void {
 }
 
 /**
- * Resolves when the time is over, the operator asks, or nobody reads what is printed. Asked twice, the
- * process ends without a verdict.
+ * Resolves when the time is over, the operator asks for it, or the reader of the output has ended. If the operator asks
+ * twice, the process ends without a verdict.
  */
 function untilTheEnd(forMs: number | undefined): Promise<void> {
   return new Promise((done) => {
@@ -146,7 +148,7 @@ function untilTheEnd(forMs: number | undefined): Promise<void> {
   });
 }
 
-/** The plan that the options stand for. @throws {PlanError} that names the options */
+/** The plan for the options. @throws {PlanError} that names the options */
 export function runPlan(options: RunOptions, state: string): Plan {
   const { ca, cert, key } = options;
   const tls = ca || cert || key ? { ca, cert, key } : undefined;

@@ -1,6 +1,6 @@
 /**
- * `shadow-compare runbook`: runs a page of runbooks/ step by step against the plan. Keeps the position, asks before
- * each change, and records who changed what, with which result, in the history of the migration.
+ * `shadow-compare runbook`: runs a page of runbooks/ step by step against the plan. It keeps the position, and asks
+ * before each change. The history of the migration records who changed what, with which result.
  */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -58,7 +58,7 @@ interface RunbookOptions extends WaitOptions {
 const DEFAULT_PLAN = 'migration.yaml';
 const MODES = ['next', 'until', 'all', 'step', 'undo', 'check', 'again'] as const;
 
-/** @param load for the commands that steps run */
+/** @param load loads the commands that steps run */
 export function addRunbook(program: Command, load: LoadProgram): void {
   const command = program
     .command('runbook')
@@ -128,14 +128,14 @@ async function list(options: RunbookOptions): Promise<number> {
   return exitCode.holds;
 }
 
-/** How far a page is; without a plan, nothing is done. */
+/** The progress of a page; without a plan, nothing is done. */
 function progressOf(book: Runbook, plan: Plan | null, log: readonly LogEntry[]): Progress & { readonly ids: string[] } {
   const { name, title, steps } = book;
   const ids = steps.map(({ id }) => id);
   if (plan === null) return { name, title, steps: steps.length, done: 0, next: ids[0] ?? null, ids };
   const everyName = plan.workloads.map((workload) => workload.name);
   const done = doneOf(name, layOut(book, plan.workloads, everyName), log);
-  // A page for named workloads has no position of its own.
+  // A page that is run for named workloads has no position of its own.
   const stops = layOut(book, plan.workloads, null);
   const next = nextOf(stops, done)?.id ?? null;
   return { name, title, steps: stops.length, done: stops.filter(({ id }) => done.has(id)).length, next, ids };
@@ -208,7 +208,7 @@ class Place {
       );
     const stops = layOut(runbook, plan.workloads, options.workload ?? null);
     const file = resolve(options.log ?? logFile(plan.state));
-    // With all of the plan's: what was done for one workload is not forgotten when another is named.
+    // All workloads of the plan count: a step that was done for one workload stays done if another one is named.
     const done = doneOf(
       runbook.name,
       layOut(
@@ -221,14 +221,14 @@ class Place {
     return new Place(runbook, planFile, plan, stops, new Set(done), file, options, load);
   }
 
-  /** With `--fleet`: what the step printed, which is shown where it is not as expected. */
+  /** With `--fleet`: the output of the step, which is shown only if it is not as expected. */
   #held = '';
 
   next(): Stop | null {
     return nextOf(this.stops, this.done);
   }
 
-  /** @throws {CliError} if there is none of that name, or there are several */
+  /** @throws {CliError} if no stop or several stops have the name */
   named(id: string): Stop {
     const found = this.stops.filter((stop) => stop.id === id || stop.step.id === id);
     if (found.length === 1) return found[0];
@@ -244,7 +244,7 @@ class Place {
     return [...new Set(this.stops.flatMap(({ id, step }) => [step.id, id]))];
   }
 
-  /** The last stop of a step, or the stop of that name. @throws {CliError} if there is none */
+  /** The last stop of a step, or the stop with that name. @throws {CliError} if there is none */
   endOf(id: string): Stop {
     const found = this.stops.findLast((stop) => stop.id === id || stop.step.id === id);
     if (found !== undefined) return found;
@@ -257,8 +257,8 @@ class Place {
   }
 
   /**
-   * Runs what is not done yet, and ends at the first step that fails. A change is confirmed once, for all workloads.
-   * @param end the last stop to run; null for the end of the runbook
+   * Runs the stops that are not done yet, up to the first that fails. A change is confirmed once, for all workloads.
+   * @param end the last stop to run; null: to the end of the runbook
    */
   async runTo(end: Stop | null): Promise<number> {
     const groups = toDo(this.stops, this.done, end);
@@ -350,7 +350,7 @@ class Place {
     return codeOf(entry.failed, outcome);
   }
 
-  /** Runs it, compares what was expected, and records both. */
+  /** Runs the command, compares its result with the expectations, and records both. */
   async #perform(
     stop: Stop,
     kind: 'run' | 'undo',
@@ -365,7 +365,7 @@ class Place {
     );
     const entry = this.#entry(stop, kind, command, outcome.exit, failed);
     await appendLog(this.file, entry);
-    // Checks are many, and would hide the changes.
+    // Checks are frequent, and would hide the changes in the history.
     if (step.changes !== undefined) await this.#tell(entry);
     if (kind === 'run' && failed.length === 0) this.done.add(stop.id);
     return { entry, outcome };
@@ -400,7 +400,7 @@ class Place {
         ? 'There is no finished read-only step to check.'
         : `${results.length - broken.length} of ${count(results.length, 'read-only step')} ${results.length - broken.length === 1 ? 'holds' : 'hold'}.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`,
     );
-    // Nothing was shown.
+    // Nothing was checked.
     if (results.length === 0) return exitCode.inconclusive;
     return broken.reduce(
       (worst, { entry, outcome }) => (worst === exitCode.fails ? worst : codeOf(entry.failed, outcome)),
@@ -408,7 +408,7 @@ class Place {
     );
   }
 
-  /** @throws {CliError} if the operator does not want it, or cannot be asked */
+  /** @throws {CliError} if the operator declines, or cannot be asked */
   async #confirm({ changes, irreversible }: Step, id: string, names: readonly string[]): Promise<void> {
     const whom = names.length === 0 ? '' : ` for ${names.join(', ')}`;
     const question = { what: `${id} makes a change: ${changes}`, otherwise: `${id} was not run`, shown: true };
@@ -439,7 +439,7 @@ class Place {
     return pasteable(retyped(command), this.#variables(stop));
   }
 
-  /** This program for a page, with the options that lead to the same plan and position. */
+  /** The command for a page, with the options that lead to the same plan and position. */
   #command(name: string): string {
     const { plan, log, tokenFile, workload } = this.options;
     const more = workload === undefined ? '' : ` --workload ${workload.map(quoted).join(' ')}`;
@@ -463,7 +463,7 @@ class Place {
       : runInProcess(this.load, words, environment, keep);
   }
 
-  /** What the commands and the expectations of a page may name. */
+  /** The variables that commands and expectations of a page may use. */
   #variables({ workload }: Pick<Stop, 'workload'>): Variables {
     return { PLAN: this.planFile, ...(workload !== null && { WORKLOAD: workload }) };
   }
@@ -487,7 +487,9 @@ class Place {
     };
   }
 
-  /** Each process of the plan has its history; one that does not answer is reported, and the run continues. */
+  /**
+   * Each process of the plan has its own history. A process that does not answer is reported, and the run continues.
+   */
   async #tell({ runbook, stop, kind, by, command, exit, failed }: LogEntry): Promise<void> {
     const { proxies } = await Fleet.open({ plan: this.planFile, tokenFile: this.options.tokenFile });
     for (const proxy of proxies) {
@@ -525,7 +527,7 @@ class Place {
   }
 }
 
-/** What the admin HTTP takes. */
+/** Maximum length that the admin HTTP accepts. */
 const MAX_COMMAND = 1000;
 
 function codeOf(failed: readonly string[], { exit }: Outcome): number {

@@ -1,6 +1,6 @@
 /**
- * A change that waits for its time, in the process of the operator who asked for it. The history of each shard says
- * that it waits; `shadow-compare cancel` writes there, too, and the process reads it.
+ * A change that waits for its time, in the operator's own process. Each shard's history says that it waits.
+ * `shadow-compare cancel` writes to the history, too, and the waiting process reads it.
  */
 import { userInfo } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,10 +12,10 @@ import type { Fleet } from './fleet.js';
 import { stderr } from './output.js';
 import { StatusLine } from './silence.js';
 
-/** A time of the day, in minutes since midnight, by the clock of this machine. */
+/** A time of the day, in minutes since midnight, by this machine's clock. */
 type Minute = number;
 
-/** From one time of the day to another, which may be on the next day. */
+/** A period between two times of the day; it may end on the next day. */
 export interface Window {
   readonly from: Minute;
   readonly to: Minute;
@@ -29,14 +29,14 @@ export interface ScheduleOptions {
 /** When a change may be made, in ms since 1970. */
 export interface Opening {
   readonly from: number;
-  /** No later than this; null if it has no end. */
+  /** The latest time; null if there is none. */
   readonly to: number | null;
 }
 
-/** How often the history is read. */
+/** How often the history is read, in ms. */
 const LOOK_MS = 5_000;
 const DAY = 24 * 60;
-/** A machine that slept makes no change later than this. */
+/** Maximum delay of a change, in ms, such as on a machine that slept. */
 const LATE_MS = 600_000;
 
 export const addScheduleOptions = (command: Command): Command =>
@@ -78,7 +78,7 @@ export function openingOf({ at, window }: ScheduleOptions, now: number): Opening
   return { from, to: next(window.to, from) };
 }
 
-/** Days that are longer or shorter by an hour have their own midnight. */
+/** Midnight is computed for each day, because some days are longer or shorter by an hour. */
 function next(time: Minute, after: number): number {
   const day = new Date(after);
   for (let days = 0; ; days++) {
@@ -90,7 +90,7 @@ function next(time: Minute, after: number): number {
 const minuteOf = (ms: number): Minute => new Date(ms).getHours() * 60 + new Date(ms).getMinutes();
 const isIn = (time: Minute, { from, to }: Window): boolean => (time - from + DAY) % DAY < (to - from + DAY) % DAY;
 
-/** Such as `Sat 02:00`. */
+/** For example `Sat 02:00`. */
 export const clock = (ms: number): string =>
   new Date(ms).toLocaleString('en-GB', { weekday: 'short', hour: '2-digit', minute: '2-digit' }).replace(',', '');
 
@@ -98,7 +98,7 @@ export const clock = (ms: number): string =>
 export class Waiting {
   #begun = false;
 
-  /** @param change in words, such as `sessions to live 10 %` */
+  /** @param change the change in words, such as `sessions to live 10 %` */
   constructor(
     private readonly fleet: Fleet,
     private readonly workload: string,
@@ -106,8 +106,8 @@ export class Waiting {
   ) {}
 
   /**
-   * Returns at the opening. @param meanwhile what is known of the gates, for the line about the wait
-   * @throws {CliError} if an operator cancels it or stops it: nothing was changed
+   * Returns at the opening. @param meanwhile the state of the gates, for the line about the wait
+   * @throws {CliError} if an operator cancels or stops the wait; nothing was changed
    */
   async until({ from }: Opening, meanwhile: string): Promise<void> {
     if (from <= Date.now()) return;
@@ -140,7 +140,7 @@ export class Waiting {
     }
   }
 
-  /** Says in the history that nothing waits any longer. */
+  /** Records in the history that the wait is over. */
   async end(why: string): Promise<void> {
     if (this.#begun) await this.#note('ended', why).catch(() => undefined);
     this.#begun = false;
@@ -150,7 +150,7 @@ export class Waiting {
     return this.fleet.noteWait({ workload: this.workload, state, what, by: userInfo().username });
   }
 
-  /** A proxy that is restarting says nothing against it. @throws {CliError} if it was cancelled */
+  /** Continues if the proxy is restarting. @throws {CliError} if the wait was cancelled */
   async #mustGoOn(): Promise<void> {
     const by = await cancelledBy(this.fleet, this.workload).catch((error: unknown) => {
       if (error instanceof CliError) return null;
@@ -162,7 +162,7 @@ export class Waiting {
   }
 }
 
-/** The last word of each history on the wait for a workload. */
+/** The last entry about a wait for the workload in each history. */
 async function lastWaits(
   fleet: Fleet,
   workload: string,
@@ -180,7 +180,7 @@ async function cancelledBy(fleet: Fleet, workload: string): Promise<string | nul
   return found === undefined ? null : `${found.what}, by ${found.by}`;
 }
 
-/** What waits for this workload, in words; empty if nothing does. */
+/** Descriptions of the changes that wait for this workload; empty if there are none. */
 export const waitsOf = async (fleet: Fleet, workload: string): Promise<readonly string[]> => [
   ...new Set(
     (await lastWaits(fleet, workload)).flatMap(({ state, what, by }) =>

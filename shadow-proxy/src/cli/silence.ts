@@ -1,22 +1,25 @@
-/** A command that waits says for what: silence over 5 s has a line, in place on a terminal, else one every 5 s. */
+/**
+ * Shows what a command waits for: after 5 s without output it prints a line, in place on a terminal, else once every 5
+ * s.
+ */
 import { duration } from '../text/figures.js';
 import { clearLine, stderr } from './output.js';
 
 export const SILENCE_MS = 5_000;
 const TICK_MS = 1_000;
 
-/** Calls `write` at once, then every 5 s at most. */
+/** Calls `write` at once, and then at most every 5 s. */
 export function occasionally(write: (text: string) => void): (text: string) => void {
   let at = -Infinity;
   return (text) => {
-    // A timer may be early by a little.
+    // A timer may fire slightly early.
     if (performance.now() - at < SILENCE_MS - TICK_MS / 2) return;
     at = performance.now();
     write(text);
   };
 }
 
-/** A line on standard error that is drawn again. Without a terminal it is written every 5 s at most. */
+/** A line on standard error that is redrawn. Without a terminal it is written at most every 5 s. */
 export class StatusLine {
   #shown = false;
   readonly #write = occasionally((text) => stderr.write(`${text}\n`));
@@ -38,14 +41,14 @@ export class StatusLine {
 /** The output for the lines. */
 type Output = Pick<StatusLine, 'show' | 'end'>;
 
-/** One at a time speaks: the outer one knows best what is awaited. */
+/** Only the outer wait prints, because it describes best what is awaited. */
 let spoken = false;
 
 export class Silence {
   #since = performance.now();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param text what is awaited, such as `waiting for the proxy`: the time follows */
+  /** @param text what is awaited, such as `waiting for the proxy`; the elapsed time follows */
   constructor(
     private readonly text: string,
     private readonly output: Output = new StatusLine(),
@@ -55,7 +58,7 @@ export class Silence {
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** What was awaited came, and the silence begins from the start. */
+  /** The awaited thing has happened: the time starts again. */
   heard(): void {
     this.output.end();
     this.#since = performance.now();
@@ -75,7 +78,7 @@ export class Silence {
   }
 }
 
-/** @param text what is awaited: the time follows */
+/** @param text what is awaited; the elapsed time follows */
 export async function waitingFor<T>(text: string, work: Promise<T>): Promise<T> {
   const silence = new Silence(text);
   try {

@@ -1,4 +1,4 @@
-/** How a command finds the servers that it reads: URLs as in a plan, and the masters of a cluster. */
+/** Finds the servers that a command reads: from URLs as in a plan, and the masters of a cluster. */
 import type { FoundCluster } from '../assess/cluster/read.js';
 import { findCluster } from '../assess/cluster/read.js';
 import type { ClusterSide } from '../plan/plan.js';
@@ -8,19 +8,19 @@ import { loadPlan, planFrom } from '../plan/load.js';
 import { AskError } from '../upstream/asker.js';
 import { CliError, exitCode } from './exit.js';
 
-/** What is read: servers, or the masters of one cluster. */
+/** Servers, or the masters of one cluster. */
 export interface Sources {
   readonly endpoints: readonly Endpoint[];
   /** In the order of the endpoints; null if they are single servers. */
   readonly cluster: FoundCluster | null;
 }
 
-/** Addresses of one server, or of nodes of one cluster: the first that answers is asked. */
+/** Addresses of one server, or of nodes of one cluster: the first that answers is used. */
 export type Seeds = readonly Endpoint[];
 
 /**
- * Read as a plan's would be: environment variables, Sentinels, several nodes of a cluster, certificates.
- * @param option names the URL in an error
+ * Reads the URL as in a plan: environment variables, Sentinels, several nodes of a cluster, certificates.
+ * @param option name of the option for errors
  * @throws {PlanError}
  */
 export function seedsOf(option: string, url: string, ca: string | undefined): Seeds {
@@ -55,8 +55,8 @@ const nodesOf = ({ seeds, label, tls, username, password }: ClusterSide): Seeds 
 
 /**
  * Asks each server whether it is a node of a cluster.
- * @throws {AskError} if none of the seeds of one answers
- * @throws {CliError} if they are nodes of several clusters, or some are none
+ * @throws {AskError} if no address of a server answers
+ * @throws {CliError} if the servers belong to several clusters, or only some belong to one
  */
 export async function findSources(all: readonly Seeds[]): Promise<Sources> {
   const found = await Promise.all(all.map((seeds) => firstThatAnswers(seeds)));

@@ -1,4 +1,4 @@
-/** The ways between the stages, below the options of `promote` and `rollback`. */
+/** Prints the transitions between stages below the options of `promote` and `rollback`. */
 import type { Command } from 'commander';
 import { TRANSITIONS } from '../route/transitions.js';
 import { wrap } from './fold.js';
@@ -6,7 +6,7 @@ import { wrap } from './fold.js';
 const INDENT = 23;
 const WIDTH = 78;
 
-/** @param forward those of `promote`; else those of `rollback` */
+/** @param forward the transitions of `promote`; else those of `rollback` */
 export function withStages(command: Command, forward: boolean): Command {
   const lines = TRANSITIONS.filter((each) => each.forward === forward).flatMap(({ from, to, sentence }) => {
     const name = `  ${from} → ${to}`;

@@ -1,4 +1,4 @@
-/** `shadow-compare status`: the shards and workloads of a running proxy, in 80 columns. */
+/** `shadow-compare status`: shows the shards and workloads of a running proxy, in 80 columns. */
 import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
@@ -58,12 +58,12 @@ export function addStatus(program: Command): void {
       const [text, status] = await readStatus(fleet, options);
       stdout.write(`${text || NO_SHARD}\n`);
       process.exitCode = reportSilent(status);
-      // A shard of which nothing was shown: it starts, its proxy stands by, or none answers.
+      // A shard may not be shown: it is starting, its proxy is a standby, or no proxy answers.
       if (status.shards.length === 0 || status.unserved.length > 0) process.exitCode = exitCode.inconclusive;
     });
 }
 
-/** Drawn in place on a terminal, else one after the other. Waits while no proxy can be reached. */
+/** Redraws on a terminal, else prints one status after the other. Waits while no proxy can be reached. */
 const watch = (fleet: Fleet, options: StatusOptions): Promise<void> =>
   repeat(WATCH_MS, async () => {
     process.exitCode = exitCode.holds;
@@ -110,9 +110,9 @@ async function readStatus(fleet: Fleet, options: StatusOptions): Promise<[text: 
 }
 
 const NAME_COLUMNS = 13;
-/** What the other columns leave of 80: a longer name is wrapped. */
+/** The width that the other columns leave of 80; a longer name is wrapped. */
 const MAX_WORKLOAD_COLUMNS = 20;
-/** @param options those that reach the proxy: the commands that it names have them, too */
+/** @param options the options that reach the proxy: suggested commands include them */
 export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = {}): string {
   const facts = factsOf(shard, options).map(renderFact).join('\n');
   const workloads = new Table({
@@ -139,7 +139,7 @@ export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = 
   return [`shard ${shard.name}`, facts, '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');
 }
 
-/** A fact in 80 columns. What follows on its next steps is not wrapped: commands are copied from it. */
+/** A fact in 80 columns. `next` is not wrapped, because commands are copied from it. */
 type Fact = readonly [name: string, value: string, next?: string];
 
 function renderFact([name, value, next]: Fact): string {
@@ -148,12 +148,12 @@ function renderFact([name, value, next]: Fact): string {
   return next === undefined ? table.toString() : `${table.toString()}\n${next}`;
 }
 
-/** Kinds whose value is a number that is counted up or cut, or a limiter's window. */
+/** Kinds whose value is a number that is increased or a limiter's window. */
 const COUNTERS: ReadonlySet<CountingKind> = new Set(['increment', 'float', 'window', 'rewrite']);
 
 /**
- * Commands on keys that the plan does not class as counters: those that count, or the others that two active nodes
- * would order differently.
+ * Counting commands on keys that the plan does not class as counters: either those of COUNTERS, or the others, which
+ * two active nodes would order differently.
  */
 function unplanned({ counting, workloads }: ShardSnapshot, isCounter: boolean): string {
   const classOf = new Map(workloads.map((workload) => [workload.name, workload.class]));
@@ -248,12 +248,12 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
   return [...facts, ...more.filter(([applies]) => applies).map(([, ...fact]): Fact => fact)];
 }
 
-/** Keys that one command has held for too long. */
+/** Keys that one command has locked for too long. */
 const reserved = ({ byAge, oldestMs, longestWaitMs }: ReservationsSnapshot): string =>
   `${count(byAge.older, 'old reservation')}, the oldest for ${duration(oldestMs / 1000)}; a command has waited for ${duration(longestWaitMs / 1000)}` +
   '\nnext: runbooks/KeysReserved.md';
 
-/** What happened to each workload, and what can be done. */
+/** The outage of each workload, and what can be done. */
 function outageOf(
   { side, since, endedAt, workloads }: OutageSnapshot,
   options: AdminClientOptions,
@@ -276,7 +276,7 @@ function outageOf(
   return [[head, ...each].join('\n'), ways.join('\n')];
 }
 
-/** What an operator has to do about it. */
+/** What an operator must do about a workload. */
 function noteOf(
   { name, stage, suspect, secondWriterWrites, newErrors }: WorkloadSnapshot,
   standing: Pick<Standing, 'frozen' | 'down'>,

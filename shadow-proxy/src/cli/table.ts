@@ -1,7 +1,7 @@
 /** Tables in 80 columns. */
 import { number } from '../text/figures.js';
 
-/** No lines: a terminal is small. */
+/** A table without lines, because a terminal is small. */
 export const PLAIN = {
   chars: {
     top: '',

@@ -1,4 +1,4 @@
-/** What a run has shown, in one word and with its reasons: a pure decision over the last snapshot. */
+/** The verdict of a run, in one word with its reasons: a pure decision from the last snapshot. */
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, list } from '../text/figures.js';
@@ -9,9 +9,9 @@ export type Outcome = 'holds' | 'does not hold' | 'inconclusive';
 
 export interface RunVerdict {
   readonly outcome: Outcome;
-  /** What led to it; never empty. */
+  /** The reasons for the outcome; never empty. */
   readonly reasons: readonly string[];
-  /** What did not change the outcome, and should be known. */
+  /** Facts that did not change the outcome, and that the operator should know. */
   readonly notes: readonly string[];
   readonly exitCode: number;
 }
@@ -20,9 +20,8 @@ export interface RunVerdict {
 export const MAX_INCONCLUSIVE_SHARE = 0.001;
 
 /**
- * A mismatch decides. Otherwise whatever was not shown leaves it open: a run holds only if everything that should have
- * been compared was.
- * @param drained everything in flight was answered and confirmed by the mirror before the snapshot was taken
+ * A mismatch decides. Otherwise everything that should have been compared must have been; else the run is inconclusive.
+ * @param drained whether everything in flight was answered, and confirmed by the mirror, before the snapshot
  */
 export function judge(snapshot: ShardSnapshot, drained: boolean): RunVerdict {
   const notes = notesOf(snapshot);

@@ -56,7 +56,7 @@ async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
   return [...ended.filter(({ shard }) => !kept.has(shard)), ...repaired];
 }
 
-/** Keys that were not compared are not equal: the result is inconclusive. */
+/** Keys that were not compared do not count as equal: the result is inconclusive. */
 function exitOf({ differences, repair, repaired, state, failed, unsure, verified }: JobSnapshot): number {
   if (sum(differences) > (repair ? repaired : 0)) return exitCode.fails;
   return state !== 'done' || failed > 0 || unsure > 0 || verified === 0 ? exitCode.inconclusive : exitCode.holds;

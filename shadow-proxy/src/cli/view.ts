@@ -1,5 +1,5 @@
 /**
- * A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal.
+ * Shows a running shard to people: a table that is redrawn, or a line now and then without a terminal.
  */
 import Table from 'cli-table3';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
@@ -13,15 +13,15 @@ import { drawn, redraw, stdout } from './output.js';
 const TABLE_MS = 500;
 const LINE_MS = 5_000;
 
-/** Two snapshots make a rate. */
+/** Two snapshots, which give rates. */
 export interface Frame {
   readonly now: ShardSnapshot;
   readonly before: ShardSnapshot | null;
-  /** Milliseconds that the run goes on; null until Ctrl-C. */
+  /** Milliseconds that are left; null: until Ctrl-C. */
   readonly leftMs: number | null;
 }
 
-/** The live table. Without colours where the terminal has none: nothing depends on them. */
+/** The live table. Colours are left out if the terminal has none; nothing depends on them. */
 export function renderTable({ now, before, leftMs }: Frame): string {
   const table = new Table({ style: { head: [], border: [] } });
   const left = leftMs === null ? 'Ctrl-C stops and prints the verdict' : `${Math.ceil(leftMs / 1000)} s left`;
@@ -50,7 +50,7 @@ export function renderTable({ now, before, leftMs }: Frame): string {
   return `${table.toString()}\n${next}${left}`;
 }
 
-/** How a freeze ends. Each command has a line of its own, so that it can be copied. */
+/** How to unfreeze repairs. Each command has a line of its own, so that it can be copied. */
 export const unfreeze = (options: AdminClientOptions): string =>
   [
     'To list the lost keys (without --dry-run: resume repairs):',
@@ -75,7 +75,7 @@ export function renderLine({ now, before }: Frame): string {
   ].join(', ');
 }
 
-/** Operations a second between two snapshots, or since the start. */
+/** Operations per second between two snapshots, or since the start. */
 export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
   const ms = now.uptimeMs - (before?.uptimeMs ?? 0);
   return ms <= 0 ? 0 : ((now.operations - (before?.operations ?? 0)) / ms) * 1000;
@@ -104,7 +104,7 @@ export function renderMismatch(entry: LedgerEntry): string {
   return `${entry.kind} in ${entry.workload}${pattern}: ${entry.command}, ${key}\n    ${reply('source')}; ${reply('target')}; ${where}`;
 }
 
-/** The end of a run. */
+/** The verdict at the end of a run. */
 export function renderVerdict({ outcome, reasons, notes }: RunVerdict): string {
   return [
     `${outcome.toUpperCase()}: ${reasons[0]}`,
@@ -113,7 +113,7 @@ export function renderVerdict({ outcome, reasons, notes }: RunVerdict): string {
   ].join('\n');
 }
 
-/** Shows a shard until it is stopped: on a terminal as a table, else as lines. */
+/** Shows a shard until `stop`: on a terminal as a table, else as lines. */
 export class LiveView {
   readonly #isTerminal = process.stdout.isTTY === true;
   readonly #timer: NodeJS.Timeout;
@@ -127,7 +127,7 @@ export class LiveView {
     if (this.#isTerminal) this.#draw();
   }
 
-  /** Leaves the last table standing. */
+  /** Keeps the last table on the screen. */
   stop(): void {
     clearInterval(this.#timer);
     if (!this.#isTerminal) return;

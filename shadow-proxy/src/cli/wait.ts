@@ -1,4 +1,4 @@
-/** Waiting for gates that open by themselves within a short time, with a line that says for what and how long. */
+/** Waits for gates that open by waiting within a short time, and shows what it waits for and how long. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { onStop } from '../io/signals.js';
@@ -9,19 +9,19 @@ import { CliError, duration, exitCode } from './exit.js';
 import { StatusLine } from './silence.js';
 
 export interface WaitOptions {
-  /** Milliseconds; false with `--no-wait`; undefined: as the terminal has it. */
+  /** Maximum wait in ms; false with `--no-wait`; undefined: depends on the terminal. */
   readonly wait?: number | false;
   readonly json?: boolean;
 }
 
-/** How long a terminal waits. */
+/** How long to wait on a terminal, in ms. */
 export const WAIT_MS = 120_000;
-/** `shadow-compare runbook` hands its own to the commands of its steps, which have no terminal. */
+/** `shadow-compare runbook` passes its own value to the commands of its steps, which have no terminal. */
 export const WAIT_VARIABLE = 'SHADOW_COMPARE_WAIT';
-/** A gate that names no time is awaited for this long. */
+/** Maximum wait for a gate that names no time, in ms. */
 const SOON_MS = 30_000;
 const POLL_MS = 1_000;
-/** A longer wait is shown with the time at which it ends. */
+/** For a longer wait, in ms, the time at which it ends is shown. */
 const CLOCK_MS = 120_000;
 
 export const addWaitOptions = (command: Command): Command =>
@@ -41,12 +41,12 @@ export function waitOf({ wait, json = false }: WaitOptions): number {
   return wait ?? (process.stdin.isTTY && process.stderr.isTTY && !json ? WAIT_MS : 0);
 }
 
-/** Whether all of these open within the time; one that an operator has to open is not awaited. */
+/** Whether all of these gates open within the time. A gate that an operator must open is not awaited. */
 export const opensWithin = (closed: readonly Gate[], ms: number): boolean =>
   closed.length > 0 && closed.every(({ opensInMs }) => opensInMs !== undefined && (opensInMs ?? 0) <= ms);
 
 /**
- * Looks again each second while the closed gates open by waiting, and returns what it saw last.
+ * Checks again each second while the closed gates open by waiting. Returns the last result.
  * @throws {CliError} if the operator stops it
  */
 export async function awaitGates<T>(
@@ -85,7 +85,7 @@ function renderWait(closed: readonly Gate[], leftMs: number): string {
   );
   const times = closed.map(({ opensInMs }) => opensInMs);
   const last = Math.max(...times.map((ms) => ms ?? 0));
-  // A time of the day is for a person who does something else meanwhile.
+  // The end is shown as a time of the day, for a person who does something else meanwhile.
   const when =
     last > CLOCK_MS && times.every((ms) => typeof ms === 'number')
       ? `, expected ${new Date(Date.now() + last).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })}`

@@ -1,4 +1,4 @@
-/** The bytes of one command, `frame[start, end)`; its arguments are parsed once, when they are first asked for. */
+/** The bytes of one command, `frame[start, end)`. Its arguments are parsed once, when they are first needed. */
 import { argumentsOf } from '../resp/decode.js';
 
 export class Command {
@@ -10,7 +10,7 @@ export class Command {
     readonly end = frame.length,
   ) {}
 
-  /** The name, and what follows it: views of the frame. */
+  /** The name and its arguments, as views of the frame. */
   get args(): readonly Buffer[] {
     return (this.#args ??= argumentsOf(this.frame, this.start));
   }

@@ -1,21 +1,21 @@
 /**
- * Commands whose result depends on what the key held before: on two nodes that both accept writes they lose, or come
- * out otherwise on each. docs/active-active.md has what was measured for each kind.
+ * Commands whose result depends on the earlier value of the key. On two nodes that both accept writes they lose
+ * changes, or give different results. docs/active-active.md has the measurements for each kind.
  */
 export const KINDS = ['increment', 'float', 'window', 'lock', 'append', 'list', 'stream', 'script', 'rewrite'] as const;
 
 /**
- * - `increment`: whole numbers that are added to; exact while connected, lost in a full resync.
- * - `float`: fractions that are added to; differ as soon as two nodes add at once.
- * - `window`: a limiter's sorted set, cut at its old end.
- * - `lock`: set if nobody has it; both nodes give it.
- * - `append`, `list`, `stream`: what was added stands in another order on each node.
- * - `script`: reads and writes in one go.
+ * - `increment`: additions to whole numbers; exact while connected, lost in a full resync.
+ * - `float`: additions to fractions; the nodes differ as soon as both add at once.
+ * - `window`: a limiter's sorted set, from which old entries are removed.
+ * - `lock`: set if it does not exist; both nodes grant it.
+ * - `append`, `list`, `stream`: additions are in a different order on each node.
+ * - `script`: reads and writes in one step.
  * - `rewrite`: a number that a client read and wrote back.
  */
 export type CountingKind = (typeof KINDS)[number];
 
-/** How two nodes that both write lose it, and when; facts of KeyDB 6.3.4 (docs/active-active.md). */
+/** What two writing nodes lose, and when; facts of KeyDB 6.3.4 (docs/active-active.md). */
 export const LOSES: Readonly<Record<CountingKind, string>> = {
   increment: 'exact while the link is up; a full resync discards the increments of one node',
   float:

@@ -1,16 +1,16 @@
-/** Which commands count by what the key held before. */
+/** Determines which commands count, because their result depends on the key's earlier value. */
 import { KINDS, type CountingKind } from './counting-kind.js';
 import { rowOf } from './rows.js';
 
 /**
- * The kind of counting of a command, by its name alone; null if the name does not show it, as for SET, which may be a
- * lock or a number written back.
+ * The kind of counting of a command by its name; null if the name does not show it. SET, for example, may be a lock or
+ * a number written back.
  */
 export const countingKind = (name: string): CountingKind | null => rowOf(name)?.counts ?? null;
 
 /**
- * The place of its kind in `KINDS`, for those that are looked at one by one: SET in that of `rewrite`, GET behind all;
- * -1 for others.
+ * The index of the command's kind in `KINDS`. SET, which needs a closer look, has that of `rewrite`, and GET the one
+ * after the last; all others have -1.
  */
 export function watchedAs(name: string): number {
   if (name === 'get') return KINDS.length;
@@ -18,7 +18,7 @@ export function watchedAs(name: string): number {
   return kind === null ? -1 : KINDS.indexOf(kind);
 }
 
-/** The counts by kind, from counts by command. */
+/** Adds up counts of commands by kind. */
 export function byKind(
   commands: Readonly<Record<string, number>>,
 ): Partial<Record<CountingKind, Record<string, number>>> {

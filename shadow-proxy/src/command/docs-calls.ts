@@ -1,6 +1,6 @@
 /**
- * Calls of each form that a command's documentation lists: the arguments that `COMMAND DOCS` gives, made concrete. The
- * shortest call first, then each option and each alternative alone, then each two of them together.
+ * Calls of each form that a command's documentation lists: the arguments of `COMMAND DOCS` with concrete values. The
+ * shortest call comes first, then each option and each alternative alone, then each two of them together.
  */
 import { text, type Reply } from '../resp/decode.js';
 
@@ -12,13 +12,13 @@ export interface DocArgument {
   readonly token: string | null;
   readonly optional: boolean;
   readonly multiple: boolean;
-  /** If the argument is given several times, its token is repeated, too. */
+  /** Whether the token is repeated if the argument is given several times. */
   readonly repeatsToken: boolean;
   readonly arguments: readonly DocArgument[];
 }
 
 export interface CommandDoc {
-  /** As in the table: `set`, `xgroup|create`. */
+  /** The name as in the table: `set`, `xgroup|create`. */
   readonly name: string;
   readonly group: string;
   readonly arguments: readonly DocArgument[];
@@ -26,21 +26,19 @@ export interface CommandDoc {
 
 /** One call. */
 export interface Call {
-  /** What to send, tokens in lower case. */
+  /** The arguments to send, with tokens in lower case. */
   readonly args: readonly string[];
-  /**
-   * Its tokens, in upper case; positional arguments that could be left out as `<name>`, repeated ones as `<name>...`.
-   */
+  /** Its tokens in upper case; optional positional arguments as `<name>`, repeated ones as `<name>...`. */
   readonly words: readonly string[];
-  /** Options and alternatives that it has beyond the shortest call. */
+  /** Number of options and alternatives beyond the shortest call. */
   readonly cost: number;
 }
 
-/** At most so many of them in one call. */
+/** Maximum number of options and alternatives in one call. */
 const MOST = 2;
 const NONE: Call = { args: [], words: [], cost: 0 };
 
-/** The commands and subcommands of a server's reply to `COMMAND DOCS` over RESP2; containers are left out. */
+/** The commands and subcommands in a server's reply to `COMMAND DOCS` over RESP2; without containers. */
 export function commandDocs(reply: Reply): CommandDoc[] {
   return pairs(reply).flatMap(([name, doc]) => docsOf(name, doc));
 }
@@ -79,7 +77,7 @@ type ValueOf = (argument: DocArgument) => string;
 
 /**
  * All calls of a command, the shortest first.
- * @param valueOf gives an argument that is no token its value
+ * @param valueOf returns the value of an argument that is no token
  */
 export function callsOf({ name, arguments: args }: CommandDoc, valueOf: ValueOf): Call[] {
   const own = name.split('|').map((word) => word.toUpperCase());
@@ -96,7 +94,7 @@ const sequence = (args: readonly DocArgument[], valueOf: ValueOf): Call[] =>
     [NONE],
   );
 
-/** What may stand in an argument's place: nothing, where it is optional. */
+/** The possibilities for an argument; nothing is one of them if it is optional. */
 function partsOf(argument: DocArgument, valueOf: ValueOf): Call[] {
   const { name, type, token, optional, multiple, repeatsToken } = argument;
   const bare = valuesOf(argument, valueOf);
@@ -111,7 +109,7 @@ function partsOf(argument: DocArgument, valueOf: ValueOf): Call[] {
   }
   if (!optional) return given;
   const named = (part: Call): Call => (part.words.length > 0 ? part : { ...part, words: [`<${name}>`] });
-  // Which of several alternatives an option is, or what goes only with it, does not count as a second choice.
+  // The alternative that an option takes, and what must follow it, does not count as a second choice.
   const isOne = type === 'oneof' || type === 'block';
   return [NONE, ...given.map((part) => ({ ...named(part), cost: isOne ? Math.max(1, part.cost) : part.cost + 1 }))];
 }

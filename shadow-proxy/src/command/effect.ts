@@ -1,32 +1,32 @@
 /**
- * Effects, not guesses: what the mirror gets is what a write did on the authority, read from its reply.
+ * The effect of a write, which the mirror gets: what the write did on the authority, as its reply shows.
  *
- * A command whose row (rows/) has no effect is repeated as it was asked: given the same state it does the same, and its
- * reply is compared. Those with one are the commands whose result is random, assigned, depends on the moment or on the
- * machine, or that the older server does not know.
+ * A command whose row (rows/) has no effect is replicated as it was sent: with the same state it does the same, and its
+ * reply is compared. Commands with an effect have a random or assigned result, depend on the time or on the machine, or
+ * are unknown to the older server.
  */
 import { wordOf, type Reply } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 
 export interface EffectCommand {
   readonly frame: Buffer;
-  /** What the mirror must answer: a frame; `same`: what the authority answered; null: anything but an error. */
+  /** The expected reply of the mirror: a frame; `same`: the authority's reply; null: anything but an error. */
   readonly reply: Buffer | 'same' | null;
 }
 
 /**
- * - null: nothing happened.
+ * - null: nothing was changed.
  * - `verbatim`: the command is its own effect.
- * - `copy`: only the keys that it wrote show it; copy them.
+ * - `copy`: only the written keys show it; copy them.
  * - commands: what to send instead.
  */
 export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[];
 
 /**
- * @param args the command's arguments, `args[0]` its name
+ * @param args the command's arguments; `args[0]` is its name
  * @param reply the authority's reply, never an error
- * @param probe the reply to the command's `probe`, where that asked for one
- * @param between the two servers; absent: they do the same
+ * @param probe the reply to the command's `probe`, if it has one
+ * @param between the two servers; absent: they behave alike
  */
 export type EffectOf = (
   args: readonly Buffer[],
@@ -36,15 +36,15 @@ export type EffectOf = (
   between?: Between,
 ) => Effect;
 
-/** What of a server an effect may depend on, beside the commands that it knows. */
+/** Behaviour of a server on which an effect may depend, besides its set of commands. */
 export interface Habits {
-  /** XREADGROUP, XCLAIM and XAUTOCLAIM create the consumer that they name, whatever they find: since Redis 7.2. */
+  /** Whether XREADGROUP, XCLAIM and XAUTOCLAIM always create the consumer that they name; since Redis 7.2. */
   readonly createsConsumers: boolean;
-  /** Streams count their entries, and their groups what they read: since Redis 7.0. */
+  /** Whether streams count their entries, and groups the entries that they read; since Redis 7.0. */
   readonly countsEntries: boolean;
 }
 
-/** The server that has answered, and the one that follows. */
+/** The authority, which has answered, and the mirror, which follows. */
 export interface Between {
   readonly authority: Habits;
   readonly mirror: Habits;
@@ -52,18 +52,18 @@ export interface Between {
 
 export interface CommandEffect {
   readonly of: EffectOf;
-  /** The same in words, for docs/commands.md. */
+  /** A description of the effect for docs/commands.md. */
   readonly description: string;
-  /** With fewer arguments, the name among them, the command is its own effect. */
+  /** Minimum number of arguments, including the name; with fewer, the command is its own effect. */
   readonly least: number;
-  /** The second read that the effect needs; it must run in the same transaction, right after the command. */
+  /** A second read that the effect needs. It must run in the same transaction, right after the command. */
   readonly probe: ((args: readonly Buffer[]) => Buffer | null) | null;
   /**
-   * What a blocked client took, whatever it was that others took at the same time: from the end that it took it from,
-   * the same value. Null if that leaves an order open: the keys are copied.
+   * The effect of a blocked command that was woken, whatever other clients took at the same time: it takes the same
+   * value from the same end. Null if the order would stay open: then the keys are copied.
    */
   readonly ofWoken: EffectOf | null;
-  /** What the authority's reply shows that one of the servers does not support (forms.ts). */
+  /** A form that one of the servers does not support, if the authority's reply shows it (forms.ts). */
   readonly form: ((reply: Reply) => string | null) | null;
 }
 
@@ -77,10 +77,10 @@ export const effect = (of: EffectOf, description: string, more: Partial<CommandE
   ...more,
 });
 
-/** Only the state of its keys shows what it did. */
+/** Only the state of the keys shows what the command did. */
 export const copied: EffectOf = () => 'copy';
 
-/** An argument in upper case, cut where no word or number is that long; empty if there is none. */
+/** An argument in upper case; cut if it is too long for a word or number; empty if it is absent. */
 export const word = (arg: Buffer | undefined): string => (arg === undefined ? '' : wordOf(arg).toUpperCase());
 
 export const command = (args: readonly Argument[], reply: EffectCommand['reply']): EffectCommand => ({
@@ -92,7 +92,7 @@ export const one = (args: readonly Argument[], reply: EffectCommand['reply']): E
 
 export const strings = (items: readonly Reply[]): Buffer[] => items.map((item) => item.data!);
 
-/** Of a command that blocks as the one without B does, behind its timeout, which comes first. */
+/** A blocking command, as its form without B; its timeout comes first, and is left out. */
 export const blocking =
   (effect: EffectOf): EffectOf =>
   (args, reply, protocol) =>

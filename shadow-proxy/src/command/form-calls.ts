@@ -1,9 +1,9 @@
-/** Which calls `generate-forms.ts` sends, and what the keys hold that they name. */
+/** The calls that `generate-forms.ts` sends, and the data of the keys that they name. */
 import { callsOf, type Call, type CommandDoc, type DocArgument } from './docs-calls.js';
 
 export type Command = readonly (string | Buffer)[];
 
-/** What the keys hold, by group of commands: `k` is a command's first key, `k2` its second. */
+/** The data of keys, by group of commands: `k` is a command's first key, `k2` its second. */
 export const HOLDS: Readonly<Record<string, readonly string[]>> = {
   string: ['SET k 10 EX 100', 'SET k2 11'],
   bitmap: ['SET k abc', 'SET k2 abd'],
@@ -29,10 +29,10 @@ export const HOLDS_FOR: Readonly<Record<string, readonly string[]>> = {
   sort_ro: ['RPUSH k 3 1 2'],
 };
 
-/** What FCALL and FUNCTION DELETE need. */
+/** Data that FCALL and FUNCTION DELETE need. */
 const LIBRARY =
   "#!lua name=lib\nredis.register_function{function_name='f',callback=function() return 1 end,flags={'no-writes'}}";
-/** One library, whatever calls before have left: servers give their commands in an order of chance. */
+/** Exactly one library, whatever earlier calls have left: servers list their commands in random order. */
 export const WITH_LIBRARY: readonly Command[] = [
   ['FUNCTION', 'FLUSH'],
   ['FUNCTION', 'LOAD', LIBRARY],
@@ -157,7 +157,7 @@ const OF_TYPE: Readonly<Record<string, string>> = {
  */
 export const SHORT = '0.01';
 
-/** Calls that `COMMAND DOCS` does not list: what only its history names, containers, and what only KeyDB accepts. */
+/** Calls that `COMMAND DOCS` does not list: forms in the history only, containers, and what only KeyDB accepts. */
 export const MORE: readonly (readonly [command: string, group: string, words: readonly string[], call: string])[] = [
   ['xadd', 'stream', ['ms-*'], 'XADD k 5-* f v'],
   ['command', 'server', [], 'COMMAND'],
@@ -173,10 +173,10 @@ export interface Probe extends Call {
   readonly group: string;
 }
 
-/** Marks a word that is written in upper case, where the calls have it in lower case otherwise. */
+/** Marks a word that is sent in upper case; the calls otherwise use lower case. */
 export const UPPER = ':upper';
 
-/** Each call with its tokens in lower case; and, for each token, the shortest call with that one in upper case. */
+/** Each call with its tokens in lower case; and for each token, the shortest call with that token in upper case. */
 export function probesOf(doc: CommandDoc): Probe[] {
   const calls = callsOf(doc, (argument) => valueOf(doc.name, argument));
   const tokens = new Set(calls.flatMap(({ words }) => words.filter((word) => /^[A-Z]/.test(word))));
@@ -211,7 +211,7 @@ function valueOf(command: string, { name, type }: DocArgument): string {
   return VALUES[`${command} ${name}`] ?? VALUES[name] ?? OF_TYPE[type] ?? 'v';
 }
 
-/** Keys get names, and are counted where their number is an argument. */
+/** Gives names to keys, and counts them if their number is an argument. */
 function withKeys(args: readonly string[]): string[] {
   const names = ['k', 'k2', 'k3'];
   const counted = args.indexOf(NUMKEYS);
@@ -222,7 +222,7 @@ function withKeys(args: readonly string[]): string[] {
   });
 }
 
-/** Tokens behind which any text may stand, a token's among them. */
+/** Tokens after which any text is allowed, even one that is a token. */
 export function* tokensOfStrings(args: readonly DocArgument[]): Generator<string> {
   for (const { token, type, arguments: inner } of args) {
     if (token !== null && type === 'string') yield token;

@@ -1,17 +1,17 @@
-/** Asks one server for the replies to every call of a command, with keys and without. */
+/** Sends every call of a command to one server, with keys and without. */
 import { connect, type Socket } from 'node:net';
 import { decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { DUMP, HOLDS, HOLDS_FOR, SHORT, WITH_LIBRARY, type Command, type Probe } from './form-calls.js';
 
-/** Groups whose commands change nothing of their connection. */
+/** Groups whose commands do not change their connection. */
 const DATA = new Set([...Object.keys(HOLDS).filter((group) => group !== 'generic'), 'scripting']);
 
-/** For all calls of a command. */
+/** Maximum time for all calls of a command, in ms. */
 const ANSWER_MS = 10_000;
 
-/** One server, asked over a connection that is opened again after what may change it. */
+/** One server; the connection is opened again after calls that may change it. */
 export class Prober {
   readonly #url: URL;
   #socket: Socket;
@@ -61,7 +61,7 @@ export class Prober {
     });
   }
 
-  /** To each call of one command: with keys that hold something, and with keys that do not exist. */
+  /** The replies to each call of one command: with keys that hold data, and with keys that do not exist. */
   async answers(probes: readonly Probe[]): Promise<Reply[][]> {
     const [{ command, group }] = probes;
     const holds = (HOLDS_FOR[command] ?? HOLDS[group] ?? []).map((line) => line.split(' '));
@@ -70,11 +70,11 @@ export class Prober {
     const calls: Command[][] = [];
     for (const { args } of probes) {
       const call = args.includes(DUMP) ? await this.#withDump(command, args) : args;
-      // What would block is asked with keys only.
+      // A call that would block is sent only with keys that hold data.
       calls.push([...before, ...holds, call], [...before, ...(args.includes(SHORT) ? holds : []), call]);
     }
     const replies: Reply[] = [];
-    // KeyDB reads on behind a command that blocked, or KEYS, only when more bytes come.
+    // After a command that blocked, or KEYS, KeyDB reads on only when more bytes arrive.
     if (DATA.has(group) && !probes.some(({ args }) => args.includes('block'))) {
       const all = await this.ask(calls.flat());
       for (let i = 0, at = -1; i < calls.length; i++) replies.push(all[(at += calls[i].length)]);
@@ -87,7 +87,7 @@ export class Prober {
     return probes.map((_, i) => [replies[2 * i], replies[2 * i + 1]]);
   }
 
-  /** Payloads of one server are no other's. */
+  /** A payload of one server cannot be used on another. */
   async #withDump(command: string, args: readonly string[]): Promise<Command> {
     const made: readonly Command[] =
       command === 'restore'
@@ -100,7 +100,7 @@ export class Prober {
     return args.map((arg) => (arg === DUMP ? (dumped.data ?? '') : arg));
   }
 
-  /** Goes on over a new connection. */
+  /** Continues over a new connection. */
   reopen(): void {
     const old = this.#socket;
     this.#socket = this.#open();

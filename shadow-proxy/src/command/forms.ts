@@ -1,6 +1,6 @@
 /**
- * Forms of commands that only one of the two servers supports: decided by what a client sent, whatever becomes of it on
- * the mirror. The table is generated from what Redis 7.0.15 and KeyDB 6.3.4 answer (generate-forms.ts), and newer
+ * Forms of commands that only one of the two servers supports. Only the client's arguments decide, not the result on
+ * the mirror. The table is generated from the answers of Redis 7.0.15 and KeyDB 6.3.4 (generate-forms.ts), and of newer
  * releases beside KeyDB (generate-release.ts).
  */
 import type { Side } from '../route/stage.js';
@@ -10,23 +10,23 @@ import { isWord, lower } from './keys.js';
 import { continues, type Software } from './release.js';
 import { RELEASES } from './releases.js';
 
-/** One form, ready to be looked for. */
+/** One form, ready to be matched. */
 export interface Form {
-  /** For people and in the plan: `lmpop`, `expire GT`, `set NX GET`, `command info`. */
+  /** The name for people and in the plan: `lmpop`, `expire GT`, `set NX GET`, `command info`. */
   readonly name: string;
-  /** Which of Redis 7 (`source`) and KeyDB (`target`) does not support it. */
+  /** The server that does not support it: Redis 7 (`source`) or KeyDB (`target`). */
   readonly lacks: Side;
-  /** Whether the form is the whole command: then a server's own `COMMAND` shows it, too. */
+  /** Whether the form is the whole command: then the server's own `COMMAND` shows it, too. */
   readonly whole: boolean;
-  /** Newer than either server of the table. */
+  /** Whether the form is newer than both servers of the table. */
   readonly isNewer: boolean;
-  /** The releases that brought it, where those are newer. */
+  /** The newer releases that introduced it. */
   readonly since: readonly Software[];
-  /** The server refuses it; or answers with a reply that is built otherwise. */
+  /** Whether the server refuses it, or answers with a reply of another structure. */
   readonly how: 'refused' | 'reply';
   readonly example: string;
   readonly says: string;
-  /** Whether the command with these arguments has it. */
+  /** Matches a command with these arguments. */
   readonly matches: Matches;
 }
 
@@ -36,16 +36,17 @@ const UPPER = ':upper';
 const always: Matches = () => true;
 
 /**
- * Answered alike as far as clients look, or compared by a rule: not counted. XAUTOCLAIM's third element matters only
- * where entries were deleted, which its reply shows (`DELETED`).
+ * Commands whose different replies are counted; all other replies are alike for clients, or compared by a rule.
+ * XAUTOCLAIM's third element matters only if entries were deleted, which its reply shows (`DELETED`).
  */
 const REPLIES_COUNTED = new Set(['command', 'command|info', 'acl|getuser', 'memory|stats']);
 
-/** XAUTOCLAIM and XCLAIM that came by entries that were deleted: KeyDB gives null for each, and keeps it pending. */
+/** XAUTOCLAIM and XCLAIM that found deleted entries: KeyDB returns null for each, and keeps it pending. */
 export const DELETED = 'xautoclaim deleted entries';
 
 /**
- * Forms that break no client: each with the reason. An operator adds to them in the plan (`gates.allowUnsupported`).
+ * Forms that are harmless for clients, each with the reason. An operator adds to them in the plan
+ * (`gates.allowUnsupported`).
  */
 export const HARMLESS: Readonly<Record<string, string>> = {
   command: 'clients read the fields that both servers have',
@@ -81,10 +82,10 @@ function add(row: GeneratedForm, release: Software | null): void {
   byCommand.set(command, forms);
 }
 
-/** Null for a command all of whose forms both servers support. */
+/** Null if both servers support all forms of the command. */
 export const formsOf = (command: string): readonly Form[] | null => byCommand.get(command) ?? null;
 
-/** Of a command that is newer than either server of the table. */
+/** The form for a command that is newer than both servers of the table. */
 export const newerForm = (command: string): Form => ({
   name: titleOf(command),
   lacks: 'target',
@@ -108,7 +109,7 @@ function nameOf(command: string, words: string): string {
 function matcherOf([, , , words, first, example, , ...strings]: GeneratedForm): Matches {
   if (words === '') return always;
   if (words === 'ms-*') return hasPartialId;
-  // More of an argument than the other server takes.
+  // More repetitions of an argument than the other server accepts.
   if (words.includes('...')) return (_frame, _argStart, _argEnd, argc) => argc >= example.split(' ').length;
   const each = words
     .split(' ')
@@ -136,7 +137,7 @@ function isLower(frame: Buffer, start: number, end: number): boolean {
 
 const [DASH, STAR] = [45, 42];
 
-/** XADD with an ID such as `5-*`: behind its options, as both servers read them. */
+/** XADD with an ID such as `5-*`, after its options, as both servers read them. */
 function hasPartialId(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): boolean {
   let at = 2;
   const is = (word: string): boolean => at < argc && isWord(frame, argStart[at], argEnd[at], word);
@@ -153,20 +154,20 @@ function hasPartialId(frame: Buffer, argStart: readonly number[], argEnd: readon
   return at < argc && frame[argEnd[at] - 2] === DASH && frame[argEnd[at] - 1] === STAR && argEnd[at] - argStart[at] > 2;
 }
 
-/** What must be known of a server to say what it supports. */
+/** Facts about a server that determine which forms it supports. */
 export interface Supporting {
-  /** Empty if it was never asked. */
+  /** Empty if the server was never asked. */
   readonly version: string;
   readonly isKeydb: boolean;
-  /** Absent if it was never asked. */
+  /** Absent if the server was never asked. */
   readonly software?: Software;
   /** Lower-case names from its `COMMAND`; empty if it was never asked. */
   readonly commands: ReadonlySet<string>;
 }
 
 /**
- * Whether a server supports a form. One that was never asked is taken to be what the table was made from.
- * What KeyDB lacks came with Redis 7.0, except for commands as such, which each server lists itself.
+ * Whether a server supports a form. A server that was never asked is assumed to be like the one from which the table
+ * was made. Everything that KeyDB lacks came with Redis 7.0, except for whole commands, which each server lists itself.
  */
 export function supports(form: Form, command: string, side: Side, server: Supporting): boolean {
   const { version, isKeydb, commands, software } = server;

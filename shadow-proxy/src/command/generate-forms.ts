@@ -1,13 +1,13 @@
 /**
- * Writes `forms.generated.ts` from what two running servers answer:
+ * Writes `forms.generated.ts` from the answers of two running servers:
  *
  *   node dist/shadow-proxy/src/command/generate-forms.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
  *     shadow-proxy/src/command/forms.generated.ts
  *
  * The first is a Redis 7, whose `COMMAND DOCS` lists commands, options and alternatives; the second is a KeyDB. **All
- * keys, scripts and functions of both are deleted.** Each call is sent to both, with keys that hold something and with
- * keys that do not exist. What one accepts and the other refuses, or answers with a reply built otherwise, is a form
- * that the other does not support. The same two servers always give the same file.
+ * keys, scripts and functions of both are deleted.** Each call is sent to both, with keys that hold data and with keys
+ * that do not exist. A call is a form that one server does not support if only the other one accepts it, or if the
+ * structure of the replies differs. The same two servers always give the same file.
  */
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -17,19 +17,19 @@ import { DUMP, MORE, UPPER, probesOf, tokensOfStrings, type Probe } from './form
 import { Prober } from './form-prober.js';
 import type { GeneratedForm } from './generated-form.js';
 
-/** What both servers said. */
+/** The answers of both servers. */
 export interface Probed {
   readonly forms: readonly GeneratedForm[];
-  /** Calls that were sent to each server, with keys and without. */
+  /** Number of calls that were sent to each server, with keys and without. */
   readonly calls: number;
-  /** Commands of which no call was accepted by either server: nothing is known of them. */
+  /** Commands of which neither server accepted any call: nothing is known about them. */
   readonly silent: readonly string[];
   readonly versions: readonly [source: string, target: string];
 }
 
 /**
- * Not probed: they end or reconfigure a server, take over a connection, or need a cluster or a second server. The proxy
- * refuses them or answers them itself (policy.ts).
+ * Not sent: these commands end or reconfigure a server, take over a connection, or need a cluster or a second server.
+ * The proxy refuses them or answers them itself (policy.ts).
  */
 export const NOT_PROBED = new RegExp(
   `^(${[
@@ -38,7 +38,7 @@ export const NOT_PROBED = new RegExp(
   ].join('|')})$`,
 );
 
-/** Sends each form of each command to both servers, whose data is deleted by it. */
+/** Sends each form of each command to both servers. This deletes their data. */
 export async function probeForms(sourceUrl: string, targetUrl: string): Promise<Probed> {
   const [source, target] = [new Prober(sourceUrl), new Prober(targetUrl)];
   try {
@@ -82,7 +82,7 @@ export async function probeForms(sourceUrl: string, targetUrl: string): Promise<
   }
 }
 
-/** KeyDB lists what both servers have: words of HTTP, on which they close the connection. */
+/** KeyDB lists these words of HTTP, on which both servers close the connection. */
 const HTTP = new Set(['post', 'host:']);
 
 const byName = (a: GeneratedForm, b: GeneratedForm): number =>
@@ -100,19 +100,19 @@ export async function versionOf(server: Prober): Promise<string> {
 
 // ── what it means ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One call and what both servers said, with keys and without. */
+/** One call and the answers of both servers, with keys and without. */
 interface Seen {
   readonly probe: Probe;
   readonly source: readonly Reply[];
   readonly target: readonly Reply[];
 }
 
-/** Of one call, as far as one side is concerned. */
+/** The outcome of one call at one server. */
 export interface Outcome {
   readonly probe: Probe;
-  /** Null if there is none, or nothing can be said. */
+  /** The difference; null if there is none, or it cannot be determined. */
   readonly problem: string | null;
-  /** The server supports it. */
+  /** Whether the server supports the call. */
   readonly isFine: boolean;
 }
 
@@ -128,7 +128,7 @@ function formsOf(command: string, calls: readonly Seen[], strings: readonly stri
   const source = calls.map(({ probe, source: own, target: other }) => outcome(probe, own, refusalIn(own, other)));
   const reply = calls.map((each) => outcome(each.probe, each.target, otherReply(each)));
   const refused = [...row('target', 'refused', target), ...row('source', 'refused', source)];
-  // What is refused has no reply to look at.
+  // A refused call has no reply that could be compared.
   return refused.some(([, , , words]) => words === '') ? refused : [...refused, ...row('target', 'reply', reply)];
 }
 
@@ -138,7 +138,7 @@ const outcome = (probe: Probe, own: readonly Reply[], problem: string | null): O
   isFine: problem === null && own.some((reply) => !isError(reply)),
 });
 
-/** What one server says where the other accepts the call. */
+/** The error of one server if the other one accepts the call. */
 function refusalIn(own: readonly Reply[], other: readonly Reply[]): string | null {
   const at = own.findIndex((reply, i) => isError(reply) && !isError(other[i]));
   return at === -1
@@ -146,7 +146,7 @@ function refusalIn(own: readonly Reply[], other: readonly Reply[]): string | nul
     : text(own[at]).replace(/^ERR |(, with args beginning with|\. (Try|please)| for '| specified as| `).*$/g, '');
 }
 
-/** Their replies tell what a server has done. */
+/** Commands whose replies show the server's own activity. */
 const OF_THE_SERVER = /^(slowlog|latency)\|/;
 
 function otherReply({ probe, source, target }: Seen): string | null {
@@ -157,14 +157,14 @@ function otherReply({ probe, source, target }: Seen): string | null {
   return at === -1 ? null : 'other elements';
 }
 
-/** How a reply is built: arrays of one kind of element are alike, however many there are. */
+/** The structure of a reply: arrays of the same kind of element are alike, whatever their length. */
 function shapeOf({ items, data, type }: Reply): string {
   if (items === null) return data === null ? 'null' : type === ':' ? 'number' : 'text';
   const each = items.map(shapeOf);
   return new Set(each).size === 1 ? `[${each[0]}...]` : `[${each.join(' ')}]`;
 }
 
-/** The fewest words that make the difference: no call that has them all is without a problem. */
+/** The smallest sets of words that cause the difference: every call that has all of them shows it. */
 export function smallest(
   outcomes: readonly Outcome[],
 ): { words: readonly string[]; probe: Probe; problem: string | null }[] {
@@ -181,7 +181,7 @@ export function smallest(
   return found;
 }
 
-/** None, each one, each two. */
+/** No word, each word, each two words. */
 const subsets = (words: readonly string[]): string[][] => [
   [],
   ...words.map((word) => [word]),

@@ -1,11 +1,11 @@
 /**
- * Writes the file of a release in releases/, from what its server and a KeyDB say:
+ * Writes the file of a release in releases/, from the answers of its server and a KeyDB:
  *
  *   node dist/shadow-proxy/src/command/generate-release.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
  *     shadow-proxy/src/command/releases
  *
- * **All keys, scripts and functions of both are deleted.** It prints what the proxy does not know of the release yet:
- * commands that need a row or a rule. Add the file to releases.ts.
+ * **All keys, scripts and functions of both are deleted.** It prints what the proxy does not know about the release
+ * yet: commands that need a row or a rule. Add the file to releases.ts.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,13 +22,13 @@ import { rowOf } from './rows.js';
 import { COMMANDS, type GeneratedCommand } from './table.generated.js';
 
 export interface Generated extends Release {
-  /** What the proxy does not know of it, a line each. */
+  /** What the proxy does not know about the release, one line each. */
   readonly unknown: readonly string[];
 }
 
 /**
- * What a release has beyond those before it. Both servers' data is deleted by it.
- * @param withItself whether its own file, where there is one, counts as known, too
+ * What a release adds to the earlier ones. This deletes the data of both servers.
+ * @param withItself whether the release's own file, if there is one, counts as known, too
  */
 export async function generateRelease(sourceUrl: string, targetUrl: string, withItself = false): Promise<Generated> {
   const source = new Redis(sourceUrl, { lazyConnect: true });
@@ -47,7 +47,7 @@ export async function generateRelease(sourceUrl: string, targetUrl: string, with
     const { forms } = await probeForms(sourceUrl, targetUrl);
     const listed = new Set([...FORMS, ...before.flatMap((each) => each.forms)].map(formId));
     const base = new Set(COMMANDS.map(([name]) => name));
-    // Of a command that is new as such nothing more need be said; what the proxy answers itself reaches no server.
+    // A new command needs no further entry. Commands that the proxy answers itself reach no server.
     const mustBeListed = ([command, lacks]: GeneratedForm): boolean =>
       lacks === 'target' && base.has(command) && handlingOf(command, true, false) !== 'local';
     return {
@@ -73,7 +73,7 @@ const fieldsOf = (info: string): Map<string, string> =>
 
 const formId = ([command, lacks, how, words]: GeneratedForm): string => [command, lacks, how, words].join(' ');
 
-/** Whether a new command needs something by hand. */
+/** Whether a new command needs work by hand. */
 function unknownOf([name, , , flags, ...keys]: GeneratedCommand): string[] {
   const row = rowOf(name);
   const specs = keys.filter((spec) => !spec.startsWith('not_key'));
@@ -89,12 +89,12 @@ function unknownOf([name, , , flags, ...keys]: GeneratedCommand): string[] {
     : [];
 }
 
-/** What the table says otherwise of a command that it has. */
+/** The difference between a command's entry and the table. */
 function changeOf([name, , , , ...keys]: GeneratedCommand, known: GeneratedCommand | undefined): string[] {
   if (known === undefined || known[1] === 0) return [];
   const before = known.slice(4) as string[];
   const places = (specs: readonly string[]): string => specs.map((spec) => spec.replace(/^\S+/, '')).join(';');
-  // That one is not read any more, where it was said to be, is of no concern.
+  // It is harmless if a key is no longer read.
   const writesMore = keys.some((spec, i) => !spec.startsWith('RO') && before[i]?.startsWith('RO'));
   if (places(before) === places(keys) && !writesMore) return [];
   return [`${name}: keys "${before.join('; ')}" before, now "${keys.join('; ')}"`];

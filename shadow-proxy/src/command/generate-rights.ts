@@ -1,13 +1,13 @@
 /**
- * Writes `rights.generated.ts` from what two running servers let the same user do:
+ * Writes `rights.generated.ts` from what two running servers allow the same user:
  *
  *   node dist/shadow-proxy/src/command/generate-rights.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
  *     shadow-proxy/src/command/rights.generated.ts
  *
  * The first is a Redis 7, whose `COMMAND DOCS` lists commands, options and alternatives; the second is a KeyDB. **All
- * keys, scripts and functions of both are deleted, and a user is made.** The user has one key pattern and one channel
- * pattern. Each call is sent with all names inside of them, and with each name outside; what differs is sent in a
- * transaction and in a script, too. The same two servers always give the same file.
+ * keys, scripts and functions of both are deleted, and a user is created.** The user has one key pattern and one
+ * channel pattern. Each call is sent with all names inside the patterns, and with each name outside. Calls that differ
+ * are also sent in a transaction and in a script. The same two servers always give the same file.
  */
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -18,22 +18,23 @@ import { Prober } from './form-prober.js';
 import { NOT_PROBED, smallest, versionOf, type Outcome } from './generate-forms.js';
 import type { GeneratedRight } from './generated-right.js';
 
-/** What both servers said. */
+/** The answers of both servers. */
 export interface ProbedRights {
   readonly rights: readonly GeneratedRight[];
-  /** Calls that were sent to each server. */
+  /** Number of calls that were sent to each server. */
   readonly calls: number;
-  /** Commands that both servers refuse with a name outside. */
+  /** Commands that both servers refuse if a name is outside the patterns. */
   readonly checked: readonly string[];
   readonly versions: readonly [source: string, target: string];
 }
 
-/** Not probed: they change who is logged in, or the users. */
+/** Not sent: these commands change the login, or the users. */
 const ABOUT_USERS = /^(auth|hello|acl\|(setuser|deluser))$/;
 
 /**
- * Calls that `COMMAND DOCS` does not list: what only KeyDB has, and what is not probed for its forms. KEYDB.NHGET,
- * KEYDB.NHSET and KEYDB.CRON are not among them: they may end the server, and Ansible's role denies them to everybody.
+ * Calls that `COMMAND DOCS` does not list: commands that only KeyDB has, and those that generate-forms.ts does not
+ * send. KEYDB.NHGET, KEYDB.NHSET and KEYDB.CRON are missing, because they may end the server; Ansible's role denies
+ * them to all users.
  */
 const MORE: readonly (readonly [group: string, call: string])[] = [
   ['hash', 'KEYDB.HRENAME k f g'],
@@ -59,7 +60,7 @@ const WRAPPED: Readonly<Record<Way, (call: Command) => Command[]>> = {
   script: (call) => [['EVAL', 'return redis.pcall(unpack(ARGV))', '0', ...call]],
 };
 
-/** Sends calls of each command to both servers as a user with patterns; their data is deleted by it. */
+/** Sends calls of each command to both servers, as a user with patterns. This deletes their data. */
 export async function probeRights(sourceUrl: string, targetUrl: string): Promise<ProbedRights> {
   const servers = [new Prober(sourceUrl), new Prober(targetUrl)] as const;
   try {
@@ -115,7 +116,7 @@ export async function probeRights(sourceUrl: string, targetUrl: string): Promise
   }
 }
 
-/** What a server does with a call; `failed` for any error but that of a user without the right. */
+/** The server's answer to a call; `failed` stands for any error except that for a missing right. */
 type Done = 'done' | 'refused' | 'failed' | 'unknown';
 
 interface Named {
@@ -129,7 +130,7 @@ interface Seen extends Named {
   readonly target: Done;
 }
 
-/** The call with all its names inside, and with each of them outside. */
+/** The call with all its names inside the patterns, and with each of them outside. */
 function namings({ args }: Probe): Named[] {
   const at = args.flatMap((arg, i) => (i > 0 && NAMES.has(arg) ? [i] : []));
   return [-1, ...at].map((outside) => ({
@@ -157,7 +158,7 @@ async function both(
     servers.map(async (server) => {
       const replies = (await server.ask(all)).slice(-calls.length - 1);
       if (isError(replies[0])) throw new Error(`the user cannot log in: ${text(replies[0])}`);
-      // KeyDB reads on behind a command that blocked only when more bytes come.
+      // After a command that blocked, KeyDB reads on only when more bytes arrive.
       if (!KEEPS_CONNECTION.has(group) || args.includes('block')) server.reopen();
       return doneOf(replies.slice(1));
     }),
@@ -178,15 +179,15 @@ function doneOf(replies: readonly Reply[]): Done {
 
 type Smallest = ReturnType<typeof smallest>;
 
-/** Without those whose call has the words of an earlier one. */
+/** Leaves out a call that contains the words of an earlier one. */
 const withoutLonger = (found: Smallest): Smallest =>
   found.filter(
     ({ probe }, i) => !found.slice(0, i).some(({ words }) => words.every((word) => probe.words.includes(word))),
   );
 
 /**
- * Calls that one server refuses and the other carries out. Where the source has no such command, the target must check
- * the names all the same: a script may call it.
+ * Calls that one server refuses and the other executes. The target must check the names even if the source lacks the
+ * command, because a script may call it.
  */
 function wider(seen: readonly Seen[], stricter: 'source' | 'target', laxer: 'source' | 'target'): Outcome[] {
   return seen.map((each) => {

@@ -1,12 +1,12 @@
 /**
- * Writes `table.generated.ts` from what two running servers say of themselves:
+ * Writes `table.generated.ts` from the answers of two running servers:
  *
  *   node dist/shadow-proxy/src/command/generate.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
  *     shadow-proxy/src/command/table.generated.ts
  *
  * The first is a Redis 7, whose `COMMAND` lists subcommands and key specifications; the second is a KeyDB, whose
- * `COMMAND` lists neither: its subcommands are read from each container's `HELP`. The same two servers always
- * give the same file.
+ * `COMMAND` lists neither: its subcommands are read from each container's `HELP`. The same two servers always give the
+ * same file.
  */
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +14,7 @@ import { Redis } from 'ioredis';
 import type { GeneratedCommand } from './table.generated.js';
 
 /**
- * One entry of `COMMAND`: name, arity, flags, first key, last key, step, and since Redis 7 three more and the
+ * One entry of `COMMAND`: name, arity, flags, first key, last key, step; since Redis 7 three more fields and the
  * subcommands.
  */
 type Entry = readonly [
@@ -62,7 +62,7 @@ export async function generateTable(sourceUrl: string, targetUrl: string): Promi
     for (const container of containers.filter((name) => rows.get(name)!.targetArity !== 0)) {
       for (const sub of await subcommands(target, container)) {
         const row = rows.get(`${container}|${sub}`);
-        // Only the fact that the target has it is listed: which arguments it takes is the container's own affair.
+        // Only the existence on the target is recorded; the container checks its arguments itself.
         if (row !== undefined) row.targetArity = row.sourceArity;
       }
     }
@@ -129,7 +129,7 @@ function findText({ type, spec }: Record<string, unknown>): string {
   return range === '0/1/0' ? '' : range;
 }
 
-/** What a server before Redis 7 shows of its keys, in the same form. */
+/** The keys of a command as a server before Redis 7 lists them, in the same form. */
 function legacyKeys(flags: readonly string[], first: number, last: number, step: number): string[] {
   if (first === 0) return [];
   const access = flags.includes('write') ? 'RW' : 'RO';

@@ -1,12 +1,12 @@
 /**
- * Commands whose keys, or what happens to them, depend on their options: read by hand, as the commands themselves
- * do (sort.c, geo.c, t_stream.c, cluster.c, t_string.c, bitops.c of Redis 7.0).
+ * Commands whose keys, or the access to them, depend on options. The options are read as the commands themselves do
+ * (sort.c, geo.c, t_stream.c, cluster.c, t_string.c, bitops.c of Redis 7.0).
  */
 import { isWord, MALFORMED, READS, UNKNOWN_KEYS, WRITES, type KeyReader } from './keys.js';
 
 const ASTERISK = 42;
 
-/** SORT key [BY p] [LIMIT o n] [GET p]… [STORE key]: a pattern with `*` names keys that only the sorted values tell. */
+/** SORT key [BY p] [LIMIT o n] [GET p]… [STORE key]: a pattern with `*` names keys that depend on the sorted values. */
 export const sortKeys =
   (mayStore: boolean): KeyReader =>
   (frame, argStart, argEnd, argc, out) => {
@@ -31,8 +31,8 @@ export const sortKeys =
   };
 
 /**
- * GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: of several, the command takes the last (`COMMAND GETKEYS` says
- * other).
+ * GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: the command uses the last of several options (`COMMAND GETKEYS`
+ * differs).
  */
 export const georadiusKeys =
   (fixed: number): KeyReader =>
@@ -47,7 +47,10 @@ export const georadiusKeys =
     return stored === 0 ? count : out.put(count, stored, WRITES);
   };
 
-/** XREAD, XREADGROUP: behind STREAMS, as many keys as IDs. Reading for a group changes what the group has pending. */
+/**
+ * XREAD, XREADGROUP: after STREAMS, there are as many keys as IDs. Reading for a group changes the group's pending
+ * entries.
+ */
 export const streamKeys =
   (ofGroup: boolean): KeyReader =>
   (frame, argStart, argEnd, argc, out) => {
@@ -69,7 +72,7 @@ export const streamKeys =
     return MALFORMED;
   };
 
-/** MIGRATE host port key db timeout … [KEYS key…], the first key being empty if KEYS is given. */
+/** MIGRATE host port key db timeout … [KEYS key…]; the first key is empty if KEYS is given. */
 export const migrateKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   if (argStart[3] === argEnd[3]) {
     for (let i = 6; i < argc; i++) {
@@ -84,7 +87,7 @@ export const migrateKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   return out.put(0, 3, READS | WRITES);
 };
 
-/** SET reads only where an option asks for what was there. */
+/** SET reads the key only if an option asks for the old value. */
 export const setKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   for (let i = 3; i < argc; i++) {
     const start = argStart[i];
@@ -105,7 +108,7 @@ export const setKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   return out.put(0, 1, WRITES);
 };
 
-/** BITFIELD writes unless it only GETs. */
+/** BITFIELD writes unless it has only GET. */
 export const bitfieldKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   let at = 2;
   while (at < argc) {

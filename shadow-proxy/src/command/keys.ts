@@ -1,25 +1,25 @@
-/** Where the keys of a command are, and what it does to each: read from the table, into a list that is used again. */
+/** Finds the keys of a command, and the access to each. They are read from the table into a list that is reused. */
 
-/** The command may touch keys that its arguments do not tell. */
+/** The command may touch keys that its arguments do not name. */
 export const UNKNOWN_KEYS = -1;
-/** The arguments are such that the server refuses the command without touching any key. */
+/** The server will refuse the command because of its arguments, without touching any key. */
 export const MALFORMED = -2;
 
-/** The result depends on what the key held before. */
+/** The result depends on the key's earlier value. */
 export const READS = 1;
 /** The key may be changed, created or removed. */
 export const WRITES = 2;
 
-/** Keys of one command: entries up to the count that `keysOf` returned are valid, until it is called again. */
+/** Keys of one command. Entries up to the count that `keysOf` returned are valid until its next call. */
 export class KeyList {
-  /** Positions of arguments. */
+  /** Positions of the keys among the arguments. */
   readonly index: number[] = [];
   /** READS, WRITES, or both (3). */
   readonly access: number[] = [];
-  /** With UNKNOWN_KEYS: how many of the keys are known all the same. */
+  /** With UNKNOWN_KEYS: how many of the keys are known anyway. */
   known = 0;
 
-  /** Sets entry `at` and returns how many there are now. */
+  /** Sets the entry `at`. @returns the number of entries */
   put(at: number, index: number, access: number): number {
     this.index[at] = index;
     this.access[at] = access;
@@ -30,27 +30,27 @@ export class KeyList {
 /** One specification of keys, as `COMMAND` of Redis 7 gives it (documentation: "Command key specifications"). */
 export interface KeySpec {
   readonly access: number;
-  /** Argument index of the first key, or, where `counted`, the index from which `last` and `numkeys` count. */
+  /** Index of the first key; if `counted`, the index from which `last` and `numkeys` count. */
   readonly begin: number;
-  /** The keys' number is itself an argument. */
+  /** Whether the number of keys is an argument. */
   readonly counted: boolean;
-  /** Counted: the least number. */
+  /** If counted: the minimum number. */
   readonly least: number;
   /**
-   * Range: the last key, relative to the first, or, if negative, to the end (-1 is the last argument). Counted: offset
-   * of the number.
+   * Range: the last key, relative to the first; if negative, relative to the end (-1 is the last argument). Counted:
+   * offset of the number.
    */
   readonly last: number;
-  /** Counted: offset of the first key. */
+  /** If counted: offset of the first key. */
   readonly first: number;
   readonly step: number;
 }
 
-/** What `keysOf` needs to know of a command. */
+/** The data that `keysOf` needs about a command. */
 export interface Keyed {
   readonly arity: number;
   readonly keySpecs: readonly KeySpec[];
-  /** Finds the keys where specifications do not tell. */
+  /** Finds the keys if no specifications do. */
   readonly readKeys: KeyReader | null;
 }
 
@@ -62,12 +62,11 @@ export type KeyReader = (
   out: KeyList,
 ) => number;
 
-/** Whether the server would accept this number of arguments, the name (and subcommand) among them. */
+/** Whether the server accepts this number of arguments, including the name (and subcommand). */
 export const arityHolds = (arity: number, argc: number): boolean => (arity < 0 ? argc >= -arity : argc === arity);
 
 /**
- * Fills `out` with the keys of a command, and returns how many there are, or UNKNOWN_KEYS, or MALFORMED (both
- * negative).
+ * Fills `out` with the keys of a command. @returns the number of keys, or UNKNOWN_KEYS, or MALFORMED (both negative)
  */
 export function keysOf(
   spec: Keyed,
@@ -96,7 +95,9 @@ export function keysOf(
   return count;
 }
 
-/** The decimal number in `frame[start, end)`, in the only form that Redis takes for a count; -1 for any other. */
+/**
+ * The decimal number in `frame[start, end)`, in the only form that Redis accepts for a count; -1 for any other text.
+ */
 export function countAt(frame: Buffer, start: number, end: number): number {
   if (end <= start || end - start > 9 || (frame[start] === ZERO && end - start > 1)) return -1;
   let number = 0;
@@ -110,12 +111,12 @@ export function countAt(frame: Buffer, start: number, end: number): number {
 
 const ZERO = 48;
 
-/** Whether `frame[start, end)` is `word` in any case; `word` in lower case. */
+/** Whether `frame[start, end)` is `word` in any case; `word` must be in lower case. */
 export function isWord(frame: Buffer, start: number, end: number, word: string): boolean {
   if (end - start !== word.length) return false;
   for (let i = 0; i < word.length; i++) if (lower(frame[start + i]) !== word.charCodeAt(i)) return false;
   return true;
 }
 
-/** An ASCII letter in lower case; any other byte as it is. */
+/** An ASCII letter in lower case; any other byte unchanged. */
 export const lower = (byte: number): number => (byte >= 65 && byte <= 90 ? byte + 32 : byte);

@@ -1,10 +1,10 @@
 /**
- * Which servers this release knows: those that it was run with, and the RDB versions whose payloads it reads. A server
- * beyond them is named before anything is copied from it. Pure.
+ * Which servers this release knows: the tested releases, and the RDB versions whose payloads it reads. A newer server
+ * is reported before anything is copied from it. Pure.
  */
 import { compareVersions, type Software } from './release.js';
 
-/** The newest release of each software that the matrix was run with; patch releases of it are known, too. */
+/** The newest release of each software that was tested; its patch releases count as known, too. */
 export const NEWEST_KNOWN: Readonly<Record<Software['name'], string>> = { redis: '8.6', valkey: '9.1', keydb: '6.3' };
 
 /** RDB versions whose payloads `copy/rdb` reads; a test compares them with its own. */
@@ -14,28 +14,29 @@ const TITLES: Readonly<Record<Software['name'], string>> = { redis: 'Redis', val
 
 /** A server that is newer than this release knows. */
 export interface NewerServer {
-  /** Its software with the release, such as `Redis 8.12`: what an operator accepts. */
+  /** Its software and release, such as `Redis 8.12`: the name that an operator accepts. */
   readonly name: string;
-  /** RDB version of its payloads; null if it does not tell. */
+  /** RDB version of its payloads; null if unknown. */
   readonly rdbVersion: number | null;
-  /** What is not known of it, for people; begins with its name. */
+  /** What is unknown about it, for people; begins with its name. */
   readonly evidence: string;
 }
 
-/** Whether a server is newer than this release knows; one that does not tell its version is not. */
+/** Whether a server is newer than this release knows; false if its version is unknown. */
 export const isNewer = ({ name, version }: Software): boolean =>
   version !== '' && compareVersions(version, NEWEST_KNOWN[name]) > 0;
 
 /**
- * The RDB version that a server writes, by the footer of any payload of it: 2 bytes before the 8 bytes of the checksum.
+ * The RDB version that a server writes, from the footer of any of its payloads: 2 bytes before the 8 bytes of the
+ * checksum.
  * @param payload the reply to `FUNCTION DUMP`, which needs no key; null if it was refused
  */
 export const rdbVersionOf = (payload: Buffer | null): number | null =>
   payload === null || payload.length < 10 ? null : payload.readUInt16LE(payload.length - 10);
 
 /**
- * What is to be said of a server that is newer than this release knows; null if it is not.
- * @param rdbVersion of its payloads; null if it does not tell
+ * The facts about a server that is newer than this release knows; null if it is not.
+ * @param rdbVersion RDB version of its payloads; null if unknown
  */
 export function newerServer(software: Software, rdbVersion: number | null): NewerServer | null {
   if (!isNewer(software)) return null;

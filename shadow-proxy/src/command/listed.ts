@@ -1,22 +1,22 @@
-/** What a server's own `COMMAND` says of a command that the table does not know. */
+/** The entry of a server's own `COMMAND` for a command that the table does not know. */
 import { text, type Reply } from '../resp/decode.js';
 
 export interface ListedCommand {
   readonly writes: boolean;
   readonly blocks: boolean;
-  /** Which of `argc` arguments are keys; none where that does not show. */
+  /** Which of `argc` arguments are keys; empty if that is unknown. */
   keys(argc: number): number[];
 }
 
-/** By name in lower case, `container|subcommand`; of the entries of a reply to `COMMAND`. */
+/** The entries of a reply to `COMMAND`, by name in lower case, `container|subcommand`. */
 export function listedCommands(reply: Reply): Map<string, ListedCommand> {
   const found = new Map<string, ListedCommand>();
   const add = ({ items }: Reply): void => {
-    // Of one that says no more than its name nothing is known.
+    // An entry with only a name shows nothing.
     if (items === null || items.length < STEP_AT + 1) return;
     const flags = new Set(items[2].items?.map((flag) => text(flag)));
     const [first, last, step] = items.slice(STEP_AT - 2, STEP_AT + 1).map((number) => Number(text(number)));
-    // Keys that depend on options, or on their number, are not where these say.
+    // If keys depend on options, or on their number, these positions are wrong.
     const shows = first > 0 && step > 0 && !flags.has('movablekeys');
     found.set(text(items[0]).toLowerCase(), {
       writes: flags.has('write'),
@@ -29,9 +29,9 @@ export function listedCommands(reply: Reply): Map<string, ListedCommand> {
   return found;
 }
 
-/** Where an entry of `COMMAND` has the step between its keys. */
+/** Index of the step between keys in an entry of `COMMAND`. */
 const STEP_AT = 5;
-/** Where an entry of `COMMAND` lists its subcommands, since Redis 7. */
+/** Index of the subcommands in an entry of `COMMAND`, since Redis 7. */
 const SUBCOMMANDS_AT = 9;
 
 function positions(first: number, last: number, step: number, argc: number): number[] {

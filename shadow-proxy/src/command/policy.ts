@@ -1,19 +1,19 @@
 /**
- * What the proxy does with each command: by hand, because no server lists it. A command that is not here is `keyed`, if
- * it has keys; a table with any other does not load.
+ * What the proxy does with each command. This is written by hand, because no server lists it. A command with keys and
+ * without a rule is `keyed`; if any other command has no rule, the table does not load.
  */
 import { wordOf } from '../resp/decode.js';
 import { isWord } from './keys.js';
 
 /**
  * - `keyed`: an ordinary read or write, routed by its keys.
- * - `local`: the proxy answers by itself.
- * - `authority`: no keys; answered by the authority of the default workload, neither mirrored nor compared.
- * - `script`: a script; its declared keys route it.
- * - `broadcast`: no keys; the authority of the default workload and its mirror.
+ * - `local`: the proxy itself answers.
+ * - `authority`: no keys; the authority of the default workload answers; neither mirrored nor compared.
+ * - `script`: a script, routed by its declared keys.
+ * - `broadcast`: no keys; sent to the authority of the default workload and its mirror.
  * - `exclusive`: touches keys that it does not name; waits for everything else.
- * - `subscribe`: on a connection of the client's own to its channels' authority.
- * - `publish`: sent to the mirror like a write, though it writes nothing.
+ * - `subscribe`: sent on a connection of the client's own to the authority of its channels.
+ * - `publish`: sent to the mirror like a write, though it writes no key.
  * - `refused`: not supported yet, or never; `refusal` says why.
  */
 export type Handling =
@@ -21,7 +21,7 @@ export type Handling =
 
 type Rule = readonly [handling: Handling, reason: string, names: string];
 
-/** Names are as in the table; `container|*` stands for the subcommands that no other row names. */
+/** Names are as in the table; `container|*` stands for the subcommands that no other rule names. */
 const RULES: readonly Rule[] = [
   [
     'local',
@@ -164,7 +164,7 @@ const RULES: readonly Rule[] = [
 const handlings = new Map<string, Rule>();
 for (const rule of RULES) for (const name of rule[2].split(' ')) handlings.set(name, rule);
 
-/** The row that holds for a command; undefined for one that is keyed by default, and for one that is not known. */
+/** The rule for a command; undefined if it is keyed by default, or unknown. */
 function ruleOf(name: string): Rule | undefined {
   const [container, subcommand] = name.split('|');
   if (subcommand === 'help') return HELP;
@@ -175,8 +175,8 @@ const HELP: Rule = ['authority', 'about the server', ''];
 
 /**
  * What the proxy does with a command.
- * @param hasKeys whether the table knows keys of it
- * @param isContainer whether it only holds subcommands: without one of them, the server explains
+ * @param hasKeys whether the table lists keys for it
+ * @param isContainer whether it only holds subcommands: without one of them, the server answers with an explanation
  * @throws {Error} for a command without keys that no rule names
  */
 export function handlingOf(name: string, hasKeys: boolean, isContainer: boolean): Handling {
@@ -189,13 +189,13 @@ export function handlingOf(name: string, hasKeys: boolean, isContainer: boolean)
 
 /** How a command may block. */
 export interface Blocking {
-  /** The argument that holds it: the last one, the value of the option BLOCK, or the one of this index. */
+  /** The position of the timeout: the last argument, the value of the option BLOCK, or this index. */
   readonly timeout: 'last' | 'option' | number;
-  /** Of the number there, in ms. */
+  /** The unit of the timeout, in ms. */
   readonly unit: 1 | 1000;
 }
 
-/** Subcommands of DEBUG that look, wait, or change how one server works; the table has none of them. */
+/** Subcommands of DEBUG that only read, wait, or change how one server works; the table has none of them. */
 const HARMLESS_DEBUG: ReadonlySet<string> = new Set(
   (
     'help object sleep jmap stringmatch-len digest digest-value htstats htstats-key listpack ziplist ziplist-raw set-active-expire quicklist quicklist-packed-threshold ' +
@@ -205,19 +205,19 @@ const HARMLESS_DEBUG: ReadonlySet<string> = new Set(
 );
 
 /**
- * Parameters that clients may set: what they are sent, what is logged for them, and how values are encoded. All others
- * are about memory, persistence, users, networking or replication of one server, which the other one would not follow.
+ * Parameters that clients may set: the events that they get, the log for them, and the encoding of values. All others
+ * concern memory, persistence, users, networking or replication of one server, which the other server must not copy.
  */
 const SETTABLE =
   /^(notify-keyspace-events|slowlog-(log-slower-than|max-len)|latency-(monitor-threshold|tracking(-info-percentiles)?)|(hash|set|zset|list)-max-(intset|listpack|ziplist)-(entries|value|size)|list-compress-depth|stream-node-max-(bytes|entries)|hll-sparse-max-bytes)$/;
 
-/** Whether `refusal` may say no to a command. */
+/** Whether `refusal` may refuse a command. */
 export const mayRefuse = (name: string, handling: Handling): boolean =>
   handling === 'refused' || name === 'debug' || name === 'config|set' || name === 'set';
 
 /**
- * The error text with which the proxy refuses a command, without the leading `-`; null if it does not.
- * Only for commands of which the table says that they are `refusable`.
+ * The error text with which the proxy refuses a command, without the leading `-`; null if it does not. Only for
+ * commands that the table marks as `refusable`.
  */
 export function refusal(
   spec: { readonly name: string; readonly handling: Handling },
@@ -245,15 +245,15 @@ export function refusal(
   return null;
 }
 
-/** SET key value IFDEQ digest GET */
+/** Number of arguments of SET key value IFDEQ digest GET. */
 const LEAST_WITH_DIGEST = 6;
-/** What DIGEST returns has so many digits. */
+/** Number of digits that DIGEST returns. */
 const DIGITS = 16;
 const TWO_REPLIES = `ERR shadow-proxy: a digest of SET with GET must have exactly ${DIGITS} hexadecimal characters: Redis 8.6 would give two replies`;
 
 /**
- * Whether it is a SET with GET and a digest of another length than every digest has. To that Redis 8.6 gives the value
- * and an error: each later reply of the lane would go to the client of the one before.
+ * Whether the command is a SET with GET and a digest of a wrong length. To that, Redis 8.6 answers with both the value
+ * and an error: each later reply on the lane would go to the wrong client.
  */
 function hasTwoReplies(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): boolean {
   let gets = false;
@@ -269,14 +269,14 @@ function hasTwoReplies(frame: Buffer, argStart: readonly number[], argEnd: reado
   return gets && isOff;
 }
 
-/** Other options of SET that have one. */
+/** Other options of SET that have a value. */
 const WITH_VALUE = ['ex', 'px', 'exat', 'pxat', 'ifeq', 'ifne'];
 
-/** Of an argument that an error repeats. */
+/** Maximum length of an argument that an error repeats. */
 const MAX_SHOWN = 32;
 /** No parameter of a server has a longer name. */
 const MAX_PARAMETER = 64;
-/** An argument as it may stand in an error. */
+/** An argument in a form that is allowed in an error. */
 const shownAs = (argument: string): string => argument.replace(/[^!-~]/g, '?');
 
 const refusedParameter = (parameter: string): string =>
@@ -291,7 +291,7 @@ function refusedDebug(subcommand: string): string | null {
 /** Options of XREAD and XREADGROUP with a value: CLAIM since Redis 8.4, the limits of a reply since 8.10. */
 const VALUED = /^(COUNT|CLAIM|MAXCOUNT|MAXSIZE)$/;
 
-/** Where BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS; -1 where it is not. */
+/** The index of BLOCK among the options of XREAD or XREADGROUP, which end with STREAMS; -1 if it is not there. */
 export function blockOption(args: readonly Buffer[]): number {
   for (let i = 1; i < args.length; i++) {
     const option = wordOf(args[i]).toUpperCase();

@@ -1,7 +1,7 @@
 /**
- * Releases after Redis 7.0, each as its own server says (generate-release.ts), 8.10 as its documentation does: the next
- * one is one file more. They are
- * one table together: which commands a server has, it lists itself when it is connected to.
+ * Releases after Redis 7.0, from the answers of their servers (generate-release.ts); 8.10 from its documentation. Add
+ * one file for the next release. Together they are one table: which commands a server has, it lists itself when it is
+ * connected.
  */
 import type { Release } from './release.js';
 import { RELEASE as REDIS_7_2 } from './releases/redis-7.2.generated.js';
@@ -25,7 +25,7 @@ export const RELEASES: readonly Release[] = [
   VALKEY_9_1,
 ];
 
-/** The commands that they add. */
+/** The commands that these releases add. */
 export function newerCommands(): GeneratedCommand[] {
   const rows = new Map<string, GeneratedCommand>();
   for (const row of RELEASES.flatMap(({ commands }) => commands)) rows.set(row[0], rows.get(row[0]) ?? row);
@@ -36,7 +36,7 @@ const arities = new Map<string, number[]>();
 for (const { commands, arities: changed } of RELEASES)
   for (const [name, arity] of [...commands, ...changed]) arities.set(name, [...(arities.get(name) ?? []), arity]);
 
-/** The arity of a command where releases differ in it: what any of them takes. */
+/** The arity of a command, wide enough for every release. */
 export function widestArity(name: string, arity: number): number {
   const all = [arity, ...(arities.get(name) ?? [])];
   return all.every((each) => each === arity) ? arity : -Math.min(...all.map(Math.abs));

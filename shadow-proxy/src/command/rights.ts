@@ -1,7 +1,7 @@
 /**
- * What KeyDB lets a user do outside the user's key patterns, and Redis 7 does not. `rights.generated.ts` has what both
- * servers were seen to do with each command; here is what the kit does about it: the gate `users` names each of these
- * commands, and the proxy refuses them where KeyDB answers.
+ * What KeyDB allows a user outside the user's key patterns, and Redis 7 does not. `rights.generated.ts` has the
+ * behaviour of both servers for each command. This file has what the kit does about it: the gate `users` names each of
+ * these commands, and the proxy refuses them if KeyDB answers.
  */
 import { locateArguments } from '../resp/decode.js';
 import type { WiderRight } from '../plan/plan.js';
@@ -9,7 +9,7 @@ import { isWord } from './keys.js';
 import type { Handling } from './policy.js';
 import { RIGHTS } from './rights.generated.js';
 
-/** Commands with such a right, and how the gate describes it. */
+/** Commands with such a right, and their description in the gate. */
 export const WIDER_RIGHTS: Readonly<Record<WiderRight, string>> = {
   sort: 'reads keys outside the patterns by BY and GET',
   debug: 'reads and changes what it likes, where Redis 7 refuses it (enable-debug-command)',
@@ -23,16 +23,16 @@ const WIDER: ReadonlySet<string> = new Set(
 /** Whether KeyDB checks less of the command than Redis 7 does. */
 export const isWider = (command: string): boolean => WIDER.has(command);
 
-/** What must be looked at before a command is sent to KeyDB for a user with key patterns. */
+/** What must be checked before a command is sent to KeyDB for a user with key patterns. */
 export type RightsCheck = 'sort' | 'debug' | 'script';
 
-/** KEYDB.HRENAME is not among them: the proxy refuses it to everybody. */
+/** KEYDB.HRENAME is missing, because the proxy refuses it to all users. */
 export const rightsCheckOf = (name: string, handling: Handling): RightsCheck | null =>
   handling === 'script' ? 'script' : name === 'sort' || name === 'debug' ? name : null;
 
-/** A server, as far as it matters here. */
+/** The facts about a server that matter here. */
 interface Enforcing {
-  /** Empty if it was never asked. */
+  /** Empty if the server was never asked. */
   readonly version: string;
   readonly isKeydb: boolean;
 }
@@ -62,7 +62,7 @@ export function refusedOption(frame: Buffer): 'BY' | 'GET' | null {
 }
 
 /**
- * Whether a script's text that is not understood may call one of the commands, as far as it shows their names. Scripts
+ * Whether a script that the kit cannot parse may call one of the commands, judged by the names in its text. Scripts
  * cannot call DEBUG.
  */
 export const mentionsWider = (text: string): boolean => /(['"]|\[=*\[)(sort|keydb\.hrename)['"\]]/i.test(text);

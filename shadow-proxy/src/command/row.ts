@@ -1,6 +1,6 @@
 /**
- * What is known by hand about one Redis command, beside what `COMMAND` lists (table.generated.ts) and what the proxy
- * does with it (RULES of policy.ts). The rows are in rows/, by family; the table makes columns of them.
+ * What is known by hand about one Redis command, in addition to `COMMAND` (table.generated.ts) and to the rules of
+ * policy.ts. The rows are in rows/, by family; the table joins all of it.
  */
 import type { CountingKind } from './counting-kind.js';
 import type { CommandEffect } from './effect.js';
@@ -11,61 +11,61 @@ import type { TtlReader } from './ttl-argument.js';
 /** What Lua makes of a command's reply: `text` is a text or false. */
 export type ReplyKind = 'number' | 'text' | 'table';
 
-/** What a repeated script may do with a command. */
+/** How a replicated script may use a command. */
 export interface Repeatable {
-  /** Of each argument: `k` key, `v` value, `n` number; `x` for options; in brackets what may come again. */
+  /** The kind of each argument: `k` key, `v` value, `n` number, `x` options; those in brackets may be repeated. */
   readonly arguments: string;
-  /** Null if the reply may not be used: its form depends on the server. */
+  /** Null if the script may not use the reply, because its form depends on the server. */
   readonly reply: ReplyKind | null;
-  /** The options at `x` with how many values each has; all of them are written as texts. */
+  /** The options at `x`, with the number of values of each; the values are passed as texts. */
   readonly options: Readonly<Record<string, number>>;
 }
 
-/** A command that has no row, or a row without one of these, has nothing of the kind. */
+/** If a command has no row, or its row lacks a field, the field does not apply to it. */
 export interface Row {
-  /** Finds the keys where specifications do not tell. */
+  /** Finds the keys if no specifications do. */
   readonly readKeys?: KeyReader;
-  /**
-   * READS and WRITES for each key specification, where the server's flags tell of the data but not of what depends on
-   * it, or more than is so.
-   */
+  /** READS and WRITES for each key specification, if the server's flags are incomplete or too wide. */
   readonly access?: readonly number[];
-  /** How it blocks, if it does or may. */
+  /** How the command blocks, if it does or may. */
   readonly blocking?: Blocking;
-  /** What the mirror gets instead of the command as it was asked. */
+  /** What the mirror gets instead of the command. */
   readonly effect?: CommandEffect;
-  /** Reads a time to live that counts from the moment when the command runs. */
+  /** Reads a TTL that counts from the time when the command runs. */
   readonly relativeTtl?: TtlReader;
   /** Reads an absolute expiry. */
   readonly absoluteTtl?: TtlReader;
-  /** Whether the mirror is to keep a key's time to live while its value changes. */
+  /** Whether the mirror must keep a key's TTL while its value changes. */
   readonly keepsTtl?: (args: readonly Buffer[]) => boolean;
-  /** The same, for commands that do not read the key first: KeyDB may lose what it writes (expired.ts). */
+  /** The same, for commands that do not read the key first: KeyDB may lose what they write (expired.ts). */
   readonly keepsTtlBlindly?: (args: readonly Buffer[]) => boolean;
   /**
-   * Afterwards it is the same whether or not the key was there. GETSET does not: its reply differs, and no question
-   * afterwards shows why.
+   * The key's value afterwards does not depend on whether the key existed. GETSET lacks this field: its reply differs,
+   * and no later question shows why.
    */
   readonly replaces?: true;
-  /** The time to live goes with the value to another key or database. */
+  /** The TTL moves with the value to another key or database. */
   readonly movesTtl?: true;
-  /** Of its keys it changes one (XREADGROUP each by itself), and the reply names it: nothing comes from another. */
+  /**
+   * The command changes one of its keys (XREADGROUP: each separately), and the reply names it. No value comes from
+   * another key.
+   */
   readonly namedByReply?: true;
-  /** Writes nothing that a blocked client waits for. */
+  /** The command writes nothing that a blocked client waits for. */
   readonly takesOnly?: true;
-  /** Each key is for itself, so that the command can be split. MSET is atomic, and has it not. */
+  /** Each key is independent, so the command can be split. MSET is atomic, and lacks this field. */
   readonly splittable?: true;
-  /** Is about all keys of a database, and says so by what it answers. */
+  /** The reply depends on all keys of a database. */
   readonly asksForAllKeys?: true;
-  /** Changes all keys of a database. */
+  /** The command changes all keys of a database. */
   readonly changesAllKeys?: true;
-  /** Leaves the database, or writes to another one. */
+  /** The command changes the selected database, or writes to another one. */
   readonly leavesDatabase?: true;
-  /** What it counts by, so that two nodes that both accept writes would lose it. */
+  /** The kind of counting: two nodes that both accept writes would lose changes. */
   readonly counts?: CountingKind;
   /**
-   * What a script that is repeated may do with it. It has the same effect, and the same reply, on two servers with the
-   * same data, whatever their versions. What has none is not repeated.
+   * How a replicated script may use the command. It has the same effect and reply on two servers with the same data,
+   * whatever their versions. A script with a command that lacks this field is not replicated.
    */
   readonly repeatable?: Repeatable;
 }

@@ -1,4 +1,4 @@
-/** The rows of all families. */
+/** Joins the rows of all families. */
 import type { Row, Rows } from './row.js';
 import { GEO } from './rows/geo.js';
 import { HASHES } from './rows/hashes.js';
@@ -20,7 +20,7 @@ for (const family of FAMILIES) {
   }
 }
 
-/** What is known by hand about the command of this name (in lower case, `container|subcommand`). */
+/** What is known by hand about the command with this name (in lower case, `container|subcommand`). */
 export const rowOf = (name: string): Row | undefined => rows.get(name);
 
 /** Every name that has a row: all must be in the table. */

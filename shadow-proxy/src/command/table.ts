@@ -1,6 +1,6 @@
 /**
- * The commands that the two servers know: what `COMMAND` lists of them (table.generated.ts), with what the proxy
- * does with each (policy.ts) and what is known of it by hand (rows/).
+ * The commands of the two servers: the entries of `COMMAND` (table.generated.ts), what the proxy does with each
+ * (policy.ts), and what is known by hand (rows/).
  *
  * Room: command: what is known about each Redis command: keys, handling, effect on the mirror.
  * Called by: every room after it.
@@ -19,34 +19,35 @@ import type { TtlReader } from './ttl-argument.js';
 import { COMMANDS, type GeneratedCommand } from './table.generated.js';
 
 export interface CommandSpec {
-  /** In lower case: `get`, `xgroup|create`. */
+  /** The name in lower case: `get`, `xgroup|create`. */
   readonly name: string;
-  /** A small integer, dense: the index in `CommandTable.all`. */
+  /** The index in `CommandTable.all`. */
   readonly id: number;
-  /** Number of arguments, the name and the subcommand among them; negative: at least. */
+  /** Number of arguments, including the name and the subcommand; negative: minimum number. */
   readonly arity: number;
-  /**
-   * The arity at the target, 0 if it has no such command. That of a subcommand is unknown, and taken from the source.
-   */
+  /** The arity at the target; 0 if it lacks the command. For a subcommand it is unknown, so the source's is used. */
   readonly targetArity: number;
   readonly flags: readonly string[];
-  /** Has the `write` flag. Scripts have not, whatever they do. */
+  /** Whether the server lists the flag `write`. Scripts do not have it, whatever they do. */
   readonly write: boolean;
-  /** Known to Redis 7.0.15; `supportedCommands` asks a server at hand. */
+  /** Whether Redis 7.0.15 knows it; `supportedCommands` asks an actual server. */
   readonly inSource: boolean;
-  /** Known to KeyDB 6.3.4. */
+  /** Whether KeyDB 6.3.4 knows it. */
   readonly inTarget: boolean;
   /** Empty if only `readKeys` finds the keys. */
   readonly keySpecs: readonly KeySpec[];
   readonly readKeys: KeyReader | null;
-  /** The key's argument index, if the command has just one and always there; else 0. Look at `argc` before using it. */
+  /**
+   * The argument index of the key, if the command has exactly one, always at the same place; else 0. Check `argc`
+   * before using it.
+   */
   readonly singleKey: number;
   readonly handling: Handling;
   /** Whether `refusal` must be asked. */
   readonly refusable: boolean;
-  /** What KeyDB does not check of it, as Redis 7 does; null if both check the same. */
+  /** The right that KeyDB does not check as Redis 7 does; null if both check the same. */
   readonly rightsCheck: RightsCheck | null;
-  // What its row says (row.ts): null or false if that says nothing.
+  // Fields of the command's row (row.ts); null or false if the row lacks them.
   readonly blocking: Blocking | null;
   readonly effect: CommandEffect | null;
   readonly relativeTtl: TtlReader | null;
@@ -58,21 +59,21 @@ export interface CommandSpec {
   readonly takesOnly: boolean;
   readonly splittable: boolean;
   readonly asksForAllKeys: boolean;
-  /** A write that may take what it writes from another key, or from another database. */
+  /** Whether it is a write that may take its value from another key or database. */
   readonly derives: boolean;
-  /** Changes what scripts or functions a server knows, and no key. */
+  /** Whether it changes the scripts or functions of a server, and no key. */
   readonly aboutCode: boolean;
-  /** EVAL_RO and EVALSHA_RO. */
+  /** Whether it is EVAL_RO or EVALSHA_RO. */
   readonly readOnlyScript: boolean;
-  /** The place of its kind in `KINDS`, one behind them for GET; -1 for what says nothing of counters. */
+  /** The index of its kind in `KINDS`; one after the last for GET; -1 if it shows nothing about counters. */
   readonly watched: number;
-  /** The command's forms that only one of the two servers supports; null if it has none. */
+  /** Forms of the command that only one of the two servers supports; null if it has none. */
   readonly forms: readonly Form[] | null;
   /** The subcommands of a container such as XGROUP. */
   readonly subcommands: WordIndex | null;
 }
 
-/** Finds commands by their first word or two in a frame, whatever the case, without making a string. */
+/** Finds commands by their first one or two words in a frame, in any case, without creating a string. */
 export class CommandTable {
   /** All commands, containers and subcommands; `all[spec.id]` is `spec`. */
   readonly all: readonly CommandSpec[];
@@ -103,8 +104,8 @@ export class CommandTable {
   }
 
   /**
-   * The command of the frame whose arguments lie at `argStart[i]` to `argEnd[i]`. A container alone is found as itself;
-   * undefined for a command or subcommand that neither server knows.
+   * The command of the frame whose arguments are at `argStart[i]` to `argEnd[i]`. A container without a subcommand is
+   * found as itself. Undefined for a command or subcommand that neither server knows.
    */
   find(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): CommandSpec | undefined {
     const spec = this.#words.find(frame, argStart[0], argEnd[0]);
@@ -112,15 +113,15 @@ export class CommandTable {
     return spec.subcommands.find(frame, argStart[1], argEnd[1]);
   }
 
-  /** By the name in lower case, `container|subcommand`. */
+  /** The command with this name in lower case, `container|subcommand`. */
   byName(name: string): CommandSpec | undefined {
     return this.#byName.get(name);
   }
 }
 
 /**
- * The names, in lower case, of the commands and subcommands that a server has, from its reply to `COMMAND`.
- * Servers before Redis 7 (KeyDB among them) list no subcommands: theirs are taken to be those of KeyDB 6.3.4.
+ * The lower-case names of a server's commands and subcommands, from its reply to `COMMAND`. Servers before Redis 7
+ * (including KeyDB) list no subcommands: those of KeyDB 6.3.4 are assumed.
  */
 export function supportedCommands(reply: Reply): Set<string> {
   const names = new Set<string>();
@@ -152,14 +153,12 @@ export function commandCategories(reply: Reply): Map<string, ReadonlySet<string>
   return found;
 }
 
-/** Where an entry of `COMMAND` has its ACL categories, since Redis 6. */
+/** Index of the ACL categories in an entry of `COMMAND`, since Redis 6. */
 const CATEGORIES_AT = 6;
-/** Where an entry of `COMMAND` lists its subcommands, since Redis 7. */
+/** Index of the subcommands in an entry of `COMMAND`, since Redis 7. */
 const SUBCOMMANDS_AT = 9;
 
-/**
- * Words in lower case, found in any case by their bytes: an open-addressed hash table (FNV-1a), at most a quarter full.
- */
+/** Finds lower-case words in any case by their bytes: an open-addressed hash table (FNV-1a), at most a quarter full. */
 export class WordIndex {
   readonly specs: CommandSpec[] = [];
   #slots: (Slot | undefined)[] = new Array<Slot | undefined>(16).fill(undefined);
@@ -198,7 +197,7 @@ interface Slot {
   readonly spec: CommandSpec;
 }
 
-/** No command's word is longer; a longer argument is not worth hashing. */
+/** Maximum length of a command's word; a longer argument need not be hashed. */
 const MAX_WORD = 32;
 
 function hash(frame: Uint8Array, start: number, end: number): number {
@@ -213,7 +212,7 @@ function sameWord(word: Uint8Array, frame: Uint8Array, start: number, end: numbe
   return true;
 }
 
-/** A write that KeyDB does not have, and of which nothing more is known. */
+/** The effect of a write that KeyDB lacks, if nothing more is known about it. */
 const COPIED = effectOf(copied, 'the key is copied');
 
 function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcommands: WordIndex | null): CommandSpec {
@@ -261,7 +260,7 @@ function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcomm
   };
 }
 
-/** The key specifications of a row; none where the keys need a reader of their own. */
+/** The key specifications of a row; empty if the keys need their own reader. */
 function keySpecsOf(
   name: string,
   texts: readonly string[],
@@ -285,7 +284,7 @@ function keySpecOf(spec: string, least: number, access: number | undefined): Key
   return { access: access ?? accessOf(flags.split(',')), begin: Number(begin), counted, least, ...range };
 }
 
-/** OW overwrites, RM removes, unread; an insert depends on whether the key is there. */
+/** OW overwrites, RM removes, without reading; an insert depends on whether the key exists. */
 function accessOf(flags: readonly string[]): number {
   if (flags[0] === 'RO') return READS;
   return flags[0] === 'RW' || flags.includes('insert') ? READS | WRITES : WRITES;

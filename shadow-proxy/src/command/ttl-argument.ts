@@ -1,13 +1,13 @@
 import { wordOf } from '../resp/decode.js';
 
-/** Where a command's arguments hold a time to live, or a moment of expiry. */
+/** Where the arguments of a command have a TTL, or an absolute expiry. */
 export interface TtlArgument {
-  /** Which argument it is. */
+  /** Index of the argument. */
   readonly at: number;
   readonly ms: number;
-  /** The command that takes it in ms, in the same place. */
+  /** The command that accepts it in ms, at the same index. */
   readonly inMs: string;
-  /** The option before it that says that it is in ms; null if it has none. */
+  /** The option before it that means ms; null if the command has no such option. */
   readonly option: string | null;
 }
 
@@ -18,12 +18,12 @@ const ofArgument = (args: readonly Buffer[], at: number, unit: number): Pick<Ttl
   ms: (args[at] === undefined ? NaN : Number(wordOf(args[at]))) * unit,
 });
 
-/** The argument behind the key, in units of so many ms. */
+/** The argument after the key, in units of this many ms. */
 export const ttlAt2 =
   (unit: 1 | 1000, inMs: string): TtlReader =>
   (args) => ({ ...ofArgument(args, 2, unit), inMs, option: null });
 
-/** The value of the option in seconds or of that in ms, whichever is there, from the argument `from` on. */
+/** The value of the option in seconds or in ms, whichever is present, from the argument `from` on. */
 export const ttlOption =
   (from: number, seconds: string, milliseconds: string, inMs: string): TtlReader =>
   (args) => {

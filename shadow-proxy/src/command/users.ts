@@ -1,57 +1,56 @@
 /**
- * What the gate `users` judges: whether those who may log in at the source may log in at the target, with the same
- * password, and do the same there; and nobody else. Pure: what `ACL LIST` of both says, in the syntax of Redis 6 and 7
- * and of KeyDB. Passwords are there as SHA-256 digests: they are compared, and never shown. ElastiCache lists its users
- * without digests.
+ * The comparison for the gate `users`: the same users may log in at both servers, with the same passwords and the same
+ * rights, and no other users. Pure: it reads both servers' `ACL LIST`, in the syntax of Redis 6 and 7 and of KeyDB.
+ * Passwords are SHA-256 digests there: they are compared, and never shown. ElastiCache lists its users without digests.
  */
 import { createHash } from 'node:crypto';
 import { WIDER_COMMANDS, type WiderRight } from '../plan/plan.js';
 import { allowsMore, WIDER_RIGHTS } from './rights.js';
 
-/** What a server says of its users. */
+/** A server's users. */
 export interface UserFacts {
-  /** Lines of `ACL LIST`; null if it does not tell. */
+  /** Lines of `ACL LIST`; null if the server does not show them. */
   readonly lines: readonly string[] | null;
   /** Whether the server lists users without the digests of their passwords. */
   readonly hidesDigests?: boolean;
   /** Lower-case names of its commands and subcommands, such as `get` or `config|get`. */
   readonly commands: ReadonlySet<string>;
-  /** Of those that it lists by themselves, their categories, such as `read`. */
+  /** The categories, such as `read`, of the commands and subcommands that it lists. */
   readonly categories: ReadonlyMap<string, ReadonlySet<string>>;
-  /** What it is. */
+  /** The server's version and software. */
   readonly release: { readonly version: string; readonly isKeydb: boolean };
 }
 
-/** Users who may do more on the target than on the source, by the same rules. */
+/** Users who may do more on the target than on the source, with the same rules. */
 export interface WiderUsers {
   readonly right: WiderRight;
   readonly users: readonly string[];
 }
 
-/** Users that a sentence names. */
+/** Maximum number of users that a sentence names. */
 const NAMED = 5;
 
 export const describeWider = ({ right, users }: WiderUsers): string =>
   `${right.toUpperCase()} ${WIDER_RIGHTS[right]} (${users.slice(0, NAMED).join(', ')}${users.length > NAMED ? ` and ${users.length - NAMED} more` : ''})`;
 
 export interface UserComparison {
-  /** How they differ, one user each; `default` is a client that does not log in. */
+  /** The differences, one user each; `default` is a client without a login. */
   readonly differences: readonly string[];
-  /** Why it is unknown; null if it is known. */
+  /** Why the result is unknown; null if it is known. */
   readonly unknown: string | null;
-  /** Users of the source that the target has, too, with the same rules. */
+  /** Number of users of the source that the target has, too, with the same rules. */
   readonly same: number;
-  /** Of those, users whose passwords a server does not show: only a login proves that they are the same. */
+  /** Those of them whose passwords a server does not show: only a login shows whether they are the same. */
   readonly unproven: readonly string[];
-  /** What the servers enforce differently, for users with key patterns. */
+  /** Rights that the servers enforce differently, for users with key patterns. */
   readonly wider: readonly WiderUsers[];
   /** Users that only the target has, all with a password. */
   readonly onlyTarget: readonly string[];
 }
 
 /**
- * The lines of `ACL LIST`, read by a user who has logged in with a password. A line of that user without a digest says
- * that the server hides them; the user's own digest is known.
+ * The lines of `ACL LIST`, read by a user who has logged in with a password. If this user's line has no digest, the
+ * server hides digests; the user's own digest is known.
  */
 export function usersSeenBy(
   lines: readonly string[],
@@ -82,14 +81,14 @@ export function mayUseAllKeys(line: string, name: string): boolean {
   return user.name === name && user.keys === '~*';
 }
 
-/** A user's rules as a line of `ACL LIST` has them, in words that `ACL SETUSER` takes. */
+/** A user's rules in a line of `ACL LIST`, in words that `ACL SETUSER` accepts. */
 export interface UserRules {
   readonly name: string;
   /** Key and channel patterns, and flags other than those of passwords. */
   readonly patterns: readonly string[];
-  /** Such as `+@all -@admin`. */
+  /** Rules such as `+@all -@admin`. */
   readonly commands: readonly string[];
-  /** Further sets of rules, which only Redis 7 has: each one word in parentheses. */
+  /** Selectors, which only Redis 7 has: each is one text in parentheses. */
   readonly selectors: readonly string[];
 }
 
@@ -112,7 +111,7 @@ export function withRules(line: string, { commands, selectors }: Pick<UserRules,
   return [...kept, ...commands, ...selectors].join(' ');
 }
 
-/** Whether one of the rules, or of its selectors, allows one of these commands at a server. */
+/** Whether the rules, or one of the selectors, allow one of these commands at a server. */
 export function allowsAny(
   { commands, selectors }: Pick<UserRules, 'commands' | 'selectors'>,
   names: readonly string[],
@@ -133,12 +132,12 @@ interface User {
   readonly keys: string;
   readonly channels: string;
   readonly commands: readonly string[];
-  /** Further sets of rules, which only Redis 7 has. */
+  /** Selectors, which only Redis 7 has. */
   readonly selectors: string;
 }
 
 /**
- * @param known users of the servers themselves, such as the kit's own, exporters and replicas: not compared
+ * @param known users of the servers themselves, such as the kit's own, exporters and replicas; they are not compared
  */
 export function compareUsers(source: UserFacts, target: UserFacts, known: ReadonlySet<string>): UserComparison {
   const silent = [
@@ -192,12 +191,12 @@ function widerUsers(users: readonly User[], target: UserFacts): WiderUsers[] {
   });
 }
 
-/** A password that the server does not show; without one, nobody can log in as this user. */
+/** A password that the server does not show; a user without a password cannot log in. */
 const HIDDEN = 'hidden';
 const isHidden = ({ on, passwords }: User): boolean => on && passwords === HIDDEN;
 const mayLogIn = ({ on, nopass, passwords }: User): boolean => on && (nopass || passwords !== '');
 
-/** What is compared of two users who may both log in, and how a difference is named. */
+/** The parts that are compared for two users who may both log in, and their names in a difference. */
 const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'selectors', description: string])[] = [
   ['passwords', 'has other passwords on the target'],
   ['keys', 'has other key patterns on the target'],
@@ -205,7 +204,7 @@ const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'sele
   ['selectors', 'has other selectors on the target'],
 ];
 
-/** Null if the same may log in as this user, and do the same. */
+/** Null if the same clients may log in as this user, with the same rights. */
 function differenceOf(source: User, target: User | undefined, atSource: UserFacts, atTarget: UserFacts): string | null {
   if (!mayLogIn(source)) {
     if (target === undefined || !mayLogIn(target)) return null;
@@ -242,7 +241,7 @@ function usersOf({ lines, hidesDigests = false }: UserFacts): Map<string, User> 
   return new Map(seen.map((user) => [user.name, user]));
 }
 
-/** Words, of which one in parentheses has several. */
+/** Splits into words; a selector in parentheses is one word. */
 const wordsOf = (rules: string): string[] => rules.match(/\([^)]*\)|\S+/g) ?? [];
 const sorted = (words: readonly string[]): string => [...new Set(words)].sort().join(' ');
 
@@ -285,7 +284,8 @@ function rulesOf(words: readonly string[]): Pick<User, 'keys' | 'channels' | 'co
 const WHOLE: Readonly<Record<string, string | undefined>> = { allcommands: '+@all', nocommands: '-@all' };
 
 /**
- * Rules without those of commands that the other server lacks; neighbours with the same sign may stand in any order.
+ * Rules without those for commands that the other server lacks. The order of neighbours with the same sign does not
+ * matter.
  */
 function rewordings(rules: readonly string[], other: UserFacts): string {
   const runs: string[][] = [];
@@ -298,10 +298,10 @@ function rewordings(rules: readonly string[], other: UserFacts): string {
   return runs.map(sorted).join(' ');
 }
 
-/** Commands that a difference names. */
+/** Maximum number of commands that a difference names. */
 const MAX_COMMANDS = 5;
 
-/** Servers word the same rules in other ways: what counts is each command that both have. */
+/** Servers word the same rules differently, so each command that both have is compared. */
 function differentCommands(source: User, target: User, atSource: UserFacts, atTarget: UserFacts): string | null {
   const [from, to] = [mayRun(source.commands, atSource), mayRun(target.commands, atTarget)];
   const isContainer = (name: string): boolean => [...atSource.commands].some((other) => other.startsWith(`${name}|`));
@@ -319,7 +319,7 @@ function differentCommands(source: User, target: User, atSource: UserFacts, atTa
 }
 
 /**
- * Whether the rules, one after the other, allow a command at a server. Where it lists no subcommands, they go with
+ * Whether the rules, applied in order, allow a command at a server. If the server lists no subcommands, they follow
  * their container.
  */
 function mayRun(rules: readonly string[], { categories }: Pick<UserFacts, 'categories'>): (name: string) => boolean {

@@ -1,4 +1,4 @@
-/** docs/cli.md: both programs and their commands, from what commander knows of them (`npm run docs:cli`). */
+/** docs/cli.md: both programs and their commands, from commander's definitions (`npm run docs:cli`). */
 import type { Argument, Command, Option } from 'commander';
 import { exitCode } from '../cli/exit.js';
 import { USAGE, manualOf } from '../cli/manual.js';
@@ -43,7 +43,7 @@ npx --no-install shadow-compare completion fish > ~/.config/fish/completions/sha
 export const renderCli = (programs: readonly Command[]): string =>
   `${[ABOUT, ...programs.flatMap((program) => sectionsOf(program))].join('\n\n')}\n`;
 
-/** A command and those below it, as help lists them. */
+/** A command and its subcommands, in the order of the help. */
 function sectionsOf(command: Command): string[] {
   const below = command
     .createHelp()
@@ -110,7 +110,7 @@ function argumentRow(argument: Argument): Row {
   ];
 }
 
-/** A default that no value stands for is said in the description. */
+/** A default that commander does not know is part of the description. */
 function parted(description: string): [text: string, byDefault: string | undefined] {
   const [, text, byDefault] = /^([^]*?) \(default: ([^]*)\)$/.exec(description) ?? [];
   return text === undefined ? [description, undefined] : [text, byDefault];

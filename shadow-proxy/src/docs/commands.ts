@@ -1,5 +1,5 @@
 /**
- * docs/commands.md: what the proxy does with each command, from the tables that it works by (`npm run docs:commands`).
+ * docs/commands.md: what the proxy does with each command, from the tables that it uses (`npm run docs:commands`).
  *
  * Room: docs: the generated pages of docs/.
  * Called by: no room.
@@ -114,7 +114,7 @@ const rulesOf = ({ name }: CommandSpec): string[] =>
 /** The page, as Markdown. */
 export function renderCommands(): string {
   const { all } = new CommandTable();
-  // Without a subcommand, the server explains.
+  // Without a subcommand, the server answers with an explanation.
   const specs = all.filter(({ subcommands }) => subcommands === null);
   const keyed = specs.filter(({ handling }) => handling === 'keyed');
   const writes = keyed.filter(({ write }) => write);
@@ -154,7 +154,7 @@ const SUPPORT =
   'each call that `COMMAND DOCS` describes was sent to both servers. Each use is counted by the name in the first column, by workload, in every ' +
   'stage, and keeps the gate `unsupported` closed. Commands that the proxy refuses are left out.';
 
-/** By server: the forms that it lacks. */
+/** The forms that each server lacks. */
 function forms(specs: readonly CommandSpec[]): string {
   const rows = specs
     .filter(({ handling }) => handling !== 'refused')

@@ -1,5 +1,5 @@
 /**
- * docs/plan.md: every field of a plan file, from the schema that it is checked by (`npm run schema`).
+ * docs/plan.md: every field of a plan file, from the schema that checks it (`npm run schema`).
  */
 import { planJsonSchema } from '../plan/schema.js';
 
@@ -19,7 +19,7 @@ interface Node {
   readonly maximum?: number;
 }
 
-/** What the titles of the schema stand for. */
+/** What the titles in the schema mean. */
 const KINDS: Readonly<Record<string, string>> = {
   name: 'letters, digits, dot, dash and underscore; at most 63, the first a letter or digit',
   path: 'of a file or directory, relative to the plan',
@@ -31,13 +31,13 @@ const KINDS: Readonly<Record<string, string>> = {
   URL: '`redis://[user[:password]@]host[:port][/db]`; `rediss://…` with TLS; `redis+sentinel://…@h1:p1,h2:p2/master[/db]` for the master that Sentinels name, `rediss+sentinel://…` with TLS to the Sentinels and to the server. `${NAME}` in user or password is that environment variable, taken as it is',
 };
 
-/** A mapping of the plan, and every place where it may stand. */
+/** A mapping of the plan, and every place at which it may occur. */
 interface Section {
   readonly paths: string[];
   readonly node: Node;
 }
 
-/** The page, as Markdown. @throws {Error} if a field has no description, or a title is none of KINDS */
+/** The page, as Markdown. @throws {Error} if a field has no description, or a title is not in KINDS */
 export function renderPlan(): string {
   const root = planJsonSchema() as Node;
   const sections: Section[] = [];
@@ -57,7 +57,7 @@ export function renderPlan(): string {
   );
 }
 
-/** Fields first, then the mappings in them; a mapping that stands in several places is described once. */
+/** Fields first, then the mappings in them. A mapping that occurs at several places is described once. */
 function collect(node: Node, path: string, sections: Section[]): void {
   const known = sections.find((section) => JSON.stringify(section.node.properties) === JSON.stringify(node.properties));
   if (known) return void known.paths.push(path);
@@ -71,13 +71,13 @@ function collect(node: Node, path: string, sections: Section[]): void {
 const pathTo = (path: string, name: string, field: Node): string =>
   `${path === '' ? '' : `${path}.`}${name}${field.items ? '[]' : ''}`;
 
-/** The mapping that a field is, has entries of, or may be. */
+/** The mapping that is the field's value, its entry, or one of its alternatives. */
 const mappingOf = (field: Node): Node | undefined =>
   [field, field.items, ...(field.anyOf ?? [])].find((node) => node?.properties !== undefined);
 
 const heading = ({ paths }: Section): string =>
   paths[0] === '' ? 'The file' : paths.map((path) => `\`${path}\``).join(', ');
-/** As GitHub makes it of a heading. */
+/** The anchor that GitHub makes of a heading. */
 const anchor = (title: string): string =>
   title
     .toLowerCase()
@@ -127,7 +127,7 @@ const WORDS: Readonly<Record<string, string>> = {
 function range({ minimum, exclusiveMinimum, maximum }: Node): string {
   const least =
     exclusiveMinimum !== undefined ? ` above ${exclusiveMinimum}` : minimum !== undefined ? ` from ${minimum}` : '';
-  // zod writes the largest whole number that a double holds where nothing else bounds one.
+  // If there is no maximum, zod writes the largest whole number that a double can hold.
   return `${least}${maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER ? ` to ${maximum}` : ''}`;
 }
 

@@ -1,4 +1,4 @@
-/** docs/stages.md: stages and stage changes, from the tables that the proxy follows (`npm run docs:stages`). */
+/** docs/stages.md: stages and stage changes, from the tables that the proxy uses (`npm run docs:stages`). */
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
 import { rollbackStage, TRANSITIONS, type Transition } from '../route/transitions.js';
 

@@ -1,4 +1,4 @@
-/** The clients of one front, as the sequencing thread sees them: a socket for each, and the link to where they are. */
+/** The clients of one front, as the sequencing thread sees them: a socket for each, and the link to the front. */
 import type { Connect } from '../io/client-socket.js';
 import type { Intake } from '../io/intake.js';
 import { FrontSocket } from './front-socket.js';
@@ -7,7 +7,7 @@ import { FROM_FRONT, type Addresses } from './records.js';
 
 export interface ConnectionEvents {
   connected(connect: Connect): void;
-  /** One more than `maxConnections`: it was closed. */
+  /** A connection beyond `maxConnections` was closed. */
   dropped(): void;
 }
 
@@ -17,11 +17,11 @@ export class Connections {
 
   constructor(
     memory: LinkMemory,
-    /** Wakes the front: there is something in its ring, or room in the other. */
+    /** Wakes the front: its ring has records, or the other ring has room. */
     wake: () => void,
     private readonly intake: Intake,
     private readonly events: ConnectionEvents,
-    /** The front listens no more, and its last client has left. */
+    /** The front has stopped listening, and its last client has left. */
     private readonly over: () => void = () => undefined,
   ) {
     this.link = new Link(
@@ -34,7 +34,7 @@ export class Connections {
 
   /** The front has ended. */
   close(): void {
-    // What it sent last may not be read yet.
+    // The last records of the front may be unread.
     this.link.rung();
     for (const socket of this.#sockets.values()) socket.closed();
   }
@@ -42,14 +42,14 @@ export class Connections {
   #received(kind: number, id: number, bytes: Uint8Array, start: number, end: number): void {
     if (kind !== FROM_FRONT.data) return this.#said(kind, id, bytes, start, end);
     const socket = this.#sockets.get(id);
-    // The session has left: what its client sent meanwhile is not run.
+    // The session has ended: what its client sent meanwhile is not run.
     if (socket === undefined || socket.destroyed) return;
     this.intake.add(bytes, start, end, socket.take);
     socket.received();
   }
 
   #said(kind: number, id: number, bytes: Uint8Array, start: number, end: number): void {
-    // Of the front itself.
+    // The record is about the front itself.
     if (kind === FROM_FRONT.dropped) return this.events.dropped();
     if (kind === FROM_FRONT.over) return this.over();
     if (kind === FROM_FRONT.opened) return this.#opened(id, Buffer.from(bytes.subarray(start, end)).toString());

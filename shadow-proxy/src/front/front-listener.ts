@@ -1,4 +1,4 @@
-/** How clients are accepted: on the sequencing thread itself, or on fronts. */
+/** Accepts clients: on the sequencing thread itself, or on fronts. */
 import type { AddressInfo } from 'node:net';
 import { prepare } from '../io/client-socket.js';
 import { readInto, type Intake } from '../io/intake.js';
@@ -12,7 +12,7 @@ import { WorkerFront } from './worker-front.js';
 
 export interface FrontListener {
   readonly port: number;
-  /** @throws {Error} code `EADDRINUSE` if the address is taken */
+  /** @throws {Error} code `EADDRINUSE` if the address is in use */
   listen(address: Address): Promise<void>;
   renew(options: Pick<ServerOptions, 'tls' | 'maxConnections'>): void;
   /** Takes no new clients; resolves when the last one has left. */
@@ -20,8 +20,8 @@ export interface FrontListener {
 }
 
 /**
- * @param threads front threads; 0: the clients are on this one
- * @param native null: the sockets are Node's
+ * @param threads number of front threads; 0: clients are served on this thread
+ * @param native null: Node's sockets are used
  */
 export function newFrontListener(
   threads: number,
@@ -82,8 +82,8 @@ class ThreadsListener implements FrontListener {
   }
 
   async listen(address: Address): Promise<void> {
-    // Whether the address is free, and what its name stands for. Fronts that share one would share it with another
-    // process.
+    // Checks that the address is free, and resolves its name. Otherwise fronts that share an address would also share
+    // it with another process.
     const first = createTcpServer((socket) => socket.destroy());
     this.#port = await listenAt(first, { host: address.host, port: address.port });
     const { address: host, port } = first.address() as AddressInfo;

@@ -16,12 +16,12 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   destroyed = false;
   #ended = false;
   #paused = false;
-  /** The thread knows that it is paused. */
+  /** Whether the front thread knows that the socket is paused. */
   #known = false;
-  /** Bytes that were written, and of those the bytes that were sent, modulo 2^32. */
+  /** Bytes that were written, and how many of them were sent, modulo 2^32. */
   #written = 0;
   #sent = 0;
-  /** The client reads slowly: the thread reports what was sent. */
+  /** Whether the client reads slowly: then the thread reports how much was sent. */
   #owes = false;
   #timer: Timer | undefined;
 
@@ -41,7 +41,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     return !this.destroyed && !this.#ended;
   }
 
-  /** The ring counts as sent, as what the kernel has taken does. */
+  /** Bytes in the ring count as sent, as bytes in the kernel do. */
   get writableLength(): number {
     return this.#owes ? (this.#written - this.#sent) >>> 0 : this.queued;
   }
@@ -61,14 +61,14 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
   }
 
   cork(): void {
-    // The thread writes once a turn.
+    // Nothing to do: the thread writes once a turn.
   }
 
   uncork(): void {
-    // Nothing was held back by `cork`.
+    // Nothing to do: `cork` held nothing back.
   }
 
-  /** The thread learns it only when the client goes on sending. */
+  /** The thread is informed only if the client sends more. */
   pause(): void {
     this.#paused = true;
   }
@@ -92,7 +92,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     this.#say(TO_FRONT.destroySoon);
   }
 
-  /** As on a socket of this thread, `close` is emitted soon, without waiting for the other thread. */
+  /** `close` is emitted soon, as by a socket of this thread, without waiting for the other thread. */
   destroy(): void {
     if (this.destroyed) return;
     this.#say(TO_FRONT.destroy);
@@ -108,7 +108,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
 
   // ── what the thread reports ───────────────────────────────────────────────────────────────────────────────────────
 
-  /** The client has sent something. */
+  /** The client has sent data. */
   received(): void {
     if (!this.#paused || this.#known) return;
     this.#known = true;
@@ -119,7 +119,7 @@ export class FrontSocket extends EventEmitter implements ClientSocket, Sender {
     if (!this.#owes) this.emit('drain');
   }
 
-  /** Notes how much of the written bytes is sent, modulo 2^32. */
+  /** Records how many of the written bytes were sent, modulo 2^32. */
   sent(bytes: number, all: boolean): void {
     this.#sent = bytes;
     this.#owes = !all;

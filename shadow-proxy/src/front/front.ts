@@ -7,7 +7,7 @@ import type { ConnectionEvents } from './connections.js';
 export const RING_BYTES = 1 << 20;
 
 export interface FrontEvents extends ConnectionEvents {
-  /** A client's TLS handshake took too long: it was closed. */
+  /** A client was closed because its TLS handshake took too long. */
   late(): void;
 }
 
@@ -15,7 +15,10 @@ export interface FrontEvents extends ConnectionEvents {
 export interface ListenAt {
   readonly host: string;
   readonly port: number;
-  /** Where this front is the only one: listens there already. The front takes its place, and closes it. */
+  /**
+   * A server that listens at the address already, if this front is the only one. The front takes its place, and closes
+   * it.
+   */
   readonly first: TcpServer | null;
 }
 

@@ -1,8 +1,8 @@
 /**
- * One thread's end of two rings, one for each direction, and of the bell between both threads. What finds no room in
- * its ring waits here, in its order.
+ * One thread's end of two rings, one for each direction, and of the bell between both threads. Records for which the
+ * ring has no room wait here, in order.
  *
- * While there is something to take, it is taken at the end of each turn, and nobody rings.
+ * While there are records to take, they are taken at the end of each turn, without a bell.
  *
  * Room: front: clients' connections in threads of their own.
  * Called by: shard.
@@ -12,16 +12,16 @@ import { nextTurn } from '../io/timers.js';
 import { MOST, RingReader, RingWriter, type Received } from './ring.js';
 
 export interface LinkMemory {
-  /** The caller's outgoing ring. */
+  /** The outgoing ring. */
   readonly out: ArrayBufferLike;
   readonly in: ArrayBufferLike;
 }
 
 /** A part of the program that sends through a link. */
 export interface Sender {
-  /** Bytes that found no room yet. */
+  /** Bytes that wait for room. */
   queued: number;
-  /** All waiting bytes have found room. */
+  /** Called when all waiting bytes have found room. */
   emptied(): void;
 }
 
@@ -43,9 +43,9 @@ export class Link {
   constructor(
     memory: LinkMemory,
     private readonly received: Received,
-    /** Rings at the other thread, which calls `rung`. */
+    /** Rings the other thread's bell; that thread calls `rung`. */
     private readonly ring: () => void,
-    /** Calls back when this thread has sent what it has at hand: one bell is rung for all of it. */
+    /** Calls back when this thread has sent everything at hand, so that one bell is enough. */
     private readonly soon: (callback: () => void) => void,
     /** Called when nothing waits for room any more. */
     private readonly drained: () => void = () => undefined,
@@ -54,7 +54,7 @@ export class Link {
     this.#in = new RingReader(memory.in);
   }
 
-  /** To be called once both ends are there. */
+  /** Call it once both ends exist. */
   open(): void {
     this.#take();
   }
@@ -68,12 +68,12 @@ export class Link {
     this.#put(kind, id, NOTHING, 0, 0, sender);
   }
 
-  /** Sends `from[start, end)`, which may change afterwards: as several records where it is long. */
+  /** Sends `from[start, end)`, which may change afterwards. Long data is split into several records. */
   send(kind: number, id: number, from: Uint8Array, start: number, end: number, sender: Sender): void {
     for (let at = start; at < end; at += MOST) this.#put(kind, id, from, at, Math.min(at + MOST, end), sender);
   }
 
-  /** The other one rang: something is there, or there is room again. */
+  /** The other thread has rung: there are records, or there is room again. */
   readonly rung = (): void => {
     this.#sendWaiting();
     this.#take();
@@ -85,7 +85,7 @@ export class Link {
       return;
     }
     sender.queued += end - start;
-    // A copy: what a `Buffer` slices is not one.
+    // A copy is needed, and `Buffer.slice` does not make one.
     this.#queue.push({ kind, id, bytes: Uint8Array.prototype.slice.call(from, start, end), sender });
     if (this.#queue.length === 1 && !this.#out.waits()) this.#sendWaiting();
   }

@@ -1,4 +1,4 @@
-/** A front in C: on the sequencing thread itself, or in a thread of its own. Without TLS. */
+/** A front in C: on the sequencing thread, or in a thread of its own. It has no TLS. */
 import type { Intake } from '../io/intake.js';
 import { nextTurn } from '../io/timers.js';
 import { Connections, type ConnectionEvents } from './connections.js';
@@ -8,10 +8,10 @@ import type { Handle, Native } from './native.js';
 import { TO_FRONT } from './records.js';
 import type { ServerOptions } from './server.js';
 
-/** Orders to the front itself wait for room like what is written to a client. */
+/** Orders to the front itself wait for room, as data for a client does. */
 const ORDERS: Sender = { queued: 0, emptied: () => undefined };
 
-/** A `Server` of Node, and the descriptor of its socket. */
+/** The descriptor inside a `Server` of Node. */
 interface Inside {
   readonly _handle: { readonly fd: number };
 }
@@ -47,7 +47,7 @@ export class NativeFront implements Front {
     if (first === null) this.native.listenAt(this.#handle, host, port, this.#most);
     else {
       this.native.listenOn(this.#handle, (first as unknown as Inside)._handle.fd, this.#most);
-      // The socket that it has is another descriptor of the same: no client is refused meanwhile.
+      // The native socket is a duplicate of the same descriptor: no client is refused meanwhile.
       first.close();
     }
     this.#listens = true;
@@ -71,7 +71,7 @@ export class NativeFront implements Front {
   }
 
   #send(): void {
-    // Not at once: the link is in the middle of something.
+    // Not at once, because the link is still working.
     if (this.native.send(this.#handle)) nextTurn(this.#connections.link.rung);
   }
 }

@@ -1,34 +1,36 @@
-/** The native module: clients' sockets in C (`shadow-proxy/native`). Where it cannot be loaded, Node does the work. */
+/**
+ * The native module: clients' sockets in C (`shadow-proxy/native`). If it cannot be loaded, Node's sockets are used.
+ */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Listen } from '../plan/endpoint.js';
 import type { Plan } from '../plan/plan.js';
 
-/** A front, in its own words. */
+/** A front of the native module. */
 export type Handle = { readonly native: unique symbol };
 
 export interface Native {
   /**
-   * Makes a front with two rings (`ring.ts`), and polls it in the event loop.
-   * @param ringBytes of each ring; a power of two, at least 4 × `MOST`
-   * @param threaded whether it runs in a thread of its own, once it listens
-   * @param onRing is called when there is something in the ring, or room again
+   * Creates a front with two rings (`ring.ts`), and polls it in the event loop.
+   * @param ringBytes size of each ring; a power of two, at least 4 × `MOST`
+   * @param threaded whether the front runs in a thread of its own, once it listens
+   * @param onRing called when the ring has records, or there is room again
    * @returns `out` and `in` as the sequencing thread sees them
    */
   open(ringBytes: number, threaded: boolean, onRing: () => void): { handle: Handle; out: ArrayBuffer; in: ArrayBuffer };
   /**
-   * Accepts from a listening socket, which stays the caller's, too.
+   * Accepts from a listening socket, which also stays the caller's.
    * @throws {Error} with the system's `code`
    */
   listenOn(handle: Handle, descriptor: number, mostClients: number): void;
   /**
-   * Listens at a numeric address that other fronts listen at, too.
+   * Listens at a numeric address that other fronts use, too.
    * @throws {Error} with the system's `code`, such as `EADDRINUSE`
    */
   listenAt(handle: Handle, address: string, port: number, mostClients: number): void;
-  /** Has what is in the ring sent. @returns whether to look into the other ring */
+  /** Sends the records in the ring. @returns whether to look into the other ring */
   send(handle: Handle): boolean;
-  /** Ends its thread, and closes every socket. */
+  /** Ends the front's thread, and closes every socket. */
   stop(handle: Handle): void;
 }
 
@@ -36,13 +38,13 @@ const FILE = fileURLToPath(new URL('../../native/front.node', import.meta.url));
 
 interface Loaded {
   readonly native: Native | null;
-  /** Why it cannot be loaded. */
+  /** Why the module cannot be loaded; null if it can. */
   readonly problem: string | null;
 }
 
 let loaded: Loaded | undefined;
 
-/** The module; it is looked for once. */
+/** The module; it is loaded once. */
 export function loadNative(): Loaded {
   if (loaded === undefined) {
     try {
@@ -54,6 +56,9 @@ export function loadNative(): Loaded {
   return loaded;
 }
 
-/** What reads and writes the sockets of clients that connect there; null: Node. It does no TLS. */
+/**
+ * The module for the sockets of clients that connect to this address; null: Node's sockets. The native module has no
+ * TLS.
+ */
 export const nativeFor = (sockets: Plan['sockets'], { tls }: Pick<Listen, 'tls'>): Loaded =>
   sockets === 'node' || tls !== null ? { native: null, problem: null } : loadNative();

@@ -1,44 +1,46 @@
-/** What a front and the sequencing thread say of a client. `native/front.c` has the same numbers. */
+/**
+ * The records that a front and the sequencing thread exchange about a client. `native/front.c` has the same numbers.
+ */
 
-/** From the front, which owns the connections. */
+/** Records from the front, which owns the connections. */
 export const FROM_FRONT = {
-  /** A client has connected: its addresses, as JSON. */
+  /** A client has connected; its addresses follow as JSON. */
   opened: 1,
-  /** What it has sent. */
+  /** Data that the client has sent. */
   data: 2,
   /** The client has closed its sending side. */
   ended: 3,
   /** The client's connection is closed. */
   closed: 4,
-  /** u32: how many bytes of what was written are sent, modulo 2^32; it reads slowly. */
+  /** u32: how many of the written bytes were sent, modulo 2^32. The client reads slowly. */
   sent: 5,
-  /** u32, as `sent`: all that was written is sent. */
+  /** u32 as for `sent`: all written bytes were sent. */
   sentAll: 6,
-  /** A native front had one client too many, and closed it. */
+  /** A native front has closed a client beyond its limit. */
   dropped: 7,
-  /** A native front does not listen any more, and its last client has left. */
+  /** A native front has stopped listening, and its last client has left. */
   over: 8,
 } as const;
 
-/** From the sequencing thread. */
+/** Records from the sequencing thread. */
 export const TO_FRONT = {
-  /** To be sent to it. */
+  /** Data for the client. */
   write: 1,
-  /** The client is not to be read any further. */
+  /** The client must not be read any further. */
   pause: 2,
   resume: 3,
-  /** What was written is sent, then the sending side is closed. */
+  /** Close the sending side after the written data was sent. */
   end: 4,
-  /** What was written is sent, then the connection is closed. */
+  /** Close the connection after the written data was sent. */
   destroySoon: 5,
   destroy: 6,
-  /** To a native front, u32: how many clients it may have. */
+  /** For a native front, u32: maximum number of clients. */
   limit: 7,
-  /** To a native front: it is to listen no more. */
+  /** For a native front: stop listening. */
   close: 8,
 } as const;
 
-/** The addresses of a connection, as `FROM_FRONT.opened` has them. */
+/** The addresses of a connection, from `FROM_FRONT.opened`. */
 export interface Addresses {
   readonly remoteAddress?: string;
   readonly remotePort?: number;

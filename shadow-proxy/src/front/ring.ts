@@ -1,12 +1,12 @@
 /**
- * Records from one thread to another, through memory that both have: one writes, one reads.
+ * Records from one thread to another through shared memory: one thread writes, the other reads.
  *
- *   header   WRITTEN, READ: bytes since the beginning, modulo 2^32 · ASLEEP, FULL: flags, each in a cache line of its own
+ *   header WRITTEN, READ: bytes since the beginning, modulo 2^32 · ASLEEP, FULL: flags, each in a cache line of its own
  *   record   u32 id · u32 kind << 24 | length · the bytes, padded to 4
  *
- * A record lies in one piece: where the end of the memory is too near, a record of kind SKIP fills it.
+ * A record is contiguous: if the end of the memory is too near, a record of kind SKIP fills it.
  *
- * Each flag says that its thread waits for the other one's bell. It is set before the last look, and read after each
+ * Each flag says that its thread waits for the other thread's bell. It is set before the last look, and read after each
  * change, so that no bell is missed.
  */
 import { copyBytes } from '../io/copy-bytes.js';
@@ -15,15 +15,15 @@ const WRITTEN = 0;
 const READ = 16;
 /** The reader has seen everything, and waits. */
 const ASLEEP = 32;
-/** The writer has more than there is room for, and waits. */
+/** The writer needs more room than there is, and waits. */
 const FULL = 48;
 const HEADER_BYTES = 256;
 const RECORD_BYTES = 8;
 const SKIP = 255;
-/** The most bytes of one record; what is longer takes several. */
+/** Maximum size of one record; longer data takes several. */
 export const MOST = 64 * 1024;
 
-/** The memory of a ring. @param bytes for records; a power of two, at least 4 × `MOST` */
+/** The memory of a ring. @param bytes size for records; a power of two, at least 4 × `MOST` */
 export function ringMemory(bytes: number): SharedArrayBuffer {
   if (bytes < 4 * MOST || (bytes & (bytes - 1)) !== 0) throw new RangeError(`${bytes} bytes are no ring`);
   return new SharedArrayBuffer(HEADER_BYTES + bytes);
@@ -36,7 +36,7 @@ abstract class End {
   protected readonly words: Int32Array;
   protected readonly bytes: Uint8Array;
   protected readonly size: number;
-  /** Where this end is. */
+  /** The position of this end. */
   protected at: number;
 
   constructor(memory: ArrayBufferLike, at: number) {
@@ -47,14 +47,14 @@ abstract class End {
     this.at = Atomics.load(this.header, at);
   }
 
-  /** Takes back the flag; whether it was set. */
+  /** Clears the flag; returns whether it was set. */
   protected lower(flag: number): boolean {
     return Atomics.load(this.header, flag) === 1 && Atomics.exchange(this.header, flag, 0) === 1;
   }
 }
 
 export class RingWriter extends End {
-  /** How far the reader was when it was last looked at. */
+  /** The reader's position at the last look. */
   #read: number;
 
   constructor(memory: ArrayBufferLike) {
@@ -71,7 +71,7 @@ export class RingWriter extends End {
     const skipped = left < needed ? left : 0;
     if (!this.#hasRoom(skipped + needed)) return false;
     if (skipped > 0) {
-      // One word may be all that is left: it is the kind and the length.
+      // Only one word may be left: it holds the kind and the length.
       this.words[(place + (left > 4 ? 4 : 0)) >> 2] = SKIP << 24;
       place = 0;
     }
@@ -84,12 +84,12 @@ export class RingWriter extends End {
     return true;
   }
 
-  /** Whether the reader waits for the bell; the flag is taken back. */
+  /** Clears the reader's flag; returns whether the reader waits for the bell. */
   wakes(): boolean {
     return this.lower(ASLEEP);
   }
 
-  /** From now on the reader rings when it has made room; false if there is room already. */
+  /** From now on the reader rings when it has made room. False if there is room already. */
   waits(): boolean {
     Atomics.store(this.header, FULL, 1);
     if (!this.#hasRoom(2 * (RECORD_BYTES + MOST))) return true;
@@ -108,7 +108,7 @@ export class RingWriter extends End {
   }
 }
 
-/** Takes a record; the bytes are there for as long as it runs. */
+/** Receives a record; the bytes are valid only during the call. */
 export type Received = (kind: number, id: number, bytes: Uint8Array, start: number, end: number) => void;
 
 export class RingReader extends End {
@@ -116,7 +116,7 @@ export class RingReader extends End {
     super(memory, READ);
   }
 
-  /** Hands over what is there now. Whether that was anything. */
+  /** Passes on all present records. Returns whether there were any. */
   take(received: Received): boolean {
     const { header, words, bytes, size } = this;
     const written = Atomics.load(header, WRITTEN);
@@ -139,12 +139,12 @@ export class RingReader extends End {
     return true;
   }
 
-  /** Whether the writer waits for room. */
+  /** Clears the writer's flag; returns whether the writer waits for room. */
   frees(): boolean {
     return this.lower(FULL);
   }
 
-  /** From now on the writer rings when something is there; false if something is there already. */
+  /** From now on the writer rings when there are records. False if there are some already. */
   sleeps(): boolean {
     Atomics.store(this.header, ASLEEP, 1);
     if (Atomics.load(this.header, WRITTEN) === this.at) return true;

@@ -1,4 +1,4 @@
-/** The server that clients connect to: TCP, or TLS. */
+/** The server to which clients connect: TCP, or TLS. */
 import type { AddressInfo } from 'node:net';
 import {
   createTcpServer,
@@ -10,21 +10,24 @@ import {
 } from '../io/sockets.js';
 import type { ListenTls } from '../plan/endpoint.js';
 
-/** Clients that may wait to be accepted, as many connect at once after a restart. Linux has no more by default. */
+/**
+ * Maximum number of clients that wait to be accepted, because many connect at once after a restart. It is Linux's
+ * default limit.
+ */
 const BACKLOG = 4096;
 
 export interface ServerOptions {
   readonly tls: ListenTls | null;
   readonly maxConnections: number;
-  /** How long a TLS handshake may take. */
+  /** Maximum time for a TLS handshake, in ms. */
   readonly handshakeMs: number;
 }
 
 export interface ServerEvents {
   connected(socket: TcpSocket): void;
-  /** One more than `maxConnections`: it was closed. */
+  /** A connection beyond `maxConnections` was closed. */
   dropped(): void;
-  /** Its TLS handshake took too long: it was closed. */
+  /** A client was closed because its TLS handshake took too long. */
   late(): void;
 }
 
@@ -44,7 +47,7 @@ export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, e
         );
   server.maxConnections = maxConnections;
   server.on('drop', () => events.dropped());
-  // Node reports a handshake that takes too long, and leaves the socket open.
+  // Node reports a handshake that takes too long, but leaves the socket open.
   server.on('tlsClientError', (problem: NodeJS.ErrnoException, socket: TcpSocket) => {
     if (problem.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') events.late();
     socket.destroy();
@@ -52,13 +55,13 @@ export function newServer({ tls, maxConnections, handshakeMs }: ServerOptions, e
   return server;
 }
 
-/** Takes over a new limit, and a new certificate for handshakes from now on. */
+/** Takes over a new limit, and a new certificate for later handshakes. */
 export function renew(server: TcpServer, { tls, maxConnections }: Pick<ServerOptions, 'tls' | 'maxConnections'>): void {
   server.maxConnections = maxConnections;
   if (tls !== null && 'setSecureContext' in server) (server as TlsServer).setSecureContext(contextOf(tls));
 }
 
-/** @returns the port. @throws {Error} code `EADDRINUSE` if the address is taken */
+/** @returns the port. @throws {Error} code `EADDRINUSE` if the address is in use */
 export function listenAt(server: TcpServer, address: ListenOptions): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -69,7 +72,7 @@ export function listenAt(server: TcpServer, address: ListenOptions): Promise<num
   });
 }
 
-/** What has come from another thread is no `Buffer` any more. */
+/** A `Buffer` that came from another thread is only a `Uint8Array`. */
 const contextOf = ({ cert, key, ca }: ListenTls): Pick<ListenTls, 'cert' | 'key' | 'ca'> => ({
   cert: Buffer.from(cert),
   key: Buffer.from(key),

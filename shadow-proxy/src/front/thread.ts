@@ -1,6 +1,6 @@
 /**
- * A front thread: accepts clients, reads and writes their sockets, and does TLS. What they send goes to the sequencing
- * thread as it came; what they are to get comes from there.
+ * A front thread: accepts clients, reads and writes their sockets, and does TLS. Data from clients goes unchanged to
+ * the sequencing thread, which sends the data for clients.
  *
  *   socket ─▶ ring ─▶ session         session ─▶ ring ─▶ outbox ─▶ socket, once a turn
  */
@@ -15,14 +15,14 @@ import { Link, type LinkMemory, type Sender } from './link.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
 import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 
-/** For the thread; `null` rings the bell. */
+/** A message to the thread; `null` rings the bell. */
 export type FrontRequest =
   | null
   | { readonly what: 'listen'; readonly host: string; readonly port: number; readonly shared: boolean }
   | { readonly what: 'renew'; readonly server: Pick<ServerOptions, 'tls' | 'maxConnections'> }
   | { readonly what: 'close' };
 
-/** From it; `null` rings the bell. */
+/** A message from the thread; `null` rings the bell. */
 export type Report =
   | null
   | { readonly what: 'listening'; readonly port: number }
@@ -34,7 +34,7 @@ export interface ThreadData {
   readonly server: ServerOptions;
 }
 
-/** How often is reported what a client that reads slowly was sent. */
+/** How often to report how much a slow client was sent, in ms. */
 const REPORT_MS = 100;
 
 const { memory, server: options } = workerData as ThreadData;
@@ -46,7 +46,7 @@ const intake = new Intake();
 const clients = new Map<number, Client>();
 /** Clients that read slowly. */
 const slow = new Set<Client>();
-/** Clients that are not read because the sequencing thread does not keep up. */
+/** Clients that are not read because the sequencing thread is behind. */
 const ahead = new Set<Client>();
 const number = Buffer.alloc(4);
 let lastId = 0;
@@ -55,7 +55,7 @@ let reporting: Timer | undefined;
 class Client implements Flushable, Sender {
   marked = false;
   queued = 0;
-  /** The sequencing thread wants it read no further. */
+  /** Whether the sequencing thread has paused the client. */
   paused = false;
   readonly socket: TcpSocket;
   readonly #outbox: Outbox;
@@ -92,7 +92,7 @@ class Client implements Flushable, Sender {
   }
 
   emptied(): void {
-    // It is read again when nothing waits for room, see `drained`.
+    // It is read again when nothing waits for room: see `drained`.
   }
 
   write(buffer: Buffer, start: number, end: number): void {
@@ -101,7 +101,7 @@ class Client implements Flushable, Sender {
     turn.mark(this);
   }
 
-  /** Behind its outbox. */
+  /** Called after its outbox was flushed. */
   flush(): void {
     if (this.#outbox.bytes === 0 || slow.has(this)) return;
     slow.add(this);
@@ -110,7 +110,7 @@ class Client implements Flushable, Sender {
     this.#say(FROM_FRONT.sent);
   }
 
-  /** How much of what was written is sent. */
+  /** Reports how many of the written bytes were sent. */
   report(): void {
     if (!slow.has(this)) return;
     const left = this.#outbox.bytes;
@@ -121,7 +121,7 @@ class Client implements Flushable, Sender {
     if (left === 0) this.#keepsUp();
   }
 
-  /** Both threads allow the client to be read. */
+  /** Reads on if both threads allow it. */
   readOn(): void {
     if (!this.paused && !ahead.has(this)) this.socket.resume();
   }
@@ -136,7 +136,7 @@ class Client implements Flushable, Sender {
     this.socket.destroySoon();
   }
 
-  /** The client does not read slowly, or not any more. */
+  /** The client does not read slowly, or no longer does. */
   #keepsUp(): void {
     slow.delete(this);
     if (slow.size > 0) return;
@@ -150,7 +150,7 @@ class Client implements Flushable, Sender {
   }
 }
 
-/** For whom the bytes at hand are. */
+/** The client to which the present bytes belong. */
 let reader: Client | undefined;
 const write = (buffer: Buffer, start: number, end: number): void => reader!.write(buffer, start, end);
 
@@ -158,7 +158,7 @@ const link = new Link(
   memory,
   (kind, id, bytes, start, end) => {
     const client = clients.get(id);
-    // The client's connection was closed meanwhile.
+    // The client was closed meanwhile.
     if (client === undefined) return;
     if (kind === TO_FRONT.write) {
       reader = client;

@@ -1,13 +1,13 @@
-/** How many front threads a shard has, and whether they are native. */
+/** Determines how many front threads a shard has, and whether they are native. */
 import { availableParallelism } from 'node:os';
 
 const MOST = 4;
-/** From then on sockets of several threads may listen at one address: `reusePort`. */
+/** The first version with `reusePort`, with which sockets of several threads may listen at one address. */
 const NODE = [22, 12] as const;
 
 export interface Surroundings {
   readonly cores: number;
-  /** Of Node, as `process.versions.node`. */
+  /** Node's version, as in `process.versions.node`. */
   readonly node: string;
   readonly platform: string;
 }
@@ -25,12 +25,12 @@ function mayShareAddress({ node, platform }: Surroundings): boolean {
 }
 
 /**
- * How many front threads a shard gets where the process has so many shards, and a warning if it gets fewer than asked
- * for. Native front threads may share an address on every version of Node.
+ * How many front threads a shard gets if the process has this number of shards; with a warning if it gets fewer than
+ * requested. Native front threads may share an address on every version of Node.
  *
  * `auto` leaves the sequencing thread and both servers a core for each front thread: half of the cores, shared among
- * the shards, and none on two cores. It is none as well where threads cannot share an address: one front thread alone
- * makes more work than it takes over.
+ * the shards, and none on two cores. It is also none if threads cannot share an address: a single front thread causes
+ * more work than it takes over.
  */
 export function frontThreads(
   wanted: 'auto' | number,

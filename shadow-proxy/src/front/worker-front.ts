@@ -1,4 +1,4 @@
-/** A front in a worker thread (`thread.ts`): with TLS, and where the native module is not there. */
+/** A front in a worker thread (`thread.ts`): for TLS, or if the native module is missing. */
 import { Worker } from 'node:worker_threads';
 import type { Intake } from '../io/intake.js';
 import { Connections } from './connections.js';
@@ -23,7 +23,7 @@ export class WorkerFront implements Front {
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: data });
     this.#connections = new Connections(memory, () => this.#post(null), intake, events);
     this.#worker.on('message', (report: Report) => this.#reported(report));
-    // A fault of the program: as on the sequencing thread, it ends the process.
+    // An error in the program ends the process, as on the sequencing thread.
     this.#worker.on('error', (problem) => {
       throw problem;
     });

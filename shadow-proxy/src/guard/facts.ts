@@ -1,20 +1,20 @@
-/** What was read off the live nodes of a topology; what is unknown is null. */
+/** Facts that were read from the live nodes of a topology; unknown facts are null. */
 
 export interface Peer {
-  /** `host:port`, as the node names it. */
+  /** `host:port`, as the node reports it. */
   readonly address: string;
   readonly up: boolean;
 }
 
-/** A client that is connected now, and whose last command writes. */
+/** A client that is connected now, and whose last command was a write. */
 export interface Writer {
-  /** Its name, or its host. */
+  /** The client's name, or its host. */
   readonly who: string;
   readonly command: string;
 }
 
 export interface NodeFacts {
-  /** Where it was asked, for people. */
+  /** The node's address, for people. */
   readonly label: string;
   readonly runId: string;
   readonly version: string;
@@ -25,9 +25,9 @@ export interface NodeFacts {
   readonly masters: readonly Peer[];
   readonly replicas: readonly Peer[];
   readonly backlogBytes: number;
-  /** Bytes that its replication stream has grown by each second, while it was watched. */
+  /** Growth of the node's replication stream while it was watched, in bytes per second. */
   readonly streamBytesPerSecond: number;
-  /** Full resyncs that it has served since it started. */
+  /** Full resyncs that the node has served since it started. */
   readonly syncFull: number;
   readonly aof: boolean;
   /** 0: no limit. */
@@ -35,9 +35,9 @@ export interface NodeFacts {
   readonly policy: string;
   readonly evicted: number;
   readonly clock: { readonly offsetMs: number; readonly errorMs: number };
-  /** Calls since it started; those that its peers sent are among them, but for scripts. */
+  /** Calls since the node started. They include those that its peers sent, except for scripts. */
   readonly calls: ReadonlyMap<string, number>;
-  /** Null if it does not list its clients. */
+  /** Null if the node does not list its clients. */
   readonly writers: readonly Writer[] | null;
 }
 
@@ -46,21 +46,22 @@ export interface UnreadNode {
   readonly why: string;
 }
 
-/** Nodes that replicate from each other, whichever way. */
+/** Nodes that replicate from each other, directly or not. */
 export interface Cluster {
-  /** Names of the shards whose target is one of them, with the region that the plan says. */
+  /** The shards whose target is one of the nodes, each with its region in the plan. */
   readonly shards: readonly { readonly name: string; readonly region: string | null; readonly runId: string | null }[];
   readonly nodes: readonly NodeFacts[];
   readonly unread: readonly UnreadNode[];
 }
 
-/** Whether clients may write there. */
+/** Whether clients may write to the node. */
 export const acceptsWrites = ({ role, readOnly }: NodeFacts): boolean => role !== 'slave' || !readOnly;
 
 export const isActive = ({ role }: NodeFacts): boolean => role === 'active-replica';
 
 /**
- * Whether KeyDB keeps one object, and so one time of change, for all keys with the same whole number from 0 to 9999
- * (Redis' shared integers: not with a limit of memory and an LRU or LFU policy). A full resync goes by these times.
+ * Whether KeyDB keeps one object, and so one time of change, for all keys that hold the same whole number from 0 to
+ * 9999. These are Redis's shared integers; they are not used with a memory limit and an LRU or LFU policy. A full
+ * resync compares these times.
  */
 export const sharesIntegers = ({ maxmemory, policy }: NodeFacts): boolean => maxmemory === 0 || !/l[rf]u/.test(policy);

@@ -1,6 +1,6 @@
 /**
- * What makes the resync after a cut of the link between two nodes full, or a full one worse; found before it happens.
- * Pure.
+ * Hazards that make the resync after a broken link between two nodes full, or a full resync worse. They are found
+ * before it happens. Pure.
  */
 import { number } from '../text/figures.js';
 import { isActive, acceptsWrites, sharesIntegers, type Cluster, type NodeFacts } from './facts.js';
@@ -12,18 +12,21 @@ export interface Hazard {
 }
 
 const MIB = 1 << 20;
-/** More than what is reckoned: load is not even. */
+/** Reserve on top of the estimate, because load varies. */
 const RESERVE = 1.25;
-/** Clocks may differ by as much and their own error: less than a person does between two writes of one key. */
+/**
+ * Clocks may differ by this, plus the error of measurement, in ms: less than the time between two writes of one key by
+ * a person.
+ */
 const CLOCK_MS = 20;
 
-/** Bytes of backlog with which an outage does not end in a full resync, in whole MiB. */
+/** The backlog with which an outage does not end in a full resync, in bytes (whole MiB). */
 export const backlogFor = (bytesPerSecond: number, outageMinutes: number): number =>
   Math.max(1, Math.ceil((bytesPerSecond * outageMinutes * 60 * RESERVE) / MIB)) * MIB;
 
 /**
- * The hazards of nodes that replicate from each other; a single node, or one with read-only replicas, has none of these
- * but `server`.
+ * The hazards of nodes that replicate from each other. A single node, or one with read-only replicas, can only have the
+ * hazard `server`.
  */
 export function hazardsOf(cluster: Cluster, outageMinutes: number): Hazard[] {
   const { nodes } = cluster;

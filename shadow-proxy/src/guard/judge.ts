@@ -1,6 +1,6 @@
 /**
- * Whether a workload that counts is safe on the nodes as they are: pure decisions over what the plan says, what was
- * read off the live nodes, and what the proxies have seen.
+ * Whether a workload that is a counter is safe on the present nodes. Pure decisions from the plan, the facts of the
+ * live nodes, and what the proxies have observed.
  *
  * Room: guard: whether a topology is safe for counters: pure decisions over facts read from the nodes.
  * Called by: stages, cli.
@@ -22,25 +22,25 @@ export interface Verdict {
   readonly why: string;
   /** Which writes are lost, and when; null if none are. */
   readonly lost: string | null;
-  /** What to do; null if nothing has to be done. */
+  /** What to do; null if nothing is needed. */
   readonly todo: string | null;
 }
 
-/** What one kind of counting command did, as a proxy has seen it. */
+/** Observations of one kind of counting command. */
 export interface Seen {
   readonly workload: string;
   readonly kind: CountingKind;
-  /** Keys, such as `rl:user:*`; null if no key was looked at. */
+  /** Prefix of the keys, such as `rl:user:*`; null if no key was recorded. */
   readonly prefix: string | null;
-  /** Commands by name, since the proxy started. */
+  /** Number of commands by name, since the proxy started. */
   readonly commands: Readonly<Record<string, number>>;
   readonly perSecond: number;
 }
 
-/** What the proxies tell; null if they were not, or could not be, asked. */
+/** What the proxies have observed; null if they were not asked, or did not answer. */
 export interface Sightings {
   readonly counting: readonly Seen[];
-  /** Writes that came through a proxy of another region than the workload's writer, by workload. */
+  /** Writes through a proxy of another region than the workload's writer, by workload. */
   readonly secondWriter: Readonly<Record<string, number>>;
 }
 
@@ -55,7 +55,7 @@ type Finding = Pick<Verdict, 'verdict' | 'why' | 'lost' | 'todo'>;
 
 const WORST: readonly Safety[] = ['unsafe', 'unknown', 'safe'];
 
-/** Null for a workload that neither is a counter by its class, nor was seen to count. */
+/** Null for a workload whose class is no counter, and which was not used as one. */
 export function judgeWorkload(question: Question): Verdict | null {
   const { workload, clusters } = question;
   const seen = seenOf(question);
@@ -98,7 +98,7 @@ function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[
   return unsafe(seen.length === 0 ? where : `${where}; seen: ${tell(seen)}`, losses(seen), todoFor(question, seen));
 }
 
-/** A conflict-free layout: what was seen must be it, and KeyDB must have been tried so. */
+/** Judges a conflict-free layout: the observations must match it, and KeyDB must be configured as tested. */
 function judgeLayout(
   { workload: { name, counterLayout }, sightings }: Question,
   { nodes }: Cluster,
@@ -135,7 +135,7 @@ function judgeLayout(
   return safe(`conflict-free layout (${counterLayout})`);
 }
 
-/** One writer by the plan: nobody else must write, and KeyDB must keep each key's own time. */
+/** Judges a workload with one writer: no other client may write, and KeyDB must keep a time for each key. */
 function judgePinned(
   { workload: { name, writer }, sightings }: Question,
   { shards, unread }: Cluster,
@@ -162,7 +162,7 @@ function judgePinned(
       'set maxmemory above the highest use, and an LRU or LFU policy, such as volatile-lru, on each node',
     );
   }
-  // Where the plan does not tell which node is the writer's, none is.
+  // If the plan does not show which node is the writer's, none is.
   const home = shards.find(({ region }) => region === writer)?.runId ?? null;
   const others = writable.filter(({ runId }) => runId !== home);
   const silent = others.find(({ writers }) => writers === null);
@@ -185,7 +185,7 @@ function judgePinned(
   return safe(`one writer: ${writer}`);
 }
 
-/** What the names of the kit's own connections begin with. */
+/** Prefix of the names of the kit's own connections. */
 const KIT = 'shadow-proxy';
 const besideAt = (nodes: readonly NodeFacts[]): string[] =>
   nodes.flatMap(({ label, writers }) =>
@@ -201,7 +201,7 @@ function losses(seen: readonly Seen[]): string {
 
 const SHOWN = 4;
 
-/** Such as `rl:user:* incr 1,200 (20/s)`; the most frequent first. */
+/** For example `rl:user:* incr 1,200 (20/s)`; the most frequent first. */
 export function tell(seen: readonly Seen[]): string {
   const total = ({ commands }: Seen): number => Object.values(commands).reduce((a, b) => a + b, 0);
   const sorted = [...seen].sort((a, b) => total(b) - total(a));
@@ -212,7 +212,7 @@ export function tell(seen: readonly Seen[]): string {
   return `${shown.join(', ')}${sorted.length > SHOWN ? ` and ${sorted.length - SHOWN} more` : ''}`;
 }
 
-/** Of these the sum is all that matters, so that a conflict-free layout would do. */
+/** Kinds for which only the sum matters, so that a conflict-free layout would be possible. */
 const SUMS: ReadonlySet<CountingKind> = new Set(['increment', 'window', 'rewrite', 'script']);
 
 function todoFor({ topology, workload }: Question, seen: readonly Seen[]): string {

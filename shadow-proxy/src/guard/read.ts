@@ -1,7 +1,7 @@
 /**
- * Reads a target and every node that replicates with it: questions only, none of which changes anything.
+ * Reads a target and every node that replicates with it. Read-only.
  *
- *   target ─▶ INFO … (watch) … INFO ─▶ its masters and replicas ─▶ likewise, until no new one is named
+ *   target ─▶ INFO … (watch) … INFO ─▶ its masters and replicas ─▶ the same for each, until no new node is named
  */
 import { COMMANDS } from '../command/table.generated.js';
 import { monotonicMs } from '../io/clock.js';
@@ -14,7 +14,7 @@ import type { Plan, ShardPlan } from '../plan/plan.js';
 import { text, type Reply } from '../resp/decode.js';
 import type { Cluster, NodeFacts, Peer, UnreadNode, Writer } from './facts.js';
 
-/** More are not followed: no topology of KeyDB has as many. */
+/** Further nodes are not followed: no topology of KeyDB has as many. */
 const MAX_NODES = 16;
 const WRITES = new Set(
   COMMANDS.filter(([, , , flags]) => /\bwrite\b/.test(flags))
@@ -22,7 +22,7 @@ const WRITES = new Set(
     .concat('eval', 'evalsha'),
 );
 
-/** @param watchMs for how long the growth of the replication streams is watched */
+/** @param watchMs how long the growth of the replication streams is watched */
 export async function readClusters(shards: readonly ShardPlan[], watchMs: number): Promise<Cluster[]> {
   const clusters: { shards: Cluster['shards'][number][]; nodes: NodeFacts[]; unread: UnreadNode[] }[] = [];
   const found = await Promise.all(shards.map(async (shard) => ({ shard, ...(await readFrom(shard.target, watchMs)) })));
@@ -46,7 +46,7 @@ export async function readClusters(shards: readonly ShardPlan[], watchMs: number
   return clusters;
 }
 
-/** The shards of the plan whose targets are to be looked at: one for each target. */
+/** One shard of the plan for each target. */
 export const targetsOf = ({ shards }: Plan): readonly ShardPlan[] =>
   shards.filter(({ target }, i) => shards.findIndex((other) => other.target.label === target.label) === i);
 
@@ -72,7 +72,7 @@ async function readFrom(target: Endpoint, watchMs: number): Promise<{ nodes: Nod
   return { nodes, unread };
 }
 
-/** `host:port`: nodes are named by others so. */
+/** `host:port`, as nodes name each other. */
 const labelOf = (endpoint: Endpoint): string => (endpoint.kind === 'server' ? formatAddress(endpoint) : endpoint.label);
 
 async function readNode(endpoint: Endpoint, watchMs: number): Promise<NodeFacts | UnreadNode> {
@@ -101,7 +101,7 @@ async function read(asker: Asker, label: string, watchMs: number): Promise<NodeF
     masters: mastersOf(info),
     replicas: replicasOf(info),
     backlogBytes: number('repl_backlog_size'),
-    // A restarted process, or one that was resynchronised, counts from 0.
+    // A restarted or resynchronised process counts from 0.
     streamBytesPerSecond: Math.max(0, grown / seconds),
     syncFull: number('sync_full'),
     aof: info.get('aof_enabled') === '1',
@@ -114,7 +114,7 @@ async function read(asker: Asker, label: string, watchMs: number): Promise<NodeF
   };
 }
 
-/** `master_host`, and with several masters `master_1_host` and so on. */
+/** Reads `master_host`, and with several masters `master_1_host` and so on. */
 function mastersOf(info: ReadonlyMap<string, string>): Peer[] {
   const prefixes = [...info.keys()].flatMap((name) => /^(master(?:_\d+)?)_host$/.exec(name)?.[1] ?? []);
   return prefixes.map((prefix) => ({
@@ -130,13 +130,13 @@ function replicasOf(info: ReadonlyMap<string, string>): Peer[] {
   });
 }
 
-/** Replicas and masters are none. */
+/** Replicas and masters do not count as writers. */
 function writersOf(reply: Reply | null): Writer[] | null {
   if (reply === null) return null;
   const lines = text(reply)
     .split('\n')
     .filter((line) => line !== '' && !/[SM]/.test(clientField(line, 'flags')));
-  // Of the kit's own connections, the shard is enough.
+  // For the kit's own connections, the shard is enough.
   const whoOf = (line: string): string =>
     clientField(line, 'name').replace(/^(shadow-proxy:[^:]+):.*/, '$1') ||
     clientField(line, 'addr').replace(/:\d+$/, '');

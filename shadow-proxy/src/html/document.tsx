@@ -1,8 +1,9 @@
 /**
- * A whole HTML document in one file: nothing is fetched when it is read, and its own Content-Security-Policy sees to
- * that.
+ * A whole HTML document in one file. A browser loads nothing else to show it, which its own Content-Security-Policy
+ * enforces.
  *
- *   body: preact's elements, which escape what is put into them ─▶ htmlDocument ─▶ text, with styles, and scripts where it has plots
+ *   body: preact's elements, which escape their contents ─▶ htmlDocument ─▶ text, with styles, and scripts if it has
+ * plots
  *
  * Room: html: HTML documents that load nothing from other hosts.
  * Called by: page, report.
@@ -18,22 +19,20 @@ import { STYLE } from './style.js';
 export interface HtmlDocument {
   readonly title: string;
   readonly body: ComponentChildren;
-  /** Rules of this document's own. */
+  /** Additional rules for this document. */
   readonly css?: string;
 }
 
 const require = createRequire(import.meta.url);
 
-/**
- * Where the files are that draw plots: uPlot's style and uPlot, which is a global, and then the module that uses it.
- */
+/** The files that draw plots: uPlot's style; uPlot, which is a global; and the module that uses it. */
 export const PLOT_FILES = {
   css: require.resolve('uplot/dist/uPlot.min.css'),
   library: require.resolve('uplot/dist/uPlot.iife.min.js'),
   draw: new URL('./draw.js', import.meta.url),
 };
 
-/** The document as text: light or dark as its reader's system is, and readable from 320 px on. */
+/** The document as text. It is light or dark as the reader's system is, and readable from 320 px on. */
 export function htmlDocument({ title, body, css = '' }: HtmlDocument): string {
   const content = renderToStaticMarkup(<body>{body}</body>);
   const hasPlots = content.includes('<plot-view');
@@ -56,11 +55,11 @@ export function htmlDocument({ title, body, css = '' }: HtmlDocument): string {
   return `<!doctype html>\n<html lang="en">\n${head}\n${content}\n</html>\n`;
 }
 
-/** What may stand between `<script>` and `</script>`. */
+/** Escapes a script so that it may stand between `<script>` and `</script>`. */
 const inlined = (file: string | URL): string =>
   readFileSync(file, 'utf8')
     .replace(/^\/\/# sourceMappingURL=.*$/m, '')
     .replaceAll('</script', '<\\/script');
 
-/** As a Content-Security-Policy names a script. */
+/** The digest of a script for a Content-Security-Policy. */
 export const digest = (script: string): string => `sha256-${createHash('sha256').update(script).digest('base64')}`;

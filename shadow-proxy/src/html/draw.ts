@@ -1,16 +1,16 @@
 /// <reference lib="dom" />
 /**
- * In the browser: `<plot-view spec="…">`, drawn by uPlot, which has to be there as a global. Documents have the
- * compiled file in them as it is, so that it imports types only.
+ * Runs in the browser: draws `<plot-view spec="…">` with uPlot, which must be present as a global. Documents contain
+ * the compiled file unchanged, so it imports types only.
  */
 import type UPlot from 'uplot';
 import type { PlotMark, PlotSpec } from './plot.js';
 
 const HEIGHT = 200;
 const GAP = 1e-9;
-/** A time plot shows at least so many seconds, from its first point on. */
+/** Minimum width of a time plot, in seconds, from its first point on. */
 const LEAST_SECONDS = 300;
-/** Rows of labels above a plot at most, and the height of one. */
+/** Maximum number of rows of labels above a plot, and the height of one. */
 const LABEL_ROWS = 3;
 const ROW_HEIGHT = 15;
 
@@ -61,7 +61,7 @@ class PlotView extends HTMLElement {
   }
 }
 
-/** What of a plot cannot be changed once it is drawn. */
+/** The part of a plot that cannot be changed once it is drawn. */
 const shapeOf = (spec: PlotSpec): string =>
   JSON.stringify([
     spec.kind,
@@ -71,10 +71,10 @@ const shapeOf = (spec: PlotSpec): string =>
     rowsFor(spec),
   ]);
 
-/** Labels stand above the plot: no curve runs through them. */
+/** Labels are above the plot, so that no curve runs through them. */
 const rowsFor = ({ marks = [] }: PlotSpec): number => Math.min(LABEL_ROWS, marks.length);
 
-/** A reader who looks closer at a part keeps it. */
+/** Whether the reader has zoomed in: then the range is kept. */
 function isZoomed({ data: [x], scales }: UPlot): boolean {
   const { min, max } = scales.x;
   return x.length > 1 && typeof min === 'number' && typeof max === 'number' && (min > x[0] || max < x[x.length - 1]);
@@ -144,16 +144,16 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
   };
 }
 
-/** Nothing is shown before the first point: an axis that begins there shows when the measuring began. */
+/** The axis begins at the first point, which shows when measuring began. */
 function timeRange(plot: UPlot, min: number | null, max: number | null): UPlot.Range.MinMax {
   if (min === null || max === null) return [null, null] as unknown as UPlot.Range.MinMax;
   const x = plot.data[0];
   const [first, last] = [x[0], x[x.length - 1]];
-  // A reader who looks closer chooses the range. Of a single point uPlot would show a day.
+  // A reader who zooms in chooses the range. For a single point uPlot would show a day.
   return min <= first && max >= last ? [first, Math.max(last, first + LEAST_SECONDS)] : [min, max];
 }
 
-/** Dotted lines through the plot, each from its label down; a label that finds no room in any row is left out. */
+/** Draws dotted lines through the plot, each from its label down. A label for which no row has room is left out. */
 function drawMarks(plot: UPlot, marks: readonly PlotMark[], style: CSSStyleDeclaration): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
@@ -171,7 +171,7 @@ function drawMarks(plot: UPlot, marks: readonly PlotMark[], style: CSSStyleDecla
     const x = Math.round(plot.valToPos(at, 'x', true));
     if (x < bbox.left || x > right) continue;
     const width = ctx.measureText(label).width + 8 * ratio;
-    // To the left of the line where there is no room to its right.
+    // The label is on the left of the line if there is no room on the right.
     const left = x + width > right ? x - width : x;
     const row = left < 0 ? -1 : ends.findIndex((end) => end <= left);
     const top = row === -1 ? bbox.top : bbox.top - (ends.length - row) * height;
@@ -184,7 +184,7 @@ function drawMarks(plot: UPlot, marks: readonly PlotMark[], style: CSSStyleDecla
     labels.push([label, left, top]);
   }
   for (const [text, left, top] of labels) {
-    // Lines of other marks do not run through it.
+    // Lines of other marks must not run through the label.
     const width = ctx.measureText(text).width;
     ctx.clearRect(left + 2 * ratio, top, width + 4 * ratio, height - ratio);
     ctx.fillText(text, left + 4 * ratio, top + 2 * ratio);
@@ -216,12 +216,11 @@ function axisOf({ kind }: PlotSpec): UPlot.Axis {
 const DAY_S = 86_400;
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
 /**
- * The moment at which a clock of this place shows what one of UTC shows at `seconds`: uPlot looks for round numbers
- * there.
+ * A time at which a local clock shows what a UTC clock shows at `seconds`: uPlot looks for round numbers in local time.
  */
 const utc = (seconds: number): number => seconds * 1000 + new Date(seconds * 1000).getTimezoneOffset() * 60_000;
 
-/** Three digits, and thousands and millions by letter. */
+/** Three digits; thousands and millions have a letter. */
 function short(value: number): string {
   if (value === 0) return '0';
   const [size, letter] = value >= 1e9 ? [1e9, 'G'] : value >= 1e6 ? [1e6, 'M'] : value >= 1e4 ? [1e3, 'k'] : [1, ''];

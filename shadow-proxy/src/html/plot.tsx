@@ -1,33 +1,33 @@
-/** Plots: what one shows, and its place in a document. `draw.ts` draws it in the browser. */
+/** Plots: their contents, and their place in a document. `draw.ts` draws them in the browser. */
 import type { JSX } from 'preact';
 
 export interface PlotSeries {
   readonly label: string;
-  /** One for each `x`; null if nothing was measured, and the line has a gap there. */
+  /** One value for each `x`; null leaves a gap in the line: nothing was measured. */
   readonly values: readonly (number | null)[];
-  /** Which of the colours `--s1` to `--s6`; default: its place. The source's is 1, the target's 2. */
+  /** One of the colours `--s1` to `--s6`; default: by position. The source has 1, the target 2. */
   readonly color?: number;
   readonly dashed?: boolean;
 }
 
 /** A vertical line with a label. */
 export interface PlotMark {
-  /** As x. */
+  /** The position, in the unit of x. */
   readonly at: number;
   readonly label: string;
 }
 
 export interface PlotSpec {
   /**
-   * `time`: x are seconds since 1970. `percentiles`: x are shares from 0 up to, but not, 1 (0.99 is p99), on a scale on
-   * which each further nine has the same width. `number`: any other.
+   * `time`: x are seconds since 1970. `percentiles`: x are shares from 0 up to, but not including, 1 (0.99 is p99), on
+   * a scale on which each further nine has the same width. `number`: any other.
    */
   readonly kind: 'time' | 'percentiles' | 'number';
   readonly x: readonly number[];
   readonly series: readonly PlotSeries[];
-  /** Behind each value, such as `ms`. */
+  /** The unit after each value, such as `ms`. */
   readonly unit: string;
-  /** Logarithmic y: values have to be above 0. */
+  /** Whether y is logarithmic: then values must be above 0. */
   readonly log?: boolean;
   /** Oldest first. */
   readonly marks?: readonly PlotMark[];
@@ -45,11 +45,11 @@ declare module 'preact' {
   }
 }
 
-/** The marks are drawn: a screen reader reads them. */
+/** The marks are drawn; this text is for screen readers. */
 const labelOf = (title: string, { marks = [] }: PlotSpec): string =>
   marks.length === 0 ? title : `${title}; marked: ${marks.map(({ label }) => label).join(', ')}`;
 
-/** A plot with its title; `note` says below it what was measured, and how often. */
+/** A plot with its title. `note` below it says what was measured, and how often. */
 export const Plot = ({ title, spec, note }: { title: string; spec: PlotSpec; note?: string }): JSX.Element => (
   <figure class="plot">
     <figcaption>

@@ -1,5 +1,5 @@
-/** The look of every document: quiet, dense, and the same words whether or not one can tell red from green. */
-/** A table whose rows are cards: each cell beside the name of its column. */
+/** The style of every document: quiet, dense, and understandable without telling red from green. */
+/** Shows the rows of a table as cards: each cell beside the name of its column. */
 const asCards = (table: string): string => `
   ${table} thead { display: none; }
   ${table} tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }

@@ -1,7 +1,7 @@
-/** A table that a phone shows as cards: one a row, each cell behind the name of its column. */
+/** A table that a phone shows as cards: one for each row, each cell after the name of its column. */
 import type { ComponentChildren, JSX } from 'preact';
 
-/** @param wide whether a small window, too, shows it as cards: its cells have no place to break */
+/** @param wide whether a small window shows it as cards, too, because its cells cannot wrap */
 export const Table = ({
   head,
   rows,

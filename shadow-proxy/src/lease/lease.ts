@@ -1,16 +1,17 @@
 /**
- * The lease of a shard at one of its servers: a connection whose name says who wants it. Nothing is written to the
- * server, and the lease ends with its process.
+ * The lease of a shard at one of its servers: a connection whose name says who wants the lease. Nothing is written to
+ * the server, and the lease ends with its process.
  *
- *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line, and knows that note of the holder; of those that
- *                                                      answer, the lowest number is first
- *                                       :aside         would wait in line, but could not serve now: others go first
- *                                       :holds         the lease, if a list read after this name was given shows no other that says so
- *                                       :clean         given back, with everything confirmed on both servers
- *                                       :left          given back, with suspects left
+ *   shadow-proxy-lease:<shard>:<process>:waits:<note>   waits for the lease, and knows that note of the holder; the
+ *                                                      lowest client ID of those that answer is first
+ *                                       :aside         waits, but cannot serve now: others go first
+ *                                       :holds         has the lease, if a list of connections that was read later
+ *                                                      shows no other holder
+ *                                       :clean         has released it, with everything confirmed on both servers
+ *                                       :left          has released it, with suspects left
  *
- * Two that claim it at once both read their lists after both names are there, so at most one of them sees no other.
- * The epoch is the server's run id and the connection's number, which only grows while the server lives.
+ * If two processes claim the lease at once, both read the list after both names are set. So at most one of them sees no
+ * other. The epoch is the server's run ID and the connection's client ID, which only grows while the server lives.
  *
  * Room: lease: exactly one proxy serves a shard.
  * Called by: stages, shard.
@@ -41,46 +42,50 @@ import { Turn } from '../io/turn.js';
 const NAME = 'shadow-proxy-lease';
 const DATA_NAME = 'shadow-proxy';
 /**
- * A holder that has sent nothing for so long, in the server's whole seconds, is dead or stalled. It sends each second.
+ * A holder that has sent nothing for this many seconds (whole ones, by the server) is dead or stalled. A holder sends
+ * something each second.
  */
 const SILENT_S = 3;
-/** For so long must we have watched it, without a pause of the server's or ours: both make a holder look silent. */
+/**
+ * How long a holder must be watched, in ms, without a pause of the server or of this process: both make a holder look
+ * silent.
+ */
 const WATCH_MS = 2_000;
 const PAUSE_MS = 1_000;
 const GOODBYE_MS = 500;
 
 export type Word = 'waits' | 'aside' | 'holds' | 'clean' | 'left';
 
-/** A process in the list of a server. */
+/** A process in a server's list of connections. */
 export interface Claim {
-  /** The number of its connection there. */
+  /** The connection's client ID. */
   readonly id: number;
   readonly process: string;
   readonly word: Word;
   readonly note: string;
-  /** The address that it comes from. */
+  /** The address of the process. */
   readonly from: string;
   readonly ageS: number;
   readonly idleS: number;
 }
 
-/** What a look at a server's list shows, ourselves left out. */
+/** What a server's list of connections shows, without this process. */
 export interface View {
   readonly holder: Claim | null;
-  /** The process has said nothing since we began to look. */
+  /** Whether the holder has sent nothing since the watch began. */
   readonly silent: boolean;
-  /** The process has said something since we began to look. */
+  /** Whether the holder has sent something since the watch began. */
   readonly alive: boolean;
-  /** Who has given the lease back, and is still to be seen. */
+  /** The process that has released the lease and is still listed; null if there is none. */
   readonly goodbye: Claim | null;
   /** Whether no other process has waited for longer. */
   readonly first: boolean;
 }
 
-/** Since when the lease is held, and under which process of the server. */
+/** Since when the lease is held, and at which process of the server. */
 export interface Tenure {
   readonly runId: string;
-  /** Both in ms of the monotonic clock; at `aliveAt` the server had our connection for certain. */
+  /** Both are in ms of the monotonic clock. At `aliveAt` the server certainly had our connection. */
   readonly since: number;
   aliveAt: number;
 }
@@ -96,15 +101,15 @@ export class LeaseError extends Error {
   }
 }
 
-/** Who decides what becomes of a lease whose connection was lost. */
+/** The part that decides about a lease whose connection was lost. */
 export interface LeaseOwner {
-  /** Connects, and takes the lease again where it was held. @throws {LeaseError} if another has it */
+  /** Connects, and takes the lease again if it was held. @throws {LeaseError} if another process has it */
   regain(lease: Lease): Promise<void>;
-  /** The connection is lost. */
+  /** Called when the connection is lost. */
   lost(lease: Lease): void;
 }
 
-/** The server refuses what a holder of the lease needs. */
+/** The server refuses a right that a holder of the lease needs. */
 export class ClientRefused extends HandshakeRefused {
   constructor(
     readonly command: string,
@@ -115,12 +120,12 @@ export class ClientRefused extends HandshakeRefused {
 }
 
 export class Lease {
-  /** What the connections that carry data are called. */
+  /** The name of connections that carry data. */
   readonly dataName: string;
   runId = '';
-  /** Kept over the loss of the connection, until it is clear whether another process held it meanwhile. */
+  /** Kept when the connection is lost, until it is known whether another process held the lease meanwhile. */
   tenure: Tenure | null = null;
-  /** What the next holder of the lease is to know; letters and digits. */
+  /** A message for the next holder of the lease; letters and digits. */
   note = '';
   /** Why there is no connection. */
   problem: Error = new ConnectionLost('not connected');
@@ -131,13 +136,13 @@ export class Lease {
   #regaining: Promise<void> | undefined;
   #observedAt = -Infinity;
   #watched: { readonly id: number; readonly since: number } | null = null;
-  /** Whether this connection was seen to be allowed what a holder needs. */
+  /** Whether the rights of a holder were checked on this connection. */
   #allowed = false;
 
   constructor(
     readonly side: Side,
     readonly dialer: Dialer,
-    /** `name`, or, of a cluster, `name@slots`: a shard that has one of these slots has the same lease. */
+    /** `name`, or `name@slots` in a cluster: shards that have a slot in common have the same lease. */
     private readonly shard: string,
     private readonly process: string,
     private readonly owner: LeaseOwner,
@@ -159,7 +164,7 @@ export class Lease {
   }
 
   /**
-   * Connects, in place of the connection that may be there.
+   * Connects, and replaces the present connection if there is one.
    * @throws {HandshakeRefused} {Error} if the server cannot be reached or does not answer in time
    */
   async open(word: Word): Promise<void> {
@@ -202,11 +207,11 @@ export class Lease {
     }
   }
 
-  /** As one that waits: who else is there. @throws {ConnectionLost} {HandshakeRefused} */
+  /** For a process that waits: reads who else is there. @throws {ConnectionLost} {HandshakeRefused} */
   async observe(): Promise<View> {
     if (!this.#allowed) await this.#requireRights();
     const asked = monotonicMs();
-    // A list of thousands costs the server milliseconds: while the holder says something, its line is enough.
+    // A list of thousands of clients costs the server milliseconds: while the holder sends, its line alone is read.
     let others = this.#watched === null ? [] : this.#claims(await this.#list('ID', this.#watched.id));
     if (!others.some(({ word, idleS }) => word === 'holds' && idleS < SILENT_S))
       others = this.#claims(await this.#list());
@@ -225,7 +230,7 @@ export class Lease {
     };
   }
 
-  /** Takes the lease, unless another has it, and ends the connections that carried data for others. */
+  /** Takes the lease, unless another process has it, and kills other processes' connections for data. */
   async claim(): Promise<boolean> {
     const [, lines] = await Promise.all([this.#say('holds'), this.#list()]);
     if (this.#claims(lines).some(({ word }) => word === 'holds')) {
@@ -237,7 +242,7 @@ export class Lease {
     return true;
   }
 
-  /** Takes the lease from its holder, which finds it another's before it can take it again. */
+  /** Takes the lease from its holder, who then finds that it is held. */
   async seize(): Promise<void> {
     await this.#say('holds');
     const lines = await this.#list();
@@ -246,14 +251,14 @@ export class Lease {
     this.resume(null);
   }
 
-  /** Back in line. */
+  /** Waits in line again. */
   async withdraw(): Promise<void> {
     this.tenure = null;
     this.#held = false;
     await this.#say(this.#waits);
   }
 
-  /** As one that waits: lets those behind it go first, or takes its place in line again. */
+  /** For a process that waits: lets the processes behind it go first, or takes its place in line again. */
   async stepAside(isAside: boolean): Promise<void> {
     const waits = isAside ? 'aside' : 'waits';
     if (waits === this.#waits) return;
@@ -262,8 +267,8 @@ export class Lease {
   }
 
   /**
-   * After `open('holds')` by a process that has the shard: the others who say that they hold the lease. What is left of
-   * our own lost connection is ended.
+   * For a process that has the shard, after `open('holds')`: the other processes that claim to hold the lease. Kills
+   * what is left of this process's lost connection.
    */
   async rivals(): Promise<Claim[]> {
     const claims = this.#claims(await this.#list(), true).filter(
@@ -273,14 +278,14 @@ export class Lease {
     return claims.filter(({ process }) => process !== this.process);
   }
 
-  /** The lease is ours, as it was before (`tenure`) or from now on (null). */
+  /** Marks the lease as held: as before (`tenure`), or from now on (null). */
   resume(tenure: Tenure | null): void {
     const aliveAt = monotonicMs();
     this.tenure = { runId: this.runId, since: tenure?.since ?? aliveAt, aliveAt };
     this.#held = this.connected;
   }
 
-  /** Ends the connections of other processes that carried data. */
+  /** Kills other processes' connections for data. */
   async endOthers(): Promise<void> {
     await this.#endOthers(await this.#list());
   }
@@ -289,7 +294,7 @@ export class Lease {
     return killClient((...args) => this.#ask(...args), id, this.dialer.label);
   }
 
-  /** Resolves when the server has our connection. @throws {ConnectionLost} */
+  /** Resolves when the server has answered on our connection. @throws {ConnectionLost} */
   async ping(): Promise<void> {
     const asked = monotonicMs();
     await this.#ask('PING');
@@ -297,7 +302,7 @@ export class Lease {
   }
 
   /**
-   * Resolves when the lease is held now, at the server of that address and run ID.
+   * Resolves if the lease is held now, at the server with that address and run ID.
    * @throws {LeaseError} if another process has it
    * @throws {Error} if the server cannot be reached
    */
@@ -308,7 +313,7 @@ export class Lease {
       try {
         return await this.ping();
       } catch {
-        // Lost meanwhile.
+        // The connection was lost meanwhile.
       }
     }
     await this.regain();
@@ -320,7 +325,7 @@ export class Lease {
     return runId === '' || this.runId === '' || this.runId === runId;
   }
 
-  /** `regain`, once at a time. */
+  /** Calls `regain` of the owner; never twice at a time. */
   regain(): Promise<void> {
     this.#regaining ??= this.owner.regain(this).finally(() => (this.#regaining = undefined));
     return this.#regaining;
@@ -332,18 +337,18 @@ export class Lease {
     if (this.#held) await this.#say('holds');
   }
 
-  /** As one that waits: says that the note of the holder is known. */
+  /** For a process that waits: shows that it knows the holder's note. */
   async learn(note: string): Promise<void> {
     this.note = note;
     if (this.connected) await this.#say(this.#waits);
   }
 
-  /** Processes that wait for the lease and have said something lately. */
+  /** Processes that wait for the lease and have sent something recently. */
   async waiters(): Promise<Claim[]> {
     return this.#claims(await this.#list()).filter(({ word, idleS }) => isWaiting(word) && idleS < SILENT_S);
   }
 
-  /** Gives the lease back; resolves to whether another process waits for it. */
+  /** Releases the lease; resolves to whether another process waits for it. */
   async release(word: 'clean' | 'left'): Promise<boolean> {
     if (!this.connected) return false;
     const late = sleep(GOODBYE_MS, null, { ref: false });
@@ -362,13 +367,13 @@ export class Lease {
     return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}`;
   }
 
-  /** @throws {ClientRefused} if nobody would see that it is held */
+  /** @throws {ClientRefused} if other processes could not see that it is held */
   async #say(word: Word): Promise<void> {
     const reply = await this.#ask('CLIENT', 'SETNAME', this.#name(word));
     if (isError(reply)) throw new ClientRefused('CLIENT SETNAME', text(reply));
   }
 
-  /** @throws {HandshakeRefused} if the user may not do what a holder has to */
+  /** @throws {HandshakeRefused} if the user lacks a right that a holder needs */
   async #requireRights(): Promise<void> {
     await this.#list('ID', this.clientId);
     await this.#say(this.#waits);
@@ -394,7 +399,7 @@ export class Lease {
     }
   }
 
-  /** The claims on the shard, in the order of their numbers; without our own, as a rule. */
+  /** The claims on the shard, in the order of their client IDs; usually without our own. */
   #claims(lines: ReadonlyMap<number, string>, withOurs = false): Claim[] {
     const prefix = `${NAME}:`;
     const claims: Claim[] = [];
@@ -422,14 +427,14 @@ const isWaiting = (word: Word): boolean => word === 'waits' || word === 'aside';
 
 const nameOf = (shard: string): string => shard.split('@', 1)[0];
 
-/** Whether both names are of one shard, or of shards of a cluster that have a slot in common. */
+/** Whether both names are of the same shard, or of shards of a cluster that have a slot in common. */
 function isSameShard(a: string, b: string): boolean {
   const [[name, slots], [other, others]] = [a.split('@'), b.split('@')];
   if (slots === undefined || others === undefined || name === other) return name === other;
   try {
     return commonSlots(parseSlots(slots), parseSlots(others)).length > 0;
   } catch {
-    // Any client may call itself so.
+    // Any client may choose such a name.
     return false;
   }
 }

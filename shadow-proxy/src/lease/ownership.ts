@@ -1,9 +1,9 @@
 /**
- * Which process has a shard: the one that holds its lease at every server that is an authority, and at the other one as
- * soon as it can be reached. A process that finds that another holds it stops.
+ * Which process has a shard: the one that holds its lease at every server that is an authority, and at the other server
+ * as soon as it can be reached. A process that finds that another process has the shard stops.
  *
- * A holder that lost its connection, and only that, takes the lease again: those who wait give it two seconds before
- * they take over. Whether another process held it meanwhile is decided by `#unbroken`.
+ * A holder that only lost its connection takes the lease again: waiting processes give it two seconds before they take
+ * over. `#unbroken` decides whether another process held the lease meanwhile.
  */
 import { monotonicMs } from '../io/clock.js';
 import { randomBytes, randomShare } from '../io/random.js';
@@ -15,28 +15,30 @@ import { oneServer } from '../upstream/identity.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
 import { ClientRefused, Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
 
-/** How often who waits looks; twice that long stays to be seen who has given the lease back. */
+/**
+ * How often a waiting process looks, in ms. A process that has released the lease stays visible for twice that time.
+ */
 const OBSERVE_MS = 250;
 const PING_MS = 1_000;
-/** A holder that vanished may return for so long. */
+/** How long waiting processes wait for a vanished holder to return, in ms. */
 const DISCONNECTED_MS = 2_000;
-/** How often is looked whether those who wait know a new note, and for how long at most. */
+/** How often to check whether waiting processes know a new note, and the maximum wait, in ms. */
 const KNOWN_OBSERVE_MS = 50;
 const KNOWN_MS = 1_000;
 
 /** The process that held the lease before. */
 export interface Predecessor {
   readonly process: string;
-  /** The process left with everything confirmed on both servers. */
+  /** Whether that process left with everything confirmed on both servers. */
   readonly clean: boolean;
-  /** What it left for the next holder; empty if it died before. */
+  /** Its note for the next holder; empty if it was killed before. */
   readonly note: string;
 }
 
-/** Under what the lease is held. */
+/** The epoch under which the lease is held. */
 export interface Epoch {
   readonly process: string;
-  /** `run id:number of the connection`; null if the server could not be reached. */
+  /** `run id:client ID`; null if the server could not be reached. */
   readonly source: string | null;
   readonly target: string | null;
 }
@@ -44,40 +46,40 @@ export interface Epoch {
 export interface OwnershipOptions {
   readonly shard: string;
   readonly dialers: Readonly<Record<Side, Dialer>>;
-  /** Another process has the shard: everything that serves must stop. Called once. */
+  /** Called once if another process has the shard: everything that serves must stop. */
   lost(reason: LeaseError): void;
 }
 
 export interface AcquireOptions {
-  /** Wait for the end of the one that holds the lease, instead of giving up. */
+  /** Wait until the holder ends, instead of failing. */
   readonly standby: boolean;
-  /** Do not wait for its end either, but take the lease from it. */
+  /** Take the lease from its holder without waiting. */
   readonly takeOver?: boolean;
-  /** The servers without which the shard cannot be served. Asked again at each attempt. */
+  /** The servers that the shard needs. Asked again at each attempt. */
   needed(): Promise<readonly Side[]>;
-  /** Whether this process could serve as the holder's note says; the holder is shown so. Without it, it could. */
+  /** Whether this process could serve as the holder's note says; this is shown to the holder. If absent, it could. */
   knows?(note: string): Promise<boolean>;
   /**
-   * Why this process could not serve clients now, or null. A standby that could not leaves the lease to a holder that
-   * is silent, and may wake, and to the standbys behind it.
+   * Why this process could not serve clients now, or null. Such a standby leaves the lease to a silent holder, which
+   * may still wake, and to the standbys behind it.
    */
   cannotServe?(): Promise<Error | null>;
-  /** Called when the shard is seen to be another's. */
+  /** Called when another process is seen to have the shard. */
   waiting?(holder: string): void;
-  /** Called, as a standby, at each attempt for which a needed server is missing, or that could not serve. */
+  /** Called for a standby, at each attempt at which a needed server is missing, or this process could not serve. */
   hindered?(problem: Error): void;
 }
 
 export class Ownership {
   readonly process = randomBytes(8).toString('hex');
   readonly leases: Readonly<Record<Side, Lease>>;
-  /** Who held the lease before; null if we saw nobody. */
+  /** The process that held the lease before; null if none was seen. */
   predecessor: Predecessor | null = null;
   readonly #all: readonly Lease[];
-  /** When the lease was taken from another, who would take it again if he found it free soon. */
+  /** When the lease was taken from a process that would take it again if it found it free. */
   #seizedAt = -Infinity;
   #ended: Error | null = null;
-  /** The shard is ours: a lease that is lost is taken again. */
+  /** Whether this process has the shard: a lost lease is taken again. */
   #serves = false;
   #pinging: Timer | undefined;
   readonly #retries = new Map<Lease, Timer>();
@@ -98,10 +100,10 @@ export class Ownership {
   }
 
   /**
-   * Resolves when the shard is ours at every server that can be reached.
-   * @throws {LeaseError} code `held`, unless as a standby; `one-server` where both addresses lead to one
+   * Resolves when this process has the shard, at every server that can be reached.
+   * @throws {LeaseError} code `held`, unless as a standby; `one-server` if both addresses lead to one server
    * @throws {HandshakeRefused} if a server refuses to list its connections, unless as a standby
-   * @throws {Error} if a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
+   * @throws {Error} if a needed server cannot be reached, unless as a standby; if the process is stopped meanwhile
    */
   async acquire({
     standby,
@@ -117,7 +119,7 @@ export class Ownership {
       if (missing !== undefined) return this.leases[missing].problem;
       return standby ? ((await cannotServe?.()) ?? null) : null;
     };
-    /** Whether this process could serve now. A standby that could not lets those behind it go first. */
+    /** Whether this process could serve now. A standby that could not serve lets the standbys behind it go first. */
     const mayServe = async (): Promise<boolean> => {
       const problem = await hindrance();
       if (problem !== null && !standby) throw problem;
@@ -125,14 +127,14 @@ export class Ownership {
       await this.#stepAside(problem !== null);
       return problem === null;
     };
-    /** Since when nobody holds the lease, in ms of the monotonic clock. */
+    /** Since when no process holds the lease, in ms of the monotonic clock; null if one does. */
     let vacantSince: number | null = null;
-    /** How long it must have been so. */
+    /** How long the lease must have been free before it is taken, in ms. */
     let patienceMs = standby ? DISCONNECTED_MS : 0;
     /** Until when the holder waits for us to know its new note. */
     let awaitedUntil = -Infinity;
     for (let attempt = 0; ; attempt++) {
-      // Not in step with others that look.
+      // Avoid looking in step with other processes.
       if (attempt > 0)
         await sleep(monotonicMs() < awaitedUntil ? KNOWN_OBSERVE_MS : OBSERVE_MS * (0.75 + randomShare() / 4));
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
@@ -154,7 +156,7 @@ export class Ownership {
       const seen = views as View[];
       const held = seen.findIndex(({ holder }) => holder !== null);
       const goodbye = seen.find((view) => view.goodbye !== null)?.goodbye ?? null;
-      // Two may stand in another order at the other server: one line counts.
+      // The order may differ at the other server: only one line counts.
       const isFirst = seen[0]?.first !== false;
       if (held !== -1) {
         const holder = seen[held].holder!;
@@ -175,7 +177,7 @@ export class Ownership {
           return this.#serve();
         }
         if (seen.every((view) => view.holder === null || view.silent)) {
-          // The first in line does it: others would see no holder, and wait for its return.
+          // Only the first in line may take the lease: the others would see no holder, and wait for its return.
           if (!isFirst || !(await mayServe())) continue;
           await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(
             () => undefined,
@@ -200,7 +202,7 @@ export class Ownership {
   }
 
   /**
-   * Throws where another process is known to have the shard; what cannot be asked is believed.
+   * Throws if another process is known to have the shard. A server that cannot be asked is assumed to agree.
    * @throws {LeaseError}
    */
   async check(): Promise<void> {
@@ -212,7 +214,7 @@ export class Ownership {
     if (this.#ended instanceof LeaseError) throw this.#ended;
   }
 
-  /** Leaves a note for the next holder; where a server cannot be reached, it is left later. */
+  /** Leaves a note for the next holder; at a server that cannot be reached, later. */
   async tell(note: string): Promise<void> {
     const late = sleep(PING_MS, undefined, { ref: false });
     await Promise.race([
@@ -224,8 +226,8 @@ export class Ownership {
   }
 
   /**
-   * Resolves when every process that waits for the lease knows the note. The addresses of those that do not after 1 s;
-   * empty if nobody waits.
+   * Resolves when every waiting process knows the note, or after 1 s. Returns the addresses of those that do not know
+   * it; empty if all do, or none waits.
    */
   async known(note: string): Promise<readonly string[]> {
     for (const until = monotonicMs() + KNOWN_MS; ; await sleep(KNOWN_OBSERVE_MS)) {
@@ -235,15 +237,14 @@ export class Ownership {
         .map((lease) => Promise.race([lease.waiters().catch(() => []), late]));
       const waiters = (await Promise.all(lists)).flat();
       const ignorant = new Map(waiters.map(({ process, from }) => [process, from]));
-      // Its word at one server is enough: it may not reach the other one.
+      // An answer at one server is enough: the process may not reach the other one.
       for (const waiter of waiters) if (waiter.note === note) ignorant.delete(waiter.process);
       if (ignorant.size === 0 || monotonicMs() >= until) return [...ignorant.values()];
     }
   }
 
   /**
-   * Gives the leases back, and stays to be seen where another process waits. `clean`: everything is confirmed on both
-   * servers.
+   * Releases the leases, and stays visible if another process waits. `clean`: everything is confirmed on both servers.
    */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
@@ -254,13 +255,16 @@ export class Ownership {
     this.close();
   }
 
-  /** Ends everything at once, without a word. */
+  /** Closes everything at once, without releasing the leases first. */
   close(): void {
     this.#end(new Error('the shard is closed'));
     for (const lease of this.#all) lease.close();
   }
 
-  /** Connects where there is no connection; at first waits for the outcome. Whether a connection is new. */
+  /**
+   * Connects where there is no connection. The first time, it waits for the result. @returns whether a connection is
+   * new
+   */
   async #connectAll(wait: boolean): Promise<boolean> {
     let fresh = false;
     const opening = this.#all
@@ -276,7 +280,7 @@ export class Ownership {
     return fresh;
   }
 
-  /** Both addresses may lead to one server. @throws {LeaseError} */
+  /** Refuses if both addresses lead to one server. @throws {LeaseError} */
   #refuseTwin(side: Side = 'target'): void {
     const { source, target } = this.leases;
     if (source.connected && target.connected && source.runId !== '' && source.runId === target.runId) {
@@ -288,7 +292,7 @@ export class Ownership {
     await Promise.all(this.#all.map((lease) => lease.stepAside(isAside).catch(() => undefined)));
   }
 
-  /** Shows the holder that we know its note, as soon as we do. Whether we do. */
+  /** Shows the holder that we know its note, as soon as we do. @returns whether we do */
   async #learn(note: string, leases: readonly Lease[], knows: AcquireOptions['knows']): Promise<boolean> {
     const ignorant = leases.filter((lease) => lease.note !== note);
     if (ignorant.length === 0) return true;
@@ -300,7 +304,7 @@ export class Ownership {
   async #claimAll(leases: readonly Lease[]): Promise<boolean> {
     const claimed = await Promise.all(leases.map((lease) => lease.claim().catch(() => false)));
     if (claimed.every(Boolean)) {
-      // From then on each vouches for the other: see `#unbroken`.
+      // From then on each lease confirms the other: see `#unbroken`.
       await Promise.all(leases.map((lease) => lease.ping().catch(() => undefined)));
       return true;
     }
@@ -308,7 +312,7 @@ export class Ownership {
     return false;
   }
 
-  // ── as the one that has the shard ───────────────────────────────────────────────────────────────────────────
+  // ── once this process has the shard ────────────────────────────────────────────────────────────────────────────
 
   #serve(): void {
     this.#serves = true;
@@ -334,7 +338,7 @@ export class Ownership {
     lease.regain().then(later, later);
   }
 
-  /** Takes the lease at a server to which the connection was lost, or that could not be reached before. */
+  /** Takes the lease at a server whose connection was lost, or that could not be reached before. */
   async #regain(lease: Lease): Promise<void> {
     if (this.#ended) throw this.#ended;
     const { tenure } = lease;
@@ -342,7 +346,7 @@ export class Ownership {
     try {
       this.#refuseTwin(lease.side);
       for (const rival of await lease.rivals()) {
-        // What is left of the process that we took over from, at a server that we could not reach then.
+        // The rest of the process that we took over from, at a server that we could not reach then.
         if (rival.process === this.predecessor?.process) await lease.kill(rival.id);
         else throw this.#lose(describe(rival, lease));
       }
@@ -363,8 +367,9 @@ export class Ownership {
   }
 
   /**
-   * Whether nobody can have held the lease while our connection was lost: it was lost for less time than others wait;
-   * or the server restarted, which is reported by itself; or the lease at the other server was never lost.
+   * Whether certainly no process held the lease while our connection was lost. Then the loss was shorter than the time
+   * that others wait; or the server restarted, which is reported separately; or the lease at the other server was never
+   * lost.
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
     if (lease.runId !== tenure.runId || monotonicMs() - tenure.aliveAt < DISCONNECTED_MS) return true;
@@ -395,7 +400,7 @@ export class Ownership {
 const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string =>
   `the proxy at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;
 
-/** Without these nobody knows whether another proxy serves the shard. */
+/** If the server refuses this, it is unknown whether another proxy serves the shard. */
 const withoutClient = ({ side, dialer }: Lease, refused: HandshakeRefused): HandshakeRefused =>
   new HandshakeRefused(
     `the ${side} ${dialer.label} refuses ${refused instanceof ClientRefused ? refused.command : 'CLIENT LIST'} (${printableBytes(refused.reply.trim())}): without it the proxy cannot know that it alone serves the shard. Allow CLIENT LIST, CLIENT SETNAME and CLIENT KILL to the kit's user; where CLIENT is renamed, give it back its name`,

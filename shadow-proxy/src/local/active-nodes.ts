@@ -1,6 +1,6 @@
 /**
- * Active-active KeyDB nodes in a full mesh: each replicates from each of the others, by a link of its own that can be
- * delayed and cut. What was cut is restored in every way, and nodes are restarted.
+ * Active-active KeyDB nodes in a full mesh: each replicates from all others, over links that can be delayed and cut
+ * separately. Cut links can be restored in several ways, and nodes can be restarted.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ import { Redis } from 'ioredis';
 import { Relay } from './relay.js';
 import { startKeydb, type LocalServer, type ServerConfig } from './servers.js';
 
-/** What a node was restarted from: a dump saved just before, its append-only file, or nothing. */
+/** What a node is restarted from: a dump saved just before, its append-only file, or nothing. */
 export type RestartFrom = 'rdb' | 'aof' | 'empty';
 
-/** How a node got what it had missed: in full where any of its links was resynchronised so. */
+/** How a node got what it had missed: `full` if any of its links had a full resync. */
 export type Resync = 'partial' | 'full';
 export type Resyncs<Name extends string> = Readonly<Record<Name, Resync>>;
 
-/** The way by which one node replicates from another. */
+/** The link over which one node replicates from another. */
 export interface MeshLink<Name extends string> {
   readonly of: Name;
   readonly from: Name;
@@ -25,10 +25,10 @@ export interface MeshLink<Name extends string> {
 }
 
 export interface MeshOptions {
-  /** Bytes that a node keeps for a partial resync; 16,384 is KeyDB's least. Default 1 MiB, KeyDB's own. */
+  /** Size of the replication backlog; KeyDB's minimum is 16,384. Default 1 MiB, as in KeyDB. */
   readonly backlogBytes?: number;
   readonly appendonly?: boolean;
-  /** For all nodes. */
+  /** Settings for all nodes. */
   readonly config?: ServerConfig;
 }
 
@@ -37,7 +37,7 @@ const DEADLINE_MS = 60_000;
 const FILLER = 'active-nodes:filler';
 const MARKER = 'active-nodes:marker';
 
-/** What `value` is of each. */
+/** The result of `value` for each node. */
 export const ofEach = <Name extends string, Value>(
   names: readonly Name[],
   value: (name: Name) => Value,
@@ -45,9 +45,9 @@ export const ofEach = <Name extends string, Value>(
   Object.fromEntries(names.map((name) => [name, value(name)])) as Readonly<Record<Name, Value>>;
 
 export class ActiveNodes<Name extends string> {
-  /** Connections to the nodes themselves. */
+  /** Connections to the nodes, not over a link. */
   readonly clients: Readonly<Record<Name, Redis>>;
-  /** The links that were cut last; all, where none was. */
+  /** The links that were cut last; all links if none was cut. */
   #cut: readonly MeshLink<Name>[];
 
   private constructor(
@@ -61,7 +61,7 @@ export class ActiveNodes<Name extends string> {
     this.#cut = links;
   }
 
-  /** Starts all, linked. @throws {ServerMissing} if there is no KeyDB */
+  /** Starts all nodes, linked to each other. @throws {ServerMissing} if there is no KeyDB */
   static async start<Name extends string>(
     names: readonly Name[],
     { backlogBytes = 1 << 20, appendonly = false, config = {} }: MeshOptions = {},
@@ -96,14 +96,14 @@ export class ActiveNodes<Name extends string> {
     }
   }
 
-  /** Delays what is replicated, each way. */
+  /** Delays replication in each direction. */
   delay(ms: number): void {
     for (const { relay } of this.links) relay.delayMs = ms;
   }
 
   /**
-   * Cuts links, both ways, and resolves when both their nodes know.
-   * @param between which of them; all where it is left out
+   * Cuts links in both directions, and resolves when both nodes of each link have noticed.
+   * @param between selects the links; all if absent
    */
   async cut(between: (one: Name, other: Name) => boolean = () => true): Promise<void> {
     this.#cut = this.links.filter(({ of, from }) => between(of, from) || between(from, of));
@@ -116,11 +116,11 @@ export class ActiveNodes<Name extends string> {
   }
 
   /**
-   * Lets the nodes find each other again, and waits until each has what the others had.
-   * @param wanted what must be full is made so: the nodes that it was cut from write until their backlogs no longer
-   * reach back. Where one of two is full and the other partial, the full one begins in the midst of the partial one:
-   * the worst that can happen.
-   * @returns what it was; more may be full than was wanted, where more was written than the backlogs hold
+   * Restores the links, and waits until each node has what the others had.
+   * @param wanted the kind of resync for each node. For a full one, the nodes from which it was cut write until their
+   * backlogs no longer reach back. If one node is full and the other partial, the full one begins during the partial
+   * one: the worst case.
+   * @returns the actual kinds; more may be full than wanted, if more was written than the backlogs hold
    */
   async rejoin(wanted: Resyncs<Name> = this.#all('partial')): Promise<Resyncs<Name>> {
     const outgrown = this.names.filter((name) =>
@@ -131,7 +131,7 @@ export class ActiveNodes<Name extends string> {
     await this.#reconnect(wanted);
     await this.settle();
     const after = await this.#fullSyncs();
-    // A full resync of one node is served by another.
+    // A full resync of one node is counted by the node that serves it.
     const was = (name: Name): Resync =>
       this.#cutOf(name).some(({ from }) => after[from] > before[from]) ? 'full' : 'partial';
     const resyncs = ofEach(this.names, was);
@@ -139,7 +139,7 @@ export class ActiveNodes<Name extends string> {
     return resyncs;
   }
 
-  /** Waits until all links are up, and what was written on each node is on the others. */
+  /** Waits until all links are up, and each node has all writes. */
   async settle(): Promise<void> {
     for (const name of this.names) await this.#linked(name);
     for (const name of this.names) {
@@ -154,7 +154,7 @@ export class ActiveNodes<Name extends string> {
     }
   }
 
-  /** Kills a node and starts it again. @throws where it should come from an append-only file and there is none */
+  /** Kills a node and starts it again. @throws if it should start from an append-only file and there is none */
   async restart(name: Name, from: RestartFrom): Promise<void> {
     if (from === 'aof' && !this.appendonly)
       throw new Error('a restart from the append-only file needs nodes with appendonly');
@@ -163,7 +163,7 @@ export class ActiveNodes<Name extends string> {
     await node.kill('SIGKILL');
     const removed = { rdb: ['appendonly.aof'], aof: ['dump.rdb'], empty: ['dump.rdb', 'appendonly.aof'] }[from];
     for (const file of removed) await rm(join(node.dir, file), { force: true });
-    // With an append-only file to keep, a node never looks at its dump.
+    // A node with an append-only file ignores its dump.
     if (this.appendonly) await configure(node, 'appendonly', from === 'aof' ? 'yes' : 'no');
     await node.start();
     await this.#until(`${name} has loaded`, async () =>
@@ -200,7 +200,7 @@ export class ActiveNodes<Name extends string> {
     for (const { relay } of slow) relay.bytesPerSecond = Infinity;
   }
 
-  /** Writes until nothing that was there before is in the backlog. */
+  /** Writes until the backlog contains nothing from before. */
   async #outgrow(name: Name): Promise<void> {
     const filler = 'x'.repeat(16_384);
     for (let bytes = 0; bytes < 1.5 * this.backlogBytes + 32_768; bytes += filler.length)

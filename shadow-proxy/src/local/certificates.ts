@@ -13,7 +13,7 @@ export interface Certificates {
 }
 
 /**
- * A new authority and a certificate of it for 127.0.0.1 and localhost, made with openssl; removed when the process
+ * Creates a new CA and a certificate for 127.0.0.1 and localhost, with openssl. The files are removed when the process
  * ends.
  */
 export function makeCertificates(): Certificates {

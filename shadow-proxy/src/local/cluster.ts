@@ -1,4 +1,4 @@
-/** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and who has which slots. */
+/** A Redis Cluster or a KeyDB cluster on this machine: masters, their replicas, and their slots. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeReply, isError, text, type Reply, errorText } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
@@ -16,43 +16,46 @@ import {
 } from './servers.js';
 
 const READY_MS = 20_000;
-/** How long a node may be silent before the others call it failed, in ms: a failover begins then. */
+/** How long a node may be silent before the others consider it failed, in ms: then a failover begins. */
 const NODE_TIMEOUT_MS = 1_500;
 
 const START = { redis: startRedis, keydb: startKeydb, target: startTarget };
 
 export interface ClusterOptions {
-  /** `target` is KeyDB, or what stands in for it. */
+  /** `target` is KeyDB, or its stand-in. */
   readonly program: 'redis' | 'keydb' | 'target';
   /** 1 to 16. A failover needs a majority of at least 3. */
   readonly masters: number;
   /** Replicas of each master. */
   readonly replicas?: number;
-  /** Of each master; equal shares where absent. */
+  /** Slots of each master; equal shares if absent. */
   readonly ranges?: readonly (readonly SlotRange[])[];
-  /** The first node's port; the others follow. Free ports where absent. */
+  /** The first node's port; the others follow. Free ports if absent. */
   readonly port?: number;
   readonly config?: ServerConfig;
-  /** Of all nodes, which talk TLS among themselves, too. */
+  /** TLS for all nodes, also between each other. */
   readonly tls?: ServerOptions['tls'];
 }
 
 export interface LocalCluster {
-  /** Masters first, in the order of their ranges; then replicas: replica i is of master i modulo masters. */
+  /**
+   * Masters first, in the order of their ranges; then replicas: replica i belongs to master i modulo the number of
+   * masters.
+   */
   readonly nodes: readonly LocalServer[];
   readonly masters: readonly LocalServer[];
-  /** `host:port,host:port` of every node, as a plan takes them. */
+  /** `host:port,host:port` of every node, as in a plan. */
   readonly seeds: string;
   stop(): Promise<void>;
 }
 
-/** Slots in as many equal, adjoining ranges. */
+/** Splits the slots into equal, adjoining ranges. */
 export const equalRanges = (parts: number): SlotRange[][] =>
   Array.from({ length: parts }, (_, i) => [
     [Math.floor((i * SLOTS) / parts), Math.floor(((i + 1) * SLOTS) / parts) - 1] as const,
   ]);
 
-/** Resolves when every node sees all slots served. @throws {ServerMissing} {ServerFailed} {Error} */
+/** Resolves when every node sees that all slots are served. @throws {ServerMissing} {ServerFailed} {Error} */
 export async function startCluster(options: ClusterOptions): Promise<LocalCluster> {
   const { program, masters: count, replicas = 0, ranges = equalRanges(count), tls } = options;
   const start = START[program];
@@ -72,7 +75,7 @@ export async function startCluster(options: ClusterOptions): Promise<LocalCluste
   const masters = nodes.slice(0, count);
   await Promise.all(
     masters.flatMap((node, i) =>
-      // One by one: KeyDB 6.3 has no ADDSLOTSRANGE.
+      // One by one, because KeyDB 6.3 has no ADDSLOTSRANGE.
       ranges[i].map(([first, last]) =>
         askNode(node, 'CLUSTER', 'ADDSLOTS', ...Array.from({ length: last - first + 1 }, (_, n) => first + n)),
       ),
@@ -119,7 +122,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** One command on a connection of its own, without a login. @throws {Error} with an error reply */
+/** Sends one command on a connection of its own, without a login. @throws {Error} with an error reply */
 export async function askNode(node: Endpoint, ...args: Argument[]): Promise<Reply> {
   const reply = await askRaw(node, ...args);
   if (isError(reply))
@@ -127,7 +130,10 @@ export async function askNode(node: Endpoint, ...args: Argument[]): Promise<Repl
   return reply;
 }
 
-/** As `askNode`, but an error reply is returned. @throws {Error} if the connection is refused or closed */
+/**
+ * Sends one command as `askNode` does, but returns an error reply. @throws {Error} if the connection is refused or
+ * closed
+ */
 export async function askRaw(node: Endpoint, ...args: Argument[]): Promise<Reply> {
   const socket = connectTo(node);
   try {

@@ -1,9 +1,9 @@
-/** What must happen when this process has ended, however it ended. */
+/** Runs cleanup scripts when this process has ended, for whatever reason. */
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { quoted } from '../text/shell.js';
 
-/** Each line is a number and a script, which runs at the end. A number without a script takes its script back. */
+/** Each input line is a number and a script, which runs at the end. A number without a script cancels its script. */
 const GUARD = `
   while read -r id script; do
     eval "script_$id=\\$script"
@@ -18,10 +18,10 @@ let guard: Socket | null = null;
 let last = 0;
 
 /**
- * Runs a shell script once this process has ended: by itself, by an error, by a signal, SIGKILL too.
- * One shell of its own session has the scripts of all callers, and waits at a pipe that closes with this process.
- * @param script in one line; sees `args` as `$1`, `$2`, …
- * @returns calls it off
+ * Runs a shell script once this process has ended: normally, by an error, or by a signal, including SIGKILL. One shell
+ * in its own session has the scripts of all callers, and waits at a pipe that closes with this process.
+ * @param script in one line; it sees `args` as `$1`, `$2`, …
+ * @returns a function that cancels the script
  */
 export function afterDeath(script: string, ...args: readonly string[]): () => void {
   const id = ++last;

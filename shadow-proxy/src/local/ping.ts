@@ -1,4 +1,4 @@
-/** Is a server ready? The smallest client that can tell. */
+/** Checks whether a server is ready, with a minimal client. */
 import { readFileSync } from 'node:fs';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -7,13 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
-  /** Paths of PEM files: what is shown to a server that wants to know its clients. */
+  /** Paths of PEM files: the certificate for a server that requires one of its clients. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
 /**
- * Asks until the server answers PING, be it with `NOAUTH`, the clock passes `deadline` (Unix ms), or `alive` says no.
- * @returns whether it answered
+ * Asks until the server answers PING (`NOAUTH` counts), the clock passes `deadline` (Unix ms), or `alive` returns
+ * false.
+ * @returns whether the server answered
  */
 export async function ping(endpoint: Endpoint, deadline: number, alive: () => boolean = () => true): Promise<boolean> {
   while (alive() && Date.now() < deadline) {
@@ -23,7 +24,7 @@ export async function ping(endpoint: Endpoint, deadline: number, alive: () => bo
   return false;
 }
 
-/** A connection to a server on this machine; who signed its certificate does not matter. */
+/** A connection to a server on this machine, whose certificate is not verified. */
 export function connectTo({ host, port, tls }: Endpoint): Socket {
   if (tls === undefined) return connectPlain({ host, port });
   const own = { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };

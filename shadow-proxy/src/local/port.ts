@@ -1,24 +1,24 @@
 /**
- * Free ports of loopback, below those that systems give to outgoing connections (from 32,768 on): such a connection
- * would take the port of a server that is down for a moment.
+ * Free ports of loopback, below those that systems use for outgoing connections (from 32,768 on): such a connection
+ * could take the port of a server that is briefly down.
  *
- * A process takes whole ranges, and keeps each as long as it runs: it listens on the range's first port. Two processes
- * never choose the same port, not even one that nothing listens on yet.
+ * A process reserves whole ranges, and keeps each as long as it runs, by listening on the range's first port. So two
+ * processes never choose the same port, even if nothing listens on it yet.
  */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
-/** Ports of a Redis Cluster's bus, 10,000 above, are below 32,768, too, and in no range. */
+/** Ports of a Redis Cluster's bus are 10,000 higher: they are below 32,768, too, and in no range. */
 const LOWEST = 10_000;
 const HIGHEST = 19_999;
 const RANGE = 100;
 const RANGES = (HIGHEST + 1 - LOWEST) / RANGE;
 
-/** The range in use, and the port that was given last. A range is given again from its start once all was given. */
+/** The present range, and the port that was used last. A range starts again once all its ports were used. */
 let range = { first: 0, last: 0 };
 let choosing: Promise<unknown> = Promise.resolve();
 
-/** @returns the first of `count` adjoining ports. @throws {Error} if every range is taken */
+/** @returns the first of `count` adjoining ports. @throws {Error} if every range is reserved */
 export function freePorts(count: number): Promise<number> {
   const chosen = choosing.then(() => choose(count));
   choosing = chosen.catch(() => {});
@@ -32,7 +32,7 @@ async function choose(count: number): Promise<number> {
   for (let restarted = false; ;) {
     const port = range.last + 1;
     if (port + count > range.first + RANGE) {
-      // The whole range was given, and has to be given again: what listens in there is left alone.
+      // All ports of the range were used, so it starts again: ports on which something listens are skipped.
       range = restarted ? await takeRange() : { first: range.first, last: range.first };
       restarted = true;
       continue;
@@ -44,7 +44,7 @@ async function choose(count: number): Promise<number> {
   }
 }
 
-/** From a random one on, so that two processes seldom try the same. */
+/** Starts from a random range, so that two processes seldom try the same. */
 async function takeRange(): Promise<{ first: number; last: number }> {
   const start = Math.floor(Math.random() * RANGES);
   for (let i = 0; i < RANGES; i++) {
@@ -64,7 +64,7 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Null if something else listens on the port. */
+/** Null if another program listens on the port. */
 async function listenOn(port: number): Promise<Server | null> {
   const server = createServer((socket) => socket.destroy());
   try {

@@ -1,33 +1,33 @@
 /**
- * A wire to a server, from the proxy or from another server, that can be interfered with: bytes held back, delayed, all
- * connections cut and new ones refused, and the client's end cut while the server's end stays open with all that it has
- * not read yet.
+ * A relay between a server and its client, which may be the proxy or another server. It can hold or delay bytes, cut
+ * all connections and refuse new ones. It can also cut the client's end while the server's end stays open, with
+ * everything that the server has not read yet.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** `up` is towards the server. */
+/** `up` is the direction to the server. */
 export type Direction = 'up' | 'down';
 
 const DIRECTIONS = ['up', 'down'] as const;
-/** What a connection holds, at least, before its sender notices. */
+/** Minimum number of bytes that a connection holds before its sender notices. */
 const MAX_WAITING = 256 * 1024;
 
 interface Chunk {
   readonly bytes: Buffer;
-  /** When it came, in ms of `performance.now`. */
+  /** Time of arrival, in ms of `performance.now`. */
   readonly at: number;
 }
 
-/** One connection: the client's (the proxy's) end and the server's. */
+/** One connection: the client's end (the proxy's), and the server's end. */
 export class Link {
-  /** Bytes that were passed on to the server, and to the client. */
+  /** Number of bytes that were passed on to the server, and to the client. */
   readonly passed = { up: 0, down: 0 };
   readonly #waiting: Record<Direction, Chunk[]> = { up: [], down: [] };
   readonly #held = new Set<Direction>();
   readonly #busy = new Set<Direction>();
-  /** Bytes that may still pass before the direction is held, and who wants to know. */
+  /** Number of bytes that may still pass before the direction is held, and the callback for then. */
   readonly #quota: Partial<Record<Direction, { bytes: number; readonly spent: () => void }>> = {};
   #abandoned = false;
 
@@ -45,27 +45,27 @@ export class Link {
     server.on('close', () => client.destroy());
   }
 
-  /** Whether the server has closed its end, or lost it. */
+  /** Whether the server has closed or lost its end. */
   get ended(): boolean {
     return this.server.destroyed;
   }
 
-  /** Whether the link passes nothing on in one direction, or in both. */
+  /** Whether the link holds one direction, or both. */
   get stalled(): boolean {
     return this.#held.size > 0;
   }
 
-  /** Bytes that were taken from one end and are not passed on. */
+  /** Number of bytes that were read from one end and not passed on. */
   waiting(direction: Direction): number {
     return this.#waiting[direction].reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
 
-  /** Passes nothing on in these directions. */
+  /** Holds these directions: nothing is passed on. */
   hold(...directions: readonly Direction[]): void {
     for (const direction of directions) this.#held.add(direction);
   }
 
-  /** Passes on so many more bytes in the direction, held or not, then holds it; resolves at that moment. */
+  /** Passes on this number of bytes in the direction, even if it is held, and then holds it; resolves then. */
   holdAfter(direction: Direction, bytes: number): Promise<void> {
     if (bytes === 0) {
       this.hold(direction);
@@ -78,7 +78,7 @@ export class Link {
     });
   }
 
-  /** Passes on what was held, in its order. */
+  /** Passes on the held bytes, in order. */
   release(): void {
     this.#held.clear();
     delete this.#quota.up;
@@ -86,12 +86,12 @@ export class Link {
     for (const direction of DIRECTIONS) void this.#passOn(direction);
   }
 
-  /** When the client's end closes, the server's stays open. */
+  /** From now on the server's end stays open when the client's end closes. */
   keepServerEnd(): void {
     this.#abandoned = true;
   }
 
-  /** Cuts the client's end and leaves the server's; resolves when it is cut. */
+  /** Cuts the client's end, and leaves the server's end open; resolves when it is cut. */
   async abandon(): Promise<void> {
     this.keepServerEnd();
     if (this.client.destroyed) return;
@@ -133,7 +133,7 @@ export class Link {
     if (this.#waiting[direction].length === 0) this.#sender(direction).resume();
   }
 
-  /** The bytes of the chunk that the quota lets pass; the rest waits, and the direction is held. */
+  /** The bytes of the chunk that the quota allows; the rest waits, and the direction is held. */
   #takeQuota(direction: Direction, chunk: Chunk): Buffer {
     const quota = this.#quota[direction];
     if (quota === undefined || chunk.bytes.length < quota.bytes) {
@@ -150,7 +150,7 @@ export class Link {
   }
 }
 
-/** Resolves when the socket takes more, or never will. */
+/** Resolves when the socket accepts more, or is closed. */
 function drained(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -164,20 +164,20 @@ function drained(socket: Socket): Promise<void> {
 }
 
 export class Relay {
-  /** Each chunk is passed on so many milliseconds after it came. */
+  /** Each chunk is passed on this number of milliseconds after it came. */
   delayMs = 0;
-  /** How much is passed on, each way. */
+  /** Maximum rate in each direction. */
   bytesPerSecond = Infinity;
   #down = false;
   readonly #holding = new Set<Direction>();
   readonly #links = new Set<Link>();
-  /** Clients whose connection to the server is being made. */
+  /** Clients whose connection to the server is being opened. */
   readonly #connecting = new Set<Socket>();
   readonly #listener = createServer({ pauseOnConnect: true }, (client) => void this.#accept(client));
 
   private constructor(private to: number) {}
 
-  /** Listens on a free port of loopback, and passes everything on to `server`. */
+  /** Listens on a free port of loopback, and relays everything to `server`. */
   static async start(server: { readonly port: number }): Promise<Relay> {
     const relay = new Relay(server.port);
     relay.#listener.listen(0, '127.0.0.1');
@@ -198,7 +198,7 @@ export class Relay {
     return [...this.#links].filter(({ client }) => !client.destroyed);
   }
 
-  /** Bytes that were passed on so far, by all connections that the server has open. */
+  /** Bytes that were passed on so far, on all connections that the server has open. */
   passed(direction: Direction): number {
     return [...this.#links].reduce((sum, link) => sum + link.passed[direction], 0);
   }
@@ -208,13 +208,13 @@ export class Relay {
     return [...this.#links].reduce((sum, link) => sum + link.waiting(direction), 0);
   }
 
-  /** Passes nothing on in these directions, on the connections that are open now and on later ones. */
+  /** Holds these directions, on present and later connections. */
   hold(...directions: readonly Direction[]): void {
     for (const direction of directions) this.#holding.add(direction);
     for (const link of this.links) link.hold(...directions);
   }
 
-  /** Holds bytes in these directions, on later connections only. */
+  /** Holds these directions, on later connections only. */
   holdLater(...directions: readonly Direction[]): void {
     for (const direction of directions) this.#holding.add(direction);
   }
@@ -226,8 +226,8 @@ export class Relay {
   }
 
   /**
-   * Cuts the client's end of the connections that are open now. The server does not notice: it still has what was
-   * passed on to it, and what is held is passed on after `release`.
+   * Cuts the client's end of all present connections. The server does not notice: it still has what was passed on, and
+   * held bytes are passed on after `release`.
    * @returns the connections that were cut
    */
   async abandon(): Promise<readonly Link[]> {
@@ -236,19 +236,19 @@ export class Relay {
     return cut;
   }
 
-  /** Cuts both ends of the connections that are open now, and ends those that are being made. */
+  /** Cuts both ends of all present connections, and those that are being opened. */
   cut(): void {
     for (const link of this.links) link.cut();
     for (const client of this.#connecting) client.destroy();
   }
 
-  /** Cuts, and ends every new connection at once, until `up`. */
+  /** Cuts all connections, and refuses new ones until `up`. */
   down(): void {
     this.#down = true;
     this.cut();
   }
 
-  /** Takes connections again. */
+  /** Accepts connections again. */
   up(): void {
     this.#down = false;
   }
@@ -258,7 +258,7 @@ export class Relay {
     this.to = server.port;
   }
 
-  /** Cuts all connections, and ends those that are being made; resolves when none is left. */
+  /** Cuts all connections, including those that are being opened; resolves when none is left. */
   async close(): Promise<void> {
     this.#down = true;
     for (const link of this.#links) link.cut();

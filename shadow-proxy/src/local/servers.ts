@@ -1,6 +1,6 @@
 /**
- * Servers on this machine, for the demo, the tests and the benchmark. Each listens on loopback only, keeps
- * its files in a directory of its own, saves nothing unless configured to, and does not outlive this process.
+ * Servers on this machine, for the demo, the tests and the benchmark. Each listens on loopback only, and keeps its
+ * files in a directory of its own. It saves nothing unless configured, and ends with this process.
  *
  * Room: local: servers on this machine, for the demo, the tests and the benchmark.
  * Called by: cli.
@@ -25,26 +25,29 @@ const HOST = '127.0.0.1';
 const START_MS = 15_000;
 const PORT_MS = 1_500;
 const STOP_MS = 5_000;
-/** What a server logs once the port is its own; a Sentinel says its ID. */
+/** Log lines that a server prints once it has the port; a Sentinel prints its ID. */
 const LISTENS = /Server initialized|Ready to accept connections|Sentinel ID is/i;
 
-/** A server that did not start. The message ends with the last lines of its log. */
+/** A server did not start. The message ends with the last lines of its log. */
 export class ServerFailed extends Error {
   override readonly name = 'ServerFailed';
   readonly code = 'SERVER_FAILED';
 }
 
-/** Lines of the configuration file: a value as it stands in the file, or one value a line. */
+/** Lines of the configuration file: a value as written in the file, or a list with one line for each value. */
 export type ServerConfig = Readonly<Record<string, string | number | readonly string[]>>;
 
 export interface ServerOptions {
   /** A free port when absent. */
   readonly port?: number;
-  /** Over the defaults, such as `{ requirepass: 'pw', user: ['app on >pw ~* &* +@all'], maxmemory: '10mb' }`. */
+  /**
+   * Settings that replace the defaults, such as `{ requirepass: 'pw', user: ['app on >pw ~* &* +@all'], maxmemory:
+   * '10mb' }`.
+   */
   readonly config?: ServerConfig;
-  /** Paths of PEM files: the port then speaks TLS only. Not in a container. */
+  /** Paths of PEM files: then the port accepts TLS only. Not possible in a container. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
-  /** Over our own environment. */
+  /** Environment variables, in addition to this process's. */
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -55,22 +58,22 @@ export class LocalServer {
   #callOff: () => void = () => {};
   readonly #containerName: string;
 
-  /** Use `startRedis` and its like. */
+  /** Use `startRedis` and similar functions. */
   constructor(
     readonly program: Program,
     readonly port: number,
-    /** The server's own directory: configuration, log, and what it was configured to save. */
+    /** The server's own directory, with its configuration, log, and saved data. */
     readonly dir: string,
     readonly tls: ServerOptions['tls'],
     readonly args: readonly string[],
-    /** Names the server that runs in the place of the one that was asked for, such as `redis 7.0.15`. */
+    /** The server that runs instead of the requested one, such as `redis 7.0.15`. */
     readonly standIn?: string,
     private readonly env: NodeJS.ProcessEnv = {},
   ) {
     this.#containerName = `redis-to-keydb-${process.pid}-${port}`;
   }
 
-  /** Such as `KeyDB 6.3.4`. */
+  /** For example `KeyDB 6.3.4`. */
   get label(): string {
     return `${LABELS[this.program.name]} ${this.program.version}`;
   }
@@ -84,18 +87,18 @@ export class LocalServer {
     return this.#child?.pid;
   }
 
-  /** Starts a server that is down, on its port. Resolves once PING is answered. @throws {ServerFailed} */
+  /** Starts a server that is down, on its port. Resolves when it answers PING. @throws {ServerFailed} */
   async start(): Promise<void> {
     const began = Date.now();
     for (;;) {
       const child = this.#spawn();
       const alive = (): boolean => this.#child === child;
       const answered = await ping({ host: HOST, port: this.port, tls: this.tls }, began + START_MS, alive);
-      // Where another server has the port, that one answered, and ours is about to give up.
+      // If another server has the port, that server answered, and ours is about to exit.
       while (answered && alive() && !LISTENS.test(this.log()) && Date.now() < began + START_MS) await sleep(5);
       if (answered && alive()) return;
       await this.kill('SIGKILL');
-      // The port of a server that has just died may be taken for a moment.
+      // The port of a server that has just ended may be in use briefly.
       const log = this.log();
       const isTaken = /Address already in use/i.test(log);
       if (!isTaken || Date.now() > began + PORT_MS) {
@@ -106,7 +109,7 @@ export class LocalServer {
     }
   }
 
-  /** What the last process printed. */
+  /** The output of the last process. */
   log(): string {
     return readFileSync(join(this.dir, 'log'), 'utf8');
   }
@@ -133,10 +136,7 @@ export class LocalServer {
     child.unref();
   }
 
-  /**
-   * Ends the server as politely as its configuration asks (it saves if it is configured to), and starts it on the same
-   * port.
-   */
+  /** Ends the server gracefully (it saves if configured to), and starts it on the same port. */
   async restart(): Promise<void> {
     await this.kill('SIGCONT');
     const impatient = setTimeout(() => void this.kill('SIGKILL'), STOP_MS);
@@ -145,7 +145,7 @@ export class LocalServer {
     await this.start();
   }
 
-  /** Kills the server and removes its directory. Safe to call twice. */
+  /** Kills the server and removes its directory. It may be called twice. */
   async stop(): Promise<void> {
     await this.kill('SIGKILL');
     await rm(this.dir, { recursive: true, force: true });
@@ -158,7 +158,7 @@ export class LocalServer {
     const out = openSync(join(this.dir, 'log'), 'w');
     const [command, args] =
       container === undefined ? [path, this.args] : [container.engine, this.#containerArgs(container.image)];
-    // Its own session: a Ctrl-C of the terminal is for us, so that we can end before the servers do.
+    // A session of its own: Ctrl-C in the terminal reaches only this process, which ends before the servers do.
     const child = spawn(command, args, {
       cwd: this.dir,
       detached: true,
@@ -182,7 +182,7 @@ export class LocalServer {
     return child;
   }
 
-  /** What to do about the process, and then the directory, should we die first. */
+  /** The cleanup of the process, and then the directory, if this process ends first. */
   #guard(kill: string): void {
     this.#callOff();
     if (running.has(this)) this.#callOff = afterDeath(`${kill}; rm -rf -- "$1"`, this.dir);
@@ -208,29 +208,29 @@ export async function startRedis(options: ServerOptions = {}): Promise<LocalServ
   return launch(await findRedis(), options);
 }
 
-/** KeyDB and nothing else. @throws {ServerMissing} {ServerFailed} */
+/** KeyDB without a stand-in. @throws {ServerMissing} {ServerFailed} */
 export async function startKeydb(options: ServerOptions = {}): Promise<LocalServer> {
   return launch(await requireKeydb(), options);
 }
 
-/** Where one may go from KeyDB. @throws {ServerMissing} {ServerFailed} */
+/** A server to which people may move from KeyDB. @throws {ServerMissing} {ServerFailed} */
 export async function startValkey(options: ServerOptions = {}): Promise<LocalServer> {
   const program = await findValkey();
   if (program !== null) return launch(program, options);
   throw new ServerMissing('no valkey-server: install Valkey, or set VALKEY_SERVER to its path');
 }
 
-/** KeyDB if this machine has it; otherwise a stand-in, which `standIn` of the result names: callers must say so. */
+/** KeyDB if this machine has it; otherwise a stand-in, which `standIn` names: callers must report it. */
 export async function startTarget(options: ServerOptions = {}): Promise<LocalServer> {
   const program = await findTarget({ tls: options.tls !== undefined });
   return launch(program, options, program.name === 'keydb' ? undefined : `${program.name} ${program.version}`);
 }
 
-/** Said before anything else where a server stands in for KeyDB. */
+/** The first line of output if a stand-in is used instead of KeyDB. */
 export const standInNotice = ({ standIn }: Pick<LocalServer, 'standIn'>): string =>
   `NOTE: there is no KeyDB on this machine: ${standIn} stands in for it. docs/install.md#keydb says how to get KeyDB.`;
 
-/** Said at the end where a server stood in for KeyDB: what was not shown. */
+/** The last lines of output if a stand-in was used: what was not shown. */
 export function standInLimits({ standIn = '' }: Pick<LocalServer, 'standIn'>): string {
   const own = 'its threads, its speed, its own defects and error texts, active-active';
   return standIn.startsWith('redis 6.2.')
@@ -238,7 +238,7 @@ export function standInLimits({ standIn = '' }: Pick<LocalServer, 'standIn'>): s
     : `${standIn} stood in for KeyDB. Not shown of KeyDB: ${own}, the commands that it lacks, and the change of values to RDB 9.`;
 }
 
-/** A Sentinel that watches `masters` (their names as keys), quick to notice a failure. */
+/** A Sentinel that watches `masters` (their names are the keys), and notices failures quickly. */
 export async function startSentinel(
   masters: Readonly<Record<string, { readonly server: LocalServer; readonly quorum?: number }>>,
   options: Pick<ServerOptions, 'port' | 'config' | 'tls'> = {},
@@ -292,7 +292,7 @@ function defaults(program: Program, port: number, flags: readonly string[], tls:
         'tls-auth-clients': 'no',
       }
     : { port };
-  // In a container the port is published on loopback only.
+  // A container's port is published on loopback only.
   const bind: ServerConfig = program.container ? { bind: '0.0.0.0', 'protected-mode': 'no' } : { bind: HOST };
   const keydb: ServerConfig = program.name === 'keydb' ? { 'server-threads': 2, 'enable-motd': 'no' } : {};
   const kept: ServerConfig = flags.includes('--sentinel') ? {} : { save: '""', appendonly: 'no' };
@@ -311,15 +311,14 @@ function asArguments(config: ServerConfig): string[] {
 }
 
 /**
- * Whether a thread of the process still runs: one that takes a SIGSTOP late stops the others late. Linux only;
- * on other systems false.
+ * Whether a thread of the process still runs: a thread may receive SIGSTOP late. Linux only; false on other systems.
  */
 function isRunning(pid: number): boolean {
   try {
     const tasks = `/proc/${pid}/task`;
     return readdirSync(tasks).some((task) => !/\) [TtZX] /.test(readFileSync(join(tasks, task, 'stat'), 'latin1')));
   } catch {
-    // Not Linux, or a thread has just ended.
+    // The system is not Linux, or a thread has just ended.
     return false;
   }
 }

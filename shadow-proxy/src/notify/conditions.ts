@@ -1,4 +1,4 @@
-/** Conditions of a shard that begin, change and end, found by comparing one look at it with the next. */
+/** Conditions of a shard that begin, change and end. They are found by comparing each scrape with the one before. */
 import type { NotifyEvent } from '../plan/plan.js';
 import type { OutageSnapshot, ScrapedShard, WorkloadSnapshot } from '../telemetry/snapshot.js';
 import { insteadOf } from '../telemetry/advice.js';
@@ -7,17 +7,17 @@ import type { Happening, Severity } from './notice.js';
 
 /** All in ms. */
 export const TIMING = {
-  /** So long a gate must stay closed: repairs of single keys close and open gates all the time. */
+  /** How long a gate must stay closed: repairs of single keys close and open gates all the time. */
   gateHoldMs: 60_000,
-  /** Further mismatches of a workload are summed up for so long. */
+  /** Further mismatches of a workload are summed up for this time. */
   mismatchEveryMs: 10 * 60_000,
-  /** After so long without another one, its mismatches are over. */
+  /** After this time without another mismatch, the condition ends. */
   mismatchQuietMs: 30 * 60_000,
-  /** Suspects increase that are more than before this time, and were never none meanwhile. */
+  /** Suspects increase if there are more than this time ago, and there were some all the time. */
   suspectsMs: 5 * 60_000,
 };
 
-/** What holds at one look. */
+/** A condition at one scrape. */
 interface Held {
   readonly event: NotifyEvent;
   readonly key: string;
@@ -31,24 +31,24 @@ interface Held {
 }
 
 interface Mismatches {
-  /** Since the process began. */
+  /** Count since the process began. */
   total: number;
   reported: number;
   reportedAt: number;
-  /** When the last one was seen. */
+  /** When the last mismatch was seen. */
   lastAt: number;
-  /** When the condition began, and how many there had been before; null if it does not hold. */
+  /** When the condition began, and the count before; null if there is no such condition now. */
   episode: { readonly since: number; readonly before: number } | null;
 }
 
 interface Gate {
-  /** When the workload entered its stage: with each stage the gates are others. */
+  /** When the workload entered its stage: each stage has other gates. */
   readonly stageSince: number;
-  /** Since when it has been closed; null if it is open. */
+  /** Since when the gate has been closed; null if it is open. */
   closedAt: number | null;
 }
 
-/** Of one shard. */
+/** The conditions of one shard. */
 export class Conditions {
   readonly #firing = new Map<string, Held>();
   /** Gates that were open in the workload's stage. */
@@ -61,12 +61,12 @@ export class Conditions {
     private readonly timing = TIMING,
   ) {}
 
-  /** Conditions that still hold, to be notified again. */
+  /** Conditions that still hold, and are notified again. */
   get firing(): readonly Happening[] {
     return [...this.#firing.values()].map((held) => this.#say(held, 'firing'));
   }
 
-  /** What has begun, changed or ended since the look before. @param now in ms since 1970 */
+  /** What has begun, changed or ended since the last scrape. @param now in ms since 1970 */
   update(shard: ScrapedShard, now: number): readonly Happening[] {
     const held = [
       ...shard.workloads.flatMap((workload) => this.#mismatch(workload, now)),
@@ -126,14 +126,14 @@ export class Conditions {
     const seen = this.#suspects.get(name) ?? [];
     this.#suspects.set(name, seen);
     seen.push({ at: now, keys: suspects });
-    // The first one that is kept is as old as the window, or all there is.
+    // The first entry that is kept is as old as the window, or the oldest.
     while (seen.length > 1 && seen[1].at <= now - this.timing.suspectsMs) seen.shift();
     const key = `${this.shard}/${name}/suspects`;
     const [first] = seen;
     const whole = now - first.at >= this.timing.suspectsMs;
     const grows = whole && suspects > first.keys && seen.every(({ keys }) => keys > 0);
     const before = this.#firing.get(key);
-    // The condition ends when suspects become fewer, not when their number stays.
+    // The condition ends when the number of suspects falls, not when it stays the same.
     if (!grows && (before === undefined || suspects === 0 || suspects < first.keys)) return [];
     return [
       {

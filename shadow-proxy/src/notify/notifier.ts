@@ -1,6 +1,6 @@
 /**
- * Notifies people: of what the history of a shard records, at once; of conditions, found by looking at all shards every
- * few seconds. It has a timer of its own. Nothing of the data path waits for it, or knows it.
+ * Notifies people: of events in a shard's history, at once; of conditions, which are found by scraping all shards every
+ * few seconds. It has a timer of its own. The data path neither waits for it nor uses it.
  *
  *   state.update ─▶ recorded ─┐
  *   timer ─▶ scrape ─▶ look ──┴─▶ Outbox of each receiver ─▶ HTTP
@@ -22,7 +22,7 @@ import type { Happening, Notice } from './notice.js';
 import { Outbox } from './outbox.js';
 import { happeningOf } from './recorded.js';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two scrapes. */
 const CHECK_MS = 5_000;
 /** Alertmanager forgets an alert that is not sent again. */
 const REFRESH_MS = 60_000;
@@ -73,14 +73,14 @@ export class Notifier {
       this.#timer = every(this.options.checkMs ?? CHECK_MS, () => this.#checkConditions()).unref();
   }
 
-  /** The history of the shard has one more event. */
+  /** Called with each new event in the history of the shard. */
   recorded(shard: string, event: HistoryEvent): void {
     if (this.plan.notify.length === 0) return;
     const happening = happeningOf(shard, event, unixMs());
     if (happening !== null) this.#push(happening);
   }
 
-  /** Sends what waits, for at most two seconds. */
+  /** Sends waiting notices, for at most two seconds. */
   async close(): Promise<void> {
     clearTimer(this.#timer);
     await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.close(CLOSE_MS)));

@@ -1,6 +1,6 @@
 /**
- * What waits for one receiver: sent one after the other, and again after a growing pause where it fails. The queue is
- * bounded; what is dropped is counted and logged.
+ * The queue of one receiver: notices are sent one after the other, and again after a growing pause if that fails. The
+ * queue is bounded; dropped notices are counted and logged.
  */
 import type { Logger } from 'pino';
 import { unixMs } from '../io/clock.js';
@@ -13,14 +13,14 @@ import { send as sendNow, type Answer } from './send.js';
 
 export interface OutboxLimits {
   readonly notices: number;
-  /** A notice that is older is of no use any more. In ms. */
+  /** A notice that is older is no longer useful. In ms. */
   readonly ageMs: number;
   readonly firstRetryMs: number;
   readonly lastRetryMs: number;
 }
 
 const LIMITS: OutboxLimits = { notices: 100, ageMs: 60 * 60_000, firstRetryMs: 1_000, lastRetryMs: 60_000 };
-/** A receiver that wants to be left alone for longer is asked again then. */
+/** Maximum pause that a receiver may request, in ms. */
 const MOST_AFTER_MS = 5 * 60_000;
 
 type Drop = keyof ReceiverSnapshot['dropped'];
@@ -52,27 +52,27 @@ export class Outbox {
     };
   }
 
-  /** Another URL, another secret, other events: what waits goes there. */
+  /** Takes over another URL, secret or list of events; waiting notices are sent there. */
   reload(receiver: ReceiverPlan): void {
     this.receiver = receiver;
   }
 
   push(notice: Notice): void {
     if (this.#closed || (notice.event !== 'test' && !this.receiver.events.includes(notice.event))) return;
-    // The newest says how things are.
+    // The newest notice shows the present state, so an older one is dropped.
     if (this.#queue.length >= this.limits.notices)
       this.#drop(this.#queue.splice(this.#sending === null ? 0 : 1, 1)[0], 'full');
     this.#queue.push(notice);
     if (this.#retry === undefined) this.#next();
   }
 
-  /** Says again what holds, to a receiver that forgets it otherwise, unless it has enough to do. */
+  /** Repeats present conditions, for a receiver that would forget them, unless it already has enough to do. */
   refresh(notices: readonly Notice[]): void {
     if (this.receiver.kind === 'alertmanager' && this.#queue.length === 0)
       for (const notice of notices) this.push(notice);
   }
 
-  /** Tries once more to send what waits, for at most `ms`, and sends nothing after that. */
+  /** Tries once more to send waiting notices, for at most `ms`, and then sends nothing more. */
   async close(ms: number): Promise<void> {
     clearTimer(this.#retry);
     this.#retry = undefined;
@@ -86,7 +86,7 @@ export class Outbox {
       this.logger.warn({ receiver: this.receiver.name, notifications: this.#queue.length }, 'not sent before the end');
   }
 
-  /** Resolves when nothing waits, or the next attempt does. */
+  /** Resolves when nothing waits, or the next attempt is delayed. */
   async #idle(): Promise<void> {
     while (this.#sending !== null) await this.#sending;
   }
@@ -99,7 +99,7 @@ export class Outbox {
     });
   }
 
-  /** @returns whether the next one can be sent at once */
+  /** @returns whether the next notice can be sent at once */
   async #attempt(): Promise<boolean> {
     const [notice] = this.#queue;
     if (unixMs() - notice.at > this.limits.ageMs) {

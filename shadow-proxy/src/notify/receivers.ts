@@ -1,4 +1,4 @@
-/** How each kind of receiver is spoken to: a notice as an HTTP request. Pure. */
+/** The request for each kind of receiver: a notice as an HTTP request. Pure. */
 import { createHmac } from 'node:crypto';
 import type { ReceiverKind, ReceiverPlan } from '../plan/plan.js';
 import type { Notice } from './notice.js';
@@ -11,21 +11,21 @@ export interface Request {
 
 type Write = (notice: Notice, receiver: ReceiverPlan, now: number) => Request;
 
-/** An alert that is not sent again within this time is over, for Alertmanager. In ms. */
+/** Alertmanager considers an alert over if it is not sent again within this time. In ms. */
 const ALERT_MS = 5 * 60_000;
-/** What happened once is an alert for so long; a failover until people had time to look. In ms. */
+/** How long an alert about an event lasts, in ms; for a failover, long enough for people to look. */
 const ONCE_MS = { info: 5 * 60_000, warning: 15 * 60_000, critical: 60 * 60_000 };
-/** PagerDuty takes no more characters. */
+/** PagerDuty's maximum number of characters. */
 const MAX_SUMMARY = 1024;
 
-/** @param now when it is sent, in ms since 1970 */
+/** @param now time of sending, in ms since 1970 */
 export const requestOf: Write = (notice, receiver, now) => WRITERS[receiver.kind](notice, receiver, now);
 
 const WRITERS: Readonly<Record<ReceiverKind, Write>> = { webhook, slack, pagerduty, alertmanager };
 
 /**
- * As the specification Standard Webhooks has it: the secret signs `id.timestamp.body`, so that a receiver can refuse
- * what is forged, old, or sent twice.
+ * Follows the specification Standard Webhooks: the secret signs `id.timestamp.body`, so that a receiver can refuse
+ * forged, old and repeated notices.
  */
 function webhook(notice: Notice, { url, secret }: ReceiverPlan, now: number): Request {
   const { event, at, id, ...data } = notice;
@@ -43,7 +43,7 @@ function webhook(notice: Notice, { url, secret }: ReceiverPlan, now: number): Re
   });
 }
 
-/** `whsec_` and base64, as its tools write secrets; another text is taken as it is. */
+/** `whsec_` and base64, as tools for Standard Webhooks write secrets; any other text is used unchanged. */
 const keyOf = (secret: string): Buffer =>
   secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret);
 
@@ -57,7 +57,7 @@ function slack(notice: Notice, { url }: ReceiverPlan): Request {
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** A condition is an incident, and so is a failover; what only happened is a change, for which nobody is called. */
+/** A condition is an incident, and so is a failover. Any other event is a change, for which nobody is paged. */
 function pagerduty(notice: Notice, { url, secret }: ReceiverPlan): Request {
   const { severity, state, details, shard, workload } = notice;
   const payload = {
@@ -88,7 +88,7 @@ function alertmanager({ state, severity, ...notice }: Notice, { url, secret }: R
       migration: notice.migration,
       shard: notice.shard,
       ...(notice.workload !== null && { workload: notice.workload }),
-      // Each change of stage is an alert of its own.
+      // Each stage change is an alert of its own.
       ...(state === 'once' && 'to' in notice.details && { stage: String(notice.details.to) }),
     },
     annotations: { summary: notice.summary, ...texts(notice.details) },
@@ -99,7 +99,7 @@ function alertmanager({ state, severity, ...notice }: Notice, { url, secret }: R
   return request(`${url}/api/v2/alerts`, JSON.stringify([alert]), login);
 }
 
-/** Other names than those of the alerts in dashboards/prometheus, which stand for other thresholds. */
+/** These names differ from those of the alerts in dashboards/prometheus, which have other thresholds. */
 const ALERT_NAMES: Readonly<Record<Notice['event'], string>> = {
   stage: 'ProxyStageChanged',
   guard: 'ProxyGuardActed',

@@ -1,9 +1,9 @@
-/** What the history of a shard records, as far as people are notified of it: changes of stage, failovers, takeovers. */
+/** Turns events of a shard's history into notices: stage changes, failovers, takeovers. */
 import { describeEvent, type HistoryEvent } from '../storage/history.js';
 import { formatPoint, type StagePoint } from '../route/stage.js';
 import type { Happening } from './notice.js';
 
-/** Null for what nobody is notified of. @param now in ms since 1970 */
+/** Null for an event about which nobody is notified. @param now in ms since 1970 */
 export function happeningOf(shard: string, event: HistoryEvent, now: number): Happening | null {
   const common = { state: 'once', shard, since: now } as const;
   if (event.event === 'owner') {

@@ -1,4 +1,4 @@
-/** One notice to one receiver: what it answered, in words without secrets. */
+/** Sends one notice to one receiver, and describes the answer in words, without secrets. */
 import { unixMs } from '../io/clock.js';
 import { request } from '../io/http.js';
 import { timeoutSignal } from '../io/timers.js';
@@ -8,17 +8,17 @@ import type { Notice } from './notice.js';
 import { requestOf } from './receivers.js';
 
 export interface Answer {
-  /** `accepted`; `later`: it may take it later; `refused`: it will never take it. */
+  /** `accepted`; `later`: the receiver may accept it later; `refused`: it will never accept it. */
   readonly outcome: 'accepted' | 'later' | 'refused';
-  /** The status and the beginning of what it said, or why it cannot be reached. */
+  /** The status and the beginning of the answer, or why the receiver cannot be reached. */
   readonly text: string;
-  /** How long it wants to be left alone, in ms; null if it does not say. */
+  /** The pause that the receiver requests, in ms; null if it requests none. */
   readonly afterMs: number | null;
 }
 
 const TIMEOUT_MS = 10_000;
 const MAX_TEXT = 200;
-/** Too many requests, and what a proxy on the way may say. */
+/** Too many requests, and statuses of HTTP proxies. */
 const LATER = [408, 425, 429];
 
 /** Does not throw. */
@@ -49,7 +49,7 @@ export async function send(notice: Notice, receiver: ReceiverPlan): Promise<Answ
   }
 }
 
-/** What came first, and no more: an answer can be of any size. */
+/** Reads only the beginning: an answer can be of any size. */
 async function beginningOf({ body }: Response): Promise<string> {
   if (body === null) return '';
   const reader = body.getReader();
@@ -58,13 +58,13 @@ async function beginningOf({ body }: Response): Promise<string> {
   return Buffer.from(value ?? []).toString('utf8');
 }
 
-/** Where it is, without what may be a secret in its URL. */
+/** The receiver's origin, without the rest of its URL, which may be a secret. */
 export const addressOf = ({ url }: ReceiverPlan): string => new URL(url).origin;
 
 const secondsOf = (text: string | null): number | null =>
   text !== null && /^\d+$/.test(text) ? Number(text) * 1000 : null;
 
-/** A receiver may repeat what it was sent. */
+/** Hides secrets: a receiver may repeat what it was sent. */
 const hidden = (text: string, { url, secret }: ReceiverPlan): string =>
   [url, new URL(url).pathname.slice(1), secret ?? '']
     .filter(({ length }) => length > 3)

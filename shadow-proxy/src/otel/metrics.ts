@@ -53,7 +53,7 @@ function metricOf(known: Known, from: HrTime, to: HrTime): MetricData {
     : { ...common, dataPointType: DataPointType.GAUGE, dataPoints };
 }
 
-/** Prometheus counts each bucket with those below it, OpenTelemetry alone. */
+/** Prometheus counts each bucket together with those below it, OpenTelemetry each bucket alone. */
 function histograms({ name, values }: Known): Pick<DataPoint<Histogram>, 'attributes' | 'value'>[] {
   const bySeries = new Map<string, MetricValue<string>[]>();
   for (const each of values) {

@@ -1,5 +1,5 @@
 /**
- * Sends traces and metrics to a receiver of OTLP. Its packages are loaded only where the plan says so.
+ * Sends traces and metrics to a receiver of OTLP. The packages are loaded only if the plan asks for it.
  *
  *   sequencer ─▶ Traces ─▶ spans ─▶ batches ─▶ OTLP/HTTP
  *   Metrics.samples, each minute ──────────────▶ OTLP/HTTP
@@ -27,7 +27,7 @@ import { Traces } from './traces.js';
 export interface Otel {
   /** Traces the commands of a shard; null if none are traced. */
   observer(shard: string): Observer | null;
-  /** Sends what waits, for at most two seconds. */
+  /** Sends waiting data, for at most two seconds. */
   close(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export interface OtelOptions {
 
 const TIMEOUT_MS = 10_000;
 const CLOSE_MS = 2_000;
-/** A trace is ended after so long: what has no effect never reaches the mirror. */
+/** How often to end old traces, in ms: a command without an effect never reaches the mirror. */
 const SWEEP_MS = 10_000;
 const SPANS = { maxQueueSize: 8_192, maxExportBatchSize: 1_024, scheduledDelayMillis: 2_000 };
 
@@ -113,7 +113,7 @@ interface Exporter<T> {
   export(batch: T, done: (result: { readonly code: number; readonly error?: Error }) => void): void;
 }
 
-/** The exporter, which logs when it begins to fail, and when it works again. */
+/** Wraps an exporter: logs when it begins to fail, and when it works again. */
 function reporting<T, E extends Exporter<T>>(exporter: E, what: string, logger: Logger): E {
   const send = exporter.export.bind(exporter);
   let failing = false;

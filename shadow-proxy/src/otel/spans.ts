@@ -1,4 +1,4 @@
-/** A finished trace as spans of OpenTelemetry. */
+/** Converts a finished trace to spans of OpenTelemetry. */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace as api, type Attributes, type Tracer } from '@opentelemetry/api';
 import { unixMsAtZero } from '../io/clock.js';
 import type { Trace } from './traces.js';
@@ -27,7 +27,7 @@ export function writeSpans(tracer: Tracer, shard: string, trace: Trace): void {
   root.end(at(endedAt));
 }
 
-/** Spans that were given the monotonic clock would each be put to the clock by themselves. */
+/** Times are converted here: with the monotonic clock, each span would be aligned to the wall clock separately. */
 const at = (ms: number): number => unixMsAtZero() + ms;
 
 const attributesOf = (shard: string, trace: Trace): Attributes => ({

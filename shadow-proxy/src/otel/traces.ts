@@ -1,6 +1,6 @@
 /**
- * Traces of sampled commands: client → authority → mirror → verdict. It follows a sampled operation by what the order
- * calls anyway, and hands a finished trace on; it changes nothing.
+ * Traces of sampled commands: client → authority → mirror → verdict. It follows a sampled operation through the
+ * sequencer's normal calls, and passes on the finished trace. It changes nothing.
  */
 import type { Verdict } from '../compare/verdict.js';
 import { monotonicMs } from '../io/clock.js';
@@ -20,12 +20,12 @@ export interface Trace {
   readonly authority: Side;
   /** Redacted URL. */
   readonly server: string;
-  /** Null if keys are not to be shown, or the command has not exactly one. */
+  /** Null if keys must not be shown, or the command does not have exactly one key. */
   readonly key: string | null;
   readonly startedAt: number;
   /** When the authority's reply came; null if the connection was lost. */
   answeredAt: number | null;
-  /** The authority answered with an error. */
+  /** Whether the authority answered with an error. */
   isError: boolean;
   /** When the mirror's reply came; null if nothing was replicated, or it was never confirmed. */
   mirrorAt: number | null;
@@ -37,13 +37,13 @@ export interface Trace {
 }
 
 export interface TracesOptions {
-  /** The share of the commands that is traced, above 0 up to 1. */
+  /** The share of the commands that is traced: above 0, up to 1. */
   readonly share: number;
   readonly showKeys: () => boolean;
   readonly finished: (trace: Trace) => void;
 }
 
-/** How many commands are followed at a time: of a mirror that is far behind, no more are. */
+/** Maximum number of commands that are followed at a time; with a mirror far behind, no more are sampled. */
 const MAX_OPEN = 1_000;
 const MAX_KEY = 256;
 const MINUS = '-'.charCodeAt(0);
@@ -65,7 +65,7 @@ export class Traces implements Observer {
     lane.submit(operation);
   }
 
-  /** What the proxy asks on its own account has no spec, and is no command of a client. */
+  /** The proxy's own commands have no spec, and are not traced. */
   #begin(operation: Operation, lane: Carrier): void {
     const { spec, workload } = operation;
     if (spec === undefined || operation.sink === null || this.#open.size >= MAX_OPEN) return;
@@ -99,7 +99,7 @@ export class Traces implements Observer {
           trace.isError = buffer[start] === MINUS;
         }
         events.answered(operation, buffer, start, end, now);
-        // Of the rest, the mirror's answer, or that it gets none, ends the trace.
+        // For all others, the mirror's answer, or the fact that the mirror gets nothing, ends the trace.
         if (trace !== undefined && (operation.follow === NOTHING || trace.isError)) this.#end(operation, null, now);
       },
       lost: (lane, operations, reason) => {
@@ -151,7 +151,7 @@ export class Traces implements Observer {
     this.#end(operation, verdict.kind, monotonicMs());
   }
 
-  /** Ends those that nothing will end any more: the mirror gets nothing of what had no effect. */
+  /** Ends old traces that nothing else ends: commands without an effect are not sent to the mirror. */
   sweep(olderThanMs: number): void {
     const before = monotonicMs() - olderThanMs;
     for (const [operation, { answeredAt, startedAt, mirrorAt }] of this.#open)
@@ -175,7 +175,7 @@ export class Traces implements Observer {
   }
 }
 
-/** How many are let pass, so that each command is taken with that chance whatever pattern clients have. */
+/** The number of commands to skip, chosen so that each command has the same chance, whatever pattern clients have. */
 const gapOf = (share: number): number =>
   share >= 1 ? 0 : Math.floor(Math.log(1 - randomShare()) / Math.log(1 - share));
 

@@ -1,7 +1,5 @@
 /// <reference lib="dom" />
-/**
- * In the browser: the status page, drawn again after each answer of the proxy. It is read-only.
- */
+/** Runs in the browser: the status page, drawn again after each answer of the proxy. It is read-only. */
 import { render } from 'preact';
 import type { JSX } from 'preact';
 import '../html/draw.js';
@@ -13,11 +11,11 @@ import { Next, ShardSection } from './shard.js';
 import { Glossary } from './term.js';
 
 const TICK_MS = 1_000;
-/** Figures that are older than this are shown as stale. */
+/** Figures that are older than this, in ms, are shown as stale. */
 const STALE_MS = 10_000;
 
 const root = document.getElementById('app')!;
-/** Where `shadow-compare` looks for a proxy by default. */
+/** The address at which `shadow-compare` looks for a proxy by default. */
 const DEFAULT_ADMIN = 'http://127.0.0.1:9400';
 const program = document.querySelector<HTMLMetaElement>('meta[name=shadow-compare]')!.content;
 const admin = location.origin === DEFAULT_ADMIN ? '' : ` --admin ${location.origin}`;
@@ -40,7 +38,7 @@ function draw(feed: Feed): void {
 const notStarted = ({ shard, problem }: NotStarted): string =>
   `Shard ${shard} is not started: ${problem}. The proxy tries again each second.`;
 
-/** Shards that are not started yet stand before those that run. */
+/** Shards that are not started yet come before those that run. */
 const needsOf = ({ shards, starting }: Feed): readonly ShardNeeds[] => [
   ...starting.map(({ shard, problem }): ShardNeeds => ({
     shard,

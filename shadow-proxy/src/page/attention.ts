@@ -1,4 +1,4 @@
-/** What an operator has to do or to watch, most urgent first: a pure decision over the snapshot of a shard. */
+/** What an operator must do or watch, most urgent first: a pure decision from the snapshot of a shard. */
 import { evictionNote } from '../telemetry/evictions.js';
 import { describeRefused } from '../telemetry/refused-databases.js';
 import { count, duration, list, number } from '../text/figures.js';
@@ -25,17 +25,17 @@ import {
 } from '../telemetry/snapshot.js';
 
 export interface Attention {
-  /** `act`: an operator has to act now. `look`: it should not stay so. */
+  /** `act`: an operator must act now. `look`: the operator should watch it. */
   readonly level: 'act' | 'look';
   /** One or two whole sentences. */
   readonly text: string;
-  /** What to run first, for `shadow-compare`. */
+  /** The command for `shadow-compare` to run first. */
   readonly command?: string;
-  /** The runbook that says more: a file of `runbooks/` without its ending. */
+  /** The runbook with details: a file of `runbooks/` without its extension. */
   readonly runbook?: string;
 }
 
-/** Behind the authority by more than this, a mirror is worth a look. */
+/** A mirror that lags by more than this, in ms, needs attention. */
 const MAX_LAG_MS = 1_000;
 
 type Check = readonly [
@@ -197,7 +197,7 @@ function ofServer(
   ];
 }
 
-/** Workloads whose clients get errors, each with the way on that the proxy names. */
+/** Workloads whose clients get errors, each with the next step that the proxy suggests. */
 function ofOutage(outage: OutageSnapshot | null): readonly Check[] {
   if (outage === null || outage.endedAt !== null) return [];
   return outage.workloads.map(({ name, movedTo, why, next, instead }) => [
@@ -208,7 +208,7 @@ function ofOutage(outage: OutageSnapshot | null): readonly Check[] {
   ]);
 }
 
-/** Clients that the server does not let in, or not do what they ask. */
+/** Clients that the server does not let in, or whose commands it refuses. */
 function ofRefused(side: Side, errors: Readonly<Record<string, number>>): Check {
   const refused = Object.fromEntries(ACCESS_ERRORS.flatMap((kind) => (errors[kind] > 0 ? [[kind, errors[kind]]] : [])));
   return [
@@ -235,7 +235,7 @@ const ofWorkload = ({ name, stage, suspect }: WorkloadSnapshot, standing: Pick<S
     : { command: 'status --watch', runbook: 'SuspectsGrowing' },
 ];
 
-/** Back to the source where clients get the target's replies, else a look at the keys. */
+/** A rollback if clients get the target's replies, else a look at the keys. */
 function afterMismatch(shard: ShardSnapshot): NextCommand {
   const { workloads, frozen } = shard;
   const differing = workloads.filter(({ mismatches }) => mismatches > 0);
@@ -246,7 +246,7 @@ function afterMismatch(shard: ShardSnapshot): NextCommand {
   );
 }
 
-/** What goes on with a job, or begins it again. */
+/** The command that continues a job, or starts it again. */
 function commandOf({ kind, workloads, repair }: JobSnapshot, shard: ShardSnapshot): NextCommand {
   const { workloads: all, frozen } = shard;
   const down = isDown(shard);
@@ -261,12 +261,12 @@ function commandOf({ kind, workloads, repair }: JobSnapshot, shard: ShardSnapsho
   return left.length === 0 ? undefined : `backfill --workload ${left.map(({ name }) => name).join(' ')}`;
 }
 
-/** Absent, and not undefined, where there is none. */
+/** The field is absent, not undefined, if there is no command. */
 const named = (command: NextCommand): { command?: string } => (command === undefined ? {} : { command });
 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** What the guard sees, and what it or an operator has stopped. */
+/** What the guard observes, and what it or an operator has stopped. */
 function ofAutomatic({ name, automatic: { exceeds, hold, rollout } }: WorkloadSnapshot): readonly Check[] {
   const since = hold === null ? '' : `Since ${hold.at}`;
   return [

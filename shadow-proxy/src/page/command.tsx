@@ -3,17 +3,17 @@ import { createContext } from 'preact';
 import type { JSX } from 'preact';
 
 /**
- * How a command of `shadow-compare`, given without the program, is typed to reach the same proxy. The page's document
- * and the report's maker know it.
+ * How a command of `shadow-compare` (without the program) is typed to reach the same proxy. The document of the page or
+ * of the report knows it.
  */
 export type TypedAs = (command: string) => string;
 
 export const CommandLine = createContext<TypedAs>((command) => `shadow-compare ${command}`);
 
 /**
- * Lines break between its words, never inside one: an option that is cut at its hyphens cannot be read.
+ * Lines break between words, never inside one: an option that is cut at its hyphens is hard to read.
  *
- * @param text of `shadow-compare`, without the program
+ * @param text arguments of `shadow-compare`, without the program
  */
 export const Command = ({ text }: { text: string }): JSX.Element => (
   <CommandLine.Consumer>
@@ -32,7 +32,7 @@ export const Command = ({ text }: { text: string }): JSX.Element => (
   </CommandLine.Consumer>
 );
 
-/** @param linked whether the document comes from a proxy, which has the runbooks, too */
+/** @param linked whether a proxy serves the document, and so the runbooks, too */
 export const Runbook = ({ name, linked }: { name: string; linked: boolean }): JSX.Element =>
   linked ? (
     <a href={`/runbooks/${name}.md`} target="_blank" rel="noopener">

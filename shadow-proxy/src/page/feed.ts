@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** In the browser: asks the proxy again and again, and keeps what it said. It only ever reads. */
+/** Runs in the browser: asks the proxy repeatedly, and keeps its answers. It is read-only. */
 import type { ShardEvidence } from '../stages/next-stage.js';
 import { COLUMNS, type Column, type SeriesSnapshot } from '../telemetry/series.js';
 import type { NotStarted, ShardSnapshot } from '../telemetry/snapshot.js';
@@ -12,7 +12,7 @@ const STATUS_MS = 2_000;
 const SERIES_MS = 5_000;
 const EVIDENCE_MS = 10_000;
 const TIMEOUT_MS = 10_000;
-/** Of a series: as many as the proxy keeps. */
+/** Maximum number of points of a series: as many as the proxy keeps. */
 const MAX_POINTS = 2_880;
 const TOKEN = 'shadow-proxy-token';
 
@@ -21,11 +21,11 @@ export interface Feed {
   readonly migration: string | null;
   readonly starting: readonly NotStarted[];
   readonly shards: readonly ShardView[];
-  /** ms since 1970 of the last answer; null before the first. */
+  /** Time of the last answer, in ms since 1970; null before the first. */
   readonly answeredAt: number | null;
-  /** Why there was no answer to the last question; null if there was. */
+  /** Why the last question had no answer; null if it had one. */
   readonly problem: string | null;
-  /** Whether the proxy wants a token that it has not got. */
+  /** Whether the proxy requires a token that is missing. */
   readonly wantsToken: boolean;
   /** Whether a token was given, and refused. */
   readonly refused: boolean;
@@ -55,7 +55,7 @@ export class Poller {
     this.#every(EVIDENCE_MS, () => this.#readEvidence());
   }
 
-  /** Keeps it for as long as this tab is open. */
+  /** Keeps the token as long as this tab is open. */
   giveToken(token: string): void {
     sessionStorage.setItem(TOKEN, token);
     this.#wantsToken = false;
@@ -91,7 +91,7 @@ export class Poller {
     };
   }
 
-  /** One question after the other; a tab that nobody sees asks nothing. */
+  /** Asks one question after the other; a hidden tab asks nothing. */
   #every(ms: number, read: () => Promise<void>): void {
     const askNext = async (): Promise<void> => {
       if (!document.hidden && !this.#wantsToken) await this.#ask(read);
@@ -108,7 +108,7 @@ export class Poller {
       this.#refused = false;
     } catch (error) {
       if (error instanceof Refused) {
-        // Several questions may have been on their way with it.
+        // Several requests may have been sent with the refused token.
         this.#refused ||= sessionStorage.getItem(TOKEN) !== null;
         sessionStorage.removeItem(TOKEN);
         this.#wantsToken = true;
@@ -131,7 +131,7 @@ export class Poller {
     this.#starting = starting;
     this.#before = this.#status;
     this.#status = shards;
-    // History is read where something may have been added to it.
+    // The history is read again if something may have been added to it.
     const flips = shards.map(({ name, flips: count, frozen }) => `${name} ${count} ${frozen}`).join();
     if (flips === this.#flips) return;
     const { history } = await get<{ history: { shard: string; events: HistoryEvent[] }[] }>('/api/history');
@@ -143,7 +143,7 @@ export class Poller {
     this.#evidence = (await get<{ shards: ShardEvidence[] }>('/api/evidence')).shards;
   }
 
-  /** Only what is new. */
+  /** Reads only new points. */
   async #readSeries(): Promise<void> {
     const last = Math.max(0, ...[...this.#series.values()].map(({ at }) => at.at(-1) ?? 0));
     const { series } = await get<{ series: ({ shard: string } & SeriesSnapshot)[] }>(`/api/series?since=${last}`);
@@ -165,7 +165,10 @@ function joined(a: SeriesSnapshot, b: SeriesSnapshot): SeriesSnapshot {
   };
 }
 
-/** @throws {Refused} if it wants another token; {Error} where it does not answer, or says why not */
+/**
+ * @throws {Refused} if the proxy requires another token
+ * @throws {Error} if it does not answer, or answers with an error
+ */
 async function get<T>(path: string): Promise<T> {
   const token = sessionStorage.getItem(TOKEN);
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };

@@ -1,7 +1,6 @@
 /**
- * The status page as files: a document, and with it the modules that `app.js` imports as they were compiled, the
- * libraries, the styles and the runbooks. Nothing of the shards is in them; the page asks the API, and needs the token
- * for that.
+ * The files of the status page: a document, the compiled modules that `app.js` imports, libraries, styles and runbooks.
+ * They contain nothing about the shards: the page asks the API, which requires the token.
  *
  * Room: page: the status page.
  * Called by: admin, shard, report, cli.
@@ -18,7 +17,7 @@ import { VIEW_STYLE } from './style.js';
 
 const ASSETS = '/assets/';
 const RUNBOOKS = '/runbooks/';
-/** Below it the compiled modules have the paths that they import each other by. */
+/** The compiled modules are served below it, at the paths by which they import each other. */
 const SOURCES = new URL('../', import.meta.url);
 const APP = 'page/app.js';
 const LIBRARIES = { preact: 'preact.js', 'preact/jsx-runtime': 'jsx-runtime.js' };
@@ -26,7 +25,7 @@ const LIBRARIES = { preact: 'preact.js', 'preact/jsx-runtime': 'jsx-runtime.js' 
 export interface PageFile {
   readonly type: string;
   readonly content: string | Buffer;
-  /** What a browser may load when it shows it: a Content-Security-Policy. */
+  /** The Content-Security-Policy: what a browser may load to show the file. */
   readonly policy: string;
 }
 
@@ -34,7 +33,8 @@ let files: ReadonlyMap<string, PageFile> | null = null;
 
 /** The page's file at this path; null if there is none. */
 export function pageFile(path: string): PageFile | null {
-  // One at a time, when it is asked for: all of them hold up the clients of the process for tens of ms.
+  // Read one at a time, when it is requested: reading all of them would block the clients of the process for tens of
+  // ms.
   if (path.startsWith(RUNBOOKS)) {
     const html = runbookPage(path.slice(RUNBOOKS.length));
     return html === null ? null : documentFile(html);
@@ -67,14 +67,14 @@ function readFiles(): ReadonlyMap<string, PageFile> {
   ]);
 }
 
-/** A document that brings its own Content-Security-Policy, for its styles are in it. */
+/** A document with its own Content-Security-Policy, because its styles are inside. */
 const documentFile = (html: string): PageFile => ({
   type: 'text/html; charset=utf-8',
   content: html,
   policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 });
 
-/** A module and all that it imports by a relative path. */
+/** A module and everything that it imports by a relative path. */
 function modulesOf(module: string, known = new Set<string>()): string[] {
   if (known.has(module)) return [];
   known.add(module);

@@ -1,4 +1,4 @@
-/** The first line of the page: all clear, or what to do. A pure decision over what every shard needs. */
+/** The first line of the page: all clear, or what to do. A pure decision from what all shards need. */
 import { count } from '../text/figures.js';
 import type { Attention } from './attention.js';
 
@@ -14,7 +14,7 @@ export interface ShardNeeds {
   readonly attention: readonly Attention[];
 }
 
-/** @param shards of this process, in the plan's order; a shard that is not started yet among them */
+/** @param shards the shards of this process, in the plan's order, including those that are not started yet */
 export function headlineOf(shards: readonly ShardNeeds[]): Headline {
   if (shards.length === 0)
     return {
@@ -39,7 +39,7 @@ export function headlineOf(shards: readonly ShardNeeds[]): Headline {
   return { kind: 'no', text: `${where}${first.text}${more.length === 0 ? '' : ` (${more.join(', ')})`}`, first };
 }
 
-/** Of the browser's tab. @param migration the name in the plan; null if it is not known yet */
+/** The title of the browser's tab. @param migration the plan's name; null if it is not known yet */
 export function titleOf(migration: string | null, shards: readonly ShardNeeds[], wantsToken: boolean): string {
   const name = migration ?? 'migration status';
   if (wantsToken) return `Token needed – ${name}`;

@@ -1,11 +1,11 @@
-/** What the plots of a shard show. Pure. */
+/** The contents of a shard's plots. Pure. */
 import type { PlotMark, PlotSeries, PlotSpec } from '../html/plot.js';
 import { formatPoint, type StagePoint } from '../route/stage.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { LatencyWindow } from '../storage/evidence.js';
 import type { Column, SeriesSnapshot } from '../telemetry/series.js';
 
-/** Both servers over each other, p99 whole and p50 dashed, in ms. */
+/** Both servers in one plot: p99 solid, p50 dashed, in ms. */
 export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): PlotSpec => ({
   kind: 'time',
   x: at.map(toSeconds),
@@ -15,7 +15,7 @@ export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): Plot
   sync,
 });
 
-/** The same by the minute, from the evidence that the gates are judged by. */
+/** The same by minute, from the evidence of the gates. */
 export const minutePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
   kind: 'time',
   x: windows.map(({ at }) => toSeconds(Date.parse(at))),
@@ -29,7 +29,7 @@ export const minutePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
   log: true,
 });
 
-/** Medians over the minutes at p50, p99 and p99.9: what a typical minute was like. */
+/** A typical minute: medians over the minutes at p50, p99 and p99.9. */
 export const percentilePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
   kind: 'percentiles',
   x: [0.5, 0.99, 0.999],

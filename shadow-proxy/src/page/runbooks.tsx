@@ -1,4 +1,4 @@
-/** The runbooks that come with the kit, as pages: a reader of the status page can follow its links from anywhere. */
+/** The kit's runbooks as pages, so that links of the status page work from anywhere. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { retyped } from '../text/invocation.js';
 
 const FOLDER = fileURLToPath(new URL('../../../../runbooks', import.meta.url));
 
-/** Links lead to other runbooks; a file that is not served is named instead. */
+/** Links lead to other runbooks; the name of a file that is not served is shown instead of a link. */
 const marked = new Marked({
   renderer: {
     link({ href, tokens }) {
@@ -21,7 +21,10 @@ const marked = new Marked({
   },
 });
 
-/** @param file of `runbooks/`, such as `ServerDown.md`; null if there is none, or the kit came without runbooks */
+/**
+ * @param file a file of `runbooks/`, such as `ServerDown.md`; null is returned if it does not exist, or the kit has no
+ * runbooks
+ */
 export function runbookPage(file: string): string | null {
   if (!/^[\w-]+\.md$/.test(file)) return null;
   let text: string;

@@ -17,7 +17,7 @@ import { WorkloadCard } from './workload.js';
 
 export interface ShardView {
   readonly snapshot: ShardSnapshot;
-  /** Commands a second just now; null before the second answer. */
+  /** Commands per second at present; null before the second answer. */
   readonly rate: number | null;
   readonly attention: readonly Attention[];
   readonly evidence: ShardEvidence | null;
@@ -27,13 +27,13 @@ export interface ShardView {
 
 const LATEST_CHANGES = 12;
 
-/** @param alone whether the headline of the page says what this shard needs first */
+/** @param alone whether the page's headline already says what this shard needs first */
 export function ShardSection({ view, now, alone }: { view: ShardView; now: number; alone: boolean }): JSX.Element {
   const { snapshot, rate, attention, evidence, series, history } = view;
   return (
     <section class="shard" data-shard={snapshot.name}>
       <h2 id={`shard-${snapshot.name}`}>{snapshot.name}</h2>
-      {/* What the headline says whole is not said twice. */}
+      {/* A need that the headline states in full is not repeated. */}
       {!(alone && attention.length === 1 && attention[0].level === 'act') && <AttentionList items={attention} linked />}
       <Servers snapshot={snapshot} rate={rate} />
       <div class="workloads">
@@ -57,7 +57,7 @@ export function ShardSection({ view, now, alone }: { view: ShardView; now: numbe
   );
 }
 
-/** @param linked whether the document comes from a proxy, which has the runbooks, too */
+/** @param linked whether a proxy serves the document, and so the runbooks, too */
 export const AttentionList = ({
   items,
   linked = false,
@@ -122,7 +122,7 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
   );
 }
 
-/** By the server that gave them. */
+/** Errors by the server that gave them. */
 function errorsOf({ clientErrors: errors, clientErrorOrigins: origins }: ShardSnapshot): string {
   const bySide = SIDES.flatMap((side) =>
     sum(errors[side]) > 0 ? [`from the ${side} ${list(errors[side])}${originsOf(origins, side)}`] : [],

@@ -1,4 +1,4 @@
-/** What the status page and the report look like beyond `html/style.ts`. */
+/** Styles of the status page and the report, in addition to `html/style.ts`. */
 export const VIEW_STYLE = `
 .top { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; justify-content: space-between; }
 .banner { border-radius: .4rem; padding: .5rem .8rem; font-weight: 600; margin: .5rem 0; }

@@ -9,7 +9,7 @@ import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot
 import type { HistoryEvent } from '../storage/history.js';
 import { Term } from './term.js';
 
-/** The last job of each kind, beside each other; a kind that nobody has started is said to be missing. */
+/** The last job of each kind, side by side; a kind without a job is shown as missing. */
 export function Jobs({ snapshot: { job, earlierJobs } }: { snapshot: ShardSnapshot }): JSX.Element {
   const jobs = [...(job === null ? [] : [job]), ...earlierJobs];
   const restore = jobs.find(({ kind }) => kind === 'restore');
@@ -121,7 +121,7 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
   );
 }
 
-/** The newest first. Keys and replies are not in them, whatever the ledger holds. */
+/** The newest first. Keys and replies are left out, whatever the ledger contains. */
 export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail }): JSX.Element {
   if (latest.length === 0) return <p class="quiet">None.</p>;
   return (

@@ -1,4 +1,6 @@
-/** What the words on the page mean, one sentence or two each. The texts follow the project's glossary. Pure. */
+/**
+ * The meanings of the words on the page, in one or two sentences each. The texts follow the project's glossary. Pure.
+ */
 import type { GateName } from '../route/transitions.js';
 
 export const TERMS = {

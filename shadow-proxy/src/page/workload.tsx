@@ -1,4 +1,4 @@
-/** One workload: where it is, what its next stage still needs, and what was compared. */
+/** One workload: its stage, what its next stage needs, and what was compared. */
 import type { JSX } from 'preact';
 import type { Answer } from '../stages/gate-answer.js';
 import type { Gate } from '../stages/gates.js';
@@ -11,7 +11,7 @@ import { Command } from './command.js';
 import { Term } from './term.js';
 import { GATE_TERMS, type TermName } from './terms.js';
 
-/** @param now ms since 1970, to say how long it has been in its stage @param full every gate, for paper */
+/** @param now ms since 1970, for the time in the stage @param full show every gate, for paper */
 export function WorkloadCard({
   figures,
   outlook,
@@ -62,7 +62,7 @@ function StageTrack(point: StagePoint): JSX.Element {
   );
 }
 
-/** Counts since the proxy started; in stage `off` nothing is compared, so that only the commands count. */
+/** Counts since the proxy started. In stage `off` nothing is compared, so only the commands are counted. */
 function Parity({
   stage,
   operations,
@@ -102,7 +102,7 @@ function Parity({
   );
 }
 
-/** A typical minute of its commands, of both servers. */
+/** A typical minute of the workload's commands, for both servers. */
 const Latency = ({ rows }: { rows: readonly LatencyRow[] }): JSX.Element => (
   <p class="note" data-latency>
     p50 / p99 in this stage:{' '}
@@ -112,7 +112,7 @@ const Latency = ({ rows }: { rows: readonly LatencyRow[] }): JSX.Element => (
 
 type Figure = [name: string, term: TermName, value: string, bad?: boolean];
 
-/** Closed gates in full, open ones on demand. */
+/** Closed gates in full, open gates on demand. */
 function Next({ outlook: { workload, to, gates }, full }: { outlook: NextStage; full: boolean }): JSX.Element {
   if (to === null) return <p>Complete: only the target has the keys.</p>;
   const open = gates.filter(({ answer }) => answer === 'yes');

@@ -1,20 +1,20 @@
-/** What each command on a plain counter does to its parts, and what the client is answered; pure. */
+/** What each command on a plain counter does to its parts, and the reply for the client. Pure. */
 import { add, CounterError, expireAt, look, remove, type Standing, type Step } from '../../../counters/src/index.js';
 import { unixMs } from '../io/clock.js';
 import { wordOf } from '../resp/decode.js';
 import { array, bulk, error, integer } from '../resp/encode.js';
 
-/** What a step answers: where it cannot be done, why. */
+/** The result of a step: a value, or why it failed. */
 export type Answer = number | boolean | Standing | CounterError;
 
-/** A command as steps. */
+/** A command as steps on counters. */
 export interface Rewritten {
-  /** The counters it is about, in its order. */
+  /** The counters of the command, in its order. */
   readonly names: readonly string[];
   readonly step: Step<Answer>;
-  /** The command changes nothing. */
+  /** Whether the command is a read. */
   readonly asks: boolean;
-  /** The reply, of what was answered for each name. */
+  /** The reply, made from the result for each name. */
   reply(answers: readonly Answer[]): Buffer;
 }
 
@@ -32,7 +32,7 @@ const NOT_INTEGER = new Refusal('ERR value is not an integer or out of range');
 const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 const [INT64_MIN, INT64_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** As Redis's string2ll takes it: no sign but minus, no zeros before. */
+/** Accepts what Redis's string2ll accepts: no plus sign, no leading zeros. */
 function int64(arg: Buffer): bigint | null {
   const text = wordOf(arg);
   if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return null;
@@ -46,7 +46,7 @@ const count = (answers: readonly Answer[]): Buffer =>
   integer(answers.reduce((sum: number, each) => sum + Number(each), 0));
 const first = ([answer]: readonly Answer[]): Buffer => integer(Number(answer));
 
-/** A step whose foreseen failure is an answer: in a transaction the others go on. */
+/** A step whose expected failure is a result: in a transaction the other steps go on. */
 const answering =
   (step: Step<number | boolean>): Step<Answer> =>
   (scene) => {
@@ -87,7 +87,7 @@ const incrementBy =
     return sign < 0n && by === INT64_MIN ? new Refusal('ERR decrement would overflow') : increment(key, sign * by);
   };
 
-/** @param unit ms of the argument. @param relative from now on, else since 1970 */
+/** @param unit ms for each unit of the argument. @param relative whether it counts from now; else since 1970 */
 const expire =
   (name: string, unit: bigint, relative: boolean): Parse =>
   ([, key, amount, option]) => {
@@ -111,7 +111,7 @@ const timeToLive =
 
 const text = ({ exists, value }: Standing, protocol: 2 | 3): Buffer => bulk(exists ? String(value) : null, protocol);
 
-/** Each counts once, however often it is named. */
+/** Each key counts once, even if it is named several times. */
 const del: Parse = ([, ...keys]) => change([...new Set(keys.map(nameOf))], remove, count);
 
 const COMMANDS = new Map<string, Parse>([
@@ -133,11 +133,11 @@ const COMMANDS = new Map<string, Parse>([
   ['pttl', timeToLive(1)],
 ]);
 
-/** For people: what there is. */
+/** For people: the commands that are supported. */
 export const REWRITTEN = [...COMMANDS.keys()].map((name) => name.toUpperCase()).join(', ');
 
 export const isRewritten = (name: string): boolean => COMMANDS.has(name);
 
-/** @param args the command, whose number of arguments the server has looked at */
+/** @param args the command; the server has checked the number of its arguments */
 export const rewrite = (name: string, args: readonly Buffer[], protocol: 2 | 3): Rewritten | Refusal =>
   COMMANDS.get(name)!(args, protocol);

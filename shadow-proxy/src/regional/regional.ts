@@ -13,13 +13,13 @@ import type { Server } from '../upstream/server.js';
 import { PARTS } from '../route/parts.js';
 import { ServerStore } from './store.js';
 
-/** How old the list of writers may be, in ms; as long does it take to begin. */
+/** Maximum age of the list of writers, in ms. The start takes as long. */
 const REFRESH_MS = 500;
 const BLIND_AFTER_MS = 5_000;
-/** Of so many commands, one is taken for a look at what is beside. */
+/** For one of this number of commands, the target is checked for a plain key. */
 const LOOK_EVERY = 16;
 
-/** The counters get time and chance where the proxy does. */
+/** The counters use the proxy's clock and random numbers. */
 const TIME: Time = {
   unixMs,
   monotonicMs,
@@ -48,7 +48,7 @@ export class Regional {
     this.#store = new ServerStore(() => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }));
   }
 
-  /** The counters; the first time, the other writers are waited for. @throws where the target cannot be reached */
+  /** The counters. The first call waits for the other writers. @throws if the target cannot be reached */
   async counters(): Promise<PlainCounters> {
     this.#opening ??= this.#open().catch((problem: unknown) => {
       this.#opening = null;
@@ -71,8 +71,8 @@ export class Regional {
   }
 
   /**
-   * Now and then looks whether the target has the key as a plain one, which only a client that bypasses the proxies can
-   * have written.
+   * Checks now and then whether the target has the key as a plain one: only a client that bypasses the proxies can have
+   * written it.
    */
   lookBeside(key: string, found: () => void): void {
     if (this.#looks++ % LOOK_EVERY === 0)
@@ -82,17 +82,17 @@ export class Regional {
       );
   }
 
-  /** Databases were swapped at the target: a connection from before may hold what its own held then. */
+  /** Databases were swapped at the target: an older connection may use another database now. */
   renew(): void {
     this.#store.renew();
   }
 
-  /** Writes everything a last time, and announces to the other regions that it leaves. */
+  /** Writes everything a last time, and announces to the other regions that this region leaves. */
   async leave(): Promise<void> {
     if (this.#opening !== null) await (await this.#opening).counters.close();
   }
 
-  /** Ends at once. */
+  /** Closes at once. */
   close(): void {
     this.#store.close();
     void this.leave().catch(() => undefined);

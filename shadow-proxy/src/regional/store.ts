@@ -1,4 +1,4 @@
-/** A server as the counters package needs it: one connection of the kit's own, opened when it is needed. */
+/** A server, as the counters package uses it: one connection of the kit's own, opened when it is needed. */
 import type { Command, Store } from '../../../counters/src/index.js';
 import type { Connection } from '../upstream/connection.js';
 import { isError, text, type Reply, errorText } from '../resp/decode.js';
@@ -11,17 +11,17 @@ export class ServerStore implements Store {
   #opening: Promise<Connection> | null = null;
   #closed = false;
 
-  /** @param open a connection ready for use, in database 0 */
+  /** @param open opens a connection that is ready for use, in database 0 */
   constructor(private readonly open: () => Promise<Connection>) {}
 
   async send(command: Command): Promise<unknown> {
     const known = this.#connection;
     const connection = known !== null && !known.ended ? known : await this.#reconnect();
-    // Names are bytes.
+    // Names are bytes, so they are encoded as latin1.
     return valueOf(await connection.ask(...command.map((each) => Buffer.from(each, 'latin1'))));
   }
 
-  /** What comes from now on goes on a new connection; the old one is closed when it is answered. */
+  /** Later commands go over a new connection; the old one is closed when it has answered. */
   renew(): void {
     const old = this.#connection;
     this.#connection = null;
@@ -31,7 +31,7 @@ export class ServerStore implements Store {
       .then(() => old.destroy());
   }
 
-  /** What is on its way is lost, and nothing is sent any more. */
+  /** Commands in flight are lost, and nothing is sent any more. */
   close(): void {
     this.#closed = true;
     this.#connection?.destroy();

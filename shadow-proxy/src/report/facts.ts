@@ -1,5 +1,5 @@
 /**
- * What a report is made of, whichever way it is written; this is its JSON, too.
+ * The contents of a report, whatever its format; this is also its JSON.
  *
  * Room: report: the evidence for an approval, as HTML, Markdown or JSON.
  * Called by: cli.
@@ -13,7 +13,7 @@ export interface Report {
   readonly version: 1;
   /** ISO 8601. */
   readonly at: string;
-  /** The plan's name; null if none was given. */
+  /** The plan's name; null if no plan was given. */
   readonly plan: string | null;
   readonly recommendation: Recommendation;
   readonly shards: readonly ShardReport[];
@@ -22,16 +22,16 @@ export interface Report {
 export interface Advice {
   readonly shard: string;
   readonly workload: string;
-  /** The stage that it would move to, such as `live 10 %`; null behind the last stage. */
+  /** The stage to which the workload would move, such as `live 10 %`; null after the last stage. */
   readonly next: string | null;
-  /** What is unknown is not ready. */
+  /** If something is unknown, the answer is not `ready`. */
   readonly answer: 'ready' | 'not yet' | 'complete';
-  /** Why it is not ready: a closed gate each. */
+  /** Why the workload is not ready: one sentence for each closed gate. */
   readonly because: readonly string[];
 }
 
 export interface Recommendation {
-  /** `ready` only where every workload that is not complete is. */
+  /** `ready` only if every workload is, except those that are complete. */
   readonly answer: Advice['answer'];
   /** One sentence. */
   readonly summary: string;
@@ -40,14 +40,14 @@ export interface Recommendation {
 
 export interface ShardFacts {
   readonly shard: string;
-  /** A running proxy, or what the last one left on the disk. */
+  /** A running proxy, or the files that the last one left. */
   readonly from: 'proxy' | 'state';
-  /** Why no proxy was asked; null if one answered. */
+  /** Why no proxy answered; null if one did. */
   readonly problem: string | null;
   /** Null without a proxy. */
   readonly snapshot: ShardSnapshot | null;
   readonly evidence: ShardEvidence;
-  /** The backfill or verification that is under way, or was the last. */
+  /** The present or last backfill or verification. */
   readonly job: JobSnapshot | null;
   /** Oldest first. */
   readonly history: readonly HistoryEvent[];

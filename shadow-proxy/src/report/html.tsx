@@ -1,4 +1,4 @@
-/** The report as one HTML file: the page's views, all of them opened, and what a meeting needs beside them. */
+/** The report as one HTML file: the views of the status page, all of them open, and additions for a meeting. */
 import type { JSX } from 'preact';
 import type { NextStage } from '../stages/next-stage.js';
 import { htmlDocument } from '../html/document.js';
@@ -133,7 +133,7 @@ function Shard({ report, now }: { report: ShardReport; now: number }): JSX.Eleme
   );
 }
 
-/** What the gates count, by kind and by rule, since each workload entered its stage. */
+/** The counts of the gates, by kind and by rule, since each workload entered its stage. */
 function Parity({ evidence }: ShardReport): JSX.Element {
   const rows = evidence.workloads.flatMap(({ workload, evidence: { mismatches, allowed } }) => [
     ...Object.entries(mismatches).map(([name, count]) => [workload, 'mismatch', name, number(count)]),

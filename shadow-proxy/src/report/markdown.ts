@@ -35,7 +35,7 @@ const ofRecommendation = ({ answer, summary, workloads }: Recommendation): strin
   ...(workloads.length === 0 ? [] : [bullets(workloads.map(adviceLine))]),
 ];
 
-/** What to decide about one workload, and why. */
+/** The recommendation for one workload, and its reason. */
 const adviceLine = ({ shard, workload, next, answer, because }: Advice): string =>
   `${shard}: ${workload}${next === null ? '' : ` → ${next}`}: ${answer}${because.length === 0 ? '' : `, because ${because.join('; ')}`}`;
 
@@ -124,11 +124,11 @@ function ofJob(job: JobSnapshot): string[] {
 const bullets = (lines: readonly string[]): string => lines.map((line) => `- ${plain(line)}`).join('\n');
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows.map((row) => row.map(plain))].map((row) => `| ${row.join(' | ')} |`).join('\n');
-/** Names are the plan's, and reasons anybody's: neither may be markup. */
+/** Names come from the plan, and reasons from any person: neither may be read as markup. */
 const plain = (text: string): string =>
   text.replace(/[\\`*_[\]<>|#]/g, (character) => `\\${character}`).replace(/\s+/g, ' ');
 
-/** A typical minute of all commands, and of each workload's. */
+/** A typical minute: of all commands, and of each workload's. */
 function latencyTable({ latencies, workloads }: ShardReport['evidence']): string {
   const rows = [
     ...latencyRows(latencies).map((row) => ({ of: 'all', ...row })),

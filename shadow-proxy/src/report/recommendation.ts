@@ -1,4 +1,4 @@
-/** Which workloads may move to their next stage, by the evidence, and what the others lack. Pure. */
+/** Recommends which workloads may move to their next stage, from the evidence, and says what the others lack. Pure. */
 import { formatPoint } from '../route/stage.js';
 import type { NextStage } from '../stages/next-stage.js';
 import { count } from '../text/figures.js';
@@ -16,10 +16,10 @@ export function recommend(shards: readonly ShardFacts[]): Recommendation {
   return { answer: ready === left.length ? 'ready' : 'not yet', summary, workloads };
 }
 
-/** Said where the plan leaves keys out. */
+/** The note if the plan leaves keys out. */
 const REST = 'Keys that no workload names (default) stay on the source.';
 
-/** The keys that no workload names, which nobody moves: no step of a week promotes them. */
+/** Whether these are the keys that no workload names: no step of a week promotes them. */
 const staysOnSource = ({ workload, from }: NextStage): boolean => workload === 'default' && from.stage === 'off';
 
 const adviceOf = ({ shard, from, problem, evidence }: ShardFacts): Advice[] =>

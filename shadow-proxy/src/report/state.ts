@@ -1,6 +1,5 @@
 /**
- * A shard's part of the report where its proxy does not answer: from what the last process left on the disk, and no
- * more than that.
+ * A shard's part of the report if its proxy does not answer: only from the files that the last process left.
  */
 import { join } from 'node:path';
 import { NO_CONSENT, type GateFacts } from '../stages/gate-facts.js';
@@ -18,7 +17,7 @@ import type { ShardFacts } from './facts.js';
 const HISTORY_EVENTS = 500;
 const MISMATCHES = 20;
 
-/** @throws {StateError} if there is a state that cannot be read, or none at all */
+/** @throws {StateError} if the state cannot be read, or there is none */
 export async function factsFromState(plan: Plan, shard: string, problem: string): Promise<ShardFacts> {
   const directory = join(plan.state, shard);
   const state = await readState(directory, shard);
@@ -54,7 +53,7 @@ function outlook(
   latencies: readonly LatencyWindow[],
 ): NextStage {
   const point = state.workloads[workload.name] ?? { stage: workload.stage, percent: workload.percent };
-  // The process may have ended between a change of stage and the next look.
+  // The process may have ended between a stage change and the next observation.
   const evidence =
     known?.stage === point.stage && known.percent === point.percent ? known : noEvidence(point, new Date());
   const facts: GateFacts = {

@@ -1,4 +1,7 @@
-/** What the evidence does not cover, in words: an approval needs to know what was not looked at. Pure. */
+/**
+ * Lists in words what the evidence does not cover: a person who approves a step needs to know what was not checked.
+ * Pure.
+ */
 import type { NextStage } from '../stages/next-stage.js';
 import { count, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';

@@ -1,4 +1,4 @@
-/** Frames in, decoded: used where a reply's content matters (effects, comparison), never on the plain path. */
+/** Decodes frames. It is used if a reply's content matters (effects, comparison), never on the plain path. */
 import { printableBytes } from '../text/printable.js';
 
 const CR = 13;
@@ -7,8 +7,8 @@ const CR = 13;
 export type ReplyType = '+' | '-' | ':' | '$' | '*' | '_' | '#' | ',' | '(' | '!' | '=' | '%' | '~' | '>';
 
 /**
- * One reply. Scalars carry `data` (the bytes between the type and the line end, or the bulk's bytes),
- * aggregates carry `items` (a map's keys and values alternate). Nulls of any form carry neither.
+ * One reply. Scalars have `data`: the bytes between the type and the line end, or the bulk's bytes. Aggregates have
+ * `items`; a map's keys and values alternate. Nulls of any form have neither.
  */
 export interface Reply {
   readonly type: ReplyType;
@@ -16,7 +16,7 @@ export interface Reply {
   readonly items: readonly Reply[] | null;
 }
 
-/** An aggregate that is being filled; an attribute's own content is dropped when it is full. */
+/** An aggregate that is being filled. The content of an attribute is dropped when it is complete. */
 interface Open {
   readonly type: ReplyType | '|';
   readonly items: Reply[];
@@ -70,7 +70,7 @@ export function decodeReply(buffer: Buffer, start = 0): { reply: Reply; end: num
       default:
         reply = { type, data: line, items: null };
     }
-    // The element closes the aggregates that it is the last of.
+    // The element may be the last of several nested aggregates.
     while (reply !== null) {
       const parent: Open | undefined = opened[opened.length - 1];
       if (parent === undefined) return { reply, end: at };
@@ -85,16 +85,18 @@ export function decodeReply(buffer: Buffer, start = 0): { reply: Reply; end: num
 export const isNull = (reply: Reply): boolean => reply.data === null && reply.items === null;
 export const isError = (reply: Reply): boolean => reply.type === '-' || reply.type === '!';
 
-/** No option, subcommand or number of a command has more bytes. */
+/** Maximum length of an option, a subcommand or a number of a command. */
 const MAX_WORD = 128;
 
-/** What a client sent where a word or a number is expected, as latin1: a longer argument is cut, and so is neither. */
+/**
+ * An argument of a client as latin1, if a word or a number is expected. A longer argument is cut: then it is neither.
+ */
 export const wordOf = (arg: Buffer): string => arg.toString('latin1', 0, Math.min(arg.length, MAX_WORD));
 
-/** The reply's bytes as text (latin1, so that nothing is lost), `''` for nulls and aggregates. */
+/** The reply's bytes as latin1 text, so that nothing is lost; `''` for nulls and aggregates. */
 export const text = (reply: Reply): string => reply.data?.toString('latin1') ?? '';
 
-/** What an error says, for people: never for a client, who gets the server's own bytes. */
+/** The text of an error for people. A client always gets the server's own bytes. */
 export const errorText = (reply: Reply): string => printableBytes(text(reply));
 
 /** An error's code: its first word, such as `WRONGTYPE`. */
@@ -106,8 +108,8 @@ export function argumentsOf(frame: Buffer, start = 0): Buffer[] {
 }
 
 /**
- * Where the arguments of the whole command frame at `start` lie: fills both lists and returns how many there are.
- * The frame must be an array of bulk strings, as a client's command is by the time that it is forwarded.
+ * The positions of the arguments in the command frame at `start`: fills both lists and returns the number of arguments.
+ * The frame must be a whole array of bulk strings, as every forwarded command is.
  */
 export function locateArguments(frame: Buffer, start: number, argStart: number[], argEnd: number[]): number {
   const count = argumentCount(frame, start);
@@ -125,7 +127,7 @@ export function locateArguments(frame: Buffer, start: number, argStart: number[]
   return count;
 }
 
-/** How many arguments the command frame at `start` has, the name among them. */
+/** The number of arguments of the command frame at `start`, including the name. */
 export function argumentCount(frame: Buffer, start: number): number {
   let count = 0;
   for (let at = start + 1; frame[at] !== 13; at++) count = count * 10 + frame[at] - 48;

@@ -1,13 +1,13 @@
 /**
- * Frames out: commands and small replies as RESP bytes.
- * Source of the format: the Redis serialization protocol specification (RESP2 and RESP3).
+ * Encodes commands and small replies as RESP bytes. Source of the format: the Redis serialization protocol
+ * specification (RESP2 and RESP3).
  */
 import { copyBytes } from '../io/copy-bytes.js';
 
-/** One argument of a command: bytes stay bytes, text is UTF-8, numbers are decimal. */
+/** One argument of a command: bytes are sent unchanged, text as UTF-8, numbers in decimal. */
 export type Argument = Buffer | string | number;
 
-/** The command as an array of bulk strings, the only form Redis servers need. */
+/** The command as an array of bulk strings, the only form that servers need. */
 export function encodeCommand(args: readonly Argument[]): Buffer {
   const out = Buffer.allocUnsafe(commandSize(args));
   writeCommand(out, 0, args);
@@ -27,7 +27,7 @@ function writeCommand(out: Buffer, start: number, args: readonly Argument[]): vo
 
 const [ASTERISK, DOLLAR, CR, LF, ZERO] = [42, 36, 13, 10, 48];
 
-/** `*12\r\n` or `$12\r\n`. */
+/** Size of `*12\r\n` or `$12\r\n`. */
 const headSize = (count: number): number => 3 + digitsOf(count);
 const bulkSize = (length: number): number => headSize(length) + length + 2;
 
@@ -65,7 +65,7 @@ function writeArgument(out: Buffer, start: number, arg: Argument): number {
   return at + length + 2;
 }
 
-/** Short ASCII, as command names and numbers are, faster in a loop than by a call. */
+/** Writes short ASCII text, such as command names and numbers: a loop is faster than a call. */
 function writeText(out: Buffer, at: number, text: string, length: number): void {
   if (text.length === length && length <= 16) for (let i = 0; i < length; i++) out[at + i] = text.charCodeAt(i);
   else out.write(text, at);
@@ -73,7 +73,7 @@ function writeText(out: Buffer, at: number, text: string, length: number): void 
 
 const CRLF = Buffer.from('\r\n');
 
-/** A bulk string reply, or the null of the protocol when `value` is null. */
+/** A bulk string reply; if `value` is null, the null of the protocol. */
 export function bulk(value: Buffer | string | null, protocol: 2 | 3 = 2): Buffer {
   if (value === null) return protocol === 3 ? NULL3 : NULL2;
   const bytes = typeof value === 'string' ? Buffer.from(value) : value;
@@ -83,18 +83,18 @@ export function bulk(value: Buffer | string | null, protocol: 2 | 3 = 2): Buffer
 const NULL2 = Buffer.from('$-1\r\n');
 const NULL3 = Buffer.from('_\r\n');
 
-/** `+text`: the text must hold no line break. */
+/** The reply `+text`; the text must have no line break. */
 export const simple = (text: string): Buffer => Buffer.from(`+${text}\r\n`);
-/** `-CODE text`: line breaks, which the format cannot carry, become spaces. */
+/** The reply `-CODE text`; line breaks, which the format cannot carry, become spaces. */
 export const error = (text: string): Buffer => Buffer.from(`-${text.replace(/[\r\n]+/g, ' ')}\r\n`);
 export const integer = (value: number | bigint): Buffer => Buffer.from(`:${value}\r\n`, 'latin1');
 
-/** An array reply of replies that are encoded already. */
+/** An array reply; its items are already encoded. */
 export function array(items: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(`*${items.length}\r\n`, 'latin1'), ...items]);
 }
 
-/** A map reply (RESP3), or the flat array that stands for it in RESP2; `items` alternates keys and values. */
+/** A map reply (RESP3), or the equivalent flat array (RESP2); `items` alternates keys and values. */
 export function map(items: readonly Buffer[], protocol: 2 | 3): Buffer {
   const head = protocol === 3 ? `%${items.length / 2}\r\n` : `*${items.length}\r\n`;
   return Buffer.concat([Buffer.from(head, 'latin1'), ...items]);

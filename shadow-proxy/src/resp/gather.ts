@@ -1,12 +1,12 @@
 /**
- * A stream's bytes as runs that each hold whole frames: a chunk is used as it came; a frame that spans chunks is
- * gathered, and nothing behind it, into a buffer of the size that it is known to take.
+ * A stream's bytes as runs of whole frames. A chunk is used in place. A frame that spans chunks is copied, without the
+ * bytes behind it, into a buffer of the size that it is known to need.
  *
  *   feed(chunk) ──▶ buffer[at, limit) ──▶ consume(end), or expect(need) and then `more` or the next chunk
  *
- * A frame whose size is announced early (one big value) is copied once; one whose size shows bit by bit (many
- * values), or of which more is announced than is believed, about twice, as the buffer doubles. Bytes that were handed
- * out are never written to again.
+ * A frame whose size is announced early (one big value) is copied once. A frame whose size becomes known bit by bit
+ * (many values), or that announces more than is believed, is copied about twice, as the buffer doubles. Bytes that were
+ * handed out are never changed.
  */
 const MIN_GATHER = 256;
 
@@ -14,36 +14,39 @@ const NONE = Buffer.alloc(0);
 
 export class Gather {
   buffer: Buffer = NONE;
-  /** The unconsumed bytes: `buffer[at, limit)`; what came behind them waits in the last chunk. */
+  /** The unconsumed bytes are `buffer[at, limit)`; later bytes wait in the last chunk. */
   at = 0;
   limit = 0;
-  /** How many bytes, from `at`, have to be there before another look at them is worth it. */
+  /** Number of bytes, from `at`, that are needed before it is worth looking again. */
   need = 1;
-  /** How many bytes, from `at`, were searched: no awaited line ends in them. */
+  /** Number of bytes, from `at`, that were searched without finding the end of a line. */
   scanned = 0;
-  /** How many bytes, from `at`, belong to the frame for all that is known: at least `need`. */
+  /** Number of bytes, from `at`, that probably belong to the frame: at least `need`. */
   #likely = 1;
-  /** True while `buffer` is our own, with room behind `limit`. */
+  /** Whether `buffer` was allocated here and has room behind `limit`. */
   #own = false;
-  /** What is left of the last chunk: `rest[restAt, restEnd)`. */
+  /** The rest of the last chunk: `rest[restAt, restEnd)`. */
   #rest: Buffer | null = null;
   #restAt = 0;
   #restEnd = 0;
 
-  /** @param believed bytes that are set aside for a frame because it was announced, before they have come */
+  /**
+   * @param believed maximum number of bytes that are allocated for a frame because of its announced size, before they
+   * arrive
+   */
   constructor(private readonly believed = Infinity) {}
 
-  /** Bytes of memory that are kept for what is not consumed. */
+  /** Bytes of memory that are kept for unconsumed data. */
   get held(): number {
     return this.#own ? this.buffer.length : this.limit - this.at;
   }
 
-  /** Takes the next chunk, `chunk[start, end)`; only once `more` has said that nothing is left of the one before. */
+  /** Takes the next chunk, `chunk[start, end)`; call it only after `more` has returned false. */
   feed(chunk: Buffer, start: number, end: number): void {
     if (this.at === this.limit) {
       this.#use(chunk, start, end);
     } else if (chunk === this.buffer && start === this.limit) {
-      // The line is where the frame goes on.
+      // The frame continues at the end of this line.
       this.limit = end;
     } else {
       this.#rest = chunk;
@@ -53,7 +56,7 @@ export class Gather {
     }
   }
 
-  /** Lets go of the chunk, for a wait that may be long: what is not consumed is gathered. */
+  /** Releases the chunk before a wait that may be long: unconsumed bytes are copied. */
   release(): void {
     if (this.at === this.limit) {
       this.buffer = NONE;
@@ -73,15 +76,15 @@ export class Gather {
   }
 
   /**
-   * Notes that no frame is whole yet: looking again is in vain before there are `need` bytes from `at`. `likely`
-   * bytes are the frame's own unless the peer lies: they are gathered at once, but not waited for.
+   * Records that no frame is complete: looking again is useless before there are `need` bytes from `at`. `likely` bytes
+   * belong to the frame unless the peer lies: they are copied at once, but not waited for.
    */
   expect(need: number, likely = need): void {
     this.need = need;
     this.#likely = likely;
   }
 
-  /** Offers more of the last chunk to look at; false when all of it was. */
+  /** Makes more of the last chunk visible; false if all of it was. */
   more(): boolean {
     const rest = this.#rest;
     if (rest === null) return false;
@@ -104,7 +107,7 @@ export class Gather {
     this.#likely = 1;
   }
 
-  /** Gathers what the frame at `at` still needs out of the last chunk. */
+  /** Copies the bytes that the frame at `at` still needs from the last chunk. */
   #take(): void {
     const rest = this.#rest!;
     const left = this.limit - this.at;
@@ -117,10 +120,7 @@ export class Gather {
     if (end === this.#restEnd) this.#rest = null;
   }
 
-  /**
-   * Moves what is not consumed, `left` bytes, into a buffer of our own with room for the frame, as far as that is
-   * believed.
-   */
+  /** Moves the unconsumed `left` bytes into a new buffer with room for the frame, as far as its size is believed. */
   #gather(left: number): void {
     const wanted = Math.max(this.need, this.#likely, left + 1, this.#own ? left * 2 : 0);
     const gathered = Buffer.allocUnsafeSlow(Math.max(Math.min(wanted, Math.max(this.believed, left * 2)), MIN_GATHER));

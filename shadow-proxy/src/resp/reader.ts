@@ -1,5 +1,5 @@
 /**
- * Replies in from a server, one whole frame after another, without copying those that came in one chunk.
+ * Reads replies of a server, one whole frame after another. Frames that came in one chunk are not copied.
  *
  *   chunk ──▶ feed ──▶ next() ──▶ buffer, start, end
  */
@@ -16,8 +16,8 @@ export class FrameReader {
   readonly #scanner = new FrameScanner();
 
   /**
-   * The bytes that hold the frames; they stay as they are for those that keep them. Those from `at` to `limit` are
-   * not consumed yet; more of the last chunk may follow, which `next` and `skip` bring in.
+   * The bytes that hold the frames; they never change, so callers may keep them. Those from `at` to `limit` are not
+   * consumed yet. `next` and `skip` may add more of the last chunk.
    */
   get buffer(): Buffer {
     return this.#in.buffer;
@@ -35,7 +35,7 @@ export class FrameReader {
     this.#in.feed(chunk, start, end);
   }
 
-  /** Consumes `bytes` that the caller knows to be whole frames; `buffer` may be another one after it. */
+  /** Consumes `bytes`, which the caller knows to be whole frames; afterwards `buffer` may be another one. */
   skip(bytes: number): void {
     const input = this.#in;
     this.#scanner.reset();
@@ -44,8 +44,8 @@ export class FrameReader {
   }
 
   /**
-   * Finds the next frame, or so many that are wanted together, and consumes them.
-   * @throws {ProtocolError} if the server sent what is not RESP
+   * Finds the next frame, or the next `frames` together, and consumes them.
+   * @throws {ProtocolError} if the server sent bytes that are not RESP
    */
   next(frames = 1): boolean {
     const input = this.#in;

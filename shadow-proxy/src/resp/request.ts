@@ -1,41 +1,41 @@
 /**
- * Frames in from a client: arrays of bulk strings, and inline commands.
+ * Reads commands of a client: arrays of bulk strings, and inline commands.
  *
  *   chunk ──▶ feed ──▶ next() ──▶ frame, start, end, argc, argStart[], argEnd[]
  *
- * A command that lies whole in one chunk is never copied: `frame` is the chunk. One that spans chunks is gathered
- * (see gather.ts), and parsed on from where its bytes ended.
+ * A command that is whole in one chunk is never copied: `frame` is the chunk. A command that spans chunks is gathered
+ * (see gather.ts), and parsing continues where its bytes ended.
  *
- * What is accepted, and the texts of the errors, are those of Redis 7.0 (networking.c, `processMultibulkBuffer` and
- * `processInlineBuffer`): what a server would refuse must not get past here, for it ends the connection that many
- * clients share. The one difference: a zero byte in a line, after which Redis sees nothing until the line is too
- * long, is a byte like any other.
+ * Limits and error texts are those of Redis 7.0 (networking.c, `processMultibulkBuffer` and `processInlineBuffer`). A
+ * command that a server would refuse must not pass, because the server would close the connection that many clients
+ * share. There is one difference: in a line, Redis sees nothing after a zero byte until the line is too long; here it
+ * is a byte like any other.
  */
 import { encodeCommand } from './encode.js';
 import { Gather } from './gather.js';
 import { ProtocolError } from './scan.js';
 
 const [CR, LF, STAR, DOLLAR, MINUS, ZERO, SPACE] = [13, 10, 42, 36, 45, 48, 32];
-/** The longest line: an inline command, a count, a length. */
+/** Maximum length of a line: an inline command, a count, a length. */
 const MAX_LINE = 64 * 1024;
-/** How much is gathered at a time for an inline command, which does not tell its length. */
+/** How much is gathered at a time for an inline command, whose length is unknown. */
 const MIN_LINE = 512;
-/** Digits of a number, with a sign: what is longer is none. */
+/** Maximum number of digits of a number, including a sign. */
 const MAX_DIGITS = 20;
-/** Bytes that are set aside for an argument because it was announced. */
+/** Maximum number of bytes that are allocated for an argument because of its announced size. */
 const BELIEVED = 256 * 1024;
 /** Redis's default `proto-max-bulk-len`. */
 const MAX_BULK = 512 * 1024 * 1024;
 const MAX_ARGUMENTS = 2 ** 31 - 1;
-/** A count below zero, which is skipped, is a number of 64 bits too. A double does not hold its limits exactly. */
+/** A negative count, which is skipped, may have 64 bits, too. A double cannot hold the limits exactly. */
 const MOST_NEGATIVE = 2n ** 63n;
-/** Beyond so many arguments their offsets are counted, and let go of after the command. */
+/** With more arguments than this, memory for their offsets is counted, and released after the command. */
 const MANY_ARGUMENTS = 4096;
-/** Two numbers an argument. */
+/** Two numbers for each argument. */
 const OFFSETS_BYTES = 16;
-/** `$0\r\n\r\n`: the least an argument takes. */
+/** `$0\r\n\r\n`: the smallest argument. */
 const MIN_ARGUMENT = 6;
-/** What an unauthenticated client may send where a password is required. */
+/** Maximum number of arguments from an unauthenticated client if a password is required. */
 const MAX_ARGUMENTS_UNAUTHENTICATED = 10;
 const MAX_BULK_UNAUTHENTICATED = 16384;
 
@@ -48,41 +48,41 @@ type Found = typeof COMMAND | typeof EMPTY | typeof INCOMPLETE;
 const NONE = Buffer.alloc(0);
 
 export class RequestParser {
-  /** The bytes that hold the command: RESP, also for a command that came inline. */
+  /** The bytes that hold the command, in RESP form, even if the command came inline. */
   frame: Buffer = NONE;
   start = 0;
   end = 0;
   argc = 0;
-  /** Offsets of the arguments in `frame`, valid up to `argc`, until the next call of `next`. */
+  /** Offsets of the arguments in `frame`. The first `argc` are valid until the next call of `next`. */
   readonly argStart: number[] = [];
   readonly argEnd: number[] = [];
-  /** Set while the client has yet to authenticate: Redis's smaller limits hold. */
+  /** Whether the client must still authenticate: then Redis's smaller limits hold. */
   unauthenticated = false;
-  /** As Redis 7 has them; a command that a server does not take whole is refused in `session/argument-limit.ts`. */
+  /** The limit of Redis 7. `session/argument-limit.ts` refuses a command that a server does not accept whole. */
   maxArguments = MAX_ARGUMENTS;
   maxBulk = MAX_BULK;
 
   readonly #in = new Gather(BELIEVED);
-  /** The array under way, when its bytes ended in the middle: its count, and 0 when there is none. */
+  /** The count of the array whose bytes ended in the middle; 0 if there is none. */
   #count = 0;
-  /** How many of its arguments are parsed, where to go on, and where the command started by those offsets. */
+  /** How many of its arguments are parsed, where to continue, and where the command started by these offsets. */
   #parsed = 0;
   #cursor = 0;
   #base = 0;
 
-  /** Takes the next chunk of the stream; call `next` until it says false before feeding another. */
+  /** Takes the next chunk of the stream; call `next` until it returns false before feeding another. */
   feed(chunk: Buffer, start = 0, end = chunk.length): void {
     this.#in.feed(chunk, start, end);
   }
 
-  /** Lets go of the chunks that came, before a wait that may be long; the last command is lost with them. */
+  /** Releases the chunks before a wait that may be long; the last command becomes invalid. */
   release(): void {
     this.frame = NONE;
     if (this.#count === 0 && this.argStart.length > MANY_ARGUMENTS) this.argStart.length = this.argEnd.length = 0;
     this.#in.release();
   }
 
-  /** Bytes that came and are not yet part of a whole command (once `next` has said false). */
+  /** Number of bytes that are not yet part of a whole command (after `next` has returned false). */
   get pending(): number {
     return this.#in.limit - this.#in.at;
   }
@@ -94,8 +94,8 @@ export class RequestParser {
   }
 
   /**
-   * Moves to the next whole command, and says whether there is one.
-   * @throws {ProtocolError} with Redis's own text; the client must be answered with it (`toReply`) and closed
+   * Moves to the next whole command, and returns whether there is one.
+   * @throws {ProtocolError} with Redis's own text; the client must get it (`toReply`) and be closed
    */
   next(): boolean {
     const input = this.#in;
@@ -177,7 +177,7 @@ export class RequestParser {
       this.argEnd[i] = to;
       at = to + 2;
     }
-    // The same for most: to store it again would cost the collector's note of it again.
+    // Most commands have the same buffer: storing it again would cost a write barrier of the garbage collector.
     if (this.frame !== buffer) this.frame = buffer;
     this.start = start;
     this.end = at;
@@ -187,8 +187,8 @@ export class RequestParser {
   }
 
   /**
-   * Notes where to go on: with argument `i`, whose header starts at `at`. The command ends at `sure` or later; the
-   * arguments still missing are believed as far as to double that.
+   * Records where to continue: with argument `i`, whose header starts at `at`. The command ends at `sure` or later. The
+   * size of the missing arguments is believed up to double that.
    */
   #suspend(start: number, count: number, i: number, at: number, sure: number): typeof INCOMPLETE {
     this.#count = count;
@@ -200,7 +200,7 @@ export class RequestParser {
     return INCOMPLETE;
   }
 
-  /** Where to go on, now that the command starts at `start`: the offsets so far move with it. */
+  /** Where to continue if the command now starts at `start`: the known offsets move, too. */
   #resume(start: number): number {
     const moved = start - this.#base;
     if (moved !== 0) {
@@ -213,8 +213,8 @@ export class RequestParser {
   }
 
   /**
-   * Whether the line that starts at `at`, and is no number up to `p`, is all there: CR and one more byte, as Redis
-   * has it. Otherwise waits for more of it, unless it is too long.
+   * Whether the line that starts at `at`, and is no number up to `p`, is complete: CR and one more byte, as in Redis.
+   * Otherwise waits for more, unless the line is too long.
    */
   #line(at: number, p: number, tooBig: string): boolean {
     const { buffer, at: start, limit } = this.#in;
@@ -256,14 +256,16 @@ export class RequestParser {
   }
 }
 
-/** Whether `buffer[from, to)`, all digits, is a number as Redis's `string2ll` takes it: some, and no leading zeros. */
+/**
+ * Whether `buffer[from, to)`, all digits, is a number for Redis's `string2ll`: not empty, and without leading zeros.
+ */
 function decimal(buffer: Buffer, from: number, to: number): boolean {
   return buffer[from] === ZERO ? to === from + 1 : to > from;
 }
 
-/** `isspace` of the C locale: what may stand between arguments. */
+/** `isspace` of the C locale: bytes that may separate arguments. */
 const isSpace = (byte: number): boolean => byte === SPACE || (byte >= 9 && byte <= 13);
-/** What ends a bare argument: vertical tab and form feed do not. */
+/** Bytes that end an unquoted argument: vertical tab and form feed do not. */
 const endsArgument = (byte: number): boolean => byte === SPACE || byte === 9 || byte === LF || byte === CR;
 const [DOUBLE, SINGLE, BACKSLASH] = [34, 39, 92];
 
@@ -305,7 +307,7 @@ function splitInline(line: Buffer): Buffer[] {
 
 const ESCAPES: Record<string, number> = { n: 10, r: 13, t: 9, b: 8, a: 7 };
 
-/** Appends the byte that the escape at `at` stands for; returns the offset of the escape's last character. */
+/** Appends the byte for the escape at `at`; returns the offset of the escape's last character. */
 function unescape(line: Buffer, at: number, bytes: number[]): number {
   const hex = line.subarray(at + 2, at + 4).toString('latin1');
   if (line[at + 1] === 120 && /^[0-9a-fA-F]{2}$/.test(hex)) {

@@ -1,6 +1,6 @@
 /**
- * Reads whole replies one after the other, without making an object of each. An aggregate is the number of its
- * elements, and then these.
+ * Reads whole replies one after the other, without creating an object for each. An aggregate is read as the number of
+ * its elements, followed by the elements.
  *
  *   $5\r\nhello\r\n :42\r\n -ERR …\r\n        bytes() 'hello', integer() 42, error() 'ERR …'
  */
@@ -10,7 +10,7 @@ const [MINUS, DOLLAR, COLON, ZERO, ONE] = ['-', '$', ':', '0', '1'].map((each) =
 export class Scalars {
   constructor(
     private readonly buffer: Buffer,
-    /** Where the next reply begins. */
+    /** The offset at which the next reply begins. */
     public at = 0,
   ) {}
 
@@ -24,7 +24,7 @@ export class Scalars {
     return buffer[at] === COLON && buffer[at + 1] === ONE && buffer[at + 2] === CR;
   }
 
-  /** The next reply's bytes, as a slice: of a bulk string, or of a line without its type; null for a nil. */
+  /** The next reply's bytes, as a slice: the content of a bulk string, or a line without its type; null for a nil. */
   bytes(): Buffer | null {
     if (this.buffer[this.at] !== DOLLAR) {
       const start = this.at + 1;
@@ -42,7 +42,7 @@ export class Scalars {
     return this.bytes()?.toString('latin1') ?? '';
   }
 
-  /** The number in the next line: an integer, or how many elements follow. */
+  /** The number in the next line: an integer, or the number of elements that follow. */
   integer(): number {
     const { buffer } = this;
     let at = this.at + 1;

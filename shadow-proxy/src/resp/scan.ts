@@ -1,17 +1,17 @@
 /**
- * Where does a reply end? The scanner reads one frame of RESP2 or RESP3 without decoding it, so that
- * a reply can be handed on as the bytes it came in.
+ * Finds where a reply ends. The scanner reads one frame of RESP2 or RESP3 without decoding it, so that a reply can be
+ * passed on as the same bytes.
  *
  * Room: resp: the wire format: where a frame ends, requests, values, encoding.
  * Called by: every room after it.
  * Calls: text, io.
  */
 
-/** Input that is not RESP. The connection it came from cannot be used any more. */
+/** Input that is not RESP. Its connection cannot be used any more. */
 export class ProtocolError extends Error {
   readonly code = 'PROTOCOL';
 
-  /** What Redis answers a client that sent it, byte by byte (a byte that the text quotes need not be ASCII). */
+  /** Redis's answer to a client that sent such input, byte by byte (a quoted byte need not be ASCII). */
   toReply(): Buffer {
     return Buffer.from(`-ERR Protocol error: ${this.message.replace(/[\r\n]/g, ' ')}\r\n`, 'latin1');
   }
@@ -23,35 +23,37 @@ const [UNDERSCORE, HASH, COMMA, PAREN, BANG, EQUALS, PERCENT, TILDE, GREATER, PI
   95, 35, 44, 40, 33, 61, 37, 126, 62, 124,
 ];
 
-/** An element takes at least three bytes (`+\r\n`), which bounds what is still missing from an aggregate. */
+/**
+ * An element takes at least three bytes (`+\r\n`): so an aggregate still needs at least three for each missing element.
+ */
 const MIN_ELEMENT = 3;
 
-/** A line (simple string, error, number) longer than this is garbage, not a reply. */
+/** A line (simple string, error, number) that is longer is invalid. */
 const MAX_LINE = 1 << 20;
-/** A line that has come this far may have much further to go. */
+/** A line that is this long without an end may be much longer. */
 const SHORT_LINE = 64;
 const MAX_LENGTH = 2 ** 31;
 const MAX_DIGITS = 32;
 
 export class FrameScanner {
-  /** After an incomplete scan: how many bytes, counted from the frame's start, are wanted at the least. */
+  /** After an incomplete scan: minimum number of bytes from the frame's start. */
   need = 0;
-  /** How many are wanted in all likelihood: more than `need` where a long line has not ended. */
+  /** The number of bytes that will probably be needed: more than `need` if a long line has not ended. */
   likely = 0;
-  /** Where an incomplete scan stopped: the element that is not whole, counted from the frame's start. */
+  /** Where an incomplete scan stopped: the offset of the incomplete element from the frame's start. */
   #done = 0;
-  /** Elements to come, that one included; 0 when no scan is under way. */
+  /** Number of elements still to come, including the incomplete one; 0 if no scan is under way. */
   #remaining = 0;
 
-  /** Forgets an incomplete scan. */
+  /** Discards an incomplete scan. */
   reset(): void {
     this.#done = 0;
     this.#remaining = 0;
   }
 
   /**
-   * The offset just after the frame that starts at `start`, or -1 when it does not end before `limit`.
-   * A RESP3 attribute belongs to the frame that follows it.
+   * The offset just after the frame that starts at `start`; -1 if it does not end before `limit`. A RESP3 attribute
+   * belongs to the frame that follows it.
    * @throws {ProtocolError} if the bytes are not RESP
    */
   scan(buffer: Buffer, start: number, limit: number): number {
@@ -60,9 +62,8 @@ export class FrameScanner {
   }
 
   /**
-   * Like `scan`, but after an incomplete scan it goes on where that stopped: the frame is the same, although it
-   * may lie at another place by now. A frame that comes in many pieces is read once. Several frames that are wanted
-   * together are taken as one.
+   * Scans as `scan` does, but continues an incomplete scan of the same frame, which may have moved meanwhile. So a
+   * frame that comes in many pieces is read once. Several frames that are wanted together are treated as one.
    */
   resume(buffer: Buffer, start: number, limit: number, frames = 1): number {
     let at = start + this.#done;
@@ -101,7 +102,7 @@ export class FrameScanner {
         default:
           throw new ProtocolError(`a reply that starts with byte 0x${type.toString(16).padStart(2, '0')}`);
       }
-      // A length follows.
+      // A length follows in the line.
       let length = 0;
       const negative = buffer[p] === MINUS;
       if (negative) p++;
@@ -139,8 +140,8 @@ export class FrameScanner {
   }
 
   /**
-   * Notes where to go on: at the element that starts at `at`. It ends at `sure` or later, by the lengths that were
-   * announced; the `elements` still missing are believed as far as to double that.
+   * Records where to continue: at the element that starts at `at`. It ends at `sure` or later, by the announced
+   * lengths. The size of the missing `elements` is believed up to double that.
    */
   #incomplete(start: number, at: number, remaining: number, sure: number, elements: number): -1 {
     this.#done = at - start;

@@ -1,39 +1,42 @@
-/** Commands side by side in one buffer, so that they are one write; written straight from where their bytes lie. */
+/**
+ * Writes commands side by side into one buffer, so that they are sent in one write. Argument bytes are copied from
+ * their place without slices.
+ */
 import { copyBytes } from '../io/copy-bytes.js';
 
 const [ASTERISK, DOLLAR, CR, LF, ZERO, MINUS] = [42, 36, 13, 10, 48, 45];
-/** What `*` or `$`, a number and a line end take at most. */
+/** Maximum size of `*` or `$`, a number and a line end. */
 const HEAD = 16;
 
 export class CommandWriter {
   #bytes: Buffer;
   #end = 0;
 
-  /** @param capacity in bytes, about what is to come: it grows */
+  /** @param capacity expected size in bytes; the buffer grows */
   constructor(capacity = 256) {
     this.#bytes = Buffer.allocUnsafe(capacity);
   }
 
-  /** Bytes so far. */
+  /** Number of bytes so far. */
   get length(): number {
     return this.#end;
   }
 
-  /** What is encoded already: the beginning of a command, or one of its arguments. */
+  /** Appends bytes that are encoded already: the beginning of a command, or one of its arguments. */
   raw(encoded: Uint8Array): this {
     const at = this.#grow(encoded.length);
     copyBytes(encoded, 0, encoded.length, this.#bytes, at);
     return this;
   }
 
-  /** Begins a command of so many arguments. */
+  /** Begins a command with this number of arguments. */
   command(count: number): this {
     this.#grow(HEAD);
     this.#end = this.#head(ASTERISK, count, this.#end - HEAD);
     return this;
   }
 
-  /** The argument `bytes[start, end)`. */
+  /** Appends the argument `bytes[start, end)`. */
   argument(bytes: Uint8Array, start = 0, end = bytes.length): this {
     const length = end - start;
     const room = this.#grow(HEAD + length + 2);
@@ -43,7 +46,7 @@ export class CommandWriter {
     return this;
   }
 
-  /** A whole number as an argument. */
+  /** Appends a whole number as an argument. */
   integer(value: number): this {
     const digits = digitsOf(Math.abs(value)) + (value < 0 ? 1 : 0);
     const room = this.#grow(HEAD + digits + 2);
@@ -54,12 +57,12 @@ export class CommandWriter {
     return this;
   }
 
-  /** All that was written; it belongs to the caller, and nothing may be written after it. */
+  /** All bytes; they belong to the caller, and nothing may be written afterwards. */
   finish(): Buffer {
     return this.#bytes.subarray(0, this.#end);
   }
 
-  /** `*12\r\n` or `$12\r\n` at `at`; returns where that ends. */
+  /** Writes `*12\r\n` or `$12\r\n` at `at`; returns the offset of its end. */
   #head(mark: number, count: number, at: number): number {
     this.#bytes[at] = mark;
     const end = at + 1 + digitsOf(count);
@@ -67,7 +70,7 @@ export class CommandWriter {
     return this.#line(end);
   }
 
-  /** The number's digits, the last one before `end`. */
+  /** Writes the number's digits, the last one before `end`. */
   #digits(value: number, end: number): void {
     let at = end;
     do {
@@ -83,7 +86,7 @@ export class CommandWriter {
     return at + 2;
   }
 
-  /** Makes room for `size` bytes and returns where they go. */
+  /** Makes room for `size` bytes and returns their offset. */
   #grow(size: number): number {
     const at = this.#end;
     this.#end += size;

@@ -39,16 +39,16 @@ const stepSchema = z
     each: z.union([z.literal('all'), z.literal('named'), z.array(z.enum(WORKLOAD_CLASSES)).min(1)]).optional(),
     run: z.string().trim().min(1),
     expect: z.strictObject({
-      /** The codes that the command may end with. */
+      /** The allowed exit codes of the command. */
       exit: z.union([z.int().min(0).max(255), z.array(z.int().min(0).max(255)).min(1)]).default(0),
       /**
-       * Regular expressions, each of which is found in what it prints; white space and the lines of tables count as one
+       * Regular expressions, each of which must match the output. White space and the lines of tables count as one
        * space.
        */
       output: z.union([pattern, z.array(pattern).min(1)]).default([]),
       /**
-       * JSONPath (RFC 9535) in its standard output, and what everything there is: at least one value, each equal to
-       * this.
+       * JSONPath (RFC 9535) in its standard output, and the expected value: at least one value is found, and each is
+       * equal to it.
        */
       json: json.default({}),
     }),
@@ -75,7 +75,7 @@ const stepSchema = z
 
 export type Step = Readonly<z.infer<typeof stepSchema>> & {
   readonly line: number;
-  /** What it printed when the page was written; null if the page does not show it. */
+  /** The output when the page was written; null if the page does not show it. */
   readonly sample: string | null;
 };
 export type Expectation = Step['expect'];
@@ -87,7 +87,7 @@ export interface Runbook {
   readonly steps: readonly Step[];
 }
 
-/** A page cannot be run: each line names the place and what is allowed. */
+/** A page cannot be run. Each line of the message names the place and what is allowed. */
 export class RunbookError extends Error {
   override readonly name = 'RunbookError';
 }
@@ -95,7 +95,7 @@ export class RunbookError extends Error {
 const STEP = 'yaml step';
 const SAMPLE = 'text output';
 
-/** @throws {RunbookError} that lists everything that is wrong with the page */
+/** @throws {RunbookError} that lists all problems of the page */
 export function parseRunbook(name: string, markdown: string): Runbook {
   const problems: string[] = [];
   const say = (line: number, what: string): void => void problems.push(`${name}.md:${line}: ${what}`);
@@ -141,7 +141,7 @@ function readStep(text: string, line: number, say: Say): Step | null {
   return null;
 }
 
-/** A step inside a list or a quotation would be passed over. */
+/** Reports a step inside a list or a quotation, which would not be found. */
 function checkNested(token: Token, line: number, say: Say): void {
   const inside = [
     ...(('tokens' in token && token.tokens) || []),

@@ -1,20 +1,20 @@
-/** Whether a step did what its page says. Pure. */
+/** Whether a step did what its page expects. Pure. */
 import { jsonpath } from 'json-p3';
 import { quoted } from '../text/shell.js';
 import type { Expectation } from './document.js';
 
-/** How a command ended. */
+/** The result of a command. */
 export interface Outcome {
-  /** Null if a signal ended it, or it could not be started. */
+  /** Null if a signal ended the command, or it could not be started. */
   readonly exit: number | null;
   readonly stdout: string;
-  /** Standard output and standard error as they came. */
+  /** Standard output and standard error, in the order of arrival. */
   readonly printed: string;
 }
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** What was expected and did not come, a sentence each; empty if all of it did. */
+/** The expectations that were not met, a sentence each; empty if all were. */
 export function misses(
   expect: Expectation,
   { exit, stdout, printed }: Outcome,
@@ -51,16 +51,16 @@ function missesIn(wanted: Expectation['json'], stdout: string, variables: Variab
   });
 }
 
-/** Tables wrap where a number is longer: their lines, and all white space, count as one space. */
+/** Tables wrap if a number is longer, so their lines and all white space count as one space. */
 export const flatten = (text: string): string => text.replace(/[\s─-╿]+/g, ' ').trim();
 
-/** `$NAME` stands for its variable, and for itself where there is none of the name. */
+/** Replaces `$NAME` by the variable; if there is no such variable, it stays. */
 const fill = (text: string, variables: Variables, as = (value: string): string => value): string =>
   text.replace(/\$([A-Z][A-Z_]*)/g, (all, name: string) =>
     Object.hasOwn(variables, name) ? as(variables[name]) : all,
   );
 
-/** A command with the values of its variables, to be pasted into a shell. */
+/** A command with the values of its variables, ready to be pasted into a shell. */
 export const pasteable = (command: string, variables: Variables): string =>
   command.replace(/"\$([A-Z][A-Z_]*)"|\$([A-Z][A-Z_]*)/g, (all, inQuotes: string | undefined, bare: string) => {
     const name = inQuotes ?? bare;

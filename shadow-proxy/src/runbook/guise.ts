@@ -1,13 +1,13 @@
-/** What a runbook prints, in 80 columns. Pure. */
+/** The output of runbooks, in 80 columns. Pure. */
 import type { Gates } from '../plan/plan.js';
 import { GATES } from '../plan/schema.js';
 import type { Runbook } from './document.js';
 import { nextOf, type Stop } from './place.js';
 
-/** Gates whose default is a number or a choice; the others name what an operator allows. */
+/** Gates whose default is a number or a choice. The other gates list what an operator allows. */
 type Measured = Exclude<keyof typeof GATES, 'allowUnsupported' | 'acceptSettings' | 'acceptRights'>;
 
-/** The gates of the plan that ask for less than the defaults: what opens them says little about a real migration. */
+/** The gates for which the plan asks less than the default: open gates then show little about a real migration. */
 export function smallGates(gates: Gates): readonly string[] {
   const smaller = (name: Measured): boolean =>
     name.startsWith('min')
@@ -28,7 +28,9 @@ export const smallGatesNote = (gates: Gates): string =>
         .map((gate) => `  ${gate}\n`)
         .join('')}`;
 
-/** Every stop: done, next, or to come. @param command that shows this, to be continued with an option */
+/**
+ * All stops: done, next, or still to come. @param command the command that shows this, to which an option can be added
+ */
 export function renderRun(
   { name, title }: Runbook,
   stops: readonly Stop[],
@@ -50,19 +52,19 @@ export function renderRun(
   ].join('\n');
 }
 
-/** A week, or another page that was begun: how far it is. */
+/** Progress of a week, or of another page that was begun. */
 export interface Progress {
   readonly name: string;
   readonly title: string;
   readonly steps: number;
   readonly done: number;
-  /** Null if all is done, or the page has no steps. */
+  /** Null if everything is done, or the page has no steps. */
   readonly next: string | null;
 }
 
 const COLUMNS = 80;
 
-/** A line for each page. @param current where the migration stands */
+/** One line for each page. @param current the page of the present week */
 export function renderProgress(pages: readonly Progress[], current: Progress | undefined): readonly string[] {
   const width = Math.max(...pages.map(({ name }) => name.length));
   return pages.map((page) => {
@@ -79,7 +81,7 @@ export function renderProgress(pages: readonly Progress[], current: Progress | u
   });
 }
 
-/** Names alone, as many in a line as it has room for. */
+/** Names only, several to a line. */
 export function renderNames(names: readonly string[]): readonly string[] {
   const lines: string[] = [];
   for (const name of names) {
@@ -90,7 +92,7 @@ export function renderNames(names: readonly string[]): readonly string[] {
   return lines;
 }
 
-/** A change for several workloads. @param commands one for each, to be pasted */
+/** A change for several workloads. @param commands one for each, ready to be pasted */
 export function renderGroup(group: readonly [Stop, ...Stop[]], commands: readonly string[]): string {
   const [first] = group;
   const { id } = first.step;
@@ -102,8 +104,8 @@ export function renderGroup(group: readonly [Stop, ...Stop[]], commands: readonl
 export const namesOf = (group: readonly Stop[]): readonly string[] => group.flatMap(({ workload }) => workload ?? []);
 
 /**
- * What is about to be run, and, where it changes something, how it is undone.
- * @param command to be pasted, as `undo` is
+ * What is about to be run, and how it is undone if it changes something.
+ * @param command ready to be pasted, as `undo` is
  */
 export function renderStop({ id, step }: Stop, command: string, undo: string | undefined): string {
   const lines = command

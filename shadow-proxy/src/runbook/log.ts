@@ -1,7 +1,6 @@
 /**
- * What was done with runbooks: one line of JSON for each step that was run, undone or checked, in `runbooks.jsonl`
- * beside the plan's state directory. The place in a runbook is folded from it (place.ts), so that it outlives every
- * process.
+ * The log of runbooks: one line of JSON for each step that was run, undone or checked, in `runbooks.jsonl` beside the
+ * plan's state directory. The position in a runbook is computed from it (place.ts), so that it survives every process.
  */
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -26,7 +25,7 @@ export class LogError extends Error {
 
 export const logFile = (stateDirectory: string): string => join(dirname(stateDirectory), 'runbooks.jsonl');
 
-/** Oldest first; empty if there is none. A last line that a sudden end has cut is left out. @throws {LogError} */
+/** Oldest first; empty if there is no log. A last line that a crash has cut is left out. @throws {LogError} */
 export async function readLog(file: string): Promise<readonly LogEntry[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -58,7 +57,7 @@ export async function appendLog(file: string, line: LogEntry): Promise<void> {
       const { size } = await handle.stat();
       const { buffer } =
         size === 0 ? { buffer: Buffer.from('\n') } : await handle.read(Buffer.alloc(1), 0, 1, size - 1);
-      // What a sudden end has cut stays a line of its own.
+      // A line that a crash has cut stays a line of its own.
       await handle.writeFile(
         `${buffer.toString() === '\n' ? '' : '\n'}${JSON.stringify({ ...line, command: line.command && redactSecrets(line.command) })}\n`,
       );

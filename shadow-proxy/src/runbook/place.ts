@@ -1,6 +1,6 @@
 /**
- * The position in a runbook. Pure: steps are laid out over the plan's workloads, and what was done is folded
- * from the log.
+ * The position in a runbook. Pure: steps are laid out over the plan's workloads, and the log shows which of them are
+ * done.
  */
 import type { WorkloadPlan } from '../plan/plan.js';
 import type { Runbook, Step } from './document.js';
@@ -22,17 +22,17 @@ export interface LogEntry {
   /** `again`: the run starts again. */
   readonly kind: 'run' | 'undo' | 'check' | 'again';
   readonly by: string;
-  /** As the page has it, with the names of variables instead of their values. */
+  /** As on the page, with the names of variables instead of their values. */
   readonly command: string | null;
-  /** Null if the command was ended by a signal, or could not be started. */
+  /** Null if a signal ended the command, or it could not be started. */
   readonly exit: number | null;
-  /** What was expected and did not come; empty if everything did. */
+  /** Expectations that were not met; empty if all were. */
   readonly failed: readonly string[];
 }
 
 /**
- * The stops of a runbook in their order: a step that is for several workloads has one for each, one after the other.
- * @param named workloads that the operator named; null for all of each step's
+ * The stops of a runbook in order: a step for several workloads has one stop for each.
+ * @param named workloads that the operator named; null: all workloads of each step
  */
 export function layOut(
   runbook: Runbook,
@@ -56,7 +56,7 @@ export function layOut(
   });
 }
 
-/** The stops that were done and not undone. To undo one undoes those that came after it, of the same workload. */
+/** The stops that were done and not undone. Undoing a stop also undoes the later stops of the same workload. */
 export function doneOf(runbook: string, stops: readonly Stop[], log: readonly LogEntry[]): ReadonlySet<string> {
   const done = new Set<string>();
   for (const { runbook: of, stop, kind, failed } of log) {
@@ -82,8 +82,8 @@ export const nextOf = (stops: readonly Stop[], done: ReadonlySet<string>): Stop 
   stops.find(({ id }) => !done.has(id)) ?? null;
 
 /**
- * What is not done yet up to and with a stop, or to the end, in its order. The stops of one step are together: a change
- * is confirmed once for all of them.
+ * The stops that are not done yet up to and including one stop, or up to the end, in order. The stops of one step are
+ * grouped: a change is confirmed once for all of them.
  */
 export function toDo(
   stops: readonly Stop[],
@@ -101,8 +101,8 @@ export function toDo(
 }
 
 /**
- * What `--check` runs: the stops that change nothing, as far as the run has come. Before it has begun, those before
- * its first change; what a stop expects only at its place is left out once it was done.
+ * What `--check` runs: the stops that change nothing, up to the present position. Before the run has begun, those
+ * before its first change. A stop whose expectations hold only at its place is left out once it was done.
  */
 export function checksOf(stops: readonly Stop[], done: ReadonlySet<string>): readonly Stop[] {
   const next = nextOf(stops, done);

@@ -5,17 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { quoted } from '../text/shell.js';
 import type { Outcome, Variables } from './expect.js';
 
-/** What is kept of what a command prints; what comes after it is shown, and not looked at. */
+/** How much output of a command is kept, in bytes. Later output is shown, but not checked. */
 const MAX_PRINTED = 16 << 20;
 
-/** @param show is given what it prints as it comes */
+/** @param show gets the output as it arrives */
 export async function runCommand(
   command: string,
   variables: Variables,
   directory: string,
   show: (text: string) => void,
 ): Promise<Outcome> {
-  // Ctrl-C is the command's, too: what came of it is written down before we end.
+  // Ctrl-C also reaches the command: its result is recorded before this process ends.
   const stay = (): void => undefined;
   process.on('SIGINT', stay);
   const child = spawn('sh', ['-euc', withThisKit(command)], {
@@ -45,7 +45,7 @@ export async function runCommand(
 
 const PROGRAMS = { 'shadow-compare': '../cli/shadow-compare.js', 'shadow-proxy': '../main.js' };
 
-/** A step runs the installation that reads the page: npx takes seconds, and a host without npm has none. */
+/** A step uses the installation that reads the page: npx takes seconds, and a host without npm has no npx. */
 const withThisKit = (command: string): string =>
   command.replace(/\bnpx --no-install (shadow-compare|shadow-proxy)\b/g, (_, name: keyof typeof PROGRAMS) =>
     [process.execPath, fileURLToPath(new URL(PROGRAMS[name], import.meta.url))].map(quoted).join(' '),

@@ -1,22 +1,22 @@
-/** The runbooks that come with the kit, and those of one's own. */
+/** The runbooks that come with the kit, and the user's own. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { didYouMean } from '../text/near.js';
 import { parseRunbook, RunbookError, type Runbook } from './document.js';
 
-/** The folder that commands run in: with package.json, docs/, terraform/ and ansible/ in it. */
+/** The folder in which commands run: it contains package.json, docs/, terraform/ and ansible/. */
 export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 export const SHELF = join(ROOT, 'runbooks');
 
-/** The names of the kit's runbooks that have steps or not, in the order of the alphabet; README is none. */
+/** The names of the kit's runbooks, with or without steps, in alphabetical order; without README. */
 export const runbookNames = (): string[] =>
   readdirSync(SHELF)
     .filter((file) => file.endsWith('.md') && file !== 'README.md')
     .map((file) => file.slice(0, -'.md'.length))
     .sort();
 
-/** The week after this page; null behind the last one, and where the page is no week. */
+/** The week after this page; null after the last week, and for a page that is no week. */
 export function weekAfter(name: string): string | null {
   const [, number] = /^week-(\d+)/.exec(name) ?? [];
   const next =
@@ -24,7 +24,7 @@ export function weekAfter(name: string): string | null {
   return next ?? null;
 }
 
-/** Pages in the order in which they are needed: the weeks, those of any day, those of an alert. */
+/** Pages in the order in which they are needed: weeks, pages for any day, pages for alerts. */
 export function shelved(): { readonly weeks: string[]; readonly others: string[]; readonly alerts: string[] } {
   const names = runbookNames();
   const isWeek = (name: string): boolean => name.startsWith('week-');
@@ -37,7 +37,7 @@ export function shelved(): { readonly weeks: string[]; readonly others: string[]
 }
 
 /**
- * @param wanted the beginning of one name, such as `week-1`, or a file of one's own that ends in `.md`. @throws
+ * @param wanted the beginning of one name, such as `week-1`, or the user's own file, which ends in `.md`. @throws
  * {RunbookError}
  */
 export function openRunbook(wanted: string): Runbook {

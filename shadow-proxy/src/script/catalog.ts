@@ -1,6 +1,6 @@
 /**
- * Scripts that came through the proxy: their texts, so that one known to one server only can be loaded on the
- * other, and what can be said of them by reading.
+ * Scripts that came through the proxy: their texts, so that a script that only one server has can be loaded on the
+ * other, and what reading the texts shows.
  *
  * Room: script: Lua scripts and functions: their texts, whether they can be replayed, which keys they changed.
  * Called by: pipeline, suspects, session, copy, shard.
@@ -15,7 +15,7 @@ import { Routine, UNKNOWN_NAMES, type NamedKey } from './routine.js';
 import type { Server } from '../upstream/server.js';
 
 export class Script extends Routine {
-  /** Whether a server has taken it from a client since the last SCRIPT FLUSH: run by its text, or loaded. */
+  /** Whether a server has accepted the script from a client since the last SCRIPT FLUSH: run by its text, or loaded. */
   accepted = false;
   #title: string | undefined;
 
@@ -26,12 +26,12 @@ export class Script extends Routine {
     super(body.length > MAX_TEXT ? null : body.toString('latin1'), false);
   }
 
-  /** For people: the start of its digest, and its first words that are no comment. */
+  /** A title for people: the start of the digest, and the first words of the text that are no comment. */
   get title(): string {
     return (this.#title ??= titleOf(this));
   }
 
-  /** Since Redis 7 a script may begin with `#!lua flags=…`, which older servers do not compile. */
+  /** Whether the script begins with `#!lua flags=…`, which older servers do not compile; possible since Redis 7. */
   get hasShebang(): boolean {
     return this.body[0] === HASH;
   }
@@ -42,14 +42,14 @@ export class Script extends Routine {
 }
 
 const HASH = '#'.charCodeAt(0);
-/** Letters of a title, and of a digest in it. */
+/** Maximum length of a title, and of a digest in it. */
 const MAX_TITLE = 40;
 const SHORT_SHA = 8;
 const printable = (text: string): string => text.replace(/[^ -~]/g, '?');
 /** A longer text is neither read nor kept: it may do anything. */
 const MAX_TEXT = 1 << 20;
 
-/** Comments come first in the scripts of many packages: so much of a text is looked through. */
+/** Scripts of many packages begin with comments: this many characters of a text are searched for its title. */
 const TITLE_FROM = 4_096;
 
 function titleOf({ body, sha }: Script): string {
@@ -62,21 +62,24 @@ function titleOf({ body, sha }: Script): string {
   return `script ${sha.slice(0, SHORT_SHA)} (${words.length > MAX_TITLE ? `${words.slice(0, MAX_TITLE)}…` : words})`;
 }
 
-/** The keys of one call of a script or function that it does not declare; null if its text does not tell them. */
+/** The keys of one call of a script or function that it does not declare; null if its text does not show them. */
 export interface Undeclared {
   readonly reads: readonly Buffer[] | null;
   readonly writes: readonly Buffer[] | null;
 }
 
-/** What scripts take, about: their text twice, as bytes and as what was read of it, and what stands around it. */
+/**
+ * About how much memory a script takes: its text twice (as bytes, and as the result of reading it), and the objects
+ * around it.
+ */
 const bytesOf = ({ body }: Script): number => 2 * body.length + 2_048;
 
-/** Scripts by digest, up to a number of bytes. Beyond it, the ones that were used longest ago are forgotten. */
+/** Scripts by digest, up to a number of bytes. Beyond it, the least recently used ones are removed. */
 class Shelf {
   readonly #bySha = new Map<string, Script>();
   #bytes = 0;
 
-  /** @param forgotten is called with each digest that is forgotten */
+  /** @param forgotten called with each digest that is removed */
   constructor(
     private readonly maxBytes: number,
     private readonly forgotten: (sha: string) => void = () => undefined,
@@ -90,7 +93,7 @@ class Shelf {
     return this.#bySha.get(sha);
   }
 
-  /** Adds a script, or notes that it was used. */
+  /** Adds a script, or records that it was used. */
   keep(script: Script): void {
     this.take(script.sha);
     this.#bySha.set(script.sha, script);
@@ -114,22 +117,22 @@ class Shelf {
   }
 }
 
-/** Bytes of scripts that a server has accepted, and of those that were only sent. */
+/** Maximum bytes of scripts that a server has accepted, and of those that were only sent. */
 const MAX_ACCEPTED = 64 << 20;
 const MAX_SENT = 4 << 20;
 
 export class Scripts {
-  /** A server has run or loaded them for a client. */
+  /** Scripts that a server has run or loaded for a client. */
   readonly #accepted: Shelf;
   /**
-   * A client has sent them, and no server has accepted them: their user may not be allowed to, or nobody may know the
-   * client. They are read again when they come again.
+   * Scripts that clients have sent, and no server has accepted: the user may lack the right. They are read again when
+   * they are sent again.
    */
   readonly #sent: Shelf;
-  /** The one of the command at hand, most of the time: it is looked up several times for each command. */
+  /** The script that was looked up last: a command looks it up several times. */
   #latest: Script | null = null;
   readonly functions = new Functions();
-  /** What each server is known to have, under the run id for which that holds. */
+  /** The scripts that each server is known to have, and the run ID for which that holds. */
   readonly #loaded = new Map<Server, { runId: string; shas: Set<string> }>();
 
   constructor(maxAccepted = MAX_ACCEPTED, maxSent = MAX_SENT) {
@@ -139,12 +142,12 @@ export class Scripts {
     this.#sent = new Shelf(maxSent);
   }
 
-  /** Bytes that the scripts take, about. */
+  /** About how many bytes the scripts take. */
   get bytes(): number {
     return this.#accepted.bytes + this.#sent.bytes;
   }
 
-  /** Reads a script's text, which is about to be sent to a server. */
+  /** Reads the text of a script that is about to be sent to a server. */
   learn(body: Buffer): void {
     this.#read(body);
   }
@@ -162,19 +165,22 @@ export class Scripts {
     return this.#accepted.get(sha) ?? this.#sent.get(sha);
   }
 
-  /** Whether what `frame` runs may publish. */
+  /** Whether the script or function that `frame` runs may publish. */
   mayPublish(frame: Buffer): boolean {
     return this.find(argumentsOf(frame))?.mayPublish ?? true;
   }
 
-  /** Whether what `frame` runs may swap databases: whatever keys it declares, it is about all of them. */
+  /**
+   * Whether the script or function that `frame` runs may swap databases: then it concerns all keys, whatever it
+   * declares.
+   */
   swapDatabases(frame: Buffer): boolean {
     return this.find(argumentsOf(frame))?.swapsDatabases === true;
   }
 
   /**
-   * What an EVAL, EVALSHA or FCALL runs; undefined for a digest that was never seen with its text, and for an unknown
-   * function.
+   * The script or function that an EVAL, EVALSHA or FCALL runs; undefined for a digest whose text was never seen, and
+   * for an unknown function.
    */
   find(args: readonly Buffer[]): Routine | undefined {
     if (args.length < 3) return undefined;
@@ -183,7 +189,10 @@ export class Scripts {
     return name.startsWith('evalsha') ? this.#withDigest(wordOf(args[1]).toLowerCase()) : this.#read(args[1]);
   }
 
-  /** What an EVAL, EVALSHA or FCALL runs, for people: `function NAME`, or the digest with the text's first words. */
+  /**
+   * The name of what an EVAL, EVALSHA or FCALL runs, for people: `function NAME`, or the digest with the text's first
+   * words.
+   */
   titleOf(args: readonly Buffer[]): string {
     const name = wordOf(args[0]).toLowerCase();
     if (args.length < 2) return name;
@@ -193,10 +202,10 @@ export class Scripts {
     return name.startsWith('evalsha') ? `script ${printable(wordOf(args[1]).slice(0, SHORT_SHA))}` : 'a script';
   }
 
-  /** The undeclared keys of the call; of a digest that was never seen with its text, nothing is known. */
+  /** The undeclared keys of the call; for a digest whose text was never seen, nothing is known. */
   undeclared(args: readonly Buffer[], table: CommandTable): Undeclared {
     const count = args.length < 3 ? -1 : countAt(args[2], 0, args[2].length);
-    // The server refuses it.
+    // The server will refuse it.
     if (count < 0 || count > args.length - 3) return { reads: [], writes: [] };
     const routine = this.find(args);
     const { reads, writes } = routine?.named(table) ?? UNKNOWN_NAMES;
@@ -217,7 +226,7 @@ export class Scripts {
     };
   }
 
-  /** A server has run the script of this EVAL or EVALSHA, or loaded that of this SCRIPT LOAD. */
+  /** Called when a server has run the script of this EVAL or EVALSHA, or loaded that of this SCRIPT LOAD. */
   accepted(args: readonly Buffer[]): void {
     const loads = wordOf(args[0]).toLowerCase() === 'script';
     const script = loads ? this.#read(args[2]) : this.find(args);
@@ -239,26 +248,26 @@ export class Scripts {
     loaded.shas.add(script.sha);
   }
 
-  /** Gives the server the script. Where it refuses, it says so again when the script is to run. */
+  /** Loads the script on the server. If the server refuses it, it will refuse it again when the script is to run. */
   async load(server: Server, script: Script): Promise<void> {
     await server.ask('SCRIPT', 'LOAD', script.body).catch(() => null);
     this.loadedOn(server, script);
   }
 
-  /** The server has said that it does not know the script of this EVALSHA. */
+  /** Called when the server has answered that it does not know the script of this EVALSHA. */
   unknownTo(server: Server, args: readonly Buffer[]): void {
     const script = this.find(args);
     if (script instanceof Script) this.#loaded.get(server)?.shas.delete(script.sha);
   }
 
-  /** It is not certain any more which scripts the server has. */
+  /** Called when it is no longer certain which scripts the server has. */
   forget(server: Server): void {
     this.#loaded.delete(server);
   }
 
   /**
-   * After SCRIPT FLUSH nothing is loaded again. The texts are kept: scripts that ran before it are still on their way
-   * to the mirror, and what they did is read from their texts.
+   * Called after SCRIPT FLUSH: no script is loaded again. The texts are kept, because scripts that ran before may still
+   * be in flight to the mirror, and their effects are read from their texts.
    */
   flushed(): void {
     for (const script of this.#accepted.all()) script.accepted = false;

@@ -1,9 +1,10 @@
 /**
- * Which keys a script has changed, where its text does not show it: the server reports it, to a connection with
- * `CLIENT TRACKING ON BCAST`. It names what changed before it answers what comes next on that connection, so that
- * the answer to a PING, sent when the script was answered, stands behind everything that the script has done.
+ * Finds which keys a script has changed if its text does not show it: the server reports them to a connection with
+ * `CLIENT TRACKING ON BCAST`. The server reports changes before it answers the next command on that connection. So all
+ * changes by the script precede the answer to a PING that is sent after the script was answered.
  *
- *   begin ─▶ script sent … answered ─▶ end ─▶ PING … PONG ─▶ the keys that changed meanwhile, others' among them
+ *   begin ─▶ script sent … answered ─▶ end ─▶ PING … PONG ─▶ the keys that changed meanwhile, including changes by
+ * others
  */
 import { monotonicMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
@@ -13,21 +14,21 @@ import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { Server } from '../upstream/server.js';
 
-/** A server that does not take it is asked again after so long, in ms. */
+/** How long to wait, in ms, before a server that refused this is asked again. */
 const RETRY_MS = 10_000;
-/** Without a script that needs it, the server is asked to stop after so long, in ms. */
+/** If no script needs it for this time, in ms, the server is asked to stop. */
 const IDLE_MS = 60_000;
 
-/** What changed from `begin` on, in a database that the server does not tell. */
+/** Changes from `begin` on, in a database that the server does not report. */
 export interface Span {
   readonly db: number;
-  /** What carries the script. */
+  /** The lane that carries the script. */
   readonly lane: object;
-  /** When it began, in ms of the monotonic clock. */
+  /** When the span began, in ms of the monotonic clock. */
   readonly since: number;
-  /** The place in the log where it begins. */
+  /** The position in the log at which the span begins. */
   readonly from: number;
-  /** The server did not name everything, or could not be listened to. */
+  /** Whether the server did not report everything, or the connection was lost. */
   broken: boolean;
 }
 
@@ -38,10 +39,10 @@ export class Changes implements ConnectionOwner {
   #usedAt = 0;
   /** Oldest first. */
   readonly #open = new Set<Span>();
-  /** Keys in the order in which they changed, from the place `#at` on. */
+  /** Keys in the order in which they changed, from position `#at` on. */
   #log: string[] = [];
   #at = 0;
-  /** By database: up to where changes were handed out already. No change is handed out twice. */
+  /** The position up to which changes were returned, by database. No change is returned twice. */
   readonly #handedOut = new Map<number, number>();
   readonly #pinged: (() => void)[] = [];
   #idle: Timer | undefined;
@@ -61,7 +62,7 @@ export class Changes implements ConnectionOwner {
     return monotonicMs() - this.#refusedAt > RETRY_MS;
   }
 
-  /** Resolves when it is ready, or is known not to be. */
+  /** Resolves when it is ready, or known not to be possible. */
   start(): Promise<void> {
     this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
     return this.#starting;
@@ -85,7 +86,7 @@ export class Changes implements ConnectionOwner {
     }
   }
 
-  /** From now on changes are noted, until the span is ended; null while it is not ready. */
+  /** Records changes from now on, until the span ends; null while it is not ready. */
   begin(db: number, lane: object): Span | null {
     if (this.#connection === undefined) return null;
     this.#usedAt = monotonicMs();
@@ -95,8 +96,8 @@ export class Changes implements ConnectionOwner {
   }
 
   /**
-   * Whether a reply that came on `lane` at `answeredAt` may show what a script on another lane has changed, and the
-   * server has not named yet.
+   * Whether a reply that came on `lane` at `answeredAt` may depend on a change by a script on another lane that the
+   * server has not reported yet.
    */
   mayShow(db: number, lane: object, answeredAt: number): boolean {
     for (const span of this.#open) if (span.db === db && span.lane !== lane && span.since <= answeredAt) return true;
@@ -104,8 +105,8 @@ export class Changes implements ConnectionOwner {
   }
 
   /**
-   * Calls `then` when everything is known that happened at the server up to now, with the keys that changed in the span
-   * and were not handed out for another one since they changed; null if they are not known.
+   * Calls `then` when everything is known that happened at the server up to now. It gets the keys that changed in the
+   * span, without changes that were returned for another span; null if they are unknown.
    */
   end(span: Span, then: (keys: ReadonlySet<string> | null) => void): void {
     const done = (): void => {
@@ -124,12 +125,12 @@ export class Changes implements ConnectionOwner {
     return new Set(this.#log.slice(begin - this.#at));
   }
 
-  /** The span is of no use any more. */
+  /** Discards a span. */
   drop(span: Span): void {
     this.#open.delete(span);
     const [oldest] = this.#open;
     const keep = oldest?.from ?? this.#at + this.#log.length;
-    // Not at every span: the rest of the log is moved.
+    // Not after every span, because the rest of the log is moved.
     if (this.#open.size > 0 && keep - this.#at < this.#log.length / 2) return;
     this.#log = this.#log.slice(keep - this.#at);
     this.#at = keep;
@@ -144,7 +145,7 @@ export class Changes implements ConnectionOwner {
 
   #note(buffer: Buffer, start: number): void {
     const [, keys] = decodeReply(buffer, start).reply.items ?? [];
-    // FLUSHALL and its like name no keys.
+    // FLUSHALL and similar commands report no keys.
     if (keys === undefined || isNull(keys) || keys.items === null) this.#break();
     else for (const { data } of keys.items) this.#log.push(data!.toString('latin1'));
   }

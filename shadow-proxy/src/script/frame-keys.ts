@@ -1,4 +1,4 @@
-/** Which keys does a command frame name, and may it write others? */
+/** Finds the keys that a command frame names, and whether it may write other keys. */
 import { Command } from '../command/command.js';
 import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
@@ -20,8 +20,8 @@ export class FrameKeys {
   }
 
   /**
-   * Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3.
-   * The keys of a script that declares none are those that its text names. Returns whether these are all the keys.
+   * Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3. If a
+   * script declares no keys, these are the keys that its text names. Returns whether these are all the keys.
    */
   each(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): boolean {
     return this.eachOf(new Command(frame, start), visit);
@@ -44,8 +44,8 @@ export class FrameKeys {
   }
 
   /**
-   * Calls `visit` for each key of a command that runs in that database, with the database in which the command looks
-   * for the key: MOVE in both, COPY … DB for the key that it writes in the other. Returns whether these are all.
+   * Calls `visit` for each key of a command that runs in that database, with the database that contains the key: MOVE
+   * uses both databases, COPY … DB writes its key in the other. Returns whether these are all the keys.
    */
   eachPlaced(db: number, command: Command, visit: (db: number, key: Buffer, access: number) => void): boolean {
     const otherDb = otherDatabase(command);
@@ -70,7 +70,7 @@ export class FrameKeys {
     return known || !this.#hidesWrites(command);
   }
 
-  /** The keys, for the order of several lanes. */
+  /** The keys as IDs, for the order of several lanes. */
   ids(frame: Buffer, start: number): string[] {
     const ids: string[] = [];
     this.each(frame, start, (key) => ids.push(key.toString('latin1')));
@@ -84,7 +84,7 @@ export class FrameKeys {
     return reads !== null && writes !== null;
   }
 
-  /** Whether a command without a known key may write some all the same. */
+  /** Whether a command without a known key may still write keys. */
   #hidesWrites(command: Command): boolean {
     const spec = this.specOf(command.frame, command.start);
     if (spec === undefined) return true;
@@ -93,7 +93,7 @@ export class FrameKeys {
   }
 }
 
-/** The database that MOVE, or COPY with DB, writes to; null for everything else. */
+/** The database to which MOVE, or COPY with DB, writes; null for all other commands. */
 export function otherDatabase(command: Command): number | null {
   const { frame, start } = command;
   const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));

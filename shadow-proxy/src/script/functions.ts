@@ -1,7 +1,7 @@
 /**
- * Functions (FUNCTION LOAD) of the servers that have them: read from `FUNCTION LIST` when one is called that is not
- * known, so that it can be said what it may write. The commands that change functions make all of it unknown again;
- * what changes them behind the proxy is not seen.
+ * Functions (FUNCTION LOAD) of the servers. `FUNCTION LIST` is read when an unknown function is called, to find what it
+ * may write. After a command that changes functions, all of them are unknown again. Changes that bypass the proxy are
+ * not noticed.
  */
 import type { CommandTable } from '../command/table.js';
 import { monotonicMs } from '../io/clock.js';
@@ -9,7 +9,7 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import { Routine } from './routine.js';
 import type { Server } from '../upstream/server.js';
 
-/** How long a server is believed that it does not have a function. */
+/** How long to assume, in ms, that a server still lacks a function. */
 const MISSING_MS = 1_000;
 
 /** One function; its text is that of its whole library. */
@@ -35,7 +35,7 @@ interface Known {
 export class Functions {
   readonly #known = new Map<Server, Known>();
 
-  /** Undefined for one that no server is known to have. */
+  /** Undefined for a function that no server is known to have. */
   find(name: string): Routine | undefined {
     for (const { functions } of this.#known.values()) {
       const found = functions.get(name);
@@ -51,7 +51,7 @@ export class Functions {
     return known.functions.has(name) || monotonicMs() - known.at < MISSING_MS;
   }
 
-  /** Reads what functions the server has; where it does not tell, they are unknown. */
+  /** Reads the server's functions; if it refuses, they are unknown. */
   async learn(server: Server): Promise<void> {
     const { runId } = server;
     const reply = await server.ask('FUNCTION', 'LIST', 'WITHCODE').catch(() => null);
@@ -62,7 +62,7 @@ export class Functions {
     });
   }
 
-  /** Functions have changed. */
+  /** Called when functions have changed. */
   forget(): void {
     this.#known.clear();
   }
@@ -80,7 +80,7 @@ function functionsOf(list: Reply): Map<string, LibraryFunction> {
   return functions;
 }
 
-/** A field of a map that came as alternating names and values. */
+/** A field of a map in RESP2's form, in which names and values alternate. */
 function field({ items }: Reply, name: string): Reply | undefined {
   const at = (items ?? []).findIndex((item, i) => i % 2 === 0 && text(item) === name);
   return at === -1 ? undefined : items![at + 1];

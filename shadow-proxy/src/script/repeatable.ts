@@ -1,11 +1,11 @@
-/** Whether a script's call of a command is one that a repeated script may make (`repeatable` of the command's row). */
+/** Whether a replicated script may call a command as the script writes it (`repeatable` of the command's row). */
 import type { Repeatable } from '../command/row.js';
 
-/** An argument of a call as the script writes it. */
+/** An argument of a call, as the script writes it. */
 export interface WrittenArgument {
-  /** Its text, where it is written out. */
+  /** Its text, if it is a literal; else null. */
   readonly literal: string | null;
-  /** The argument stands for any number of arguments. */
+  /** Whether the argument may be any number of arguments. */
   readonly open: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What can be said of a script, or of a function, by reading its text. */
+/** What reading its text shows about a script or a function. */
 import { countingKind } from '../command/counting.js';
 import { READS, WRITES, type KeySpec } from '../command/keys.js';
 import { isWider, mentionsWider } from '../command/rights.js';
@@ -8,13 +8,13 @@ import type { CommandSpec, CommandTable } from '../command/table.js';
 import { MANY, mentionsDatabases, NOT_UNDERSTOOD, readText, tooManyFrom, type Call, type Reading } from './text.js';
 import type { KeyName } from './values.js';
 
-/** What a call does to a key. */
+/** The access of a call to a key. */
 export interface NamedKey {
   readonly access: number;
   readonly name: KeyName;
 }
 
-/** The keys that a text's calls name; null if some are unknown. */
+/** The keys that the calls of a text name; null if some are unknown. */
 export interface NamedKeys {
   readonly reads: readonly NamedKey[] | null;
   readonly writes: readonly NamedKey[] | null;
@@ -26,7 +26,7 @@ const leavesDatabase = (name: string): boolean => rowOf(name)?.leavesDatabase ==
 
 const KEEPTTL = 'keepttl';
 
-/** A script or a function, as far as its text shows what it does. */
+/** A script or a function, and what its text shows. */
 export class Routine {
   readonly #reading: Reading;
   readonly #mentionsDatabases: boolean;
@@ -35,9 +35,9 @@ export class Routine {
   readonly #mentionsWider: boolean;
   #named: NamedKeys | undefined;
   readonly #tooManyFrom: number;
-  /** Whether the script may give a key a time to live. */
+  /** Whether the script may give a key a TTL. */
   readonly setsTtl: boolean;
-  /** Whether the script may give an absolute expiry, which depends on the server's clock. */
+  /** Whether the script may set an absolute expiry, which depends on the server's clock. */
   readonly setsMoment: boolean;
 
   /** @param text its bytes as latin1; null if it is too long to be read */
@@ -57,17 +57,17 @@ export class Routine {
     this.setsTtl = this.setsMoment || this.#mayCall(({ name }) => /^(p?expire|p?setex)$/.test(name));
   }
 
-  /** Whether a call may be one of these, for all that is known. */
+  /** Whether one of its calls may be such a call; true if its calls are unknown. */
   #mayCall(isSuch: (call: Call) => boolean): boolean {
     return this.#reading.calls === null || this.#reading.calls.some(isSuch);
   }
 
-  /** Whether KeyDB may end at it, where Redis goes on, when it is given so many arguments. */
+  /** Whether KeyDB may crash when it runs the script with this number of arguments, and Redis does not. */
   endsKeydb(given: number): boolean {
     return given >= this.#tooManyFrom;
   }
 
-  /** Whether the script is proved to do the same on a server with the same data that knows `commands`. */
+  /** Whether the script certainly does the same on a server with the same data that supports `commands`. */
   repeatable(commands: ReadonlySet<string>): boolean {
     const { calls, repeatable } = this.#reading;
     return repeatable && (commands.size === 0 || calls!.every(({ name }) => commands.has(name)));
@@ -78,32 +78,32 @@ export class Routine {
     return this.#reading.writesNumbers;
   }
 
-  /** Whether the script calls a command on every key of a database, as far as its text shows. */
+  /** Whether its text shows a command that affects every key of a database. */
   get flushes(): boolean {
     return this.#callsOne((row) => row.changesAllKeys);
   }
 
-  /** Whether the script may swap databases, as far as its text shows. */
+  /** Whether its text shows that it may swap databases. */
   get swapsDatabases(): boolean {
     return this.#reading.calls === null
       ? this.#mentionsSwapping
       : this.#reading.calls.some(({ name }) => name === 'swapdb');
   }
 
-  /** Whether the script may publish, as far as is known. */
+  /** Whether the script may publish. */
   get mayPublish(): boolean {
     return this.#mayCall(({ name }) => name === 'publish' || name === 'spublish');
   }
 
   /**
-   * Whether the script calls commands that KeyDB does not check against the key patterns of a user. A text that is not
-   * understood may do so if it names such a command.
+   * Whether the script calls commands that KeyDB does not check against a user's key patterns. For a text that cannot
+   * be parsed: whether it contains the name of such a command.
    */
   get callsWider(): boolean {
     return this.#reading.calls === null ? this.#mentionsWider : this.#reading.calls.some(({ name }) => isWider(name));
   }
 
-  /** Whether the script asks which keys exist, as far as its text shows. */
+  /** Whether its text shows that it asks which keys exist. */
   get asksForAllKeys(): boolean {
     return this.#callsOne((row) => row.asksForAllKeys);
   }
@@ -113,8 +113,8 @@ export class Routine {
   }
 
   /**
-   * Whether the script writes to no other database than its own. For a text that is not understood: whether neither the
-   * text nor the arguments name a command that could.
+   * Whether the script writes to no database but its own. For a text that cannot be parsed: whether neither the text
+   * nor the arguments name a command that could.
    */
   staysInDatabase(args: readonly Buffer[]): boolean {
     if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => leavesDatabase(name));
@@ -124,12 +124,12 @@ export class Routine {
     );
   }
 
-  /** The commands that it calls, as far as its text shows. */
+  /** The commands that its text calls. */
   get called(): readonly string[] {
     return [...new Set(this.#reading.calls?.map(({ name }) => name))];
   }
 
-  /** Whether the script may SET … KEEPTTL: its text, or an argument, has the option. */
+  /** Whether the script may SET … KEEPTTL: its text, or an argument, contains the option. */
   mayKeepTtl(args: readonly Buffer[]): boolean {
     return (
       this.#mentionsKeepTtl ||
@@ -137,17 +137,17 @@ export class Routine {
     );
   }
 
-  /** Whether the script may call any command at all. */
+  /** Whether the script may call commands. */
   get callsCommands(): boolean {
     return this.#mayCall(() => true);
   }
 
-  /** Whether its text shows that it calls no command that writes. */
+  /** Whether its text shows that it calls no write. */
   writesNothing(table: CommandTable): boolean {
     return !this.#mayCall((call) => specOf(call, table)?.write !== false);
   }
 
-  /** Whether, as far as its text shows, it writes by what it has read, or counts. */
+  /** Whether its text shows that its writes depend on what it reads, or that it counts. */
   readsAndWrites(table: CommandTable): boolean {
     const { calls } = this.#reading;
     if (calls === null) return true;
@@ -165,7 +165,7 @@ export class Routine {
   }
 }
 
-/** The command of a call; undefined if that is not known. */
+/** The command of a call; undefined if it is unknown. */
 function specOf({ name, subcommand }: Call, table: CommandTable): CommandSpec | undefined {
   const spec = table.byName(name);
   if (spec === undefined || spec.subcommands === null) return spec;
@@ -178,10 +178,10 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
   const unnamed = { reads: false, writes: false };
   for (const call of calls) {
     const spec = specOf(call, table);
-    // Behind a SELECT a name is another database's.
+    // After a SELECT, a name belongs to another database.
     if (spec === undefined || spec.name === 'select') return UNKNOWN_NAMES;
     for (const each of keysOf(call, spec)) {
-      // Beside what SORT or GEORADIUS stores, what it reads is unknown, too.
+      // SORT and GEORADIUS with STORE also read unknown keys.
       if (each === null) unnamed.reads = true;
       if (each === null && spec.write) unnamed.writes = true;
       if (each !== null)
@@ -191,19 +191,19 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
   return { reads: unnamed.reads ? null : reads, writes: unnamed.writes ? null : writes };
 }
 
-/** What the arguments name that may be keys; null for what is unknown. */
+/** The arguments that may be keys; null for each that is unknown. */
 function keysOf({ names, open }: Call, spec: CommandSpec): readonly (KeyName | null)[] {
   const { keySpecs, readKeys, singleKey } = spec;
   if (keySpecs.length === 0 && readKeys === null) return spec.write ? [null] : [];
   if (spec.handling === 'exclusive' || (spec.name === 'copy' && names.length > 2)) return [null];
   if (singleKey > 0) return [names[singleKey - 1] ?? null];
-  // Which ones are keys depends on the options.
+  // The options decide which arguments are keys.
   if (keySpecs.length === 0 || keySpecs.some(({ counted }) => counted)) return [null];
   if (open) return names;
   return keySpecs.flatMap((each) => placesOf(each, names.length)).map((at) => names[at] ?? null);
 }
 
-/** Where the keys stand among so many arguments, from 0. */
+/** Positions of the keys among this number of arguments, from 0. */
 function placesOf({ begin, last, step }: KeySpec, count: number): number[] {
   const end = last < 0 ? count + last : begin - 1 + last;
   const places: number[] = [];

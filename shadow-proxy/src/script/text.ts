@@ -1,7 +1,7 @@
 /**
- * What a Lua text shows of what it does, by its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys
- * they name, and whether it does the same on two servers with the same data. All of it is a closed list: what is not
- * understood may do anything.
+ * What a Lua text does, from its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys they name, and
+ * whether it does the same on two servers with the same data. Only constructs of closed lists are understood; any other
+ * one may do anything.
  *
  *   text ─▶ parse ─▶ Reader: names, scopes, calls ─▶ which arguments name a key, which values are texts or numbers
  */
@@ -20,28 +20,28 @@ import { isMany, literalOf, Values, type Binding, type KeyName, type Seen, type 
 
 /** A call of a command. */
 export interface Call {
-  /** In lower case. */
+  /** The name in lower case. */
   readonly name: string;
-  /** The subcommand, in lower case, where the text shows it. */
+  /** The subcommand, in lower case, if the text shows it; else null. */
   readonly subcommand: string | null;
-  /** What each argument names, were it a key; null if that is unknown. */
+  /** The key that each argument would name; null if that is unknown. */
   readonly names: readonly (KeyName | null)[];
-  /** The last argument may stand for any number of arguments. */
+  /** Whether the last argument may be any number of arguments. */
   readonly open: boolean;
 }
 
 export interface Reading {
   /** The commands that it calls; null if it may call others. */
   readonly calls: readonly Call[] | null;
-  /** The script is proved to do the same on two servers with the same data. */
+  /** Whether the script certainly does the same on two servers with the same data. */
   readonly repeatable: boolean;
-  /** The script passes a computed number to a command; its text depends on the server's version. */
+  /** Whether the script passes a computed number to a command; its text depends on the server's version. */
   readonly writesNumbers: boolean;
 }
 
 export const NOT_UNDERSTOOD: Reading = { calls: null, repeatable: false, writesNumbers: true };
 
-/** A longer text is not read: reading one of this size takes some milliseconds. */
+/** A longer text is not read: reading this length takes some milliseconds. */
 const MAX_CHARACTERS = 64 << 10;
 
 /**
@@ -51,7 +51,7 @@ const MAX_CHARACTERS = 64 << 10;
 export function readText(text: string, isLibrary: boolean): Reading {
   if (text.length > MAX_CHARACTERS) return NOT_UNDERSTOOD;
   try {
-    // The first line of a library, or of a script with flags, is no Lua.
+    // The first line of a library, or of a script with flags, is not Lua.
     const chunk = luaparse.parse(text.replace(/^#![^\n]*/, ''), {
       luaVersion: '5.1',
       encodingMode: 'pseudo-latin1',
@@ -59,25 +59,24 @@ export function readText(text: string, isLibrary: boolean): Reading {
     });
     return new Reader(isLibrary).read(chunk);
   } catch {
-    // Its syntax, what this reader has never heard of, or so deep a nesting that the stack is full.
+    // A syntax error, an unknown construct, or nesting so deep that the stack overflows.
     return NOT_UNDERSTOOD;
   }
 }
 
 /**
- * From so many on, `unpack` may give a call the 7,996 arguments that end KeyDB 6.3.4; more than 8,000 it gives to none.
+ * From this number on, `unpack` may pass a call the 7,996 arguments that crash KeyDB 6.3.4; it never passes more than
+ * 8,000.
  */
 export const MANY = 7_900;
 
-/**
- * How many arguments a script must be given before one of its calls may have too many for KeyDB; Infinity for never.
- */
+/** How many arguments a script needs before one of its calls may have too many for KeyDB; Infinity: never. */
 export function tooManyFrom(text: string): number {
   if (!/\bunpack\b/.test(text)) return Infinity;
   return (text.match(/\b\d+\b/g) ?? []).some((number) => Number(number) >= MANY && Number(number) <= 8_000) ? 0 : MANY;
 }
 
-/** Whether a text that is not understood writes out the name of a command that leaves its database. */
+/** Whether a text that cannot be parsed contains the name of a command that leaves its database. */
 export const mentionsDatabases = (text: string): boolean =>
   /(["']|\[=*\[)\s*(select|move|copy|swapdb)\s*(["']|\])/i.test(text);
 
@@ -89,12 +88,12 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 const GLOBALS = words(
   'KEYS ARGV string table math os tonumber tostring ipairs pairs type unpack next select error assert pcall xpcall cjson cmsgpack bit struct rawequal collectgarbage',
 );
-/** Of `redis`, beside calls. */
+/** Members of `redis`, besides the calls. */
 const OF_REDIS = words(
   'sha1hex setresp replicate_commands set_repl REPL_ALL REPL_NONE REPL_AOF REPL_SLAVE REPL_REPLICA error_reply status_reply log LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING register_function',
 );
 
-// What a repeated script may use; `tostring`, `ipairs` and `unpack` as far as `Reader` looks at them.
+// Functions that a replicated script may use; `tostring`, `ipairs` and `unpack` as far as `Reader` checks their use.
 const FUNCTIONS = words('tonumber type error assert select');
 const MEMBERS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
   string: words('byte char find format gmatch gsub len lower match rep reverse sub upper'),
@@ -125,7 +124,7 @@ class Reader {
   readonly #values: Values;
   #callsKnown = true;
   #repeatable = true;
-  /** To be judged when every use of each name is known. */
+  /** Checks that run when every use of each name is known. */
   readonly #later: (() => boolean)[] = [];
 
   constructor(private readonly isLibrary: boolean) {
@@ -175,12 +174,12 @@ class Reader {
     this.#scopes.at(-1)!.set(name, declared);
   }
 
-  /** Whether the expression is the global of that name. */
+  /** Whether the expression is the global with that name. */
   #isGlobal(expression: Expression, name: string): boolean {
     return expression.type === 'Identifier' && expression.name === name && this.#find(name) === undefined;
   }
 
-  /** `redis.name`, as which member; null for anything else. */
+  /** The member name in `redis.name`; null for any other expression. */
   #memberOfRedis(expression: Expression): string | null {
     if (expression.type !== 'MemberExpression' || expression.indexer !== '.') return null;
     return this.#isGlobal(expression.base, 'redis') ? expression.identifier.name : null;
@@ -254,7 +253,7 @@ class Reader {
     });
     const last = init.at(-1);
     variables.forEach((name, i) => {
-      // What several names get of one call is unknown.
+      // If several names are assigned from one call, their values are unknown.
       const open = last !== undefined && i >= init.length - 1 && variables.length > init.length && isMany(last);
       this.#declare(name.name, i < init.length && !open ? values[i] : binding());
     });
@@ -279,7 +278,7 @@ class Reader {
     if (declared.isLocal) this.#declare((identifier as Identifier).name, binding({ value: declared }));
     else {
       this.#assign(identifier);
-      // A method's first parameter has no name.
+      // The first parameter of a method has no name.
       if (identifier.type === 'MemberExpression') this.#repeatable = false;
     }
     this.#function(declared);
@@ -288,14 +287,14 @@ class Reader {
   #function(declared: FunctionDeclaration): void {
     const isMethod = declared.identifier?.type === 'MemberExpression' && declared.identifier.indexer === ':';
     const parameters = declared.parameters.map((name, at): [string, Binding] => {
-      // Three dots have no name.
+      // The parameter `...` has no name.
       if (name.type !== 'Identifier') this.#repeatable = false;
       return [name.type === 'Identifier' ? name.name : '...', binding({ parameter: { of: declared, at } })];
     });
     this.#block(declared.body, isMethod ? [['self', binding()], ...parameters] : parameters);
   }
 
-  /** What `for` takes in turn: the binding of the elements, where it takes those of a table. */
+  /** The iterators of a `for`: the binding of the table whose elements they return; null for others. */
   #iterators(iterators: readonly Expression[]): Binding | null {
     const [only] = iterators;
     const isCall = iterators.length === 1 && only.type === 'CallExpression';
@@ -311,7 +310,7 @@ class Reader {
     return null;
   }
 
-  /** Notes that elements of the table are read, if it has a name; its binding. */
+  /** Records that elements of the table are read, if it has a name. @returns its binding */
   #readsOf(table: Expression): Binding | null {
     if (table.type !== 'Identifier') return null;
     const found = this.#find(table.name);
@@ -322,7 +321,7 @@ class Reader {
 
   // ── expressions ──
 
-  /** @param isUsed whether anything becomes of its value */
+  /** @param isUsed whether the value is used */
   #expression(expression: Expression, isUsed = true): void {
     switch (expression.type) {
       case 'StringLiteral':
@@ -380,7 +379,7 @@ class Reader {
       this.#bindings.set(identifier, found);
       found.others++;
       if (found.alias !== null) this.#callsKnown = false;
-      // The declared keys and arguments may be changed by any code that has them.
+      // Any code that gets the declared keys or arguments may change them.
       if (found === this.#globals.KEYS || found === this.#globals.ARGV) this.#repeatable = false;
       return;
     }
@@ -398,7 +397,7 @@ class Reader {
     if (this.#readsOf(base) === null) this.#expression(base);
   }
 
-  /** Texts are compared by the server's locale; powers are the processor's. */
+  /** Comparison of texts depends on the server's locale; powers depend on the processor. */
   #binary(operator: string, left: Expression, right: Expression): void {
     this.#expression(left);
     this.#expression(right);
@@ -427,20 +426,20 @@ class Reader {
     for (const each of args) this.#expression(each);
   }
 
-  /** `call` or `pcall`, where it calls a command. */
+  /** `call` or `pcall`, if the expression calls a command; else null. */
   #commandOf({ base }: CallExpression): 'call' | 'pcall' | null {
     if (base.type === 'Identifier') return this.#find(base.name)?.alias ?? null;
     const member = this.#memberOfRedis(base);
     return member === 'call' || member === 'pcall' ? member : null;
   }
 
-  /** Looks at what is called, where that is no command; the arguments that are still to be looked at. */
+  /** Checks the called function, if it is no command. @returns the arguments that are still to be checked */
   #callee(base: Expression, args: readonly Expression[]): readonly Expression[] {
     if (base.type !== 'Identifier') {
       const isMethod = base.type === 'MemberExpression' && base.indexer === ':';
       const isLibrary =
         base.type === 'MemberExpression' && base.base.type === 'Identifier' && this.#find(base.base.name) === undefined;
-      // A method of a text; a table's own is a function of this text.
+      // A method of a text; a table's own method is a function of this text.
       if (isMethod ? !MEMBERS.string!.has(base.identifier.name) : !isLibrary) this.#repeatable = false;
       this.#expression(base);
       return args;
@@ -462,7 +461,7 @@ class Reader {
     return args;
   }
 
-  /** `redis.register_function(name, function)`, or with one table. */
+  /** `redis.register_function(name, function)`, or the form with one table. */
   #register(args: readonly Expression[]): void {
     const fields = args.length === 1 && args[0].type === 'TableConstructorExpression' ? args[0].fields : null;
     const given =

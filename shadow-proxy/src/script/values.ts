@@ -1,29 +1,29 @@
 /**
- * What the expressions of a Lua text stand for, once all of the text is read (`text.ts`): which keys they name, what
- * kind of value they have, and which calls do the same on two servers.
+ * What the expressions of a Lua text mean, once all of the text is read (`text.ts`): which keys they name, what kind of
+ * value they have, and which calls do the same on two servers.
  */
 import type { CallExpression, Expression, FunctionDeclaration, Identifier } from 'luaparse';
 import { rowOf } from '../command/rows.js';
 import { areRepeatable } from './repeatable.js';
 
-/** How a text names a key: as a text, as an argument (from 1), or as one of the declared keys. */
+/** How a text names a key: as a literal, as an argument (from 1), or as one of the declared keys. */
 export type KeyName = { readonly text: string } | { readonly argument: number } | 'declared';
 
-/** A name and what becomes of it. */
+/** A name and its uses. */
 export interface Binding {
-  /** How often it is given a value, its declaration included. */
+  /** How many times it is assigned, including its declaration. */
   given: number;
-  /** The value that it is declared with; undefined for nil, and where that is unknown. */
+  /** The value of its declaration; undefined for nil, and if it is unknown. */
   readonly value: Expression | undefined;
-  /** Its uses, without those that read an element, the length, or all elements of it. */
+  /** Number of uses other than reading an element, the length, or all elements. */
   others: number;
-  /** A name for `redis.call` or `redis.pcall`. */
+  /** Set if the name means `redis.call` or `redis.pcall`. */
   readonly alias: 'call' | 'pcall' | null;
-  /** Of which function it is a parameter, and which one. */
+  /** The function of which it is a parameter, and the parameter's index. */
   readonly parameter: { readonly of: FunctionDeclaration; readonly at: number } | null;
-  /** The table whose elements it takes in turn. */
+  /** The table whose elements it takes one after the other. */
   readonly elementOf: Binding | null;
-  /** What values it may have; null until that is asked. */
+  /** The kind of its values; null until it is needed. */
   kind: Kind | null;
 }
 
@@ -34,23 +34,23 @@ export interface SeenCall {
   readonly isUsed: boolean;
 }
 
-/** What a text has, when all of it is read. */
+/** The contents of a text, when all of it is read. */
 export interface Seen {
   readonly globals: Readonly<Record<'KEYS' | 'ARGV', Binding>>;
-  /** What each name stands for where it is used. */
+  /** The binding of each name where it is used. */
   readonly bindings: ReadonlyMap<Identifier, Binding>;
-  /** The functions that a library registers: the server gives them their arguments. */
+  /** The functions that a library registers; the server passes their arguments. */
   readonly callbacks: readonly Expression[];
 }
 
-/** Of these, what give several values. */
+/** Those of them that return several values. */
 const SEVERAL: ReadonlySet<string> = new Set(['byte', 'find', 'match', 'gsub']);
 const NUMBERS_OF_STRING: ReadonlySet<string> = new Set(['byte', 'find', 'len']);
 
 export class Values {
   constructor(private readonly seen: Seen) {}
 
-  /** Whether the name stands for the declared keys, or the arguments, as the server gives them. */
+  /** Whether the name means the declared keys, or the arguments, as the server passes them. */
   #isCallers(of: Binding, which: 'KEYS' | 'ARGV'): boolean {
     if (of.others > 0 || of.given > 1) return false;
     if (of === this.seen.globals[which]) return true;
@@ -59,7 +59,7 @@ export class Values {
     return this.seen.callbacks.some((callback) => {
       if (callback === parameter.of) return true;
       const named = callback.type === 'Identifier' ? this.seen.bindings.get(callback) : undefined;
-      // Its own use of the name is the only one, where nothing else calls it.
+      // The only use of the name is its own, if nothing else calls the function.
       return named !== undefined && named.value === parameter.of && named.given === 1 && named.others === 1;
     });
   }
@@ -116,7 +116,7 @@ export class Values {
   }
 
   /**
-   * What values an expression may have: `number` and `text` may be nil or false as well, `scalar` is no table or
+   * The kind of values of an expression: `number` and `text` may also be nil or false; `scalar` is no table or
    * function.
    */
   kindOf(expression: Expression, depth = 0): Kind {
@@ -156,7 +156,7 @@ export class Values {
     }
   }
 
-  /** Kept: without that, names that stand twice for names that stand twice for names would take forever. */
+  /** The result is kept: otherwise names that refer twice to names that refer twice to names would take forever. */
   #kindOfBinding(of: Binding, depth: number): Kind {
     of.kind ??= of.value ? this.kindOf(of.value, depth + 1) : 'any';
     return of.kind;
@@ -199,7 +199,7 @@ export class Values {
     return reply === 'number' || reply === 'text' ? reply : 'any';
   }
 
-  /** Whether the text that a command is given for the expression is the same, whatever the server's version. */
+  /** Whether the text that a command gets for the expression is the same for any server version. */
   isPlain(expression: Expression): boolean {
     if (expression.type === 'NumericLiteral') return Number.isInteger(expression.value) && expression.value < MAX_PLAIN;
     if (expression.type === 'LogicalExpression') return this.isPlain(expression.left) && this.isPlain(expression.right);
@@ -219,7 +219,7 @@ export class Values {
   }
 
   /**
-   * Whether the expression may stand for any number of values at the end of a list. Some calls are known to give just
+   * Whether the expression may be any number of values at the end of a list. Some calls are known to return exactly
    * one.
    */
   isOpen(expression: Expression): boolean {
@@ -229,15 +229,15 @@ export class Values {
   }
 }
 
-/** A name that stands for a name that stands for a name. */
+/** Maximum length of a chain of names that refer to each other. */
 const MAX_NAMES = 100;
-/** Integers below it are written without an exponent by every server. */
+/** Every server writes smaller integers without an exponent. */
 const MAX_PLAIN = 1e15;
 
-/** Whether the expression may stand for several values at the end of a list. */
+/** Whether the expression may be several values at the end of a list. */
 export const isMany = ({ type }: Expression): boolean => type === 'VarargLiteral' || /Call/.test(type);
 
-/** The text that is written out; line breaks in it, which Lua may change, make it unknown. */
+/** The text of a literal. Line breaks in it, which Lua may change, make it unknown. */
 export function literalOf(expression: Expression | undefined): string | null {
   return expression?.type !== 'StringLiteral' || expression.raw.includes('\r') ? null : expression.value;
 }

@@ -1,6 +1,6 @@
 /**
- * Builds the parts of a shard, each with all that it needs: no field of a part is set later. What happens in one part
- * and concerns another is an event (`events.ts`).
+ * Builds the parts of a shard, each with everything that it needs: no field of a part is set later. If one part must
+ * react to another, it listens to an event (`events.ts`).
  */
 import { join } from 'node:path';
 import { CommandTable } from '../command/table.js';
@@ -67,7 +67,7 @@ import { sharingOf } from './sharing.js';
 import { snapshotOf } from './snapshot.js';
 import { StateKeeper } from './state-keeper.js';
 
-/** How long effects wait for others to share a write to the mirror. */
+/** How long effects wait, in ms, so that several share one write to the mirror. */
 const MIRROR_BATCH_MS = 2;
 
 /** Connects to nothing yet. @throws {Error} if the state's directory cannot be written */
@@ -166,7 +166,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   };
 }
 
-/** In the stages of the durable state; what is new begins in the plan's. */
+/** Workloads begin in the stages of the durable state; new ones in the plan's. */
 function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Router {
   const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
   return new Router(
@@ -178,7 +178,7 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Route
   );
 }
 
-/** The adjudicator asks the order, and the order asks the adjudicator: they are made together. */
+/** The adjudicator and the sequencer need each other, so they are made together. */
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
   { events, logger }: Core,
@@ -316,7 +316,7 @@ function composeHealth(parts: Core & OrderParts & ClientParts): Health {
       onAuthorityChange: settings.plan.onAuthorityChange,
       remember: (event) => keeper.remember(event),
       distrusted: (side) => void events.emit('distrusted', side),
-      // Before the first client comes, another process may have served others.
+      // Before the first client comes, another process may have served clients.
       watch: (side) => (listener.wasOpened ? new WritesSinceRestart(sequencer, suspects, side) : null),
     }),
   };
@@ -447,7 +447,7 @@ function evidenceContext(
   };
 }
 
-/** Says who acts on what. */
+/** Connects the parts: which part reacts to which event. */
 function connect(parts: Parts): void {
   const {
     events,
@@ -474,7 +474,7 @@ function connect(parts: Parts): void {
   events.on('unfrozen', () => repairer.wake());
   events.on('mirror', (_side, up) => up && repairer.wake());
   events.on('database', (_side, _db, why) => why === null && repairer.wake());
-  // Clients are refused what the server would refuse the mirror now.
+  // The limit decides what clients are refused: it must include what the mirror's server refuses now.
   events.on('database', (side) => void parts.servers[side].findDatabaseLimit().catch(() => undefined));
   events.on('moved', () => startMirrors(parts.sequencer));
   events.on('moved', () => trust.moved());

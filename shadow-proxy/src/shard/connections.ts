@@ -1,4 +1,4 @@
-/** A shard's connections to its two servers: when they begin, when they are closed, when they must not be used. */
+/** A shard's connections to its two servers: when they are opened and closed, and when they must not be used. */
 import type { Logger } from 'pino';
 import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
@@ -13,7 +13,10 @@ import type { Server } from '../upstream/server.js';
 
 const POLL_MS = 500;
 
-/** Why a server must not be used, by its run ID: both addresses lead to one server, and every write would run twice. */
+/**
+ * Why a server with this run ID must not be used: both addresses lead to one server, and every write would run twice.
+ * Null if it may be used.
+ */
 export function twinRefusal(servers: Readonly<Record<Side, Server>>, side: Side, runId: string): string | null {
   const other = servers[otherSide(side)];
   return runId !== '' && other.identity?.runId === runId ? oneServer(side, runId) : null;
@@ -34,7 +37,7 @@ export interface ConnectionsContext {
   readonly sharing: Pick<SharedTargetContext, 'readers'>;
 }
 
-/** Ends every connection to the server: what it has not answered is lost. */
+/** Closes every connection to the server: what it has not answered is lost. */
 export function abandon({ sequencer, clients, sharing }: ConnectionsContext, side: Side): void {
   const lanes = sequencer.lanes[side];
   void sequencer.servers[side].close();
@@ -51,7 +54,7 @@ export interface HindranceContext {
   readonly admitted: Pick<Admitted, 'isRecognising'>;
 }
 
-/** Why no key may be copied, or compared, now; null if it may. */
+/** Why no key may be copied or compared now; null if nothing forbids it. */
 export function hindrance(
   { sequencer, adjudicator, authorities, admitted }: HindranceContext,
   copies: boolean,
@@ -73,8 +76,8 @@ export function hindrance(
 }
 
 /**
- * Follows a failover while the old master still answers: Sentinel has chosen another one, or the endpoint's name leads
- * to another server than the one that has become a replica.
+ * Follows a failover while the old master still answers: Sentinel has chosen another master, or the name in the
+ * endpoint leads to another server than the old master, which is a replica now.
  */
 export class FailoverWatch {
   #timer: Timer | undefined;
@@ -110,7 +113,7 @@ export class FailoverWatch {
     abandon(this.context, side);
   }
 
-  /** A replica whose name leads to itself, or to another replica, has not been failed over from. */
+  /** If the name leads to a replica, there was no failover to follow. */
   async #followName(server: Server): Promise<void> {
     const { identity, endpoint, side } = server;
     if (identity === null || !isReplica(identity) || !(await server.hasMoved().catch(() => false))) return;

@@ -1,4 +1,4 @@
-/** What a shard is started with, and what its process knows of it. */
+/** The options of a shard, and what its process knows about it. */
 import type { Logger } from 'pino';
 import type { ShardControl } from '../admin/shard-control.js';
 import type { Ownership } from '../lease/ownership.js';
@@ -11,17 +11,19 @@ import type { Ledger } from '../telemetry/ledger.js';
 /** A running shard. */
 export interface Shard extends ShardControl {
   /**
-   * Waits until the mirrors have confirmed what they were sent up to now; the keys of the database that are
-   * no suspects then.
+   * Waits until the mirrors have confirmed what they were sent so far. Returns those keys of the database that are not
+   * suspects then.
    */
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
-  /** The port it listens on. */
+  /** The port on which the shard listens. */
   readonly port: number;
-  /** Takes no new clients, answers what is in flight, waits for the mirror; false if `timeoutMs` ran out. */
+  /**
+   * Takes no new clients, answers the commands in flight, and waits for the mirror. False if `timeoutMs` is over first.
+   */
   drain(timeoutMs: number): Promise<boolean>;
-  /** Closes everything at once; safe after `drain` and twice. */
+  /** Closes everything at once. It may be called after `drain`, and twice. */
   stop(): Promise<void>;
-  /** Takes over what a plan that passed `checkReload` may change in a running process. */
+  /** Takes over the parts of a plan that may change in a running process. The plan has passed `checkReload`. */
   reload(plan: Plan): void;
 }
 
@@ -30,27 +32,27 @@ export interface ShardOptions {
   readonly shard: ShardPlan;
   readonly logger: Logger;
   readonly ledger: Ledger;
-  /** Under which keys are hashed where they are redacted. */
+  /** The key of the hashes that replace keys in reports. */
   readonly hashKey: Buffer;
-  /** Holds the effective stages: `state.current.workloads`. */
+  /** Has the stages in effect: `state.current.workloads`. */
   readonly state: StateStore;
-  /** The shard is this process's as long as it says so. */
+  /** The shard belongs to this process as long as `ownership` holds it. */
   readonly ownership: Ownership;
   /**
-   * Why what the last owner left suspect is not known here: every workload that writes twice is suspect; null if it
-   * is known.
+   * Why the suspects of the last process are not known here: then every mirrored workload is suspect. Null if they are
+   * known.
    */
   readonly unknownBecause: string | null;
-  /** Whether both servers are believed to hold the same where there is no state yet. */
+  /** Whether both servers are assumed to hold the same data if there is no state yet. */
   readonly alike: boolean;
-  /** What may happen to keys of the target that the shard did not write, where the first stage is beyond off. */
+  /** What may happen to keys of the target that the shard did not write, if the first stage is beyond off. */
   readonly consent: Consent;
-  /** The shards of this process, once they run. */
+  /** The shards of this process that are running. */
   readonly shards: () => readonly Shard[];
-  /** Looks at single commands; null if nobody does. */
+  /** Observes single commands; null if nothing does. */
   readonly observer: Observer | null;
-  /** How many this process is to run. */
+  /** How many shards this process will run. */
   readonly shardCount: number;
-  /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */
+  /** How long to retry, in ms, if the address is in use: the process before may still have it. */
   readonly listenMs: number;
 }

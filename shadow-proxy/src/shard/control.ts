@@ -1,4 +1,4 @@
-/** Changes of stage that operators, or a failover, ask for. */
+/** Stage changes that operators, or a failover, request. */
 import type { EvidenceCollector } from '../stages/evidence-collector.js';
 import type { Fence } from '../stages/fence.js';
 import type { Flipper } from '../stages/flip.js';
@@ -17,20 +17,23 @@ export async function changeStage(
   { collector, flipper, fence }: Changing,
   request: StageRequest,
 ): Promise<StageChange> {
-  // What was seen belongs to the stage in which it was.
+  // Observations up to now belong to the present stage.
   collector.collect();
   try {
     if (fence.isFor(request)) await raiseFence({ collector, flipper, fence }, request);
     return await flipper.change(request);
   } finally {
     collector.collect();
-    // A failover waits for no server.
+    // A failover does not wait for the fence.
     const settled = fence.settle();
     if (request.failover !== true) await settled;
   }
 }
 
-/** Clients that bypass the proxy do not write to the source from now on, and have not since its gates were judged. */
+/**
+ * Raises the fence. From then on clients that bypass the proxy do not write to the source; and none have since its
+ * gates were judged.
+ */
 async function raiseFence({ collector, flipper, fence }: Changing, request: StageRequest): Promise<void> {
   await flipper.check(request);
   const before = await collector.passedWrites();

@@ -1,4 +1,4 @@
-/** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
+/** The daemon: runs the shards of a plan in this process, with their admin HTTP, reload and drain. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { SharedState } from '../admin/routes.js';
@@ -27,7 +27,7 @@ export interface DaemonOptions {
 }
 
 export class Daemon {
-  /** Resolves when another process has taken over a shard: by then nothing serves any more. */
+  /** Resolves when another process has taken over a shard, and nothing is served any more. */
   readonly lost: Promise<LaunchError>;
   #launched: readonly Launched[] = [];
   #admins: Admin[] = [];
@@ -35,7 +35,7 @@ export class Daemon {
   /** Why a shard is not started yet, by its name. */
   readonly #problems = new Map<string, string>();
   #stopped: Promise<boolean> | null = null;
-  /** Nothing is opened any more: an admin address that was awaited would keep the process running. */
+  /** Nothing is opened once this is set: an admin address opened late would keep the process running. */
   #isClosed = false;
   #lose: (reason: LaunchError) => void = () => undefined;
   readonly #notifier: Notifier;
@@ -53,12 +53,12 @@ export class Daemon {
   }
 
   /**
-   * Opens the admin HTTP, then the shards; `/readyz` answers 503 until all of them are up.
-   * @param only name of the one shard that this process has; null takes all
+   * Opens the admin HTTP, then the shards. `/readyz` answers 503 until all of them are up.
+   * @param only name of the one shard that this process runs; null: all
    * @param standby wait until the process that has the shards ends
-   * @param peers admin addresses of the proxies whose stages it copies as a standby
+   * @param peers admin addresses of the proxies whose stages are copied as a standby
    * @param firstStart as for `launch`
-   * @param reread that plan with the passwords that the file has now, asked for before a shard is tried again
+   * @param reread returns the plan with the passwords that the files have now; called before a shard is tried again
    * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
    */
   static async start(
@@ -83,7 +83,7 @@ export class Daemon {
     return daemon;
   }
 
-  /** Its packages are optional, and loaded only here. @throws {PlanError} if they are not installed */
+  /** OpenTelemetry's packages are optional, and loaded only here. @throws {PlanError} if they are not installed */
   async #openOtel(): Promise<void> {
     const { opentelemetry: otlp } = this.plan;
     if (otlp === null) return;
@@ -111,7 +111,7 @@ export class Daemon {
     for (const { name } of this.#wanted) this.#add(await this.#launchOne(name));
   }
 
-  /** A server that answers and refuses the proxy, without a password or while it loads, is tried again. */
+  /** A server may refuse the proxy for a while (a password, loading of data): the shard is tried again. */
   async #launchOne(name: string): Promise<Launched> {
     const observer = this.#otel?.observer(name);
     for (;;) {
@@ -134,7 +134,7 @@ export class Daemon {
     }
   }
 
-  /** All at once, for the process that has them ends with all of them. */
+  /** Takes over all shards at once, because the process that has them ends with all of them. */
   async #takeOver(peers: readonly string[]): Promise<void> {
     const launches = this.#wanted.map(async (shard) =>
       this.#add(
@@ -153,7 +153,7 @@ export class Daemon {
     if (failed) throw failed.reason as Error;
   }
 
-  /** As the plan has them now. */
+  /** The shards as in the present plan. */
   get #wanted(): readonly ShardPlan[] {
     return shardsOf(this.plan, this.only);
   }
@@ -183,7 +183,7 @@ export class Daemon {
     this.logger.info({ plan: next.name }, 'the plan was reloaded');
   }
 
-  /** Answers what is in flight, waits for the mirrors, closes. False if time ran out first. */
+  /** Answers the commands in flight, waits for the mirrors, and closes. False if time ran out first. */
   stop(): Promise<boolean> {
     this.#stopped ??= this.#drain();
     return this.#stopped;
@@ -214,8 +214,8 @@ export class Daemon {
   }
 
   /**
-   * One server for each address; a shard without its own is on the plan's.
-   * @param persist try again later where an address is taken: on the same machine it is still the other process's
+   * Opens one server for each address; a shard without its own address uses the plan's.
+   * @param persist try again later if an address is in use: on the same machine the other process may still have it
    */
   async #openAdmins(persist: boolean): Promise<void> {
     const byAddress = new Map<string, string[]>();
@@ -250,7 +250,7 @@ export class Daemon {
     this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');
   }
 
-  /** As the disk has them. One that cannot be read is left out: the shard's start says what is wrong with it. */
+  /** The states on the disk. A state that cannot be read is left out: the start of its shard reports the problem. */
   async #states(names: readonly string[]): Promise<readonly SharedState[]> {
     const serves = (name: string): boolean => this.#shards().some((shard) => shard.name === name);
     const states = names.map(async (name) => {

@@ -1,4 +1,4 @@
-/** What happens in a shard that other parts act on. Listeners are called at once, in the order in which they came. */
+/** Events of a shard that its parts react to. Listeners are called at once, in the order in which they were added. */
 import { EventEmitter } from 'node:events';
 import type { Side } from '../route/stage.js';
 import type { Suspect } from '../suspects/suspects.js';
@@ -6,27 +6,27 @@ import type { Latest } from '../telemetry/series.js';
 import type { Server, ServerEvents } from '../upstream/server.js';
 
 export interface ShardEvents {
-  /** A key is suspect (again). */
+  /** A key has become suspect, or suspect again. */
   suspect: [suspect: Suspect];
-  /** The journal's files take turns: what is suspect now is to be noted again. */
+  /** The journal's files are rotated: present suspects must be recorded again. */
   carry: [];
-  /** A lost connection is seen to be closed at its server. */
+  /** The server no longer lists a lost connection. */
   connectionClosed: [];
-  /** The mirror of that side is connected, or disconnected. */
+  /** The mirror on this side was connected or disconnected. */
   mirror: [side: Side, up: boolean];
-  /** The mirror of that side does not let effects into a database (`why`), or does again (null). */
+  /** The mirror on this side refuses effects in a database (`why`), or accepts them again (null). */
   database: [side: Side, db: number, why: string | null];
   /** Repairs are allowed again. */
   unfrozen: [];
-  /** A workload is in another stage. */
+  /** A workload has changed its stage. */
   moved: [];
-  /** An authority is not trusted from now on. No command has been sent to it yet. */
+  /** An authority is no longer trusted. No command has been sent to it yet. */
   distrusted: [side: Side];
-  /** An authority is down; again at each look, until it answers or is needed no more. */
+  /** An authority is down; repeated at each check, until it answers or is no longer needed. */
   down: [side: Side];
-  /** How fast both servers answered since the last sample: all commands, and those of each workload. */
+  /** Latencies of both servers since the last sample: of all commands, and of each workload. */
   sampled: [latest: Latest, workloads: readonly Latest[]];
-  /** As in `ServerEvents`. */
+  /** The same event as in `ServerEvents`. */
   identified: [server: Server];
   replaced: [server: Server, change: string];
   demoted: [server: Server];
@@ -39,7 +39,7 @@ export interface ShardEvents {
 
 export class Events extends EventEmitter<ShardEvents> {}
 
-/** @param refusal why the server must not be used, by its run ID; null if it may */
+/** @param refusal why the server with this run ID must not be used; null if it may */
 export const serverEvents = (events: Events, refusal: ServerEvents['refusal']): ServerEvents => ({
   refusal,
   identified: (server) => void events.emit('identified', server),

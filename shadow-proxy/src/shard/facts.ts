@@ -1,4 +1,4 @@
-/** Gathers, from the parts of a shard, the numbers that its snapshot is made of. */
+/** Collects the numbers for a shard's snapshot from the parts of the shard. */
 import type { Jobs } from '../copy/job/jobs.js';
 import type { Failover } from '../health/failover.js';
 import type { HealthMonitor } from '../health/monitor.js';
@@ -28,7 +28,7 @@ export interface Observed {
   readonly deferred: Pick<DeferredPairs, 'pending'>;
   readonly clients: Clients;
   readonly monitor: Pick<HealthMonitor, 'silentMs'>;
-  /** Connections that were closed because they went silent. */
+  /** Connections that were closed because they were silent. */
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;
   readonly fence: Pick<Fence, 'snapshot'>;

@@ -1,4 +1,4 @@
-/** The very first start of a shard: what the servers hold is not known to be equal, whatever the plan says. */
+/** The very first start of a shard. It is not known whether the servers hold the same data, whatever the plan says. */
 import { otherSide, SIDES, stageRule } from '../route/stage.js';
 import { judgeTarget } from '../stages/gates.js';
 import { soon } from '../stages/soon.js';
@@ -6,18 +6,19 @@ import { StageError } from '../stages/stage-change.js';
 import type { ShardOptions } from './contract.js';
 import type { Parts } from './parts.js';
 
-/** With so much of the authority's keys a mirror may hold all of them. */
+/** A mirror that has this share of the authority's number of keys may have all of them. */
 const ENOUGH_KEYS = 0.95;
-/** The keys of the target are counted for at most so long. */
+/** Maximum time for counting the keys of the target, in ms. */
 const FIRST_COUNT_MS = 60_000;
 
 type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'collector' | 'logger'>;
 
 /**
- * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not
- * write, the workload stays off. A standby with a folder of its own goes on in the stage of the process that it saw,
+ * If the plan's first stage is beyond off, the gate applies, too: if the target has keys that the shard did not write,
+ * the workload stays off. A standby with a state folder of its own continues in the stage of the process that it saw,
  * and deletes no key that only the target has.
- * @throws {StageError} if both servers should hold the same, and do not; {Error} where that cannot be known
+ * @throws {StageError} if both servers should hold the same data, and do not
+ * @throws {Error} if that cannot be determined
  */
 export async function admitFirst(
   { sequencer, admitted, keeper, collector, logger }: Needed,
@@ -41,9 +42,9 @@ export async function admitFirst(
       admitted.apply(workload);
       continue;
     }
-    // Clients get the target's replies already: nothing of it is overwritten, but by them.
+    // Clients get the target's replies already: only they overwrite its keys.
     if (stageRule(stage).authority === 'target') continue;
-    // What could not be looked at is no refusal: the target does not answer, or not in time.
+    // A target that does not answer in time is no reason to refuse.
     if (alike) throw answer === 'unknown' ? new Error(evidence) : new StageError('gates-closed', evidence);
     logger.error(
       { workload: name },
@@ -54,8 +55,8 @@ export async function admitFirst(
 }
 
 /**
- * Where clients get the target's replies from the first start on, its users must be those of the source.
- * @throws {StageError} if they are not, or where that cannot be known although both servers answer
+ * If clients get the target's replies from the first start on, its users must be those of the source.
+ * @throws {StageError} if they differ, or cannot be compared although both servers answer
  */
 async function admitUsers({
   sequencer,
@@ -74,7 +75,7 @@ async function admitUsers({
   throw new StageError('gates-closed', `${problem}; or begin in shadow`);
 }
 
-/** Keys from before the shard was written twice are not on the mirror. */
+/** Keys from before the dual write are not on the mirror. */
 export async function beginCopies(parts: Needed, { alike }: ShardOptions): Promise<void> {
   if (alike) return void tellOfMissingKeys(parts);
   for (const workload of parts.sequencer.router.workloads) {
@@ -82,14 +83,14 @@ export async function beginCopies(parts: Needed, { alike }: ShardOptions): Promi
   }
 }
 
-/** Where both servers are believed to hold the same, and cannot, the operator gets a message. */
+/** Logs a message for the operator if both servers should hold the same data, and cannot. */
 async function tellOfMissingKeys({ sequencer, logger }: Needed): Promise<void> {
   const { servers, router } = sequencer;
   const { keylessRule } = router.default;
   if (!keylessRule.mirrorsWrites) return;
   const [authority, mirror] = [servers[keylessRule.authority], servers[otherSide(keylessRule.authority)]];
   const counts = await Promise.all([authority.keyCount(), mirror.keyCount()]).catch(() => null);
-  // Keys that have expired and are not removed yet are counted, on one server more than on the other.
+  // Expired keys that are not removed yet are counted, and one server may have more of them.
   if (counts === null || counts[1] >= counts[0] * ENOUGH_KEYS) return;
   const keys = { [authority.side]: counts[0], [mirror.side]: counts[1] };
   logger.warn(

@@ -1,6 +1,6 @@
 /**
- * A standby with a state folder of its own: while another proxy serves the shard, its state is copied, so that this one
- * begins in the same stages when it takes over.
+ * A standby with a state folder of its own: while another proxy serves the shard, it copies that proxy's state. After a
+ * takeover it begins in the same stages.
  */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -15,9 +15,9 @@ const TIMEOUT_MS = 2_000;
 export class StateFollower {
   readonly #stopped = new AbortController();
   readonly #done: Promise<unknown>;
-  /** Copies that pause before the next one, by peer. */
+  /** Ends the pause before the next copy, by peer. */
   readonly #resting = new Map<string, () => void>();
-  /** What is wrong with each peer, as it was logged. */
+  /** The problem of each peer that was logged last. */
   readonly #problems = new Map<string, string>();
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -41,14 +41,14 @@ export class StateFollower {
     await this.#done;
   }
 
-  /** Runs it while nothing is being copied: half a copy reads as a state that is missing or old. */
+  /** Calls `run` while nothing is being copied: half a copy would be read as a missing or old state. */
   between<T>(run: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(run);
     this.#queue = done.catch(() => undefined);
     return done;
   }
 
-  /** The next copy begins now: the state of the proxy that serves has changed. */
+  /** Starts the next copy now: the state of the serving proxy has changed. */
   hurry(): void {
     for (const wake of this.#resting.values()) wake();
   }
@@ -61,7 +61,8 @@ export class StateFollower {
         (error: Error) => this.#report(peer, error),
       );
       if (signal.aborted) return;
-      // Its own signal: a rest that is cut short would leave its timer, and a listener on the long-lived signal.
+      // A signal of its own: otherwise a pause that ends early would leave its timer, and a listener on the long-lived
+      // signal.
       const rest = new AbortController();
       this.#resting.set(peer, () => rest.abort());
       await sleep(EVERY_MS, undefined, { signal: rest.signal }).catch(() => undefined);
@@ -87,7 +88,7 @@ export class StateFollower {
 
   async #take(peer: string, theirs: ShardState, serves: boolean): Promise<void> {
     const { name } = this.shard;
-    // One that cannot be read is replaced, too.
+    // A state that cannot be read is replaced, too.
     const ours = await readState(join(this.plan.state, name), name).catch(() => null);
     if (this.#stopped.signal.aborted || !isNewer(theirs, ours, serves)) return;
     await copyState(this.plan.state, theirs, peer);
@@ -103,7 +104,7 @@ export class StateFollower {
   }
 }
 
-/** The proxy that serves the shard is right; of two that wait, the later copy is. */
+/** The state of the proxy that serves the shard wins; between two waiting proxies, the later copy. */
 function isNewer(theirs: ShardState, ours: ShardState | null, serves: boolean): boolean {
   if (ours === null) return true;
   if (serves) return !isCopy(ours) || ours.revision !== theirs.revision;

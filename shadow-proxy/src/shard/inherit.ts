@@ -1,6 +1,6 @@
 /**
- * After slots of a cluster have moved, the shards are others than before. A shard that has slots which another one
- * served goes on in that one's stages: in those of the plan, its clients might be sent to the wrong server.
+ * After slots of a cluster have moved, a shard may have slots that another shard served. It continues in that shard's
+ * stages: in the plan's stages, its clients might be sent to the wrong server.
  */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,10 +13,10 @@ import type { SlotRange } from '../route/owner.js';
 import { readState, StateError, StateStore, type Admission, type ShardState } from '../storage/state.js';
 
 /**
- * Writes the shard's state where it has none for some of its slots, and other shards' folders have. Keys of the target
- * are the kit's where each of those shards wrote all of its own. Called when the lease is held: those who served the
- * slots have ended.
- * @throws {StateError} if it cannot be known in which stages the slots were served, or they were in several
+ * Writes the shard's state if it has none for some of its slots, and other shards' folders have. Keys of the target
+ * count as the kit's if each of those shards wrote all of its own. Call it when the lease is held: then the processes
+ * that served the slots have ended.
+ * @throws {StateError} if the slots were served in different stages, or it is not known in which
  */
 export async function inheritState(plan: Plan, shard: ShardPlan, logger: Logger): Promise<void> {
   const { name, slots } = shard;
@@ -63,7 +63,7 @@ async function otherStates(directory: string, name: string): Promise<ShardState[
   return states.filter((state) => state !== null);
 }
 
-/** What is known of workloads of which each of the shards wrote all its keys on the target. */
+/** The entries for workloads for which each of the shards wrote all its keys on the target. */
 export function writtenByAll(states: readonly Pick<ShardState, 'admitted'>[]): ShardState['admitted'] {
   const wroteAll = ({ admitted }: Pick<ShardState, 'admitted'>, name: string): boolean => {
     const known = (admitted as Readonly<Record<string, Admission | undefined>>)[name];
@@ -79,7 +79,7 @@ const servedBy = ({ served }: ShardState): readonly SlotRange[] => (served === n
 const covers = (all: readonly SlotRange[], some: readonly SlotRange[]): boolean =>
   countSlots(union(all, some)) === countSlots(union(all, []));
 
-/** Every slot of either, once, in order. */
+/** The slots of both, each once, in ascending order. */
 export function union(a: readonly SlotRange[], b: readonly SlotRange[]): SlotRange[] {
   const ranges: [number, number][] = [];
   for (const [first, last] of [...a, ...b].sort((one, other) => one[0] - other[0])) {
@@ -90,6 +90,9 @@ export function union(a: readonly SlotRange[], b: readonly SlotRange[]): SlotRan
   return ranges;
 }
 
-/** The slots that the shard has served, with those of now, as its state keeps them; null if it is of no cluster. */
+/**
+ * The slots that the shard has ever served, including the present ones, as its state keeps them; null if it is of no
+ * cluster.
+ */
 export const nowServed = ({ served }: ShardState, { slots }: ShardPlan): string | null =>
   slots === null ? served : formatSlots(union(served === null ? [] : parseSlots(served), slots));

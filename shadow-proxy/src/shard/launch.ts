@@ -1,4 +1,4 @@
-/** One shard with what it stands on: its durable state and its ledger, opened before it and closed after it. */
+/** Launches one shard, with its durable state and its ledger. They are opened before the shard, and closed after it. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -39,49 +39,50 @@ import { startShard } from './shard.js';
 export interface Launched {
   readonly shard: Shard;
   readonly ledger: Ledger;
-  /** Resolves when another process has taken the shard over: by then nothing serves any more. */
+  /** Resolves when another process has taken over the shard, and nothing is served any more. */
   readonly lost: Promise<LaunchError>;
   /** Why this shard cannot take over `next`; empty if it can. */
   checkReload(next: Plan): readonly string[];
-  /** Takes over a plan that `checkReload` let pass. */
+  /** Takes over a plan that has passed `checkReload`. */
   reload(next: Plan): Promise<void>;
-  /** Closes the shard at once, then the ledger and the state; gives the lease back last. */
+  /** Closes the shard at once, then the ledger and the state; releases the lease last. */
   stop(): Promise<void>;
 }
 
 export interface LaunchOptions {
-  /** Wait for the end of the process that has the shard, and take it over. */
+  /** Wait until the process that has the shard ends, and take it over. */
   readonly standby?: boolean;
-  /** As a standby: admin addresses of the proxies whose state it copies while one of them serves the shard. */
+  /** For a standby: admin addresses of the proxies whose state it copies while one of them serves the shard. */
   readonly peers?: readonly string[];
   /**
-   * At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there.
+   * At the very first start, both servers are assumed to hold the same data: no operator is asked to copy existing
+   * keys.
    */
   readonly alike?: boolean;
-  /** No process has served the shard before, though its target holds keys: the operator has said so. */
+  /** The operator has confirmed that no process has served the shard before, although its target holds keys. */
   readonly firstStart?: boolean;
   /** At the very first start: what may happen to keys of the target that the shard did not write. Default: nothing. */
   readonly consent?: Consent;
   /** The shards of this process. */
   readonly shards?: () => readonly Shard[];
-  /** How many it is to run. */
+  /** How many shards this process will run. */
   readonly shardCount?: number;
-  /** Looks at single commands. */
+  /** Observes single commands. */
   readonly observer?: Observer | null;
-  /** Called with what the shard's history records. */
+  /** Called with each event of the shard's history. */
   readonly recorded?: (event: HistoryEvent) => void;
 }
 
-/** For so long a standby tries to open the address that the process before it may still have. */
+/** How long a standby tries to open an address that the process before may still have, in ms. */
 const LISTEN_MS = 5_000;
 
-/** A shard does not start, or has to stop; the message names it, its servers, and what to check. */
+/** A shard cannot start, or must stop. The message names the shard, its servers, and what to check. */
 export class LaunchError extends Error {
   override readonly name = 'LaunchError';
   constructor(
     /**
-     * `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it;
-     * `lease`: another process has it; `one-server`: source and target are one.
+     * `listen`: the address cannot be opened. `servers`: a server that the shard needs cannot be reached, or refuses
+     * it. `lease`: another process has it. `one-server`: source and target are one server.
      */
     readonly code: 'listen' | 'servers' | 'lease' | 'one-server',
     message: string,
@@ -92,8 +93,8 @@ export class LaunchError extends Error {
 }
 
 /**
- * Takes the shard's lease, and starts it in the stages that its state says, or the plan's where there is no state yet.
- * The state is read when the lease is held: until then it is another process's.
+ * Takes the shard's lease, and starts the shard in the stages of its state, or of the plan if there is no state yet.
+ * The state is read after the lease is taken: before, it may belong to another process.
  * @throws {PlanError} if the plan moves keys between stages
  * @throws {StateError} if the state cannot be read
  * @throws {LaunchError}
@@ -162,7 +163,7 @@ const ownershipOf = (
     lost,
   });
 
-/** @returns which process it took over from; null if none had it @throws {LaunchError} {StateError} */
+/** @returns the process that it took over from; null if there was none @throws {LaunchError} {StateError} */
 async function acquire(
   ownership: Ownership,
   plan: Plan,
@@ -219,7 +220,7 @@ async function acquire(
 }
 
 interface StartOptions extends Required<Omit<LaunchOptions, 'peers'>> {
-  /** Which process it took over from. */
+  /** The process that it took over from. */
   readonly from: string | null;
 }
 
@@ -235,7 +236,7 @@ async function start(
   const state = await StateStore.open(plan.state, shardPlan.name, around);
   const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   await checkStages(ownership, state, plan, shardPlan);
-  // What that process confirmed before it ended holds for a copy of its state, too.
+  // What that process confirmed before it ended is true for a copy of its state, too.
   if (isCopy(state.previous) && ownership.predecessor?.clean) await state.update({ cleanShutdown: true });
   if (firstStart && state.previous !== null)
     logger.warn(
@@ -302,9 +303,12 @@ async function start(
   };
 }
 
-/** A change of the stages holds when each standby knows of it: one that takes over would use the earlier ones. */
+/**
+ * A stage change takes effect when each standby knows it: otherwise a standby that takes over would use the earlier
+ * stages.
+ */
 function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Omit<Around, 'recorded'> {
-  /** What was spread last; null before the first change, which is made at the start. */
+  /** The digest that was spread last; null before the first change, which is made at the start. */
   let spread: string | null = null;
   return {
     async fence({ workloads }) {
@@ -324,7 +328,7 @@ function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Om
   };
 }
 
-/** @throws {Error} if one can be neither read nor made */
+/** @throws {Error} if a key can neither be read nor created */
 function hashKeyIn(directory: string, logger: Logger): Buffer {
   try {
     return readHashKey(directory) ?? makeHashKey(directory);
@@ -338,8 +342,8 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
 }
 
 /**
- * Why it is not known here what the process before us left suspect; null if it is. We saw that process, and it is
- * not the last one that had this folder: what it had on its way stands in another.
+ * Why the suspects of the process before us are not known here; null if they are known. We saw that process, but
+ * another one used this folder last: the journal is in another folder.
  */
 function unknownBecauseOf(ownership: Ownership, state: StateStore): string | null {
   const { predecessor } = ownership;
@@ -347,7 +351,9 @@ function unknownBecauseOf(ownership: Ownership, state: StateStore): string | nul
   return `took over from a process (${predecessor.process}) with its journal in another folder: every key that it wrote is a suspect`;
 }
 
-/** Why the mirror may lack keys that are the shard's from now on; null if those are what they were. */
+/**
+ * Why the mirror may lack keys that belong to the shard from now on; null if the shard's keys are the same as before.
+ */
 function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan): string | null {
   if (previous === null || previous.owns === writtenOwns(plan, shardPlan)) return null;
   return shardPlan.slots !== null
@@ -356,8 +362,8 @@ function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan):
 }
 
 /**
- * A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server.
- * It is set aside, for the next start sees no predecessor that says so.
+ * A folder that the process before us did not use may have other stages: clients would be sent to the wrong server. It
+ * is set aside, because the next start sees no predecessor.
  * @throws {LaunchError}
  */
 async function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): Promise<void> {
@@ -370,11 +376,9 @@ async function checkStages(ownership: Ownership, state: StateStore, plan: Plan, 
   );
 }
 
-/**
- * Without a state the plan's stages hold, which are the wrong ones for a shard that was served. @throws {StateError}
- */
+/** Without a state the plan's stages hold, which are wrong for a shard that was served before. @throws {StateError} */
 async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan): Promise<void> {
-  // The process that we took over from has left its stages, and they are the plan's.
+  // The process that we took over from has left its stages, and they are equal to the plan's.
   if ((predecessor?.note ?? '') !== '') return;
   const traces = await tracesOf(plan, shard).catch(
     (error: Error) => `does not answer whether it holds keys (${error.message})`,
@@ -387,7 +391,7 @@ async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan
   );
 }
 
-/** Whether the folder was the predecessor's. */
+/** Whether the predecessor used this folder. */
 const isHeir = ({ predecessor }: Ownership, { previous }: StateStore): boolean =>
   predecessor !== null && previous?.owner?.process === predecessor.process;
 
@@ -414,8 +418,8 @@ function explain(error: NodeJS.ErrnoException, { name, listen, source, target }:
 }
 
 /**
- * What is known of the target's keys under other patterns than before: all of them were written by the shard, where
- * that is so of every workload that is written to the target; else nothing.
+ * What is known about the target's keys after a change of patterns. The shard wrote all of them if that was so for
+ * every workload that is written to the target; else nothing is known.
  */
 function admittedAfter(
   before: ShardState,
@@ -426,7 +430,7 @@ function admittedAfter(
   const sameKeys = before.owns === next.owns;
   const sameRouting = isDeepStrictEqual(before.routing, next.routing);
   if (sameKeys && sameRouting) return admitted;
-  // Of slots that are new to the shard, `inheritState` has seen to that.
+  // For slots that are new to the shard, `inheritState` has done this.
   const written = sameKeys || slots !== null ? writtenByAll([before]) : {};
   if (sameRouting) return written;
   const mirrored = Object.keys(before.workloads).filter((name) => before.workloads[name].stage !== 'off');
@@ -438,7 +442,7 @@ function admittedAfter(
   );
 }
 
-/** Writes down which stages and patterns hold from now on. */
+/** Saves the stages and patterns that hold from now on. */
 async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, logger: Logger): Promise<void> {
   const { stages, notices, problems } = resolveStages(plan, state.current);
   const owned = state.previous && checkOwns(plan, shardPlan, state.current.owns, stages);

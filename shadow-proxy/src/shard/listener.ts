@@ -1,5 +1,5 @@
 /**
- * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
+ * Accepts the clients of a shard: opens the address, does TLS, and answers a client beyond the maximum with an error.
  */
 import { newFrontListener, type FrontListener } from '../front/front-listener.js';
 import type { Native } from '../front/native.js';
@@ -13,11 +13,14 @@ import type { Clients } from '../session/clients.js';
 import { accept } from '../session/session.js';
 
 const RETRY_MS = 50;
-/** How long a client that is one too many may take to read the error, and how many of them may read it at a time. */
+/**
+ * How long a client beyond the maximum may take to read the error, in ms, and how many such clients there may be at a
+ * time.
+ */
 const REFUSED_MS = 1_000;
 const REFUSED_AT_A_TIME = 100;
 
-/** Why clients could not connect to the address now; null if it is free. */
+/** Why clients cannot connect to the address now; null if it is free. */
 export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Error | null> {
   const server = createTcpServer((client) => client.destroy());
   return new Promise((resolve) => {
@@ -32,17 +35,17 @@ export class Listener {
   constructor(
     private readonly listen: ShardPlan['listen'],
     private readonly clients: Clients,
-    /** As the plan has them now. */
+    /** The limits as in the present plan. */
     private readonly limits: () => Pick<Plan['limits'], 'clients' | 'loginMs'>,
-    /** Front threads. */
+    /** Number of front threads. */
     private readonly threads: number,
-    /** What reads and writes the sockets; null: Node. */
+    /** The module that reads and writes the sockets; null: Node. */
     private readonly native: Native | null,
-    /** Whether the proxy is a replica of its cluster there. */
+    /** Whether the proxy acts as a replica of its cluster at this address. */
     private readonly isReplica = false,
   ) {}
 
-  /** Whether the listener was opened: clients may have come. */
+  /** Whether the listener was ever opened: then clients may have come. */
   get wasOpened(): boolean {
     return this.#front !== undefined;
   }
@@ -51,7 +54,7 @@ export class Listener {
     return this.#front!.port;
   }
 
-  /** @throws {Error} if the address is taken, and still is at `deadline` (ms of the monotonic clock) */
+  /** @throws {Error} if the address is in use, and still is at `deadline` (ms of the monotonic clock) */
   async open(deadline: number): Promise<void> {
     const { tls } = this.listen;
     const { closed } = this.clients.limits;
@@ -92,7 +95,7 @@ export class Listener {
     after(REFUSED_MS, () => socket.destroy()).unref();
   }
 
-  /** TLS handshakes and clients that are being refused are connections, too. */
+  /** Connections in a TLS handshake, and clients that are being refused, count, too. */
   get #maxConnections(): number {
     const { clients } = this.limits();
     return this.listen.tls === null ? clients + REFUSED_AT_A_TIME : clients;

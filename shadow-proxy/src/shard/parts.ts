@@ -1,4 +1,4 @@
-/** The parts of a shard, fully built by `compose.ts`, in the order in which they are built. */
+/** The parts of a shard, as `compose.ts` builds them, in the order of building. */
 import type { Logger } from 'pino';
 import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import type { Jobs } from '../copy/job/jobs.js';
@@ -41,7 +41,7 @@ import type { Replica } from './replica.js';
 import type { Settings } from './settings.js';
 import type { StateKeeper } from './state-keeper.js';
 
-/** What all parts stand on. */
+/** What all parts use. */
 export interface Core {
   readonly name: string;
   /** When the shard was built, in ms of the monotonic clock. */
@@ -50,18 +50,18 @@ export interface Core {
   readonly events: Events;
   readonly logger: Logger;
   readonly state: StateStore;
-  /** Of the shard's durable state. */
+  /** The directory of the shard's durable state. */
   readonly directory: string;
   readonly author: Author;
-  /** A key's name as it may be shown. */
+  /** The key's name as it may be shown. */
   readonly redact: (key: Buffer) => string;
   /** The sources of the other shards that share the target, by shard. */
   readonly neighbourSources: ReadonlyMap<string, Dialer>;
-  /** Null if all keys of the target are this shard's. */
+  /** Null if all keys of the target belong to this shard. */
   readonly owners: Owners | null;
 }
 
-/** The order of operations, and what it writes down. */
+/** The parts that order operations and record them. */
 export interface OrderParts {
   readonly turn: Turn;
   readonly servers: Readonly<Record<Side, Server>>;
@@ -75,18 +75,18 @@ export interface OrderParts {
   readonly sequencer: Sequencer;
   /** Null unless the plan says `hashFieldTtl: strip`. */
   readonly fieldTtls: FieldTtlTracker | null;
-  /** `queueBytes` changes with a reload. */
+  /** A reload changes `queueBytes`. */
   readonly mirrorLimits: { queueBytes: number; readonly batchMs: number };
   readonly keeper: StateKeeper;
 }
 
-/** What uses the order. */
+/** The parts that serve clients. */
 export interface ClientParts {
-  /** Null if no workload's layout is `per-region`. */
+  /** Null if no workload has the layout `per-region`. */
   readonly regional: Regional | null;
   readonly clients: Clients;
   readonly listener: Listener;
-  /** Null if clients may not read from replicas; likewise where they connect to do so. */
+  /** Null if clients may not read from replicas; so is the listener for such clients. */
   readonly replica: Replica | null;
   readonly replicaListener: Listener | null;
   readonly sharing: SharedTargetContext;
@@ -94,7 +94,7 @@ export interface ClientParts {
   readonly admitted: Admitted;
 }
 
-/** What watches the servers. */
+/** The parts that watch the servers. */
 export interface Health {
   readonly monitor: HealthMonitor;
   readonly trust: Trust;
@@ -102,11 +102,11 @@ export interface Health {
   readonly logins: Logins;
   readonly slotWatch: SlotWatch;
   readonly liveness: readonly Liveness[];
-  /** Connections that were closed because they went silent. */
+  /** Connections that were closed because they were silent. */
   readonly silenced: Readonly<Record<Side, number>>;
 }
 
-/** What changes stages, and what its gates are judged by. */
+/** The parts that change stages, and those that collect evidence for gates. */
 export interface Staging {
   readonly jobs: Jobs;
   readonly flipper: Flipper;

@@ -19,10 +19,10 @@ export function replicaOf({ limits }: Plan, shard: ShardPlan, { servers, turn, f
   const dialer = new Dialer(shard.source, limits.connectMs, 'replica');
   const connections = new ServerConnections({
     side: 'source',
-    // Reads are under no lease: they change nothing.
+    // Reads need no lease, because they change nothing.
     lease: { dialer, dataName: source.name, connection: undefined },
     turn,
-    // Where the replica does not serve, the authority answers.
+    // If the replica does not answer, the authority does.
     lost: () => undefined,
     knocked: () => undefined,
     refused: () => undefined,

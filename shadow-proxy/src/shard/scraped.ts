@@ -1,5 +1,5 @@
 /**
- * What a shard reports to a scrape beside its snapshot: gates, guard, leases, certificates. Made of plain fields.
+ * What a shard reports to a scrape besides its snapshot: gates, guard, leases, certificates. Pure data.
  */
 import { X509Certificate } from 'node:crypto';
 import type { Lease } from '../lease/lease.js';
@@ -37,7 +37,7 @@ const workloadWatch = (
   latency: { source, target },
 });
 
-/** Ours as the plan has them, the servers' as they showed them last. */
+/** The proxy's certificates from the plan, and the servers' as they were last seen. */
 function certificatesOf(shard: ShardPlan, leases: Readonly<Record<Side, Lease>>): Record<string, number> {
   const ends: Record<string, number | null> = { listener: endOf(shard.listen.tls?.cert) };
   for (const side of SIDES) {

@@ -1,4 +1,4 @@
-/** The plan as it is now: a reload replaces it. */
+/** The present plan: a reload replaces it. */
 import type { Plan, ShardPlan } from '../plan/plan.js';
 
 export class Settings {
@@ -23,7 +23,7 @@ export class Settings {
     this.#plan = plan;
   }
 
-  /** From which size on a key is copied in chunks. */
+  /** The size from which a key is copied in chunks. */
   readonly large = largeOf(() => this.#plan.limits);
 }
 

@@ -1,5 +1,5 @@
 /**
- * One shard, running: how it starts, what it is asked for, how it ends. `compose.ts` builds its parts.
+ * One running shard: how it starts, what it can be asked, and how it ends. `compose.ts` builds its parts.
  *
  * Room: shard: one shard, composed and run; the daemon that has several.
  * Called by: cli.
@@ -38,7 +38,7 @@ import type { Parts } from './parts.js';
 import { watchOf } from './scraped.js';
 import { settledHere } from './sharing.js';
 
-/** How many of the last changes are listed. */
+/** Maximum number of changes that are listed. */
 const HISTORY_EVENTS = 500;
 const COLLECT_MS = 5;
 
@@ -59,7 +59,7 @@ export async function startShard(options: ShardOptions): Promise<Shard> {
 
 class RunningShard implements Shard {
   readonly #options: ShardOptions;
-  /** For tests that look inside. */
+  /** For tests that inspect the parts. */
   readonly parts: Parts;
   readonly #failovers: FailoverWatch;
   #stopping = false;
@@ -214,9 +214,9 @@ class RunningShard implements Shard {
     jobs.close();
     await until(() => sequencer.isEmpty, deadline);
     const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0 && sequencer.isEmpty;
-    // The command of a client that has left may still send something: a write behind this would be in no journal.
+    // A command of a client that has left may still send something: a write after this point would be in no journal.
     if (clean) sequencer.closeLanes();
-    // The journal names keys with fields that expire: the next process has to know of them.
+    // The journal names keys whose fields expire: the next process needs them.
     if (!clean || (fieldTtls?.size ?? 0) > 0) return clean;
     try {
       await keeper.ended();
@@ -283,7 +283,7 @@ class RunningShard implements Shard {
 const listenersOf = ({ listener, replicaListener }: Parts): Listener[] =>
   replicaListener === null ? [listener] : [listener, replicaListener];
 
-/** Whether that holds before the deadline, in ms of the monotonic clock. */
+/** Whether the condition becomes true before the deadline, in ms of the monotonic clock. */
 async function until(holds: () => boolean, deadline: number): Promise<boolean> {
   while (!holds()) {
     if (monotonicMs() > deadline) return false;

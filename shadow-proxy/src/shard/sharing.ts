@@ -1,4 +1,4 @@
-/** What several shards on one target ask each other about keys. */
+/** How several shards on one target ask each other about keys. */
 import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import { connectTo, KeyReader } from '../copy/key/reader.js';
 import { sleep } from '../io/timers.js';
@@ -11,7 +11,7 @@ import type { Suspects } from '../suspects/suspects.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { Shard } from './contract.js';
 
-/** A mirror that is further behind says nothing about what it lacks. */
+/** A mirror that lags by more than this, in ms, shows nothing about missing keys. */
 const SETTLE_MS = 30_000;
 
 export interface SharingOptions {
@@ -19,7 +19,7 @@ export interface SharingOptions {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly turn: Turn;
-  /** Null if the target is this shard's alone. */
+  /** Null if the target belongs to this shard alone. */
   readonly owners: Owners | null;
   /** The sources of the other shards that share the target, by shard. */
   readonly neighbourSources: ReadonlyMap<string, Dialer>;
@@ -27,7 +27,7 @@ export interface SharingOptions {
   readonly shards: () => readonly Shard[];
 }
 
-/** Whom to ask about keys: this shard's own servers, and the others' sources. */
+/** The servers to ask about keys: this shard's own, and the sources of the other shards. */
 export function sharingOf(options: SharingOptions): SharedTargetContext {
   const { name, sequencer, turn, owners, neighbourSources } = options;
   const own = (side: Side): KeyReader => {
@@ -56,7 +56,7 @@ export function sharingOf(options: SharingOptions): SharedTargetContext {
   return { owners, readers: { source: own('source'), target: own('target') }, neighbours: others, settled, knowsAll };
 }
 
-/** As `Shard.settled`. */
+/** The same as `Shard.settled`, for a shard of this process. */
 export async function settledHere<T extends { readonly key: Buffer }>(
   { sequencer, suspects }: Pick<SharingOptions, 'sequencer' | 'suspects'>,
   db: number,

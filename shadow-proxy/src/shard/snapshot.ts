@@ -1,5 +1,5 @@
 /**
- * `ShardSnapshot` from the numbers that the parts of a shard count: a pure function. `facts.ts` gathers the numbers.
+ * Makes a `ShardSnapshot` from the counts of a shard's parts: a pure function. `facts.ts` collects the counts.
  */
 import { HARMLESS } from '../command/forms.js';
 import { increment, type Workload } from '../route/router.js';
@@ -12,29 +12,29 @@ import type {
   WorkloadSnapshot,
 } from '../telemetry/snapshot.js';
 
-/** So long after its last eviction, in ms, a server still counts as evicting. */
+/** A server counts as evicting for this time after its last eviction, in ms. */
 const EVICTING_MS = 60_000;
 
-/** What is known of one of the two servers. */
+/** What is known about one of the two servers. */
 export type ServerFacts = Omit<ServerSnapshot, 'up' | 'evictedAt' | 'evicting'> & {
   readonly up: boolean;
-  /** Whether clients, or a mirror, use it. */
+  /** Whether clients or a mirror use the server. */
   readonly isUsed: boolean;
-  /** When an eviction was seen last, in ms since 1970; null if none was. */
+  /** When an eviction was last seen, in ms since 1970; null if never. */
   readonly evictedAt: number | null;
 };
 
-/** What is known of the mirror lane to one of the two servers. */
+/** What is known about the mirror lane to one of the two servers. */
 export interface MirrorFacts {
   readonly lagMs: number;
   readonly queuedBytes: number;
   readonly queuedEffects: number;
-  /** Keys that wait for a verdict in the lane. */
+  /** Keys that wait in the lane for a verdict. */
   readonly gates: number;
-  /** Nothing waits for the server's confirmation. */
+  /** Whether the server has confirmed everything. */
   readonly isEmpty: boolean;
   readonly connected: boolean;
-  /** Whether a workload is mirrored to it. */
+  /** Whether the server mirrors a workload. */
   readonly isNeeded: boolean;
 }
 
@@ -42,17 +42,17 @@ export interface WorkloadFacts extends Pick<
   Workload,
   'name' | 'workloadClass' | 'stage' | 'percent' | 'counters' | 'suspect' | 'secondWriterWrites'
 > {
-  /** Both, where a part of its keys is live. */
+  /** Both sides if only a share of the keys is live. */
   readonly mirrors: readonly Side[];
-  /** Suspect keys, and those of them on which the mirror may lack an acknowledged effect. */
+  /** Number of suspect keys; and how many of them may lack an acknowledged effect on the mirror. */
   readonly suspects: { readonly total: number; readonly acknowledged: number };
-  /** Both servers are being asked what a difference on one of its keys means. */
+  /** Whether both servers are being asked about a difference on a key of the workload. */
   readonly asked: boolean;
   readonly byCommand: Readonly<Record<string, number>>;
   readonly automatic: AutomaticSnapshot;
 }
 
-/** What the snapshot takes over as it is. */
+/** Fields that are copied into the snapshot unchanged. */
 type Plain = Pick<
   ShardSnapshot,
   | 'name'
@@ -84,7 +84,7 @@ type Plain = Pick<
 
 export interface ShardFacts {
   readonly plain: Plain;
-  /** Now, in ms since 1970. */
+  /** The present time, in ms since 1970. */
   readonly now: number;
   readonly servers: Readonly<Record<Side, ServerFacts>>;
   readonly mirrors: Readonly<Record<Side, MirrorFacts>>;
@@ -176,7 +176,7 @@ function merged(all: readonly ReadonlyMap<string, number>[]): Record<string, num
   return Object.fromEntries(sums);
 }
 
-/** Calls by form, without the forms that break no client. */
+/** Calls by form, without the forms that are harmless for clients. */
 function breaking(all: readonly Workload['counters']['unsupported'][]): Record<string, number> {
   const sums = new Map<string, number>();
   for (const forms of all) for (const [form, { calls }] of forms) if (!(form in HARMLESS)) increment(sums, form, calls);

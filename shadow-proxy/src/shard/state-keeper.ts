@@ -1,4 +1,6 @@
-/** What of a shard survives its process: stages, the servers that were seen, suspects, the job's progress. */
+/**
+ * The parts of a shard that survive its process: stages, the servers that were seen, suspects, the progress of the job.
+ */
 import type { Logger } from 'pino';
 import { unanswered } from '../health/failover.js';
 import { isoTime } from '../io/clock.js';
@@ -16,14 +18,14 @@ import type { Suspects } from '../suspects/suspects.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 
-/** What parts of a shard write down. */
+/** Saves data for the parts of a shard. */
 export interface Persistence {
   readonly current: ShardState;
   /** Replaces part of the state, durably. @throws {StateError} */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void>;
-  /** Notes which servers were seen. An authority that is not trusted keeps its old name until an operator decides. */
+  /** Saves which servers were seen. An authority that is not trusted keeps its old run ID until an operator decides. */
   remember(event?: HistoryEvent): Promise<void>;
-  /** How far a job has come. What cannot be written is logged. */
+  /** Saves the progress of a job. Write errors are logged. */
   saveJob(record: JobRecord): void;
 }
 
@@ -36,7 +38,7 @@ export interface StateKeeperOptions {
   readonly suspects: Suspects;
   readonly suspectWorkloads: SuspectWorkloads;
   readonly authorities: Authorities;
-  /** A key's name as it may be shown. */
+  /** The key's name as it may be shown. */
   readonly redact: (key: Buffer) => string;
   readonly logger: Logger;
 }
@@ -62,12 +64,12 @@ export class StateKeeper implements Persistence {
     );
   }
 
-  /** This process serves from now on. */
+  /** Records that this process serves from now on. */
   begun(): Promise<void> {
     return this.#remember({ cleanShutdown: false, journal: this.by.author.process }, this.#journalEvent());
   }
 
-  /** Everything is confirmed, and no key is suspect: the next process need not check anything. */
+  /** Records that everything is confirmed and no key is suspect: the next process need not check anything. */
   async ended(): Promise<void> {
     this.by.journal.settled();
     const { workloads } = this.by.sequencer.router;
@@ -89,7 +91,7 @@ export class StateKeeper implements Persistence {
     }, event);
   }
 
-  /** Makes a workload's new stage durable, and what is known of the target's keys. */
+  /** Saves a workload's new stage, and what is known about the target's keys. */
   async moved(
     [workload, from, to, note, admitting]: Parameters<FlipContext['persist']>,
     admitted: Admitted,
@@ -107,7 +109,7 @@ export class StateKeeper implements Persistence {
     if (admission !== null) admitted.apply(workload);
   }
 
-  /** Keeps a workload from being moved by itself, or ends that (null). @throws {StateError} */
+  /** Sets a hold on a workload, which prevents automatic moves, or removes it (null). @throws {StateError} */
   hold(workload: string, hold: Hold | null, event: Readonly<Record<string, unknown>>): Promise<void> {
     return this.by.state.update(
       ({ holds: { [workload]: _, ...others } }) => ({
@@ -117,7 +119,7 @@ export class StateKeeper implements Persistence {
     );
   }
 
-  /** An operator accepts servers of releases that this one does not know. @throws {StateError} */
+  /** An operator accepts servers of releases that this release does not know. @throws {StateError} */
   acceptReleases(names: readonly string[], note: Readonly<Record<string, unknown>>): Promise<void> {
     return this.by.state.update(
       ({ acceptedReleases }) => ({ acceptedReleases: [...new Set([...acceptedReleases, ...names])] }),
@@ -125,7 +127,7 @@ export class StateKeeper implements Persistence {
     );
   }
 
-  /** A workload does not begin in the stage that the plan says. */
+  /** Records that a workload does not begin in the plan's stage. */
   async keptOff(workload: Workload, reason: string): Promise<void> {
     const { name, stage, percent } = workload;
     const off: StagePoint = { stage: 'off', percent: 100 };
@@ -142,9 +144,9 @@ export class StateKeeper implements Persistence {
   // ── suspects ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Makes suspect what the last process left suspect. @param reason why what it left is not known here; null if it
-   * is
-   * @returns whether all of it is known
+   * Makes the last process's suspects suspect again. @param reason why these suspects are not known here; null if they
+   * are
+   * @returns whether all of them are known
    */
   takeOver(reason: string | null): boolean {
     const { logger, journal, sequencer, suspectWorkloads } = this.by;
@@ -168,7 +170,7 @@ export class StateKeeper implements Persistence {
     return everything === null;
   }
 
-  /** What the history says of a journal that does not tell everything. */
+  /** The event of the history for a journal that is not complete. */
   #journalEvent(): HistoryEvent | undefined {
     const reason = this.by.journal.left.everything;
     const workloads = this.by.sequencer.router.workloads
@@ -177,7 +179,7 @@ export class StateKeeper implements Persistence {
     return reason === null || workloads.length === 0 ? undefined : { event: 'suspect', workloads, reason };
   }
 
-  /** Notes again, in the journal's next file, what is suspect now. */
+  /** Records the present suspects in the journal's next file. */
   carry(): void {
     const { journal, suspects, sequencer } = this.by;
     for (const suspect of suspects.all()) journal.noteSuspect(suspect);
@@ -187,7 +189,7 @@ export class StateKeeper implements Persistence {
 
   // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The job that the last process left; null if there was none, or nothing may be made of it. */
+  /** The job that the last process left; null if there was none, or it cannot be continued. */
   job(): JobRecord | null {
     const { value, problem } = readJob(this.by.directory, this.by.author.before);
     if (problem !== null)
@@ -209,7 +211,7 @@ export class StateKeeper implements Persistence {
     }
   }
 
-  /** Writes into the history that a job may delete keys of the mirror. What cannot be written is logged. */
+  /** Records in the history that a job may delete keys of the mirror. Write errors are logged. */
   noteDeletes(event: HistoryEvent, keys: number): void {
     this.by.state.update({}, event).catch((problem: Error) => {
       this.by.logger.error(

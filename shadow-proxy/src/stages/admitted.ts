@@ -1,6 +1,6 @@
 /**
- * Which workloads may be written to the target, and what the kit knows of the keys there. A target that held none of a
- * workload's keys when that was first written to it holds only what the kit wrote. Foreign keys are neither deleted nor
+ * Which workloads may be written to the target, and what the kit knows about the keys there. If the target held none of
+ * a workload's keys before the first write, everything it holds is the kit's. Foreign keys are neither deleted nor
  * overwritten unless an operator confirmed it.
  *
  *   off ─▶ count(target) ─▶ judgeTarget ─▶ admitted (durable) ─▶ dualwrite
@@ -27,18 +27,16 @@ export interface AdmittedContext extends TargetKeysContext {
 
 /** How many keys of a restarted or replaced target are looked up on the source. */
 const SAMPLE = 200;
-/** A target that accepts connections and says nothing is not waited for longer than this. */
+/** How long to wait, in ms, for a target that accepts connections and does not answer. */
 const ANSWER_MS = 2_000;
 const RETRY_MS = 1_000;
 
 export class Admitted {
   readonly #counter: TargetKeysCounter;
-  /**
-   * How often the target restarted or was replaced; how often that was when its keys were recognised last.
-   */
+  /** How many times the target restarted or was replaced; and that number when its keys were last recognised. */
   #changes = 0;
   #recognised = 0;
-  /** Looks under way. */
+  /** Recognitions that are under way. */
   #recognising = 0;
   #closed = false;
 
@@ -47,11 +45,11 @@ export class Admitted {
   }
 
   /**
-   * For the gate, with the keys counted where that is needed; `waitMs`: how long a count is waited for, a few seconds
+   * The facts for the gate. Keys are counted if that is needed. `waitMs` limits the wait for the count; a few seconds
    * by default.
    */
   async facts(workload: Workload, waitMs?: number): Promise<TargetFacts> {
-    // Which process it is, now.
+    // Find out which process the target is now.
     await answered(this.context.sequencer.servers.target.identify()).catch(() => undefined);
     const known = await this.glance(workload);
     if (known.of === 0 || known.of === null || known.ownSince !== null) return known;
@@ -75,7 +73,7 @@ export class Admitted {
     }
   }
 
-  /** What becomes durable when a workload with these facts is first written to the target. */
+  /** What is saved when a workload with these facts is first written to the target. */
   admission({ ownSince, keys }: TargetFacts, deleteForeign: boolean): Admission {
     const { runId } = this.context.sequencer.servers.target;
     const { found = 0, onSource = 0 } = keys !== null && ownSince === null ? keys : {};
@@ -89,7 +87,7 @@ export class Admitted {
     };
   }
 
-  /** The state has changed: what the workload may do with the keys there. */
+  /** Called when the state has changed: sets what the workload may do with the keys on the target. */
   apply(workload: Workload): void {
     this.#counter.forget(workload);
     const admission = this.#of(workload);
@@ -99,8 +97,8 @@ export class Admitted {
   }
 
   /**
-   * The target answers; `changed`: it may hold other data than before. Nothing is deleted there until its keys were
-   * recognised as those of the source: another server may answer at the address.
+   * Called when the target answers. `changed`: it may hold other data than before. Nothing is deleted there until its
+   * keys were recognised as those of the source, because another server may answer at the address.
    */
   targetSeen(changed: boolean): void {
     const { router } = this.context.sequencer;
@@ -110,7 +108,7 @@ export class Admitted {
     if (!admissions.every((each) => this.#isKnown(each))) void this.#recognise();
   }
 
-  /** All keys of the workloads were looked at, and the mirror has none that the authority does not have. */
+  /** Called when all keys of the workloads were checked, and the mirror has no key that the authority lacks. */
   async proven(workloads: readonly Workload[]): Promise<void> {
     const { runId } = this.context.sequencer.servers.target;
     const known = ({ foreign, overwrites, target }: Admission): boolean =>
@@ -138,7 +136,7 @@ export class Admitted {
     for (const workload of changed) this.apply(workload);
   }
 
-  /** Whether it is still unknown if the target holds the keys that the kit knows of. */
+  /** Whether it is still unknown if the target holds the keys that the kit wrote. */
   get isRecognising(): boolean {
     return this.#recognising > 0;
   }
@@ -157,13 +155,13 @@ export class Admitted {
     return admission !== undefined && admission.foreign === 0 && this.#isKnown(admission);
   }
 
-  /** Whether the target holds what the kit knows of. */
+  /** Whether the target holds the data that this entry describes. */
   #isKnown({ target }: Admission): boolean {
     if (this.#changes > this.#recognised) return false;
     return target === this.context.sequencer.servers.target.runId || this.#recognised > 0;
   }
 
-  /** A target that was restarted has the keys of before; one that took its place has others. */
+  /** A restarted target has its earlier keys; a replaced target has other keys. */
   async #recognise(): Promise<void> {
     this.#recognising++;
     await this.#recogniseTarget();
@@ -173,7 +171,7 @@ export class Admitted {
   async #recogniseTarget(): Promise<void> {
     const { sequencer, logger } = this.context;
     const { target } = sequencer.servers;
-    // Also where it changed before this process.
+    // The target may also have changed before this process started.
     this.#changes = Math.max(1, this.#changes);
     const changes = this.#changes;
     while (!this.#closed && this.#changes === changes && this.#recognised < changes) {
@@ -195,8 +193,7 @@ export class Admitted {
   }
 
   /**
-   * Of some random keys of the target that were written there by the kit, if it is the same, the share that the
-   * authority has.
+   * Looks up some random keys of the target that the kit should have written. Returns the share that the authority has.
    */
   async #shareOnSource(): Promise<number> {
     const { sequencer, readers, owners } = this.context;

@@ -1,7 +1,7 @@
 /**
- * Moves workloads without an operator, in the safe direction alone. The guard takes a workload of `live` or `rampdown`
- * back to `shadow`, or stops its rollout, where a limit of the plan is exceeded for so long. The rollout takes it from
- * 1 to 100 % of its keys while all gates are open. What the guard has moved waits for an operator (`holds.ts`).
+ * Moves workloads without an operator. The guard moves a workload of `live` or `rampdown` back to `shadow`, or stops
+ * its rollout, if a limit of the plan is exceeded for long enough. The rollout moves a workload from 1 to 100 % of its
+ * keys while all gates are open. A workload that the guard has moved waits for an operator (`holds.ts`).
  */
 import type { Logger } from 'pino';
 import { isoTime, monotonicMs, unixMs } from '../io/clock.js';
@@ -40,12 +40,12 @@ interface Exceeded {
   readonly evidence: string;
 }
 
-/** What is known of one workload since it entered its stage. */
+/** Observations of one workload since it entered its stage. */
 interface Watched {
   readonly point: string;
   replies: number;
   errors: number;
-  /** By limit. */
+  /** Limits that are exceeded, by their name. */
   readonly exceeded: Map<string, Exceeded>;
   checks: readonly CheckResult[];
   /** Since when all gates of the next step are open, in ms of the monotonic clock; null if one is closed. */
@@ -69,7 +69,7 @@ export class Automatic {
     clearTimer(this.#timer);
   }
 
-  /** Every few seconds. @param latencies of each workload since the last time, in the router's order */
+  /** Called every few seconds. @param latencies of each workload since the last call, in the router's order */
   sampled(latencies: readonly Latest[]): void {
     const { guard } = this.context.plan();
     if (guard === null) return;
@@ -87,14 +87,17 @@ export class Automatic {
     };
   }
 
-  /** An operator keeps a workload from being promoted by itself. @throws {StageError, StateError} */
+  /** Called by an operator: from now on the workload is not promoted automatically. @throws {StageError, StateError} */
   async pause(workload: string, reason: string, by: string | null): Promise<void> {
     namedWorkload(this.context.router, workload);
     const hold: Hold = { why: 'paused', at: isoTime(), reason, by };
     await this.context.hold(workload, hold, { state: 'paused', reason, ...(by !== null && { by }) });
   }
 
-  /** An operator lets it go on, whatever has kept it. @throws {StageError, StateError} */
+  /**
+   * Called by an operator: the workload may be moved automatically again, whatever the hold was. @throws {StageError,
+   * StateError}
+   */
   async resume(workload: string, reason: string, by: string | null): Promise<void> {
     namedWorkload(this.context.router, workload);
     await this.context.hold(workload, null, { state: 'resumed', reason, ...(by !== null && { by }) });
@@ -223,7 +226,7 @@ export class Automatic {
 const isFor = (plan: GuardPlan | RolloutPlan | null, { name }: Workload): boolean =>
   plan !== null && (plan.workloads === null || plan.workloads.includes(name));
 
-/** Whether the moment, in ms since 1970, is between these times of the day. */
+/** Whether the time `now`, in ms since 1970, is within the window. */
 export function isWithin(window: RolloutPlan['window'], now: number): boolean {
   if (window === null) return true;
   const day = 24 * 60;

@@ -1,4 +1,4 @@
-/** Traffic that bypasses the proxy: clients at the source that are not the kit's, and writes that it did not send. */
+/** Traffic that bypasses the proxy: foreign clients at the source, and writes that the proxy did not send. */
 import { isoTime, unixMs } from '../io/clock.js';
 import { isError, text } from '../resp/decode.js';
 import type { Authorities } from '../pipeline/authorities.js';
@@ -13,23 +13,23 @@ import { soon } from './soon.js';
 export interface BypassContext {
   readonly sequencer: Sequencer;
   readonly authorities: Pick<Authorities, 'frozen'>;
-  /** Writes sent to the source, by command; and how many scripts. */
+  /** Writes that the proxy sent to the source, by command; and the number of scripts. */
   readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
-  /** Whether proxies of other shards write to the source, too: its counts say nothing then. */
+  /** Whether proxies of other shards write to the source, too: then its counts show nothing. */
   readonly sharedSource: boolean;
 }
 
-/** Writes at the source that this proxy did not send. */
+/** Counts writes at the source that this proxy did not send. */
 export class BypassCounter {
-  /** What the source had counted at the last looks, the newest last. */
+  /** The source's counts at the last readings, the newest last. */
   #counts: CallCounts[] = [];
-  /** Since when its counts were compared at each look; null if the last could not be. */
+  /** Since when every reading could be compared; null if the last one could not. */
   #countedSince: Date | null = null;
   #total = 0;
 
   /**
-   * @param passed the last writes that an earlier process saw to bypass it; null if none did
-   * @param found is called with those that are seen
+   * @param passed the last writes that bypassed an earlier process; null if there were none
+   * @param found called with such writes
    */
   constructor(
     private readonly by: BypassContext,
@@ -37,23 +37,26 @@ export class BypassCounter {
     private readonly found: (last: PassedWrites['last']) => void,
   ) {}
 
-  /** Writes since the start. */
+  /** Number of such writes since the start. */
   get total(): number {
     return this.#total;
   }
 
-  /** Looks once more. */
+  /** Reads the counts once more. */
   async passedWrites(): Promise<PassedWrites> {
     await this.count();
     return this.soFar();
   }
 
-  /** What the looks have shown so far. */
+  /** The result of all readings so far. */
   soFar(): PassedWrites {
     return { since: this.#countedSince?.toISOString() ?? null, last: this.passed };
   }
 
-  /** Holds the source's counts against ours; only while it gets nothing but clients' commands from us. */
+  /**
+   * Compares the source's counts with the proxy's. This works only while the source gets nothing but clients' commands
+   * from the proxy.
+   */
   async count(): Promise<void> {
     const { sequencer, sent, authorities } = this.by;
     const { source } = sequencer.servers;
@@ -85,7 +88,7 @@ export class BypassCounter {
     };
     const [earlier, last] = this.#counts;
     this.#counts = last === undefined ? [...this.#counts, now] : [last, now];
-    // A script that was on its way at the last look may have run since.
+    // A script that was in flight at the last reading may have run since.
     if (last === undefined || earlier.scripts !== last.scripts) return;
     const found = foreignWrites(last, now);
     this.#countedSince = found === null ? null : (this.#countedSince ?? new Date(unixMs()));
@@ -101,13 +104,13 @@ export class BypassCounter {
   }
 }
 
-/** What the names of the kit's own connections begin with. */
+/** Prefix of the names of the kit's own connections. */
 const KIT = 'shadow-proxy';
 
 /**
- * Lines of `CLIENT LIST` about clients that are neither the kit's, nor replicas or Sentinels. A connection of the kit
- * has no name until it has logged in, nor for a moment after RESET: the proxy knows most of them by their IDs. One that
- * has sent nothing yet, or RESET as the last command, may be the kit's, before its ID is known.
+ * Lines of `CLIENT LIST` about clients that are neither the kit's, nor replicas or Sentinels. The proxy knows most of
+ * its connections by their client IDs. A connection of the kit has no name before its login, and for a moment after
+ * RESET. So a connection that has sent nothing, or RESET as the last command, may be the kit's.
  */
 export async function listForeignClients(source: Server): Promise<readonly string[]> {
   const own = new Set(source.connections.list().map(({ clientId }) => clientId));
@@ -123,8 +126,8 @@ export async function listForeignClients(source: Server): Promise<readonly strin
 }
 
 /**
- * Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. A connection that has
- * not sent a command yet may be the kit's, before it has its name.
+ * Clients at the source that are neither the kit's, nor known, nor replicas or Sentinels. A connection that has not
+ * sent a command may be the kit's before it has its name.
  */
 export async function bypassingClients(source: Server, known: readonly string[]): Promise<readonly string[] | null> {
   const listed = await soon(listForeignClients(source));

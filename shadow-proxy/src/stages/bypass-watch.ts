@@ -1,26 +1,26 @@
 /**
- * Rule 15: writes that bypass the proxy. Looking at who is connected misses short connections; the server's own counts
- * of calls do not. Pure: what the server had counted at two moments, held against what the proxy had sent by then.
+ * Rule 15: writes that bypass the proxy. A list of connected clients misses short connections; the server's own counts
+ * of calls do not. Pure: compares the server's counts at two times with what the proxy had sent by then.
  *
- * What the server counts beyond what the proxy can have sent, another client has sent. The commands that a script calls
- * are counted, too: while scripts run nothing is known.
+ * If the server counts more calls than the proxy can have sent, other clients have sent them. The commands that a
+ * script calls are counted, too: while scripts run nothing is known.
  */
 export interface CallCounts {
   readonly runId: string;
-  /** By command, subcommands together: as the server counts since it started. */
+  /** Calls since the server started, by command; subcommands are added up. */
   readonly calls: ReadonlyMap<string, number>;
-  /** Calls that the proxy had sent when it asked (`sentBefore`), and when it was answered (`sentAfter`). */
+  /** Calls that the proxy had sent before it asked (`sentBefore`), and when the answer came (`sentAfter`). */
   readonly sentBefore: ReadonlyMap<string, number>;
   readonly sentAfter: ReadonlyMap<string, number>;
   /** How many of `sentBefore` the server may not have run yet. */
   readonly inFlight: number;
-  /** Scripts and functions that were sent up to then. */
+  /** Scripts and functions that were sent by then. */
   readonly scripts: number;
 }
 
 /**
- * Taken by the proxy itself in other commands' names, or at other times than it counts them: those are not compared.
- * What a client asks with a command that blocks is first asked without blocking.
+ * Commands that are not compared: the proxy sends them under other commands' names, or at other times than it counts
+ * them. For example, a blocking command is first sent in its form without blocking.
  */
 const NOT_COMPARED: ReadonlySet<string> = new Set([
   'lpop',
@@ -45,14 +45,14 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
   'fcall',
 ]);
 
-/** Writes that others have surely made between the two, by command; null if nothing is known. */
+/** Writes that others have certainly made between the two readings, by command; null if nothing is known. */
 export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Record<string, number>> | null {
   if (before.runId !== now.runId || before.scripts !== now.scripts) return null;
   const found: Record<string, number> = {};
   for (const [name, calls] of now.calls) {
     if (NOT_COMPARED.has(name)) continue;
     const more = calls - (before.calls.get(name) ?? 0);
-    // CONFIG RESETSTAT.
+    // CONFIG RESETSTAT has set the count back.
     if (more < 0) return null;
     const ours = (now.sentAfter.get(name) ?? 0) - (before.sentBefore.get(name) ?? 0) + before.inFlight;
     if (more > ours) found[name] = more - ours;
@@ -61,8 +61,8 @@ export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Rec
 }
 
 /**
- * `INFO commandstats`: calls by command, for those that the proxy counts as writes. Redis 7 counts subcommands apart:
- * those that only read (`isRead('function|list')`) are left out.
+ * Reads `INFO commandstats`: calls of the commands that the proxy counts as writes. Redis 7 counts subcommands
+ * separately: those that only read (`isRead('function|list')`) are left out.
  */
 export function parseCalls(
   stats: ReadonlyMap<string, string>,

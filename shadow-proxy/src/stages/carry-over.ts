@@ -1,6 +1,6 @@
 /**
- * Plain counters become this region's parts: what the source holds of a workload, when it goes from `off` to `complete`
- * and its commands are held.
+ * Turns plain counters into this region's parts. It copies what the source holds of a workload that moves from `off` to
+ * `complete`, while the workload's commands are held.
  */
 import { unixMs } from '../io/clock.js';
 import { lifeFromReply } from '../resp/key-life.js';
@@ -11,20 +11,20 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { LISTED, StageError } from './stage-change.js';
 
-/** How many parts are written at once. */
+/** Number of parts that are written at once. */
 const AT_ONCE = 500;
 
 interface Carried {
   readonly name: string;
   readonly value: number;
-  /** Unix ms; null: it has no end. */
+  /** Unix ms; null if the counter does not expire. */
   readonly endsAt: number | null;
 }
 
 export interface CarryContext {
   readonly sequencer: Sequencer;
   counters(): Promise<PlainCounters>;
-  /** A key as it may be shown. */
+  /** The key's name as it may be shown. */
   redact(key: Buffer): string;
 }
 
@@ -39,7 +39,7 @@ export class Carry {
     private readonly workload: Workload,
   ) {}
 
-  /** What takes time though nothing is held yet. @throws {StageError} */
+  /** Prepares what takes time, before commands are held. @throws {StageError} */
   async prepare(): Promise<void> {
     this.#counters = await this.context.counters().catch((problem: Error) => {
       throw new StageError(
@@ -49,13 +49,13 @@ export class Carry {
     });
   }
 
-  /** @throws {StageError} with what cannot be carried over */
+  /** @throws {StageError} with the counters that cannot be carried over */
   run(): Promise<void> {
     this.#running = this.#run();
     return this.#running;
   }
 
-  /** Takes off again what was written. */
+  /** Removes the parts that were written. */
   async undo(): Promise<void> {
     this.#stopped = true;
     await this.#running.catch(() => undefined);
@@ -115,7 +115,7 @@ export class Carry {
   }
 }
 
-/** Null if it is no counter. */
+/** Null if the key is no counter. */
 function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | null {
   if (isError(value)) return null;
   if (value.data === null) return 'gone';

@@ -1,4 +1,7 @@
-/** Whether a shard's counters are safe on its target, with what the shard itself has seen: the gate `counters`. */
+/**
+ * The gate `counters`: whether a shard's counters are safe on its target. It also uses what the shard itself has
+ * observed.
+ */
 import { byKind } from '../command/counting.js';
 import type { CountingKind } from '../command/counting-kind.js';
 import type { Cluster } from '../guard/facts.js';
@@ -7,23 +10,23 @@ import { readClusters } from '../guard/read.js';
 import { allWorkloads, type Plan, type ShardPlan } from '../plan/plan.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
 
-/** Only whether something is written is wanted here, not how much. */
+/** A short time is enough to see whether anything is written; the amount does not matter. */
 const LOOK_MS = 100;
 
 type CountingSnapshot = Pick<ShardSnapshot, 'counting' | 'workloads'>;
 
-/** The verdict for each of the shard's workloads that has counters. */
+/** The verdict for each workload of the shard that has counters. */
 export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: CountingSnapshot): Promise<Verdict[]> {
   return judgeAll(plan, await readClusters([shard], LOOK_MS), sightingsOf([snapshot]));
 }
 
-/** Every workload that is a counter, or was seen to be used as one. */
+/** The verdict for every workload that is a counter, or was used as one. */
 export const judgeAll = (plan: Plan, clusters: readonly Cluster[], sightings: Sightings | null): Verdict[] =>
   allWorkloads(plan).flatMap(
     (workload) => judgeWorkload({ topology: plan.topology, workload, clusters, sightings }) ?? [],
   );
 
-/** What proxies have seen: prefixes where keys were looked at, and else the commands, each of which is counted. */
+/** What proxies have observed: prefixes if keys were recorded, else only the commands. */
 export function sightingsOf(shards: readonly CountingSnapshot[]): Sightings {
   const counting = together(shards.flatMap((shard) => shard.counting));
   const secondWriter: Record<string, number> = {};
@@ -38,7 +41,7 @@ export function sightingsOf(shards: readonly CountingSnapshot[]): Sightings {
   return { counting, secondWriter };
 }
 
-/** What several shards have seen of the same keys, as one. */
+/** Adds up what several shards have observed for the same keys. */
 function together(all: readonly Seen[]): Seen[] {
   const found = new Map<string, Seen>();
   for (const each of all) {

@@ -1,4 +1,4 @@
-/** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
+/** Collects the evidence for a shard's gates while the shard runs, and returns it when asked. */
 import type { Logger } from 'pino';
 import type { Verdict } from '../guard/judge.js';
 import { monotonicMs, unixMs } from '../io/clock.js';
@@ -34,30 +34,30 @@ import {
 
 export interface EvidenceContext extends BypassContext {
   readonly plan: () => Plan;
-  /** Suspect keys, differences without a verdict among them. */
+  /** Number of suspect keys, including differences without a verdict. */
   readonly suspects: (workload: Workload) => number;
   readonly job: () => JobSnapshot | null;
   /**
-   * Called every few seconds with how fast both servers answered since the last time: all commands, and those of each
-   * workload in the router's order.
+   * Called every few seconds with the latencies since the last call: those of all commands, and those of each workload
+   * in the router's order.
    */
   readonly sampled: (latest: Latest, workloads: readonly Latest[]) => void;
-  /** What the target holds of a workload; counted, or only what is known already. */
+  /** What the target holds of a workload: counted now, or only what is known already. */
   readonly target: (workload: Workload, counted: boolean) => Promise<TargetFacts>;
-  /** Whether the shard's counters are safe, by what their servers say now. */
+  /** Whether the shard's counters are safe, judged by the servers' present answers. */
   readonly counters: () => Promise<readonly Verdict[]>;
-  /** The shard's name, and those of the other shards that the plan lets have its target. */
+  /** The shard's name, and the names of the shards that share its target in the plan. */
   readonly shard: () => string;
   readonly sharing: () => Readonly<Record<Side, readonly string[]>>;
-  /** Releases of servers that an operator has accepted although this one does not know them. */
+  /** Releases of servers that this release does not know and that an operator has accepted. */
   readonly acceptedReleases: () => readonly string[];
-  /** One of its slots of a cluster; null if it is of none. */
+  /** One of the shard's slots in a cluster; null if the shard is of no cluster. */
   readonly slot: number | null;
   /** Names of the users that clients have logged in as. */
   readonly seenUsers: () => ReadonlySet<string>;
   /** Users whose login the source accepts and the target refuses. */
   readonly refusedLogins: () => Promise<readonly string[]>;
-  /** Who loses writes behind the fence; null if the plan has none. */
+  /** Users that lose writes behind the fence; null if the plan has no fence. */
   readonly fence: () => Promise<FenceReport | null>;
   readonly logger: Logger;
 }
@@ -66,13 +66,16 @@ const COLLECT_MS = 1_000;
 const COUNT_MS = 5_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
-/** For so long the servers are not asked again for a viewer. */
+/** For this time, in ms, answers of the servers are used again for a viewer. */
 const WATCH_MS = 15_000;
-/** Nor for a scrape, which does not wait for their answer; an older one is not shown any more. */
+/**
+ * After this time, in ms, the servers are asked again for a scrape, which does not wait for them. Older answers are not
+ * shown.
+ */
 const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
-/** What only the servers can tell. */
+/** Facts that only the servers know. */
 type ServerAnswers = Pick<
   GateFacts,
   'servers' | 'newer' | 'settings' | 'users' | 'bypassing' | 'passed' | 'evicted' | 'fence'
@@ -82,16 +85,16 @@ type ServerAnswers = Pick<
   readonly targets: ReadonlyMap<string, TargetFacts | null>;
 };
 
-/** What is known without waiting for a server. */
+/** What can be reported without waiting for a server. */
 export interface Glance {
   readonly outlook: readonly NextStage[];
   readonly guard: readonly Verdict[];
   readonly bypassing: number | null;
   readonly passedWrites: number;
   readonly passedWritesKnown: boolean;
-  /** Latencies of the last whole minute; of the current minute if there is no fresh one. */
+  /** Latencies of the last full minute; of the present minute if the last one is too old. */
   readonly latency: LatencyWindow;
-  /** The same by workload. */
+  /** The same latencies, by workload. */
   readonly workloadLatencies: ReadonlyMap<string, LatencyWindow>;
 }
 
@@ -106,10 +109,10 @@ export class EvidenceCollector {
   #counter: Timer | undefined;
   #rememberer: Timer | undefined;
   #savedAt = monotonicMs();
-  /** The job that was noted last. */
+  /** The job that was recorded last. */
   #noted: string | null = null;
   #asked: { readonly at: number; readonly answer: Promise<ServerAnswers> } | null = null;
-  /** What they answered last, and when they were asked. */
+  /** The servers' last answers, and when they were asked; null before the first time. */
   #answered: { readonly at: number; readonly answers: ServerAnswers } | null = null;
 
   constructor(
@@ -145,7 +148,7 @@ export class EvidenceCollector {
     this.#rememberer = every(MINUTE_MS, () => void this.rememberUsers()).unref();
   }
 
-  /** Takes in what has happened up to now. */
+  /** Records what has happened so far. */
   collect(): void {
     const now = new Date(unixMs());
     const { workloads } = this.context.sequencer.router;
@@ -175,7 +178,9 @@ export class EvidenceCollector {
     return { ...facts, consent, refusedLogins, checks };
   }
 
-  /** All workloads; the servers are asked at most every few seconds, however many watch. */
+  /**
+   * The next stages of all workloads. The servers are asked at most every few seconds, however many viewers there are.
+   */
   async outlook(): Promise<readonly NextStage[]> {
     return this.#outlook(await this.#askAtTimes(WATCH_MS));
   }
@@ -191,7 +196,7 @@ export class EvidenceCollector {
     );
   }
 
-  /** As `outlook`, without waiting: servers that were asked a minute ago or more are asked for who looks next. */
+  /** The same without waiting. If the servers were asked a minute ago or more, they are asked for the next viewer. */
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
     const fresh =
@@ -221,7 +226,7 @@ export class EvidenceCollector {
     };
   }
 
-  /** The last whole minute, if it is fresh. */
+  /** The last full minute, if it is recent. */
   #lastMinute(workload: string | null): LatencyWindow | undefined {
     return this.#book.latenciesSince(new Date(unixMs() - 2 * MINUTE_MS).toISOString(), workload).at(-1);
   }
@@ -230,18 +235,18 @@ export class EvidenceCollector {
     return this.context.sequencer.router.workloads;
   }
 
-  /** Since the workload entered its stage. */
+  /** Number of mismatches since the workload entered its stage. */
   mismatches(name: string): number {
     this.collect();
     return sum(this.#book.of(name)!.mismatches);
   }
 
-  /** The plan's checks of the workload, as they answer now; empty if it has none. */
+  /** The present answers of the plan's checks for the workload; empty if there are none. */
   async askChecks(workload: Workload): Promise<readonly CheckResult[]> {
     return (await this.#checks.ask(this.#checked(workload))) ?? [];
   }
 
-  /** By the minute. */
+  /** Latencies by minute. */
   latencies(): readonly LatencyWindow[] {
     return this.#book.latenciesSince('');
   }
@@ -277,7 +282,7 @@ export class EvidenceCollector {
     };
   }
 
-  /** Calls, not long ago, of forms that `side` does not support and nobody has allowed. */
+  /** Recent calls of forms that `side` does not support and the plan does not allow. */
   unsupportedBy(workload: Workload, side: Side): number {
     this.collect();
     const { blocking } = unsupportedForms(
@@ -288,7 +293,10 @@ export class EvidenceCollector {
     return blocking.reduce((total, { lacks, calls }) => total + (lacks === side ? calls : 0), 0);
   }
 
-  /** The gate `users` where the source has died, by what it listed last: clients may be sent to the target. */
+  /**
+   * The gate `users` when the source is down: it uses the users that the source listed last. Clients may be sent to the
+   * target.
+   */
   async usersWithoutSource(): Promise<GateAnswer> {
     const { seenUsers, plan, sequencer } = this.context;
     const users = await readUsersWithoutSource(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
@@ -296,21 +304,21 @@ export class EvidenceCollector {
     return judgeUsers(users, refused, plan().gates.acceptRights);
   }
 
-  /** The gate `users` alone, as both servers answer now. */
+  /** The gate `users` alone, from the present answers of both servers. */
   async checkUsers(): Promise<GateAnswer> {
     const { seenUsers, plan, sequencer } = this.context;
     const users = await readAndCompareUsers(sequencer.servers, seenUsers(), plan().knownUsers, this.#users);
     return judgeUsers(users, null, plan().gates.acceptRights);
   }
 
-  /** While clients could be sent to the target, should the source die. */
+  /** Remembers the source's users while clients could be sent to the target if the source went down. */
   async rememberUsers(): Promise<void> {
     const { router, servers } = this.context.sequencer;
     if (router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites))
       await rememberUsers(servers, this.#users);
   }
 
-  /** Looks once more for writes that bypassed the proxy. */
+  /** Checks once more for writes that bypassed the proxy. */
   passedWrites(): Promise<PassedWrites> {
     return this.#bypass.passedWrites();
   }
@@ -343,7 +351,7 @@ export class EvidenceCollector {
     return allWorkloads(this.context.plan()).find((each) => each.name === name)!;
   }
 
-  /** A verification of all keys is evidence for each of its workloads. */
+  /** Records a verification of all keys as evidence for each of its workloads. */
   #note(job: JobSnapshot | null): void {
     if (
       job === null ||
@@ -432,7 +440,9 @@ export class EvidenceCollector {
     }
   }
 
-  /** While keys are written twice: what one server removes by itself, the other keeps. */
+  /**
+   * Watches evictions and expiries while keys are written to both servers: one server may remove what the other keeps.
+   */
   async watchLosses(): Promise<void> {
     const { router, servers } = this.context.sequencer;
     if (!router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites)) return;

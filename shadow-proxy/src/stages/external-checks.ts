@@ -1,6 +1,6 @@
 /**
- * The checks of the plan: Prometheus queries, HTTP requests and programs that must agree to a promotion. What gives no
- * answer is unknown, and closes the gate `checks` as much as a no.
+ * The plan's checks: Prometheus queries, HTTP requests and programs that must agree to a promotion. A check without an
+ * answer is unknown, and closes the gate `checks` as well.
  */
 import { monotonicMs } from '../io/clock.js';
 import { request } from '../io/http.js';
@@ -10,44 +10,44 @@ import type { CheckPlan } from '../plan/plan.js';
 import type { StagePoint } from '../route/stage.js';
 import { says, unknown, type GateAnswer } from './gate-answer.js';
 
-/** What one check says. */
+/** The result of one check. */
 export interface CheckResult extends GateAnswer {
   readonly name: string;
 }
 
-/** The workload whose promotion is asked for, and where it is. */
+/** The workload whose promotion is requested, and its stage. */
 export interface CheckedWorkload extends StagePoint {
   readonly shard: string;
   readonly workload: string;
 }
 
-/** For so long an answer is taken again: `promote` judges the gates, and then moves the workload. */
+/** For this time, in ms, an answer is used again: `promote` judges the gates, and then moves the workload. */
 const FRESH_MS = 2_000;
-/** Nobody is asked again sooner for the status page, the report and the metrics. */
+/** For this time, in ms, a check is not run again for the status page, the report and the metrics. */
 const WATCH_MS = 60_000;
-/** An older answer is not shown. */
+/** After this time, in ms, an answer is not shown. */
 const STALE_MS = 300_000;
 
 interface Asked {
   readonly at: number;
   readonly results: Promise<readonly CheckResult[]>;
-  /** Null until they have come. */
+  /** Null until the answers have come. */
   answered: readonly CheckResult[] | null;
 }
 
-/** Asks the checks of a plan, and remembers the last answers of each workload. */
+/** Runs the checks of a plan, and remembers the last answers for each workload. */
 export class ExternalChecks {
   readonly #asked = new Map<string, Asked>();
 
   constructor(private readonly checks: () => readonly CheckPlan[]) {}
 
-  /** As they answer now; null if the plan has none for the workload. */
+  /** The present answers; null if the plan has no checks for the workload. */
   async ask(about: CheckedWorkload): Promise<readonly CheckResult[] | null> {
     const checks = this.#of(about.workload);
     return checks.length === 0 ? null : await this.#askAfter(about, checks, FRESH_MS).results;
   }
 
-  /** Their last answers, without waiting; null if the plan has none for the workload. */
+  /** The last answers, without waiting; null if the plan has no checks for the workload. */
   glance(about: CheckedWorkload): readonly CheckResult[] | null {
     const checks = this.#of(about.workload);
     if (checks.length === 0) return null;
@@ -73,7 +73,7 @@ export class ExternalChecks {
   }
 }
 
-/** One check, as it answers now. Never fails. */
+/** The present answer of one check. Never rejects. */
 export async function askCheck(check: CheckPlan, about: CheckedWorkload): Promise<CheckResult> {
   const { name } = check;
   try {
@@ -145,7 +145,7 @@ interface QueryAnswer {
   readonly data?: { readonly resultType?: string; readonly result?: unknown };
 }
 
-/** The numbers of an instant query; null if the answer has none. */
+/** The numbers in the result of an instant query; null if there are none. */
 function valuesOf(text: string): { readonly values: readonly number[] | null; readonly problem: string | null } {
   let answer: QueryAnswer | null;
   try {

@@ -1,36 +1,39 @@
-/** The gate `fence`: who loses writes at the source while the target answers clients, or why nobody can. */
+/**
+ * The gate `fence`: who loses writes at the source while the target answers clients, or why the source cannot be
+ * fenced.
+ */
 import type { Plan } from '../plan/plan.js';
 import type { FenceState } from '../storage/state.js';
 import { says, unknown, type GateAnswer } from './gate-answer.js';
 
-/** A client that is connected to the source directly, as a user that has no writes behind the fence. */
+/** A client that is connected to the source directly, as a user that loses its writes. */
 export interface FencedClient {
-  /** By `CLIENT SETNAME`; may be empty. */
+  /** Set by `CLIENT SETNAME`; may be empty. */
   readonly name: string;
   /** `host:port`. */
   readonly address: string;
   readonly user: string;
-  /** Its last command. */
+  /** The client's last command. */
   readonly command: string;
   readonly idleSeconds: number;
 }
 
 export interface FenceReport {
-  /** As in the plan. */
+  /** The plan's `fence`. */
   readonly plan: Plan['fence'];
-  /** Since when there is a fence (ISO 8601); null if there is none. */
+  /** When the fence was raised (ISO 8601); null if there is no fence. */
   readonly since: string | null;
   /** What an operator did by hand; null if stage changes decide. */
   readonly hand: FenceState['hand'];
-  /** Why it cannot be raised, or is not as it should be; null if nothing is wrong. */
+  /** Why the fence cannot be raised, or is not complete; null if nothing is wrong. */
   readonly problem: string | null;
-  /** Users that have lost their writes, or would. */
+  /** Users that have lost their writes, or would lose them. */
   readonly users: readonly string[];
-  /** Clients that cannot write any more, or could not. */
+  /** Clients that can no longer write, or could not. */
   readonly clients: readonly FencedClient[];
 }
 
-/** Clients that an answer names. */
+/** Maximum number of clients that an answer names. */
 const NAMED = 5;
 
 /** The gate `fence`. @param report null if it is not known yet */

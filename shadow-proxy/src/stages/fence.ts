@@ -1,12 +1,13 @@
 /**
  * The fence: while the target answers clients, the users of the source have no writes, so that nothing is written there
  * bypassing the proxy. Clients of the proxy keep their rights: their connections log in as fence users
- * (`upstream/fence-users.ts`). What users might do before is durable first, so that a crash at any point can be undone.
+ * (`upstream/fence-users.ts`). The earlier rules of the users are saved first, so that the fence can be lifted after a
+ * crash at any point.
  *
  *   raise: rules saved ─▶ fence users made ─▶ lanes log in as them ─▶ users lose their writes
- *   lower: users get their rules back ─▶ lanes log in as themselves ─▶ fence users deleted ─▶ nothing saved
+ *   lower: users get their rules back ─▶ lanes log in as themselves ─▶ fence users deleted ─▶ saved rules removed
  *
- * Nothing is written to the disk of the source: after its restart there is no fence, and it is raised again.
+ * Nothing is written to the disk of the source. After its restart there is no fence, and it is raised again.
  */
 import type { Logger } from 'pino';
 import { allowsAny, digestOf, rulesIn, type UserRules } from '../command/users.js';
@@ -31,7 +32,7 @@ import { StageError, type StageRequest } from './stage-change.js';
 
 export interface FenceContext {
   readonly source: Server;
-  /** Of the source, as an authority. */
+  /** Lanes to the source as an authority. */
   readonly lanes: Pick<Lanes, 'logInAgain'>;
   readonly router: Pick<Router, 'workloads'>;
   readonly plan: () => Pick<Plan, 'fence'>;
@@ -40,7 +41,7 @@ export interface FenceContext {
   readonly state: () => Pick<ShardState, 'fence'>;
   /** Replaces part of the state, durably. */
   readonly persist: (patch: StatePatch, event?: HistoryEvent) => Promise<void>;
-  /** Takes blocking commands back from the servers, and has them sent again. */
+  /** Takes blocking commands back from the servers, and sends them again. */
   readonly resend: () => Promise<void>;
   /** How long clients' connections may take to log in again, in ms. */
   readonly patienceMs: () => number;
@@ -54,9 +55,12 @@ export interface FenceNote {
 }
 
 const TEND_MS = 5_000;
-/** How long a stage change waits for the fence to be lifted; it is lifted later then. */
+/** How long a stage change waits for the fence to be lifted, in ms. After that it is lifted in the background. */
 const LIFT_MS = 2_000;
-/** No server has it: `ACL SETUSER` with it changes nothing, and its refusal shows whether the kit's user may. */
+/**
+ * No server has such a command: `ACL SETUSER` with it changes nothing, and a refusal shows that the kit's user lacks
+ * the right.
+ */
 const NO_COMMAND = '+shadow-proxy-asks-whether-it-may';
 
 export class Fence {
@@ -70,7 +74,7 @@ export class Fence {
     fence.renew = () => this.settle();
   }
 
-  /** Brings it to where the stages want it before clients come, and keeps it there. */
+  /** Raises or lifts the fence as the stages want it, before clients come, and keeps it so. */
   async start(): Promise<void> {
     this.#timer = every(TEND_MS, () => void this.settle()).unref();
     await soon(this.settle());
@@ -80,13 +84,13 @@ export class Fence {
     clearTimer(this.#timer);
   }
 
-  /** The source may be another process, which has no fence. */
+  /** Called when the source is identified: it may be another process, without a fence. */
   seen({ side, runId }: Server): void {
     const { at } = this.by.source.fence;
     if (side === 'source' && at !== null && at !== runId) void this.settle();
   }
 
-  /** Null if there is none, and none is wanted. */
+  /** Null if there is no fence, and none is wanted. */
   snapshot(): FenceSnapshot | null {
     const { fence } = this.by.state();
     if (!this.#isWanted && (fence?.users.length ?? 0) === 0) return null;
@@ -97,12 +101,12 @@ export class Fence {
     };
   }
 
-  /** Whether the change sends clients to the target, and the plan wants the source fenced then. */
+  /** Whether the change sends clients to the target, and the plan wants the source to be fenced then. */
   isFor({ stage, failover = false }: StageRequest): boolean {
     return this.by.plan().fence === 'acl' && !failover && stageRule(stage).authority === 'target';
   }
 
-  /** Before clients are sent to the target. @throws {StageError} with nothing changed */
+  /** Called before clients are sent to the target. @throws {StageError} with nothing changed */
   async raise(workload: string, note: FenceNote = {}): Promise<void> {
     try {
       await this.#serially(async () => {
@@ -117,7 +121,7 @@ export class Fence {
     }
   }
 
-  /** Raises or lifts it, as the stages and the operator want it. What fails is logged, and tried again. */
+  /** Raises or lifts the fence, as the stages and the operator want it. Failures are logged, and it is tried again. */
   async settle(): Promise<void> {
     const { plan, state, logger } = this.by;
     if (plan().fence === 'off' && state().fence === null) return;
@@ -135,7 +139,7 @@ export class Fence {
     });
   }
 
-  /** Raised by hand, whatever the stages are, until it is lifted by hand. @throws {StageError} with nothing changed */
+  /** Raises the fence by hand, in any stage, until it is lifted by hand. @throws {StageError} with nothing changed */
   async apply(note: FenceNote): Promise<FenceReport> {
     await this.#byHand(async () => {
       const problem = await this.#hindrance();
@@ -145,7 +149,7 @@ export class Fence {
     return this.report();
   }
 
-  /** Lifted by hand, until the next stage change that needs it. @throws {StageError} */
+  /** Lifts the fence by hand, until the next stage change that needs it. @throws {StageError} */
   async lift(note: FenceNote): Promise<FenceReport> {
     await this.#byHand(() => this.#lower(this.#areWritesMoved ? 'lifted' : null, note));
     return this.report();
@@ -160,7 +164,7 @@ export class Fence {
     }
   }
 
-  /** Who has lost writes at the source, or would. */
+  /** Who has lost writes at the source, or would lose them. */
   async report(): Promise<FenceReport> {
     const { plan, state, source } = this.by;
     const { fence } = state();
@@ -190,7 +194,7 @@ export class Fence {
     return hand === null ? this.#areWritesMoved : hand === 'applied';
   }
 
-  /** Whether clients get the target's replies for some keys, and the plan wants the source fenced then. */
+  /** Whether clients get the target's replies for some keys, and the plan wants the source to be fenced then. */
   get #areWritesMoved(): boolean {
     const { plan, router } = this.by;
     return plan().fence === 'acl' && router.workloads.some(({ stage }) => stageRule(stage).authority === 'target');
@@ -219,16 +223,16 @@ export class Fence {
     return items!.map((line) => rulesIn(text(line))).filter(({ name }) => name !== kit);
   }
 
-  /** Users that may write at the source now, without those of the kit. */
+  /** Users that may write at the source now, without the kit's own. */
   async #writers(): Promise<readonly UserRules[]> {
     return writersAmong(await this.#rules(), this.by.source);
   }
 
-  /** Raises it where it is not whole: the source has restarted, or its users were changed. */
+  /** Raises the fence again if it is not complete: the source has restarted, or its users were changed. */
   async #tend(): Promise<void> {
     const { source, state, router, logger } = this.by;
     const { fence } = state();
-    // It may be stopped for good.
+    // The source may have been stopped for good.
     if (router.workloads.every(({ stage }) => stage === 'complete')) return;
     await source.identify();
     const rules = await this.#rules();
@@ -294,7 +298,7 @@ export class Fence {
       const rules = await this.#rules();
       for (const { name, commands, selectors } of users) {
         const now = rules.find((each) => each.name === name);
-        // Changed meanwhile, or already as it was.
+        // The user has changed meanwhile, or has no writes already.
         if (now === undefined || writersAmong([now], source).length > 0) continue;
         const further = selectors.length > 0 ? ['clearselectors', ...selectors] : [];
         await this.#set(name, ['-@all', ...commands, ...further]);
@@ -342,7 +346,7 @@ const writersAmong = (rules: readonly UserRules[], source: Server): readonly Use
   return rules.filter(({ name, ...each }) => !isFenceUser(name) && allowsAny(each, all, source.supported.categories));
 };
 
-/** Commands that write; and those of them that are not in the category `@write`, as some of modules. */
+/** Commands that write; and those of them that are not in the category `@write`, such as some commands of modules. */
 function writesOf({ supported }: Server): { readonly all: readonly string[]; readonly unlisted: readonly string[] } {
   const isListed = (name: string): boolean => supported.categories.get(name)?.has('write') === true;
   const all = [...supported.names].filter((name) => isListed(name) || supported.listed(name)?.writes === true);

@@ -1,6 +1,6 @@
 /**
- * A change of stage: holds the workload's new commands until the old authority has answered and the mirror has
- * confirmed all that was on its way, then changes the rule; or aborts at a deadline with nothing changed.
+ * A stage change. It holds the workload's new commands until the old authority has answered, and the mirror has
+ * confirmed, everything that was in flight. Then it changes the rule. At a deadline it aborts with nothing changed.
  *
  * Room: stages: stage changes: gates, promotion, rollback, the flip itself.
  * Called by: health, page, admin, shard, report, cli.
@@ -48,13 +48,13 @@ export interface FlipContext {
   readonly sequencer: Sequencer;
   readonly clients: Clients;
   readonly suspects: Suspects;
-  /** True if another shard has the same target and this one does not say which keys are its own. */
+  /** Whether another shard has the same target, and this one does not say which keys are its own. */
   readonly sharedTarget: boolean;
-  /** What the target holds of a workload, counted where that is needed. */
+  /** What the target holds of a workload; counted if that is needed. */
   target(workload: Workload): Promise<TargetFacts>;
   /**
-   * Makes the new stage durable; the flip takes effect only after it. `admitted`: the first write to such a target
-   * follows.
+   * Saves the new stage; the flip takes effect only after that. `admitted`: the target that is about to be written to
+   * for the first time.
    */
   persist(
     workload: Workload,
@@ -64,56 +64,56 @@ export interface FlipContext {
     admitted: Admitting | null,
   ): Promise<void>;
   readonly hooks: Pick<Hooks, 'of' | 'before' | 'after'>;
-  /** Called once the new stage holds. */
+  /** Called once the new stage is in effect. */
   moved(): void;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
   readonly adjudicator: Pick<Adjudicator, 'asksOf' | 'allClosed'>;
   readonly authorities: Pick<Authorities, 'frozen' | 'distrusts'>;
-  /** Whether an authority has not answered for so long that it is down. */
+  /** Whether an authority has been silent for so long that it is down. */
   isDown(side: Side): boolean;
-  /** Ends every connection to it: what it has not answered, it never will. */
+  /** Closes every connection to the server: what it has not answered is lost. */
   abandon(side: Side): void;
-  /** A key as it may be shown. */
+  /** The key's name as it may be shown. */
   redact(key: Buffer): string;
-  /** This region's counters, where a workload's layout is `per-region`. */
+  /** This region's counters, for workloads with the layout `per-region`. */
   counters(): Promise<PlainCounters>;
 }
 
-/** A workload is about to be written to a target that holds this. */
+/** A workload that is about to be written to a target, and what the target holds. */
 export interface Admitting {
   readonly facts: TargetFacts;
   readonly consent: Consent;
 }
 
-/** A change that nothing in the request forbids. */
+/** A change that the request itself allows. */
 interface Change {
   readonly workload: Workload;
   readonly from: StagePoint;
   readonly to: StagePoint;
-  /** The authorities that it takes keys from. */
+  /** The authorities that lose keys by the change. */
   readonly leaving: readonly Side[];
-  /** Whether suspects forbid it. */
+  /** Whether suspects forbid the change. */
   readonly needsClean: boolean;
 }
 
-/** How long suspects may take to be repaired before a flip that needs a clean mirror is refused. */
+/** How long suspects may take to be repaired before a flip that needs a clean mirror is refused, in ms. */
 const REPAIR_MS = 2_000;
-/** The same limit while the workload's commands are held. */
+/** The same limit while the workload's commands are held, in ms. */
 const HELD_REPAIR_MS = 500;
 
 export class Flipper {
   flips = 0;
   #busy = false;
-  /** The authorities that a change under way takes keys from. */
+  /** The authorities that lose keys by the change under way. */
   #leaving: readonly Side[] = [];
 
   constructor(
     private readonly context: FlipContext,
-    /** How long a workload's commands may be held, in ms. */
+    /** Maximum time for which a workload's commands are held, in ms. */
     private readonly holdMs: () => number,
   ) {}
 
-  /** Keys from before the workload is written twice are not on the mirror, unless there are none on either server. */
+  /** Keys from before the dual write are not on the mirror, unless there are none on either server. */
   async beginCopy(workload: Workload): Promise<void> {
     const { servers } = this.context.sequencer;
     const counts = await Promise.all(
@@ -122,17 +122,17 @@ export class Flipper {
     if (counts.some((count) => count > 0)) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
   }
 
-  /** An authority may be down: then a change that leaves it does not wait for its answers. */
+  /** Called when an authority may be down: a change that leaves it does not wait for its answers. */
   down(side: Side): void {
     if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.abandon(side);
   }
 
-  /** Refuses what `change` would refuse whatever the servers say. @throws {StageError} */
+  /** Refuses what `change` would refuse whatever the servers answer. @throws {StageError} */
   allow(request: StageRequest): void {
     this.#allowed(request);
   }
 
-  /** A dry run of `change`: all that it checks before it holds a command. @throws {StageError} as `change` would */
+  /** A dry run of `change`: all checks before it holds a command. @throws {StageError} as `change` would */
   async check(request: StageRequest): Promise<void> {
     const change = this.#allowed(request);
     if (change !== null) await this.#ready(change, request);
@@ -143,7 +143,7 @@ export class Flipper {
     return this.context.hooks.of(workload);
   }
 
-  /** Runs the plan's hooks, too. @throws {StageError} with nothing changed */
+  /** Makes the change, and runs the plan's hooks. @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
     const { hooks, sequencer } = this.context;
     const { workload, stage, percent, note, failover = false } = request;
@@ -153,8 +153,8 @@ export class Flipper {
     const isPromotion = !failover && isLater(from, about.to);
     if (isPromotion) await this.check(request);
     const begun = hooks.before(about);
-    // Clients that go back, or whose server is down, do not wait for programs. While a promotion waits, others may
-    // change stages: all is checked again.
+    // Clients that return to the source, or whose server is down, do not wait for programs. While a promotion waits for
+    // them, others may change stages: everything is checked again.
     if (isPromotion) await begun;
     const done = await this.#change(request);
     const runs = async (): Promise<readonly HookRun[]> => [...(await begun), ...(await hooks.after(about))];
@@ -183,7 +183,7 @@ export class Flipper {
     }
   }
 
-  /** Null if the workload is there already. @throws {StageError} if nothing but another request helps */
+  /** Null if the workload is in that stage already. @throws {StageError} if only another request could succeed */
   #allowed(request: StageRequest): Change | null {
     if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
     const workload = namedWorkload(this.context.sequencer.router, request.workload);
@@ -194,7 +194,7 @@ export class Flipper {
     return { workload, from, to, leaving: authorityLeft(from, to), needsClean };
   }
 
-  /** The target and the mirror allow it now. @throws {StageError} */
+  /** Checks that the target and the mirror allow the change now. @throws {StageError} */
   async #ready(change: Change, request: StageRequest): Promise<Admitting | null> {
     const { workload, from, to, needsClean } = change;
     const admitting = from.stage === 'off' && to.stage === 'dualwrite' ? await this.#admit(workload, request) : null;
@@ -241,7 +241,7 @@ export class Flipper {
         'the target is shared with other shards of the plan: set `owns` of this shard before a workload goes beyond shadow',
       );
     }
-    // Copies of its keys would be writes through a second node.
+    // Copies of the workload's keys would be writes through a second node.
     if (workload.writtenIn !== null && isLater(from, to) && this.context.sequencer.router.secondWriter === 'refuse') {
       throw new StageError(
         'refused',
@@ -254,14 +254,14 @@ export class Flipper {
   }
 
   /**
-   * Waits until what is suspect now is repaired, and fails where it is not; newer suspicions end while the commands are
-   * held.
+   * Waits until the present suspects are repaired, and fails if one is not. Later suspects are repaired while the
+   * commands are held.
    */
   async #requireClean(change: Change): Promise<void> {
     const { workload } = change;
     const { sequencer, suspects } = this.context;
     const now = suspects.generation;
-    // A connection lost is not yet a server lost.
+    // A lost connection does not mean that the server is down.
     const looks = [sequencer.servers.source, sequencer.servers.target]
       .filter(({ up }) => !up)
       .map((server) => server.identify().catch(() => undefined));
@@ -270,7 +270,7 @@ export class Flipper {
     if (workload.suspect !== null || this.#suspectKeys(change, now) > 0) this.#assertClean(change);
   }
 
-  /** While the workload's commands are held: its last suspects are repaired. */
+  /** Repairs the last suspects while the workload's commands are held. */
   async #repaired(change: Change): Promise<void> {
     const { workload } = change;
     await waitWhile(
@@ -306,7 +306,10 @@ export class Flipper {
     );
   }
 
-  /** Whether the mirror may lack it. What an authority that is dead never answered, it does not owe to anybody. */
+  /**
+   * Whether the mirror may lack the key. A write that a dead authority never answered was not acknowledged, so it does
+   * not count.
+   */
   #isSuspect(suspect: Suspect, leaving: Change['leaving']): boolean {
     const authority = this.#authorityLeft(suspect, leaving);
     return (
@@ -315,7 +318,7 @@ export class Flipper {
     );
   }
 
-  /** Keys that may be repaired by waiting: an authority that is down gives no copy. */
+  /** Number of keys that waiting may repair: an authority that is down gives no copy. */
   #keysToRepair({ workload, leaving }: Change, upTo = Infinity): number {
     return this.context.suspects.count(
       workload,
@@ -326,7 +329,7 @@ export class Flipper {
     );
   }
 
-  /** The key's authority where it may change; null if it does not: nothing is lost by that. */
+  /** The key's authority if it changes; null if it does not: then nothing is lost. */
   #authorityLeft({ key, workload }: Suspect, leaving: Change['leaving']): Server | null {
     const { authority } = workload.rule(key, 0, key.length);
     return leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
@@ -366,7 +369,7 @@ export class Flipper {
       await this.context.persist(workload, from, to, note, admitting);
       workload.move(to.stage, to.percent);
       carry = null;
-      // Clients that came meanwhile wait for a connection to it.
+      // Clients that came meanwhile wait for a connection to the server.
       for (const side of dead) this.context.abandon(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
@@ -388,14 +391,14 @@ export class Flipper {
     }
   }
 
-  /** Nothing is being published: the workload's subscribers get no message twice, and miss none. */
+  /** Moves the workload's subscribers. Nothing is being published, so they get no message twice, and miss none. */
   async #moveSubscribers(workload: Workload, to: Side, force: boolean): Promise<void> {
     await this.context.clients.subscribers.prepare(workload, to, force).catch((problem: Error) => {
       throw new StageError('refused', `the ${to} refuses a client's subscriptions: ${problem.message}`);
     });
   }
 
-  /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
+  /** @returns a function that makes a promise reject with code `deadline` when the time of the flip is over */
   #deadline(message: string): <T>(promise: Promise<T>) => Promise<T> {
     const late = sleep(this.holdMs(), undefined, { ref: false }).then(() =>
       Promise.reject(new StageError('deadline', message)),
@@ -404,7 +407,7 @@ export class Flipper {
     return (promise) => Promise.race([promise, late]);
   }
 
-  /** A mirror that is dead confirms nothing, and is authority of nothing after the change. */
+  /** A dead mirror confirms nothing, and is the authority of no key after the change. */
   #drained(): Promise<void> {
     return drained(
       this.context.sequencer,
@@ -412,15 +415,15 @@ export class Flipper {
     );
   }
 
-  /** Waits while a command runs alone: it must not see two stages. */
+  /** Waits while a command runs alone: the command must not see two stages. */
   async #alone(inTime: (promise: Promise<void>) => Promise<void>): Promise<void> {
     const { sequencer, clients } = this.context;
     while (sequencer.blocked) await inTime(new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve)));
   }
 
   /**
-   * Waits for the end of lost connections; not where the server is down with what it held, or is seen to when it is met
-   * again.
+   * Waits until lost connections are closed. It does not wait for a server that is down: then the commands are lost, or
+   * the proxy sees to them when the server is back.
    */
   async #untilAllClosed(server: Server): Promise<void> {
     if (this.context.isDown(server.side)) return;
@@ -428,7 +431,7 @@ export class Flipper {
     while (server.up && !this.context.adjudicator.allClosed(server)) await sleep(5);
   }
 
-  /** All that was on its way is confirmed, and the server that will be an authority answers. */
+  /** Waits until everything in flight is confirmed, and the next authority answers. */
   async #settled(from: StagePoint, to: StagePoint): Promise<void> {
     const { sequencer } = this.context;
     await this.#drained();
@@ -448,15 +451,15 @@ const pointOf = ({ stage, percent }: StagePoint): StagePoint => ({ stage, percen
 
 const pointAt = (stage: Stage, percent = 100): StagePoint => ({ stage, percent: stage === 'live' ? percent : 100 });
 
-/** Resolves when the condition does not hold any more, or the time is over. */
+/** Resolves when the condition is no longer true, or the time is over. */
 async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
   const deadline = monotonicMs() + ms;
   while (condition() && monotonicMs() < deadline) await sleep(5);
 }
 
 /**
- * Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors (those that are
- * sent).
+ * Resolves when everything that is in flight now is answered by the authorities, and confirmed by the mirrors of
+ * `confirming`.
  */
 export async function drained(sequencer: Sequencer, confirming: readonly Side[] = SIDES): Promise<void> {
   await Promise.all(SIDES.map((side) => sequencer.lanes[side].quiet()));

@@ -1,4 +1,4 @@
-/** What gates are judged by. */
+/** The facts from which gates are judged. */
 import type { UserComparison } from '../command/users.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import type { Verdict } from '../guard/judge.js';
@@ -11,41 +11,44 @@ import type { CheckResult } from './external-checks.js';
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
   /**
-   * Since when the counts were compared (ISO 8601); null if they cannot be now: scripts run, or the target is an
-   * authority.
+   * Since when the counts are compared (ISO 8601); null if they cannot be compared now: scripts run, or the target is
+   * an authority.
    */
   readonly since: string | null;
-  /** When some were seen last, and how many at least, by command; null if never. */
+  /** When such writes were last seen, and the minimum number by command; null if there never were any. */
   readonly last: { readonly at: string; readonly writes: Readonly<Record<string, number>> } | null;
 }
 
 /** What the target holds of a workload. */
 export interface TargetFacts {
-  /** Since when the shard has written all of it (ISO 8601); null if that is not so, or not known. */
+  /**
+   * Since when the shard has written all of the workload's keys there (ISO 8601); null if it has not, or that is
+   * unknown.
+   */
   readonly ownSince: string | null;
-  /** Null if it was not counted. */
+  /** Null if the keys were not counted. */
   readonly keys: TargetKeys | null;
-  /** Keys of the whole target; null if it does not tell. */
+  /** Number of keys of the whole target; null if it does not answer. */
   readonly of: number | null;
-  /** Why it does not tell, or could not be counted. */
+  /** Why the keys are not known; null if they are. */
   readonly problem: string | null;
 }
 
-/** What an operator allows to happen to keys of the target that the shard did not write. */
+/** What an operator allows for keys of the target that the shard did not write. */
 export interface Consent {
-  /** Keys that the source has, too, and keys that clients write, may be overwritten. */
+  /** Whether keys that the source has, too, and keys that clients write, may be overwritten. */
   readonly overwrite: boolean;
-  /** Keys that the source does not have may be deleted. */
+  /** Whether keys that the source lacks may be deleted. */
   readonly deleteForeign: boolean;
-  /** How many of them at most: the number that the operator was shown. */
+  /** Maximum number of such keys: the number that the operator was shown. */
   readonly confirm: number;
 }
 
 export const NO_CONSENT: Consent = { overwrite: false, deleteForeign: false, confirm: 0 };
 
-/** A server that is newer than this release knows. */
+/** A server that is newer than the servers that this release knows. */
 export interface AcceptableServer {
-  /** Its software with the release, such as `Redis 8.12`. */
+  /** Its software and release, such as `Redis 8.12`. */
   readonly name: string;
   readonly evidence: string;
   /** Whether an operator has accepted that release, for this step or before. */
@@ -55,49 +58,48 @@ export interface AcceptableServer {
 export interface GateFacts {
   /** The workload's name. */
   readonly workload: string;
-  /** Before the first write to the target; else null. */
+  /** Known before the first write to the target; else null. */
   readonly target: TargetFacts | null;
   readonly consent: Consent;
   readonly evidence: WorkloadEvidence;
-  /** Pairs of replies compared per second, at present; null if that is not known. */
+  /** Pairs of replies that are compared per second at present; null if unknown. */
   readonly comparedPerSecond: number | null;
   readonly gates: Gates;
-  /** Who loses writes behind the fence; null if the plan has none. */
+  /** Users that lose writes behind the fence; null if the plan has no fence. */
   readonly fence: FenceReport | 'unknown' | null;
-  /** What the plan's checks answered; null if it has none for the workload. */
+  /** The answers of the plan's checks; null if there are none for the workload. */
   readonly checks: readonly CheckResult[] | null;
-  /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
+  /** Commands that spanned slots or hid their keys. If there are any, `live` is not possible in shares. */
   readonly spanning: number;
-  /** Suspect keys, differences without a verdict among them. */
+  /** Number of suspect keys, including differences without a verdict. */
   readonly suspects: number;
-  /** Why all its keys are suspect; null if they are not. */
+  /** Why all keys of the workload are suspect; null if they are not. */
   readonly suspect: string | null;
   readonly frozen: string | null;
-  /** Whether a server does not answer just now. */
+  /** Whether a server does not answer now. */
   readonly down: boolean;
-  /** Of its own commands, by the minute, since it entered its stage. */
+  /** Latencies of the workload's own commands, by minute, since it entered its stage. */
   readonly latencies: readonly LatencyWindow[];
-  /** What is wrong with the two servers and their roles; null if that is not known. */
+  /** Problems of the two servers and their roles; null if unknown. */
   readonly servers: readonly string[] | null;
-  /** The servers that are newer than this release knows; empty if they were not asked. */
+  /** Servers that are newer than this release knows; empty if they were not asked. */
   readonly newer: readonly AcceptableServer[];
   /** How the settings of the two servers differ; null if they were not asked yet. */
   readonly settings: SettingsComparison | null;
   /** How the users of the two servers differ; null if they were not asked yet. */
   readonly users: UserComparison | null;
   /**
-   * Users as whom clients have logged in, and whom the target refused when that was tried just now; null if it was
-   * not tried.
+   * Users whose login the target refused just now, of those that clients have logged in as; null if this was not tried.
    */
   readonly refusedLogins: readonly string[] | null;
-  /** Clients that are connected to the source bypassing the proxy; null if it does not list them. */
+  /** Clients that are connected to the source bypassing the proxy; null if the source does not list them. */
   readonly bypassing: readonly string[] | null;
-  /** Whether its counters are safe on the target's nodes as they are; null if the nodes do not tell. */
+  /** Whether the workload's counters are safe on the target's present nodes; null if the nodes do not answer. */
   readonly counters: Verdict | 'none' | null;
-  /** The region that writes it, where that is another one than the shard's. */
+  /** The region that writes the workload, if it is another region than the shard's; else null. */
   readonly writtenIn: string | null;
   readonly passed: PassedWrites;
-  /** Keys that the target has evicted; null if it does not tell. */
+  /** Keys that the target has evicted; null if it does not answer. */
   readonly evicted: number | null;
   /** Keys that the source has evicted since the proxy started. */
   readonly sourceEvicted: number;

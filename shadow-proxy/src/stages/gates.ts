@@ -1,6 +1,6 @@
 /**
- * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot
- * be known closes a gate as much as what speaks against it.
+ * Gates: the conditions that must be met before a workload moves to its next stage. Pure decisions from facts. If a
+ * fact is unknown, the gate is closed, too.
  */
 import type { Gates } from '../plan/plan.js';
 import { HARMLESS } from '../command/forms.js';
@@ -30,7 +30,7 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
   return transition.gates;
 }
 
-/** The gates that the step needs, each with its answer at `now`. */
+/** The gates of the step, each with its answer at time `now`. */
 export function judgeGates(facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] {
   const gates = gatesFor(from.stage, to.stage)
     .filter((name) => (name !== 'checks' || facts.checks !== null) && (name !== 'fence' || facts.fence !== null))
@@ -39,7 +39,7 @@ export function judgeGates(facts: GateFacts, from: StagePoint, to: StagePoint, n
   return before.length === 0 ? gates : gates.map((gate) => (gate.name === 'drill' ? later(gate, before) : gate));
 }
 
-/** Gates without which a drill is refused: clients could get wrong replies, if only for a moment. */
+/** A drill is refused unless these gates are open: clients could get wrong replies, even if only briefly. */
 export const DRILL_NEEDS: ReadonlySet<GateName> = new Set([
   'servers',
   'users',
@@ -51,26 +51,26 @@ export const DRILL_NEEDS: ReadonlySet<GateName> = new Set([
   'bypass',
 ]);
 
-/** A drill is offered when it can be done. */
+/** A drill is suggested only when it is possible. */
 const later = ({ command, ...gate }: Gate, before: readonly Gate[]): Gate =>
   command === undefined
     ? gate
     : { ...gate, evidence: `${gate.evidence}; open these gates first: ${before.map(({ name }) => name).join(', ')}` };
 
-/** Gates that `force` does not pass: what would happen has to be confirmed with its number. */
+/** Gates that `force` does not pass: the operator has to confirm their number instead. */
 const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
 
-/** What goes on where gates are closed. */
+/** Closed gates that an operator passes. */
 export interface Forced {
-  /** All but `target` and `users`. */
+  /** All gates except `target` and `users`. */
   readonly force?: boolean;
   /** The gate `suspects`: writes that the mirror lacks are lost. */
   readonly forceSuspects?: boolean;
-  /** The gate `users`, behind which clients are locked out, or others let in. */
+  /** The gate `users`: clients may be locked out, or may get rights that they should not have. */
   readonly forceUsers?: boolean;
 }
 
-/** Gates that keep the workload where it is. */
+/** The closed gates that keep the workload in its stage. */
 export const closedGates = (
   gates: readonly Gate[],
   { force = false, forceSuspects = false, forceUsers = false }: Forced = {},
@@ -125,7 +125,7 @@ export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAn
 const WAYS_ON =
   'Choose one: another target; `owns` in the plan, if the keys belong to another shard; --overwrite: keep foreign keys until a client writes them; --delete-foreign: backfill deletes them. Both options ask you to confirm the number';
 
-/** What is needed is a limit, not a total: once it is reached, N of M would say more than all. */
+/** `needed` is a minimum, not a total: once it is reached, "N of M" would be misleading. */
 const progress = (have: string, needed: string, unit: string, isReached: boolean): string =>
   isReached ? `${have} ${unit}, at least ${needed} needed` : `${have} of ${needed} ${unit}`;
 
@@ -247,7 +247,7 @@ const JUDGES: Readonly<
   bypass: ({ workload: name, bypassing, passed, suspect, frozen, down, gates: { minMinutes } }, now, { stage }) => {
     const { since, last } = passed;
     const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
-    // A copy that is still to come takes these writes along: nothing is missed.
+    // A later copy includes these writes: nothing is missed.
     const copied = stage !== 'off' && suspect !== NOT_COPIED;
     const wait = copied ? Math.max(1, minMinutes) : 1;
     if (last !== null && minutes(last.at) < wait) {
@@ -266,7 +266,7 @@ const JUDGES: Readonly<
   },
 
   counters: ({ counters, writtenIn }) => {
-    // What is copied here would be written through a second node.
+    // Copies here would be writes through a second node.
     if (writtenIn !== null)
       return says(
         false,
@@ -319,7 +319,7 @@ const JUDGES: Readonly<
   checks: ({ checks }) => judgeChecks(checks ?? []),
 };
 
-/** A gate that opens when nothing is missing any more; before that, it says when that will be. */
+/** A gate that opens when nothing is missing any more. Before that, it says when that will be. */
 const counts = (missing: number, evidence: string, left: TimeLeft): GateAnswer =>
   missing <= 0
     ? says(true, evidence)
@@ -331,8 +331,8 @@ interface SeenForm extends UnsupportedForm {
 }
 
 /**
- * What clients use and one of the servers does not support: what blocks, what was not seen for long, what is allowed
- * and why.
+ * Forms that clients use and one server does not support: those that block, those that were not used for long, and
+ * those that the plan allows, each with its reason.
  */
 export function unsupportedForms(
   { unsupported }: Pick<WorkloadEvidence, 'unsupported'>,
@@ -365,10 +365,10 @@ const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
 const ago = (ms: number): string =>
   ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`;
 
-/** How many scripts are named. */
+/** Maximum number of scripts that are named. */
 const SCRIPTS = 3;
 
-/** Which scripts changed the keys of inconclusive pairs, and what to do. */
+/** Names the scripts that changed the keys of inconclusive pairs, and says what to do. */
 function byScripts(counts: Readonly<Record<string, number>>, inconclusive: number): string[] {
   const all = sum(counts);
   if (all === 0) return [];

@@ -1,4 +1,4 @@
-/** What keeps the proxy from moving a workload by itself, and when that ends. Pure. */
+/** Holds: reasons not to move a workload automatically, and when they end. Pure. */
 import { isoTime } from '../io/clock.js';
 import type { StagePoint } from '../route/stage.js';
 import { isLater } from '../route/transitions.js';
@@ -7,12 +7,12 @@ import type { StageRequest } from './stage-change.js';
 
 export type Holds = Readonly<Record<string, Hold>>;
 
-/** Who changes a stage without an operator. */
+/** A part of the proxy that changes stages without an operator. */
 export type Automat = 'guard' | 'rollout';
 
 /**
- * The holds after a change of stage. What the guard or a failover has moved waits for an operator; an operator's
- * promotion ends that wait, and nothing else but `resume` does.
+ * The holds after a stage change. A workload that the guard or a failover has moved waits for an operator. Only an
+ * operator's promotion or `resume` ends that.
  */
 export function holdsAfter(
   holds: Holds,

@@ -1,4 +1,4 @@
-/** The hooks of the plan: programs that run before or after a stage change, and are given what changes. */
+/** The plan's hooks: programs that run before or after a stage change, and get its description. */
 import type { Logger } from 'pino';
 import { monotonicMs } from '../io/clock.js';
 import { endText, runProgram } from '../io/programs.js';
@@ -7,13 +7,13 @@ import { formatPoint, type StagePoint } from '../route/stage.js';
 import { isLater } from '../route/transitions.js';
 import { StageError, type HookRun, type StageRequest } from './stage-change.js';
 
-/** A stage change, as hooks are given it. */
+/** The description of a stage change that hooks get. */
 export interface HookedChange {
   readonly workload: string;
   readonly from: StagePoint;
   readonly to: StagePoint;
   readonly note?: StageRequest['note'];
-  /** Made by the proxy because an authority is down. */
+  /** Whether the proxy itself makes the change because an authority is down. */
   readonly failover: boolean;
 }
 
@@ -24,18 +24,18 @@ export class Hooks {
     private readonly logger: Logger,
   ) {}
 
-  /** Those that a change of the workload would run, in their order. */
+  /** The hooks that a change of the workload would run, in order. */
   of(workload: string): readonly HookPlan[] {
     return this.hooks().filter(({ workloads }) => workloads === null || workloads.includes(workload));
   }
 
-  /** @throws {StageError} code `refused` if a hook fails before a promotion: nothing was changed */
+  /** @throws {StageError} code `refused` if a hook fails before a promotion; nothing was changed */
   async before(change: HookedChange): Promise<readonly HookRun[]> {
     const runs: HookRun[] = [];
     for (const hook of this.#which(change, 'before')) {
       const run = await this.#run(hook, change);
       runs.push(run);
-      // A program that is broken must not stand between an operator and the way back.
+      // A broken program must not prevent a rollback.
       if (run.problem !== null && isLater(change.from, change.to) && !change.failover)
         throw new StageError(
           'refused',
@@ -45,7 +45,7 @@ export class Hooks {
     return runs;
   }
 
-  /** The stage has changed, whatever they say. */
+  /** Runs hooks after the change, which stands whatever their result. */
   async after(change: HookedChange): Promise<readonly HookRun[]> {
     const runs: HookRun[] = [];
     for (const hook of this.#which(change, 'after')) runs.push(await this.#run(hook, change));

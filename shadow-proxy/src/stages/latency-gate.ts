@@ -1,17 +1,17 @@
-/** The gate `latency`: both servers' 99th percentiles beside each other, minute by minute, of one workload. */
+/** The gate `latency`: compares the 99th percentiles of both servers for one workload, minute by minute. */
 import type { LatencyWindow } from '../storage/evidence.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import { says, soonOpen, unknown, type GateAnswer } from './gate-answer.js';
 
-/** Both servers faster than this are as fast as each other, in µs. */
+/** Below this, in µs, both servers count as equally fast. */
 const FLOOR_US = 1_000;
-/** Replies of each server that a comparison needs; fewer where the gate `compared` asks for fewer. */
+/** Minimum number of replies of each server for a comparison; fewer if the gate `compared` asks for fewer. */
 const MIN_REPLIES = 1_000;
-/** A 99th percentile of fewer says nothing. */
+/** A 99th percentile of fewer replies has no meaning. */
 const LEAST_REPLIES = 100;
 
-/** Of one server, over some minutes. */
+/** Latencies of one server over some minutes. */
 export interface LatencyRow {
   readonly server: Side;
   /** Medians over the minutes, in µs. */
@@ -22,7 +22,7 @@ export interface LatencyRow {
   readonly minutes: number;
 }
 
-/** A typical minute of both servers; empty if nothing was timed. */
+/** A typical minute of both servers; empty if there are no latencies. */
 export const latencyRows = (windows: readonly LatencyWindow[]): readonly LatencyRow[] =>
   windows.length === 0
     ? []
@@ -42,14 +42,15 @@ export const latencyRows = (windows: readonly LatencyWindow[]): readonly Latency
         };
       });
 
-/** How many times longer the target took than the source, by their p99 in µs; 1 where both are fast. */
+/** The target's p99 divided by the source's, both in µs; 1 if both are fast. */
 export const p99Ratio = (source: number, target: number): number =>
   Math.max(FLOOR_US, target) / Math.max(FLOOR_US, source);
 
 /**
- * By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio.
+ * Compares minute by minute, so that one bad minute of a busy host does not decide: medians, and the quartiles of the
+ * ratio.
  *
- * @param windows of the workload's own commands
+ * @param windows latencies of the workload's own commands
  * @param minCompared what the gate `compared` asks for
  */
 export function judgeLatency(windows: readonly LatencyWindow[], most: number, minCompared: number): GateAnswer {

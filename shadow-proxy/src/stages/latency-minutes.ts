@@ -1,6 +1,5 @@
 /**
- * How fast both servers answered, all commands and those of each workload: since the last sample, and in the minute
- * that runs.
+ * Latencies of both servers, of all commands and of each workload: since the last sample, and in the present minute.
  */
 import type { Histogram } from 'hdr-histogram-js';
 import { isoTime, monotonicMs } from '../io/clock.js';
@@ -15,17 +14,17 @@ const MINUTE_MS = 60_000;
 type BySide = Readonly<Record<Side, Histogram>>;
 
 export interface LatencyEvents {
-  /** Every few seconds: how fast both servers answered since the last time; the workloads in the router's order. */
+  /** Called every few seconds with the latencies since the last sample; workloads in the router's order. */
   sampled(latest: Latest, workloads: readonly Latest[]): void;
-  /** A minute is over; the workloads in the router's order. */
+  /** Called at the end of a minute; workloads in the router's order. */
   minute(now: Date, latest: Latest, workloads: readonly Latest[]): void;
 }
 
 export class LatencyMinutes {
-  /** Since the last sample, and of the minute before that. */
+  /** Latencies since the last sample; and of the present minute up to that sample. */
   readonly #recent: BySide = { source: latencyHistogram(), target: latencyHistogram() };
   readonly #minute: BySide = { source: latencyHistogram(), target: latencyHistogram() };
-  /** By workload: the minute before the last sample. What came since then is in `Latencies.ofWorkloads`. */
+  /** Latencies of the present minute up to the last sample, by workload. Later ones are in `Latencies.ofWorkloads`. */
   readonly #minutes: readonly BySide[];
   readonly #unwatch: readonly (() => void)[];
   #timedAt = monotonicMs();
@@ -40,8 +39,8 @@ export class LatencyMinutes {
   }
 
   /**
-   * Takes a sample when it is time. A minute ends with a sample, never between two: a second sample right after the
-   * first would hold nothing, and show as a rate of 0.
+   * Takes a sample when it is due. A minute ends with a sample, never between two: a second sample right after the
+   * first would be empty, and show a rate of 0.
    */
   sampleIfDue(now: Date): void {
     if (monotonicMs() - this.#sampledAt < SERIES_STEP_MS) return;
@@ -49,12 +48,12 @@ export class LatencyMinutes {
     if (monotonicMs() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);
   }
 
-  /** A minute that is not over counts, too. */
+  /** Latencies of the minute that is not over yet. */
   running(): LatencyWindow {
     return { at: isoTime(), ...this.#both(this.#minute, this.#recent, 3) };
   }
 
-  /** The same of one workload. @param index its place in the router's order */
+  /** The same for one workload. @param index its place in the router's order */
   runningOf(index: number): LatencyWindow {
     return { at: isoTime(), ...this.#both(this.#minutes[index], this.#recentOf(index), 2) };
   }
@@ -103,7 +102,7 @@ export class LatencyMinutes {
   }
 }
 
-/** Adds what the first has to the second, and empties the first. */
+/** Adds the first histograms to the second ones, and empties the first. */
 function pour(from: BySide, to: BySide): void {
   for (const side of SIDES) {
     to[side].add(from[side]);

@@ -1,26 +1,26 @@
-/** Which limits of the guard a workload exceeds: pure decisions over what was seen in a few seconds. */
+/** Which limits of the guard a workload exceeds: pure decisions from what was observed in a few seconds. */
 import type { GuardPlan } from '../plan/plan.js';
 import { number } from '../text/figures.js';
 import type { Latest } from '../telemetry/series.js';
 import type { CheckResult } from './external-checks.js';
 import { p99Ratio } from './latency-gate.js';
 
-/** Of one workload. */
+/** Observations of one workload. */
 export interface LimitFacts {
-  /** Of the last few seconds. */
+  /** Latencies of the last few seconds. */
   readonly latency: Latest;
   /** Replies of the target to clients in the same seconds, and how many of them are errors. */
   readonly replies: number;
   readonly errors: number;
-  /** Since it entered its stage. */
+  /** Mismatches since the workload entered its stage. */
   readonly mismatches: number;
   /** The last answers of the guard's checks. */
   readonly checks: readonly CheckResult[];
 }
 
 /**
- * By limit: what was seen where it is exceeded, null if it is not. What nothing was seen of is left out: it neither
- * begins nor ends anything.
+ * For each limit, the observation if it is exceeded, and null if it is not. A limit without an observation is left out:
+ * it neither starts nor ends anything.
  */
 export function judgeLimits(
   { maxErrorShare, maxP99Ratio, maxP99Ms, maxMismatches }: GuardPlan,

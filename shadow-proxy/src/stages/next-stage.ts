@@ -1,6 +1,5 @@
 /**
- * What lies before each workload, for the status page and the report: its next stage, and that one's gates. Judging
- * changes nothing.
+ * The next stage of each workload, and its gates, for the status page and the report. Read-only.
  */
 import type { WorkloadClass, WorkloadPlan } from '../plan/plan.js';
 import type { StagePoint } from '../route/stage.js';
@@ -16,16 +15,16 @@ export interface NextStage {
   readonly workload: string;
   readonly class: WorkloadClass;
   readonly from: StagePoint;
-  /** Null behind the last stage. */
+  /** Null after the last stage. */
   readonly to: StagePoint | null;
   readonly gates: readonly Gate[];
-  /** Since it entered its stage. */
+  /** Evidence since the workload entered its stage. */
   readonly evidence: WorkloadEvidence;
-  /** A typical minute of its commands since it entered its stage; empty if nothing was timed. */
+  /** A typical minute of the workload's commands since it entered its stage; empty if there are no latencies. */
   readonly latency: readonly LatencyRow[];
 }
 
-/** What a shard has to show beside its figures. */
+/** A shard's evidence besides its counts. */
 export interface ShardEvidence {
   readonly shard: string;
   readonly workloads: readonly NextStage[];
@@ -34,7 +33,7 @@ export interface ShardEvidence {
   readonly mismatches: LedgerTail;
 }
 
-/** @param judge as `judgeGates`, for those who know less than a running proxy */
+/** @param judge judges the gates as `judgeGates` does, for callers that know less than a running proxy */
 export function nextStageOf(
   workload: Pick<WorkloadPlan, 'name' | 'class'>,
   { stage, percent, ...more }: Standing,

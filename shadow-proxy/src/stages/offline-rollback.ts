@@ -1,12 +1,12 @@
 /**
- * The emergency rollback when nobody answers at the admin HTTP: the shard's lease is taken from the process that has
- * it, which ends it, or fences it where it hangs; what it had on its way is copied to the source; and the state says
- * `shadow`.
- * The process that starts next (a standby, the service manager) sends clients to the source again.
+ * The emergency rollback when no proxy answers at the admin HTTP. It takes the shard's lease, which stops the process
+ * that has it, or keeps a hanging process from serving. It copies what that process had in flight to the source, and
+ * saves the stage `shadow`. The process that starts next (a standby, or by the service manager) sends clients to the
+ * source again.
  *
- *   take the lease ─▶ journal: what was on its way ─▶ compared, copied target → source ─▶ state: shadow ─▶ give the lease back
+ *   take the lease ─▶ journal: keys in flight ─▶ compared, copied target → source ─▶ state: shadow ─▶ release the lease
  *
- * While this runs nobody serves the shard, so that nothing is written meanwhile.
+ * Meanwhile no process serves the shard, so nothing is written.
  */
 import { inTime } from '../io/in-time.js';
 import { join } from 'node:path';
@@ -32,23 +32,23 @@ import { noReturn } from '../route/transitions.js';
 import { StageError, unknownWorkload } from './stage-change.js';
 
 export interface OfflineRequest {
-  /** Null: all that the target answers. */
+  /** Null: all workloads that the target answers. */
   readonly workload: string | null;
-  /** Go on with what cannot be copied, and lose it. */
+  /** Continue although some keys cannot be copied, and lose their changes. */
   readonly force: boolean;
   readonly note: Readonly<Record<string, unknown>>;
 }
 
 export interface OfflineRollback {
   readonly shard: string;
-  /** The process that had the shard; null if none did. */
+  /** The process that had the shard; null if there was none. */
   readonly fenced: string | null;
   readonly changes: readonly { readonly workload: string; readonly from: StagePoint; readonly to: StagePoint }[];
-  /** Keys that were on their way to the source, and are there now. */
+  /** Keys that were in flight to the source, and that it has now. */
   readonly repaired: number;
-  /** What may be missing there, in words. */
+  /** Descriptions of what the source may lack. */
   readonly lost: readonly string[];
-  /** Workloads that are complete: they cannot be rolled back. */
+  /** Workloads in `complete`, which cannot be rolled back. */
   readonly stuck: readonly string[];
 }
 
@@ -57,8 +57,8 @@ const SHADOW: StagePoint = { stage: 'shadow', percent: 100 };
 const TOLERANCE_MS = 1_000;
 
 /**
- * @throws {StageError} with nothing changed but the process that had the shard; {Error} where the source cannot be
- * reached
+ * @throws {StageError} with nothing changed, except that the process that had the shard is stopped
+ * @throws {Error} if the source cannot be reached
  */
 export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: OfflineRequest): Promise<OfflineRollback> {
   const directory = join(plan.state, shard.name);
@@ -67,7 +67,7 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
       'refused',
       `there is no state of shard ${shard.name} in ${directory}; nothing was changed. Run this command on the host with the state folder of the shard's proxy`,
     );
-  // A name that is mistyped must not stop the proxy.
+  // A mistyped name must not stop the proxy.
   const names = [...plan.workloads, plan.default].map(({ name }) => name);
   if (request.workload !== null && !names.includes(request.workload)) throw unknownWorkload(request.workload, names);
   const dialers = {
@@ -152,7 +152,7 @@ async function rollBack(
   return { changes, repaired: repaired, lost, stuck };
 }
 
-/** What was on its way to the source when the process ended is compared, and copied there. */
+/** Compares the keys that were in flight to the source when the process ended, and copies those that differ. */
 async function repair(
   shard: string,
   hashKey: Buffer,

@@ -1,9 +1,9 @@
-/** How fast the pairs of replies of each workload are compared now, and when a gate that counts them will open. */
+/** How fast the replies of each workload are compared, and when a gate that counts them will open. */
 import { duration, number } from '../text/figures.js';
 
 const STEP_MS = 1_000;
 const WINDOW_MS = 60_000;
-/** A shorter time gives no rate. */
+/** Minimum time for a rate, in ms. */
 const MIN_MS = 5_000;
 
 interface Sample {
@@ -11,11 +11,11 @@ interface Sample {
   readonly count: number;
 }
 
-/** Counts of the last minute, by workload. Times are in ms, from any moment on. */
+/** Counts of the last minute, by workload. Times are in ms of any one clock. */
 export class Pace {
   readonly #samples = new Map<string, readonly Sample[]>();
 
-  /** @param count pairs since the workload entered its stage; where it falls, the rate is measured again */
+  /** @param count pairs since the workload entered its stage; if it falls, the rate is measured from the start again */
   add(name: string, at: number, count: number): void {
     const known = this.#samples.get(name) ?? [];
     const last = known.at(-1);
@@ -24,7 +24,7 @@ export class Pace {
     this.#samples.set(name, [...kept, { at, count }]);
   }
 
-  /** Pairs per second over the last minute, or since the rate is measured; null before 5 s of it. */
+  /** Pairs per second over the last minute, or since the measurement began; null during its first 5 s. */
   perSecond(name: string): number | null {
     const samples = this.#samples.get(name) ?? [];
     const [first, last] = [samples[0], samples.at(-1)];
@@ -33,21 +33,21 @@ export class Pace {
   }
 }
 
-/** When a gate opens. */
+/** When a gate will open. */
 export interface TimeLeft {
-  /** Null while the rate is not known yet; undefined if nothing is compared: waiting alone opens no gate. */
+  /** Null while the rate is unknown; undefined if nothing is compared: then waiting does not open the gate. */
   readonly ms: number | null | undefined;
   readonly text: string;
 }
 
-/** Until so many pairs more are compared. @param perSecond as `Pace` measures it */
+/** The time until `missing` more pairs were compared. @param perSecond as `Pace` measures it */
 export function untilCompared(missing: number, perSecond: number | null): TimeLeft {
   if (!perSecond) return noRate(perSecond);
   const ms = (missing / perSecond) * 1_000;
   return { ms, text: `${about(ms)} at the present rate (${rate(perSecond)} per second)` };
 }
 
-/** Until pairs were compared in so many minutes more. */
+/** The time until pairs were compared in `missing` more minutes. */
 export function untilMinutes(missing: number, perSecond: number | null): TimeLeft {
   if (!perSecond) return noRate(perSecond);
   const ms = missing * 60_000;
@@ -59,7 +59,7 @@ const noRate = (perSecond: number | null): TimeLeft => ({
   text: `time left unknown: ${perSecond === null ? 'the present rate is not known' : 'nothing is compared at present'}`,
 });
 
-/** `about 20 s`, `about 12 min`; no more exact than an estimate can be. */
+/** `about 20 s`, `about 12 min`: only as precise as an estimate can be. */
 export function about(ms: number): string {
   const seconds = Math.max(1, Math.ceil(ms / 1_000));
   if (seconds < 60) return `about ${seconds < 10 ? seconds : Math.ceil(seconds / 5) * 5} s`;

@@ -1,6 +1,7 @@
 /**
- * promote: a workload's next stage, if its gates are open. rollback: back to where clients get the source's replies. A
- * drill is both, for a share of the keys and a moment, so that going back was seen to work before it is needed.
+ * promote: moves a workload to its next stage, if its gates are open. rollback: moves it back to a stage in which
+ * clients get the source's replies. A drill does both, briefly and for a share of the keys, to show that a rollback
+ * works before it is needed.
  */
 import { isoTime, unixMs } from '../io/clock.js';
 import type { Drill } from '../storage/evidence.js';
@@ -15,28 +16,25 @@ import { StageError, type StageChange, type StageRequest } from './stage-change.
 
 export interface PromoteRequest {
   readonly workload: string;
-  /** Default: the next one. */
+  /** Default: the next stage. */
   readonly to?: Stage;
-  /** Percent of the keys, with `live`; default: the next of 1, 10, 50, 100. */
+  /** Percent of the keys, for `live`; default: the next of 1, 10, 50, 100. */
   readonly percent?: number;
-  /**
-   * From off to dualwrite, where the target holds keys that the shard did not write: what may happen to them, and to
-   * how many.
-   */
+  /** From off to dualwrite: what may happen to keys of the target that the shard did not write, and to how many. */
   readonly consent?: Consent;
-  /** Only judge. */
+  /** Only judge the gates. */
   readonly dryRun?: boolean;
-  /** Go on where gates are closed, but the gates `target` and `users`; needs a reason. */
+  /** Pass closed gates except `target` and `users`; needs a reason. */
   readonly force?: boolean;
-  /** Go on although the mirror has suspects, and lose the writes that it lacks; needs a reason. */
+  /** Continue although the mirror has suspects, and lose the writes that it lacks; needs a reason. */
   readonly forceSuspects?: boolean;
-  /** Go on although the gate `users` is closed, which `force` does not open; needs a reason. */
+  /** Pass the gate `users`, which `force` does not pass; needs a reason. */
   readonly forceUsers?: boolean;
   /** Accept that the servers are newer than this release knows, from now on; needs a reason. */
   readonly acceptVersion?: boolean;
   readonly reason?: string;
   readonly by?: string;
-  /** Nobody has asked for it. Never taken from outside. */
+  /** The part of the proxy that asks; absent for an operator. Never read from a request. */
   readonly automatic?: Automat;
 }
 
@@ -45,7 +43,7 @@ export interface Promotion {
   readonly from: StagePoint;
   readonly to: StagePoint;
   readonly gates: readonly Gate[];
-  /** Keys of the target that the shard did not write, where they were counted. */
+  /** Keys of the target that the shard did not write, if they were counted; else null. */
   readonly targetKeys: TargetKeys | null;
   /** Programs that the change would run; absent if it was made, or there are none. */
   readonly hooks?: readonly HookPlan[];
@@ -55,17 +53,17 @@ export interface Promotion {
 
 export interface RollbackRequest {
   readonly workload: string;
-  /** Default: `shadow`, where the target answers clients; else the stage before. */
+  /** Default: `shadow` if the target answers clients, else the stage before. */
   readonly to?: Stage;
-  /** Go on where the mirror is not clean, and lose what the answer without it lists. */
+  /** Continue although the mirror is not clean, and lose what the refusal lists. */
   readonly force?: boolean;
   readonly reason?: string;
   readonly by?: string;
-  /** Nobody has asked for it. Never taken from outside. */
+  /** The part of the proxy that asks; absent for an operator. Never read from a request. */
   readonly automatic?: Automat;
-  /** Only check that the way back is open. */
+  /** Only check that the rollback is possible. */
   readonly dryRun?: boolean;
-  /** Rehearse it: a share of the keys to the target and back. */
+  /** Make a drill: move a share of the keys to the target and back. */
   readonly drill?: boolean;
 }
 
@@ -79,7 +77,7 @@ export interface Rollback {
 /** The stage of a workload, and the reason that forbids a percentage. */
 export interface Standing extends StagePoint {
   readonly spanning: number;
-  /** Whether its layout on the target is another one, so that both cannot hold the same. */
+  /** Whether the layout on the target is `per-region`, so that both servers cannot hold the same keys. */
   readonly perRegion?: boolean;
 }
 
@@ -87,24 +85,24 @@ export interface PromotionContext {
   /** @throws {StageError} code `unknown-workload` */
   standing(workload: string): Standing;
   facts(workload: string, consent?: Consent): Promise<GateFacts>;
-  /** Remembers releases of servers that an operator has accepted. @throws {StateError} */
+  /** Saves the releases of servers that an operator has accepted. @throws {StateError} */
   acceptReleases(names: readonly string[], note: Readonly<Record<string, unknown>>): Promise<void>;
-  /** @throws {StageError} if the change is refused whatever the servers say */
+  /** @throws {StageError} if the change is refused whatever the servers answer */
   allow(request: StageRequest): void;
-  /** All that `change` checks before it holds a command. @throws {StageError} */
+  /** Makes all checks of `change` before it holds a command. @throws {StageError} */
   check(request: StageRequest): Promise<void>;
-  /** Those that a change of the workload would run. */
+  /** The hooks that a change of the workload would run. */
   hooks(workload: string): readonly HookPlan[];
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
-  /** What is seen until it is over counts as if the workload had stayed where it was. */
+  /** Until the drill is over, observations count for the stage from which the workload came. */
   drilling(workload: string, on: boolean): void;
   drilled(workload: string, drill: Drill): void;
 }
 
 const DRILL_PERCENT = 1;
 
-/** What comes after this point. @throws {StageError} if nothing does */
+/** The point after this one. @throws {StageError} if there is none */
 export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
   if (isPartial({ stage, percent })) return { stage, percent: nextShare({ stage, percent }) };
   const next = nextStage(stage, perRegion);
@@ -112,7 +110,7 @@ export function nextPoint({ stage, percent, spanning, perRegion }: Standing): St
   return { stage: next, percent: next === 'live' && spanning === 0 ? nextShare({ stage, percent }) : 100 };
 }
 
-/** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
+/** @throws {StageError} code `gates-closed` with nothing changed, and all errors of `change` */
 export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
   const { workload, force = false, forceSuspects = false, forceUsers = false, acceptVersion = false } = request;
   const { reason, by } = request;
@@ -179,7 +177,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   };
 }
 
-/** @throws {StageError} if a step is refused: those before it hold */
+/** @throws {StageError} if a step is refused; earlier steps are kept */
 export async function rollback(context: PromotionContext, request: RollbackRequest): Promise<Rollback> {
   if (request.drill) return rehearse(context, request);
   const { workload, force, reason, by } = request;
@@ -193,7 +191,7 @@ export async function rollback(context: PromotionContext, request: RollbackReque
       `"${workload}" is in ${from.stage}: ${to === null ? 'there is no earlier stage' : `${to} is not an earlier stage`}`,
     );
   if (request.dryRun) {
-    // Later steps leave no authority: the first is the one that can be refused.
+    // Only the first step can be refused, because later steps leave no authority.
     await context.check({ workload, stage: steps[0], force });
     return { workload, changes: planned(workload, from, steps), ...wouldRun(context, workload) };
   }
@@ -203,19 +201,22 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   return { workload, changes };
 }
 
-/** For a dry run. */
+/** The hooks that a dry run reports. */
 function wouldRun(context: PromotionContext, workload: string): Pick<Promotion, 'hooks'> {
   const hooks = context.hooks(workload);
   return hooks.length === 0 ? {} : { hooks };
 }
 
-/** The changes of a dry run, each from where the one before it ends. */
+/** The changes of a dry run; each begins where the one before ends. */
 function planned(workload: string, { stage, percent }: StagePoint, steps: readonly Stage[]): readonly StageChange[] {
   const points = [{ stage, percent }, ...steps.map((step) => ({ stage: step, percent: 100 }))];
   return points.slice(1).map((to, at) => ({ workload, from: points[at], to, heldMs: 0 }));
 }
 
-/** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
+/**
+ * Moves a share of the keys to the target and back. If commands span slots, a share is not possible, so all keys are
+ * moved.
+ */
 async function rehearse(context: PromotionContext, { workload, by, dryRun }: RollbackRequest): Promise<Rollback> {
   const { stage, percent: before, spanning } = context.standing(workload);
   if (stage !== 'shadow')

@@ -1,6 +1,6 @@
 /**
- * Whether a shard without a state was served before: its state folder may be lost, or its volume not mounted, and the
- * plan's stages would send clients to the wrong server. What the target holds of the shard's keys shows it.
+ * Whether a shard without a state was served before. Its state folder may be lost, or its volume not mounted; then the
+ * plan's stages would send clients to the wrong server. Keys of the shard on the target show it.
  */
 import { neighboursOf } from '../plan/normalise.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
@@ -14,11 +14,11 @@ import { isError, text, errorText } from '../resp/decode.js';
 import type { Matcher } from '../route/glob.js';
 import { Owners } from '../route/owner.js';
 
-/** KeyDB answers a SCAN of 100 keys or more from a snapshot, which harms a SET at the same time. */
+/** KeyDB answers a SCAN of 100 keys or more from a snapshot, which harms a concurrent SET. */
 const PAGE_KEYS = 99;
-/** How many keys of other shards are read at most. */
+/** Maximum number of keys of other shards that are read. */
 const MAX_KEYS = 2_000_000;
-/** So long all of it may take. */
+/** Maximum time for all of it, in ms. */
 const MAX_MS = 60_000;
 
 /**
@@ -31,8 +31,7 @@ export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | n
     shard.owns,
     neighbours.map(({ owns }) => owns),
   );
-  // Nobody was ever sent there: on a target that is shared, a shard that does not say which keys it has stays in
-  // `shadow`.
+  // No client was ever sent there: on a shared target, a shard that does not say which keys it has stays in `shadow`.
   if (shard.sharedTarget && mine === null) return null;
   const dialer = new Dialer(shard.target, plan.limits.connectMs);
   const connection = await opened(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
@@ -48,7 +47,7 @@ export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | n
   }
 }
 
-/** One that accepts connections and says nothing would be waited for without end. */
+/** A server that accepts connections and does not answer would be waited for without a limit. */
 function opened(dialer: Dialer, opening: Promise<Connection>): Promise<Connection> {
   let late = false;
   opening.then((connection) => late && connection.destroy()).catch(() => undefined);
@@ -58,7 +57,7 @@ function opened(dialer: Dialer, opening: Promise<Connection>): Promise<Connectio
   });
 }
 
-/** By database. */
+/** Number of keys, by database. */
 async function keyCounts(connection: Connection): Promise<ReadonlyMap<number, number>> {
   const info = await ask(connection, 'INFO', 'keyspace');
   return new Map([...info.matchAll(/^db(\d+):keys=(\d+)/gm)].map(([, db, keys]) => [Number(db), Number(keys)]));

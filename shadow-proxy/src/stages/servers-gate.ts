@@ -1,6 +1,6 @@
 /**
- * What the gate `servers` judges: source and target are two servers, each in the role that it needs, and nobody else's
- * proxy has them. Nothing is written: the target is asked for a write that changes nothing.
+ * The server part of the gate `servers`: source and target must be two servers, each in the right role, and no other
+ * proxy may use them. Nothing is changed: the target is asked for a write that has no effect.
  */
 import { listClients } from '../upstream/handshake.js';
 import { isReplica, oneServer, type Identity } from '../upstream/identity.js';
@@ -13,39 +13,39 @@ import { tagOf } from '../route/slot.js';
 import { SIDES, type Side } from '../route/stage.js';
 import type { AcceptableServer } from './gate-facts.js';
 
-/** One server, as it answers now. */
+/** One server, from its present answers. */
 export interface ServerFacts {
-  /** Null if it does not answer, or must not be used. */
+  /** Null if the server does not answer, or must not be used. */
   readonly identity: Identity | null;
-  /** Why that is so; empty if it answers. */
+  /** Why `identity` is null; empty if it is not. */
   readonly unreachable: string;
-  /** `host:port` under which the proxy reaches it; null if it does not. */
+  /** `host:port` at which the proxy reaches the server; null if it does not. */
   readonly address: string | null;
-  /** Its refusal of a write that changes nothing; null if it takes writes, or was not asked. */
+  /** The server's error for a write that has no effect; null if it accepts writes, or was not asked. */
   readonly refusal: string | null;
-  /** Commands that the kit needs, and the server has renamed or disabled. */
+  /** Commands that the kit needs, and that the server has renamed or disabled. */
   readonly lacks: readonly string[];
-  /** Its refusal of a SELECT that says nothing of the number of databases; null if the proxy's user may SELECT. */
+  /** The server's error for SELECT, if it is not about the number of databases; null if the proxy's user may SELECT. */
   readonly selectRefusal: string | null;
-  /** What is not known of it because it is newer than this release knows; null if all is. */
+  /** What is unknown about a server that is newer than this release knows; null if nothing is. */
   readonly newer: NewerServer | null;
-  /** Shards of the proxies that are connected to it. */
+  /** Shards of the proxies that are connected to the server. */
   readonly shards: readonly string[];
 }
 
-/** A server that hangs is not waited for longer than this. */
+/** How long to wait for a server that hangs, in ms. */
 const ANSWER_MS = 2_000;
 /**
- * The key of a ZADD XX: sets the score of a member that is there, and none is. Nothing is created, yet it is a write
- * that needs memory. `guard` must not take it for a counter (`command/counting.ts`).
- * @param slot of a cluster, which the key must have; null if any will do
+ * The key of a ZADD XX, which sets the score of an existing member; there is none. It creates nothing, but the server
+ * treats it as a write that needs memory. `guard` must not take it for a counter (`command/counting.ts`).
+ * @param slot the slot that the key must have in a cluster; null if any will do
  */
 export const probeKey = (slot: number | null): string =>
   slot === null ? 'shadow-proxy:probe' : `shadow-proxy:probe{${tagOf(slot)}}`;
-/** Connections that carry data, or stand for the lease of the process that has the shard. */
+/** Connections for data, or for the lease of the process that has the shard. */
 const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:@\s]+)(?:@[^:\s]+)?:[^:\s]+:holds|:([^:\s]+)):/;
 
-/** @param probe the key of a write that it is asked to take, and that changes nothing; null for no write */
+/** @param probe the key of a write without effect that the server is asked for; null for no write */
 export async function readFacts(server: Server, probe: string | null): Promise<ServerFacts> {
   const asked = async (): Promise<ServerFacts> => {
     await server.identify();
@@ -86,16 +86,16 @@ export async function readFacts(server: Server, probe: string | null): Promise<S
   }
 }
 
-/** A user who may not SELECT; the number of databases is a setting, which is compared with the others. */
+/** The error of a user who may not SELECT. The number of databases is a setting, which is compared with the others. */
 function selectRefusalOf({ databaseLimit }: Server): string | null {
   const refusal = databaseLimit?.count === 1 ? databaseLimit.refusal : null;
   return refusal === null || /index|cluster mode/.test(refusal) ? null : refusal;
 }
 
 /**
- * What is wrong with the two; empty if nothing is. Pure.
- * @param shard its name
- * @param sharing the other shards that the plan lets have each server
+ * Problems of the two servers; empty if there are none. Pure.
+ * @param shard name of the shard
+ * @param sharing the other shards that may share each server by the plan
  * @param cluster whether the plan names a cluster
  */
 export function serverProblems(
@@ -154,7 +154,7 @@ export function serverProblems(
   return problems;
 }
 
-/** The servers that are newer than this release knows. @param accepted names of those that an operator has accepted */
+/** Servers that are newer than this release knows. @param accepted names of those that an operator has accepted */
 export const newerServers = (
   servers: Readonly<Record<Side, ServerFacts>>,
   accepted: readonly string[],
@@ -166,7 +166,7 @@ export const newerServers = (
     return [{ name, evidence: `the ${side} is ${evidence}`, accepted: accepted.includes(name) }];
   });
 
-/** Whether the target replicates from the source: it says so, or it has the same history. */
+/** Whether the target replicates from the source: its INFO says so, or it has the same replication ID. */
 const follows = (target: Identity, { identity, address }: ServerFacts): boolean =>
   target.replicates !== null &&
   (sameAddress(target.replicates, address) ||

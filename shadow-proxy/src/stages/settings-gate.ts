@@ -1,4 +1,4 @@
-/** What the gate `servers` says of the servers' settings: those whose difference clients can see must be accepted. */
+/** The settings part of the gate `servers`: an operator must accept differing settings that clients can notice. */
 import type { AcceptableSetting } from '../plan/plan.js';
 import {
   describeDifference,
@@ -10,7 +10,7 @@ import {
 import { says, unknown, type GateAnswer } from './gate-answer.js';
 
 /**
- * Null if the settings close no gate.
+ * Null if the settings do not close the gate.
  * @param accepted `gates.acceptSettings`
  */
 export function judgeSettings(
@@ -33,7 +33,7 @@ export function judgeSettings(
   return null;
 }
 
-/** What is said of them where they block nothing. */
+/** The text about settings that do not close the gate. */
 export function settingsShown({ visible, tuning, unread, refusals }: SettingsComparison): string[] {
   const listed = (differences: readonly SettingDifference[]): string => differences.map(describeDifference).join(', ');
   return [

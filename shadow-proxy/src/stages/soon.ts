@@ -1,9 +1,9 @@
-/** Questions to a server that may hang: an operator waits for the gates just then. */
+/** Questions to a server that may hang, while an operator waits for the gates. */
 import { inTime } from '../io/in-time.js';
 
-/** For how long an answer is waited, in ms. */
+/** How long to wait for an answer, in ms. */
 const ANSWER_MS = 2_000;
 
-/** @returns null if it fails, or is not answered within two seconds */
+/** @returns null if the question fails, or is not answered within two seconds */
 export const soon = <T>(asked: Promise<T>): Promise<T | null> =>
   inTime(asked, ANSWER_MS, () => new Error('no answer')).catch(() => null);

@@ -1,4 +1,4 @@
-/** A change of stage, as it is asked for, made, or refused. */
+/** A stage change: the request, the result, or the refusal. */
 import type { Router, Workload } from '../route/router.js';
 import type { Stage, StagePoint } from '../route/stage.js';
 import { didYouMean } from '../text/near.js';
@@ -7,15 +7,15 @@ import type { Consent } from './gate-facts.js';
 export interface StageRequest {
   readonly workload: string;
   readonly stage: Stage;
-  /** 0 to 100, with stage `live` only; 100 where absent. */
+  /** 0 to 100, only with stage `live`; absent: 100. */
   readonly percent?: number;
-  /** Go on where the mirror is not clean, and lose what the answer without it lists. */
+  /** Continue although the mirror is not clean, and lose what the refusal lists. */
   readonly force?: boolean;
   /** From off to dualwrite: what may happen to keys of the target that the shard did not write. */
   readonly consent?: Consent;
-  /** The authority that is left is lost: it need not be trusted. Never asked for from outside. */
+  /** Whether the old authority is lost: then it need not be trusted. Never set by a request. */
   readonly failover?: boolean;
-  /** For the history: who, why, on what evidence. */
+  /** For the history: the person, the reason, the evidence. */
   readonly note?: Readonly<Record<string, unknown>>;
 }
 
@@ -24,7 +24,7 @@ export interface HookRun {
   readonly name: string;
   readonly when: 'before' | 'after';
   readonly ms: number;
-  /** Why it failed; null if it did not. */
+  /** Why the hook failed; null if it did not. */
   readonly problem: string | null;
 }
 
@@ -42,32 +42,32 @@ export type StageErrorCode =
   | 'unknown-workload'
   /** Stages change one step at a time. */
   | 'not-adjacent'
-  /** Going back from `complete` is a backfill the other way. */
+  /** The way back from `complete` is a backfill in the other direction. */
   | 'no-return'
   /** The mirror lacks effects; `details` says which. */
   | 'not-clean'
   /** The flip did not finish in time; nothing changed. */
   | 'deadline'
-  /** Another change of stage is under way. */
+  /** Another stage change is under way. */
   | 'busy'
-  /** The change has no way back, and was not confirmed with the migration's name. */
+  /** The change cannot be undone, and was not confirmed with the migration's name. */
   | 'point-of-no-return'
   /** Not all gates are open; `details` says which. */
   | 'gates-closed'
   /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
   | 'refused';
 
-/** How many keys are named when a change is refused for them, or has lost them. */
+/** Maximum number of keys that are named when they cause a refusal, or are lost. */
 export const LISTED = 20;
 
-/** A stage was not changed; the message says why and what to do next. */
+/** A stage was not changed. The message says why and what to do next. */
 export class StageError extends Error {
   override readonly name = 'StageError';
   constructor(
     readonly code: StageErrorCode,
     message: string,
     readonly details?: unknown,
-    /** What to run then, for `shadow-compare`, in the state that refused. */
+    /** The next command for `shadow-compare`, valid in the present state. */
     readonly next?: string,
   ) {
     super(message);

@@ -1,4 +1,4 @@
-/** The gate `users`: the users of both servers, and how they differ. */
+/** The gate `users`: compares the users of both servers. */
 import {
   compareUsers,
   describeWider,
@@ -16,10 +16,10 @@ import { says, unknown, type GateAnswer } from './gate-answer.js';
 import { soon } from './soon.js';
 
 /**
- * Users that clients log in as are compared, whatever else they are for. Where a server hides passwords, the logins of
- * clients prove them: before a promotion each is tried at the target.
+ * Compares all users that clients log in as, and all others except the known ones. If a server hides passwords, the
+ * logins of clients show them: before a promotion each login is tried at the target.
  * @param seen names of the users that clients have logged in as
- * @param known names that the plan says are to be on one server only
+ * @param known names of users that the plan expects on one server only
  */
 export async function readAndCompareUsers(
   servers: Readonly<Record<Side, Server>>,
@@ -31,7 +31,7 @@ export async function readAndCompareUsers(
   return compareSeen(servers, { source, target }, seen, known);
 }
 
-/** As `readAndCompareUsers` where the source is dead, and is not asked. */
+/** Compares as `readAndCompareUsers` does, without asking the source, which is down. */
 export async function readUsersWithoutSource(
   servers: Readonly<Record<Side, Server>>,
   seen: ReadonlySet<string>,
@@ -61,12 +61,12 @@ function compareSeen(
   };
 }
 
-/** The users of the source as it listed them last: while it is down they do not change. */
+/** The users that the source listed last: while it is down they do not change. */
 export interface UserMemory {
   source: UserFacts | null;
 }
 
-/** Keeps what the source says now. */
+/** Remembers the source's present users. */
 export async function rememberUsers({ source }: Readonly<Record<Side, Server>>, memory: UserMemory): Promise<void> {
   if (source.up) await readUsers(source, memory);
 }
@@ -83,7 +83,7 @@ const commandsOf = ({
 });
 
 /**
- * What a server says of its users. Before Redis 6 there is only the password of `default`, which the kit's own must be.
+ * A server's users. Before Redis 6 there is only the password of `default`, which must be the kit's own.
  * @param memory of the source, for the time when it does not answer; null for the target
  */
 async function readUsers(server: Server, memory: UserMemory | null): Promise<UserFacts> {
@@ -103,11 +103,11 @@ async function readUsers(server: Server, memory: UserMemory | null): Promise<Use
   return { lines: [`user default on ${digest} ~* &* +@all`], ...known };
 }
 
-/** Users and differences that an answer names. */
+/** Maximum number of users and differences that an answer names. */
 const NAMED = 5;
 
 /**
- * @param refusedLogins users of clients whom the target refused when that was tried; null if it was not tried
+ * @param refusedLogins users of clients whose login the target refused; null if it was not tried
  * @param accepted `gates.acceptRights`
  */
 export function judgeUsers(

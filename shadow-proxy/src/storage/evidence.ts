@@ -1,7 +1,7 @@
 /**
  * The evidence that gates judge: what was observed of each workload since it entered its stage.
  *
- *   <state>/<shard>/evidence.json replaced now and then, and at the end; with a checksum
+ *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
  *
  * A crash may lose evidence, but never makes a gate open: observations that close a gate are written at once. A file
  * that cannot be trusted is replaced by an empty one.

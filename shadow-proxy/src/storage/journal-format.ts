@@ -4,12 +4,11 @@
  * A file has the length of its segment from the beginning, and is full of zeros behind the last batch: so its length
  * shows if the file was cut. Numbers are little-endian.
  *
- *   header 8 bytes of magic, 8 of the process, 8 of the process whose journal this one repeats, 36 of the host's boot
- * ID,
- *            4 of CRC-32 of those; 4 that are not zero while a write is missing; 4 that are not zero once the process
- * serves
- *   batch 4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
- *   record 1 byte of kind, 4 of database, 4 of length, the bytes
+ *   header   8 bytes of magic, 8 of the process, 8 of the process whose journal this one repeats, 36 of the host's
+ *            boot ID, 4 of CRC-32 of those; 4 that are not zero while a write is missing; 4 that are not zero once the
+ *            process serves
+ *   batch    4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
+ *   record   1 byte of kind, 4 of database, 4 of length, the bytes
  */
 import { join } from 'node:path';
 import { disk } from '../io/files.js';

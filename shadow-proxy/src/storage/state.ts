@@ -1,9 +1,9 @@
 /**
  * The durable state of one shard: the stage of each workload, the servers that were seen, how the last process ended.
  *
- *   <state>/<shard>/state.json replaced whole: temporary file, fsync, rename, fsync of the directory; with a checksum
- *   <state>/<shard>/history.jsonl one line for each change, only ever appended
- *   <state>/<shard>/reserve room for both on a full disk, because a rollback must not fail for lack of room
+ *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of folder; checksum
+ *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
+ *   <state>/<shard>/reserve         room for both on a full disk, because a rollback must not fail for lack of room
  *
  * The shard does not start if a file cannot be read, or is older than the history: a guessed state could send clients
  * to the wrong server.

@@ -1,25 +1,25 @@
 /**
- * Commands of `shadow-compare` that gates, the status page and `status` name as the next step. Each is made here, and
- * only where the proxy accepts it: a command that is refused leads nowhere. Pure, for browsers have it, too.
+ * Commands of `shadow-compare` that gates, the status page and `status` suggest as the next step. They are suggested
+ * only if the proxy accepts them. Pure, because browsers run it, too.
  */
 import { canReturn, type StagePoint } from '../route/stage.js';
 import { SIDES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { OutageWorkload, ShardSnapshot } from './snapshot.js';
 
-/** What decides whether a command about a workload is accepted. */
+/** Determines whether a command about a workload is accepted. */
 export interface Standing {
   readonly name: string;
   readonly stage: Stage;
   /** Why no repair is made; null if repairs are made. */
   readonly frozen: string | null;
-  /** Whether a server does not answer: what reads both waits for it. */
+  /** Whether a server does not answer: a command that reads both would wait for it. */
   readonly down: boolean;
 }
 
 /** The command without the program; undefined if it would be refused. */
 export type NextCommand = string | undefined;
 
-/** Lists what the changed authority lacks: the first step out of a freeze. */
+/** Lists what the changed authority lacks: the first step to unfreeze repairs. */
 export const ACCEPT = 'accept --dry-run';
 
 /** Whether a server that is used does not answer. */
@@ -31,7 +31,7 @@ export const backfillOf = (workload: Standing): NextCommand =>
   isCopied(workload) && workload.frozen === null ? `backfill --workload ${workload.name}` : undefined;
 
 /**
- * Names the workloads that both servers have, while both answer. While repairs are frozen, comparing is accepted,
+ * Names the workloads that both servers have, if both answer. While repairs are frozen, comparing is accepted, but
  * repairing is not.
  */
 export function verifyOf(workloads: readonly Standing[], repair = false): NextCommand {
@@ -41,25 +41,25 @@ export function verifyOf(workloads: readonly Standing[], repair = false): NextCo
     : `verify --workload ${both.map(({ name }) => name).join(' ')}${repair ? ' --repair' : ''}`;
 }
 
-/** From the stages in which clients get the target's replies, and there is a way back. */
+/** For stages in which clients get the target's replies, and a rollback is possible. */
 export const rollbackOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): NextCommand =>
   canReturn(stage) ? `rollback ${name}` : undefined;
 
-/** Refused while gates are closed, and says which: so the way on is shown in each stage but the last. */
+/** If gates are closed, the command is refused and names them. So it is suggested in every stage but the last. */
 export const promoteOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): NextCommand =>
   stage === 'complete' ? undefined : `promote ${name} --dry-run`;
 
-/** Loses what the mirror does not have yet: a refusal and the status of an outage say so before they name it. */
+/** The command loses what the mirror lacks: the refusal, and the status of an outage, say so before they suggest it. */
 export const forceOf = (name: string, { stage, percent }: StagePoint): string =>
   `promote ${name} --to ${stage}${stage === 'live' ? ` --percent ${percent}` : ''} --force --force-suspects --reason 'these writes may be lost'`;
 
-/** The same on the way back. */
+/** The same for a rollback. */
 export const forceBackOf = (name: string, { stage }: Pick<StagePoint, 'stage'>): string =>
   `rollback ${name} --to ${stage} --force --reason 'these writes may be lost'`;
 
 /**
- * The other way out of an outage, behind the first in a line of text.
- * @param typedAs how a command, given without the program, is typed
+ * The alternative in an outage, after the first command in a line of text.
+ * @param typedAs returns how a command without the program is typed
  */
 export const insteadOf = (
   { instead }: Pick<OutageWorkload, 'instead'>,

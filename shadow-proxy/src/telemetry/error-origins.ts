@@ -1,5 +1,5 @@
 /**
- * Which commands of which clients got errors, in words.
+ * Describes in words which commands of which clients got errors.
  *
  * cspell:ignore maint
  */
@@ -7,14 +7,17 @@ import type { Side } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import type { ClientErrorOrigin } from './snapshot.js';
 
-/** How many origins are named. */
+/** Maximum number of origins that are named. */
 const MOST = 3;
-/** What client libraries send when they connect, and work without: an operator may leave these errors as they are. */
+/**
+ * Commands that client libraries send when they connect, and whose failure they tolerate: an operator may ignore these
+ * errors.
+ */
 export const SENT_ON_CONNECT: Readonly<Record<string, string>> = {
   'client setinfo': 'Redis before 7.2 and KeyDB do not know it',
   'client maint_notifications': 'only Redis Enterprise knows it',
 };
-/** The code of the error of a command that the server does not know. */
+/** The error code for a command that the server does not know. */
 const UNKNOWN = 'ERR';
 
 /** ` (5 CLIENT SETINFO of 127.0.0.1)`; empty if nothing is known. */

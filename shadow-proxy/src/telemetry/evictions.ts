@@ -1,4 +1,4 @@
-/** What evictions of one server mean for the other one, and for a verification. */
+/** What evictions of one server mean for the other server, and for a verification. */
 import type { ServerSnapshot } from './snapshot.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { count, duration } from '../text/figures.js';

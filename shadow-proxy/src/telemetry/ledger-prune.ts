@@ -1,11 +1,11 @@
-/** The end of old lines of a ledger, in the file that is written and in those that were put aside. */
+/** Removes old lines of a ledger, from the current file and from rotated ones. */
 import { basename, dirname, join } from 'node:path';
 import { diskAsync, writeFileAsync } from '../io/files.js';
 
 /**
- * Removes the lines that are older than `before`; a file of which nothing is left is deleted.
+ * Removes the lines that are older than `before`; a file without lines is deleted.
  * @returns whether `file` itself was replaced
- * @throws {Error} if the disk does not take it
+ * @throws {Error} if the disk fails
  */
 export async function pruneLines(file: string, before: Date): Promise<boolean> {
   const directory = dirname(file);
@@ -20,13 +20,13 @@ export async function pruneLines(file: string, before: Date): Promise<boolean> {
   return replaced;
 }
 
-/** Whether anything was removed. */
+/** @returns whether anything was removed */
 async function prune(path: string, before: Date, oldest: string): Promise<boolean> {
-  // A whole file, unread.
+  // The whole file is old, so it need not be read.
   const isOld = (await diskAsync.stat(path)).mtimeMs < before.getTime();
   const lines = isOld ? [] : (await diskAsync.readFile(path)).toString().split('\n');
-  // The lines are in the order of their times: every line before the first one that stays is removed, also an
-  // unreadable one.
+  // The lines are in the order of their times. Every line before the first one that is kept is removed, even if it
+  // cannot be read.
   const first = lines.findIndex((line) => (timeOf(line) ?? '') >= oldest);
   if (first === 0) return false;
   if (first === -1) {

@@ -1,12 +1,12 @@
 /**
- * The end of a ledger for those who may not see keys and replies: what a line has of them is left out.
+ * The last lines of a ledger for viewers who may not see keys and replies, which are left out.
  */
 import { z } from 'zod';
 import { disk } from '../io/files.js';
 import { SIDES } from '../route/stage.js';
 
 const reply = z.object({ type: z.string(), bytes: z.number(), hash: z.string() });
-/** Whatever else a line has is dropped. */
+/** Other fields of a line are dropped. */
 const entry = z.object({
   time: z.string(),
   shard: z.string(),
@@ -23,7 +23,7 @@ const entry = z.object({
   leftOut: z.number().optional(),
 });
 
-/** A line of the ledger without keys and replies, of which hashes and sizes are left. */
+/** A line of the ledger with hashes and sizes instead of keys and replies. */
 export type RedactedEntry = Readonly<z.infer<typeof entry>>;
 
 export const redactEntry = (line: unknown): RedactedEntry => entry.parse(line);
@@ -31,8 +31,8 @@ export const redactEntry = (line: unknown): RedactedEntry => entry.parse(line);
 const TAIL_BYTES = 256 * 1024;
 
 /**
- * The last lines of a ledger, the newest last, those of the file before the last rotation among them; none where it
- * cannot be read.
+ * The last lines of a ledger, the newest last, including those of the file before the last rotation; empty if it cannot
+ * be read.
  */
 export const readLatest = (file: string, most: number): readonly RedactedEntry[] =>
   [`${file}.1`, file].flatMap(entriesOf).slice(-most);
@@ -44,7 +44,7 @@ function entriesOf(file: string): readonly RedactedEntry[] {
       try {
         return [redactEntry(JSON.parse(line))];
       } catch {
-        // The first may be cut, the last is empty.
+        // The first line may be cut, the last one is empty.
         return [];
       }
     });

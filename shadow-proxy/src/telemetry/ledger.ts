@@ -1,10 +1,10 @@
 /**
- * The ledger: mismatches as JSON lines, redacted, bounded, rotated, and removed when they are old.
+ * The ledger: mismatches as JSON lines. It is redacted, bounded and rotated, and old lines are removed.
  *
  *   record() → a line in memory → one append at a time → ledger.jsonl → ledger.jsonl.1 → …
  *
- * A flood of mismatches must not stall the proxy: past a rate, past a queue, or where the disk fails, entries are
- * counted and not written, and the next line that is written says how many were left out.
+ * A flood of mismatches must not stall the proxy. If the rate or the queue is exceeded, or the disk fails, entries are
+ * counted but not written. The next line says how many were left out.
  */
 import { dirname } from 'node:path';
 import { hashKey } from '../compare/redact.js';
@@ -21,14 +21,14 @@ export interface Mismatch {
   readonly workload: string;
   /** Name of the command, without its arguments. */
   readonly command: string;
-  /** Null if the command has none. */
+  /** Null if the command has no key. */
   readonly key: Buffer | null;
-  /** The pattern of the workload that has the key; null if the command has no key, or the workload is `default`. */
+  /** The pattern that matches the key; null if the command has no key, or the workload is `default`. */
   readonly pattern: string | null;
   readonly db: number;
   readonly kind: string;
   readonly authority: Side;
-  /** The whole reply frames. */
+  /** Whole reply frames. */
   readonly source: Buffer;
   readonly target: Buffer;
 }
@@ -38,11 +38,11 @@ export interface ReplyRecord {
   readonly type: string;
   readonly bytes: number;
   /**
-   * Salted by each process for itself, so that short values cannot be looked up: shows equal or different, nothing
-   * more.
+   * The salt differs for each process, so that short values cannot be looked up. It only shows whether two replies are
+   * equal.
    */
   readonly hash: string;
-  /** The frame as text with escapes; unredacted ledgers only. */
+  /** The frame as text with escapes; only in a ledger that is not redacted. */
   readonly reply?: string;
 }
 
@@ -55,52 +55,52 @@ export interface LedgerEntry {
   readonly db: number;
   readonly kind: string;
   readonly authority: Side;
-  /** As the plan has it: what the key is about, though it is not shown itself. */
+  /** The plan's pattern: it shows what the key is about, without the key. */
   readonly pattern: string | null;
-  /** `hash` is the start of the key's HMAC, so that one who has the key and the state folder can find its lines. */
+  /** `hash` is the start of the key's HMAC. A person who knows the key and has the state folder can find its lines. */
   readonly key: { readonly hash: string; readonly bytes: number; readonly text?: string } | null;
   readonly source: ReplyRecord;
   readonly target: ReplyRecord;
-  /** Offset of the first byte of the frames that differs; -1 where the bytes are equal. */
+  /** Offset of the first byte at which the frames differ; -1 if they are equal. */
   readonly differsAt: number;
-  /** Entries left out just before this one. */
+  /** Number of entries that were left out just before this one. */
   readonly leftOut?: number;
 }
 
 export interface LedgerOptions {
   readonly shard: string;
-  /** Null keeps the entries in memory only. */
+  /** Null: entries are kept in memory only. */
   readonly file: string | null;
-  /** Bytes of one file. Default 16 MiB. */
+  /** Size of one file, in bytes. Default 16 MiB. */
   readonly maxBytes?: number;
   /** Number of files that are kept, including the current one. Default 4. */
   readonly files?: number;
   /** Default true. */
   readonly redact?: boolean;
-  /** Lines older than that are removed, within an hour. Default 30. */
+  /** Lines older than this are removed, within an hour. Default 30. */
   readonly keepDays?: number;
-  /** Under which keys are hashed. Default: one that nobody has, and that ends with the process. */
+  /** The key of the hashes. Default: a random one that is lost with the process. */
   readonly hashKey?: Buffer;
-  /** Entries a second, after a burst of twice as many; a megabyte of replies counts as one more. Default 100. */
+  /** Maximum rate, after a burst of twice as many; each megabyte of replies counts as one more entry. Default 100. */
   readonly entriesPerSecond?: number;
-  /** Called with the first error of the disk of each row of failures. */
+  /** Called with the first of several disk errors in a row. */
   readonly onError?: (error: Error) => void;
-  /** Milliseconds, monotonic. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
 export interface LedgerTail {
   /** Mismatches since the start of the process. */
   readonly total: number;
-  /** Of those, how many no file has. */
+  /** How many of them are in no file. */
   readonly notWritten: number;
-  /** The newest last. */
+  /** The newest is the last. */
   readonly latest: readonly RedactedEntry[];
 }
 
 interface Line {
   readonly text: string;
-  /** What the line says was left out before it; must be said again where the line is lost. */
+  /** How many entries the line says were left out before it. If the line is lost, they are counted again. */
   readonly leftOut: number;
 }
 
@@ -150,7 +150,7 @@ export class Ledger {
     this.#prune();
   }
 
-  /** From the next entry on. */
+  /** The options hold from the next entry on. */
   configure({
     maxBytes,
     files,
@@ -165,7 +165,7 @@ export class Ledger {
     return this.#total;
   }
 
-  /** Of those, how many no file has: over the rate, over the queue, or the disk failed. */
+  /** How many mismatches are in no file: the rate or the queue was exceeded, or the disk failed. */
   get notWritten(): number {
     return this.#notWritten;
   }
@@ -190,10 +190,7 @@ export class Ledger {
     return [...this.#latest];
   }
 
-  /**
-   * For those who may not see keys and replies, whatever the files hold: the last ones, those before a restart among
-   * them.
-   */
+  /** For viewers who may not see keys and replies: the last lines, including those before a restart. */
   tail(): LedgerTail {
     return {
       total: this.#total,
@@ -202,7 +199,7 @@ export class Ledger {
     };
   }
 
-  /** Writes what waits and closes the file. */
+  /** Writes waiting lines and closes the file. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimer(this.#pruner);
@@ -214,7 +211,7 @@ export class Ledger {
     return 2 * this.#options.entriesPerSecond;
   }
 
-  /** A bucket that may go below zero, so that a reply of any size can be written, and is paid for afterwards. */
+  /** The bucket may go below zero, so that a reply of any size can be written; later entries pay for it. */
   #takeToken({ source, target }: Mismatch): boolean {
     const now = this.#options.now();
     this.#tokens = Math.min(
@@ -265,7 +262,7 @@ export class Ledger {
     };
   }
 
-  /** In turn with what is written. */
+  /** Prunes between two writes. */
   #prune(): void {
     if (this.#options.file === null) return;
     this.#pruneDue = true;
@@ -277,7 +274,7 @@ export class Ledger {
     this.#pruneDue = false;
     try {
       if (!(await pruneLines(file!, new Date(unixMs() - keepDays * DAY_MS)))) return;
-      // The name leads to another file now.
+      // The name now belongs to another file.
       await this.#closeFile();
     } catch (error) {
       if (!this.#failing) onError(error as Error);
@@ -299,7 +296,7 @@ export class Ledger {
     this.#writing = null;
   }
 
-  /** Lines joined so that none is written across a rotation. */
+  /** Joins lines so that none is written across a rotation. */
   *#batches(lines: readonly Line[]): Generator<readonly Line[]> {
     let batch: Line[] = [];
     let bytes = 0;
@@ -358,7 +355,7 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
 }
 
-/** Printable ASCII as it is, every other byte as `\xNN`, a backslash as `\\`. */
+/** Printable ASCII stays; every other byte becomes `\xNN`, a backslash `\\`. */
 const escaped = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
@@ -367,8 +364,8 @@ const escaped = (bytes: Buffer): string =>
 const STEP = 4096;
 
 /**
- * Offset of the first byte that differs, the shorter one's length where it is a start of the other, -1 where both are
- * equal.
+ * Offset of the first byte that differs. If one is the beginning of the other: the length of the shorter one; -1 if
+ * both are equal.
  */
 export function firstDifference(a: Buffer, b: Buffer): number {
   const common = Math.min(a.length, b.length);

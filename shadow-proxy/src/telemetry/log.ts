@@ -9,7 +9,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const SECRETS = ['password', 'token', 'sentinelPassword', 'key', 'authorization'];
 
-/** `fd` is 1 for a daemon, whose output is its log, and 2 where the output is a report. */
+/** `fd` is 1 for a daemon, whose output is its log, and 2 for a program whose output is a report. */
 export function createLogger(level: LogLevel, fd: 1 | 2 = 1): Logger {
   return pino(
     {

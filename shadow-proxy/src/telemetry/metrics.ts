@@ -1,5 +1,5 @@
 /**
- * Metrics for Prometheus: one table, read from snapshots at each scrape. The hot path knows nothing of them.
+ * Metrics for Prometheus: one table, read from snapshots at each scrape. The hot path does not use it.
  *
  *   GET /metrics → scrape() of each shard → METRICS → text
  */
@@ -28,7 +28,7 @@ type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
 
 export interface Metric {
-  /** With the prefix; counters end in `_total`, units are in the name. */
+  /** The name with its prefix; counters end in `_total`, and the name contains the unit. */
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;
@@ -39,12 +39,15 @@ export interface Metric {
 /** What one process reports at one moment. */
 export interface Scrape {
   readonly shards: readonly ScrapedShard[];
-  /** Names of the shards that it takes when another process ends. */
+  /** Names of the shards that the process takes over when another process ends. */
   readonly waiting: readonly string[];
   readonly receivers: readonly ReceiverSnapshot[];
 }
 
-/** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
+/**
+ * Maximum number of names that clients can choose (commands), so that no client can let the scrape grow without a
+ * limit.
+ */
 const MAX_NAMES = 200;
 
 const JOB_KINDS = ['backfill', 'verify', 'restore'] as const;
@@ -440,7 +443,7 @@ function one(value: number): readonly Sample[] {
   return [[{}, value]];
 }
 
-/** What is not known has no sample. */
+/** An unknown value has no sample. */
 const known = (value: number | null): readonly Sample[] => (value === null ? [] : one(value));
 
 const mapValues = (
@@ -462,7 +465,7 @@ function bothServers(shard: ScrapedShard, value: (server: ServerSnapshot) => num
 }
 
 function clientErrors({ clientErrors: errors }: ScrapedShard): readonly Sample[] {
-  // From the start: an increase is only seen from a value that was there before.
+  // Present from the start: Prometheus only sees an increase from an earlier value.
   const none = Object.fromEntries(ACCESS_ERRORS.map((kind) => [kind, 0]));
   return SIDES.flatMap((server) =>
     byName('kind', { ...none, ...errors[server] }).map(([labels, value]): Sample => [{ server, ...labels }, value]),
@@ -487,7 +490,7 @@ function latencies(latency: ScrapedShard['latency']): readonly Sample[] {
   );
 }
 
-/** The text of `/metrics` for what `scrape` gives, and of the process itself (`process_*`, `nodejs_*`). */
+/** The text of `/metrics` for the result of `scrape`, and for the process itself (`process_*`, `nodejs_*`). */
 export class Metrics {
   readonly #registry = new Registry();
   #scraped: Scrape = { shards: [], waiting: [], receivers: [] };
@@ -502,12 +505,12 @@ export class Metrics {
   }
 
   async text(): Promise<string> {
-    // Once for a scrape, so that its figures belong together.
+    // Called once for each scrape, so that its figures belong together.
     this.#scraped = this.scrape();
     return this.#registry.metrics();
   }
 
-  /** The same figures for other formats than the text. */
+  /** The same figures as objects, for other formats than text. */
   async samples(): Promise<readonly MetricObjectWithValues<MetricValue<string>>[]> {
     this.#scraped = this.scrape();
     return this.#registry.getMetricsAsJSON();
@@ -535,7 +538,7 @@ export class Metrics {
   }
 }
 
-/** Labels come and go with servers and commands, so each scrape starts from nothing. */
+/** Labels appear and disappear with servers and commands, so each scrape begins empty. */
 function refill(
   samples: readonly Sample[],
   metric: { reset(): void },

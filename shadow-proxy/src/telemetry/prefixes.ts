@@ -1,22 +1,22 @@
-/** Which keys are counted in, by prefix: bounded, so that no client can grow it. */
+/** The prefixes of keys that are counters: bounded, so that clients cannot let the table grow. */
 import type { CountingSnapshot } from './snapshot.js';
 
 /**
- * Prefixes that are distinguished. Whatever has more than its 1/256th of the commands is among them (Misra and Gries,
+ * Maximum number of prefixes. A prefix with more than 1/256 of the commands is always among them (Misra and Gries,
  * 1982).
  */
 const MAX_PREFIXES = 256;
 const WINDOW_MS = 60_000;
-/** Of a key, what may be a name: the next part is an ID, a user or a moment. */
+/** Maximum number of parts of a key that may be names: the next part is an ID, a user or a time. */
 const MAX_PARTS = 2;
 const WORD = /^[A-Za-z_-]{1,24}$/;
 
 interface Entry {
   readonly of: Pick<CountingSnapshot, 'workload' | 'kind' | 'prefix'>;
   readonly commands: Map<string, number>;
-  /** What keeps it from being thrown out. */
+  /** The entry is removed when its weight is used up. */
   weight: number;
-  /** Commands of this window, and of the one before. */
+  /** Commands of this window, and of the window before. */
   recent: number;
   before: number;
 }
@@ -26,12 +26,12 @@ export class Prefixes {
   #windowAt: number;
   #beforeMs = 0;
 
-  /** @param now monotonic, in ms */
+  /** @param now in ms of the monotonic clock */
   constructor(now: number) {
     this.#windowAt = now;
   }
 
-  /** @param times how many commands this one stands for */
+  /** @param times the number of commands that this one represents */
   add(of: Entry['of'], command: string, times: number): void {
     const id = `${of.workload}\0${of.kind}\0${of.prefix}`;
     let entry = this.#entries.get(id);
@@ -44,13 +44,13 @@ export class Prefixes {
     entry.recent += times;
   }
 
-  /** Everybody gives way by as much as the newcomer brings; one that has nothing left goes. */
+  /** Takes the new entry's weight from every entry; an entry whose weight is used up is removed. */
   #makeRoom(by: number): boolean {
     for (const [id, entry] of this.#entries) if ((entry.weight -= by) <= 0) this.#entries.delete(id);
     return this.#entries.size < MAX_PREFIXES;
   }
 
-  /** To be called now and then: rates are over the last one to two minutes. */
+  /** Call it now and then: rates are over the last one to two minutes. */
   rotate(now: number): void {
     if (now - this.#windowAt < WINDOW_MS) return;
     this.#beforeMs = now - this.#windowAt;
@@ -73,7 +73,7 @@ export class Prefixes {
   }
 }
 
-/** `rl:user:17` and `rl:user:18` have the prefix `rl:user:*`, `hits7` has `hits*`, `hits` stands for itself. */
+/** `rl:user:17` and `rl:user:18` have the prefix `rl:user:*`, `hits7` has `hits*`, and `hits` is its own prefix. */
 export function prefixOf(key: string): string {
   const parts = key.slice(0, 128).split(/([:/.|])/);
   if (parts.length === 1) return WORD.test(key) ? key : `${/^[A-Za-z_-]{1,24}(?=\d)/.exec(key)?.[0] ?? ''}*`;

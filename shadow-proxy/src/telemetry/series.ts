@@ -1,8 +1,11 @@
-/** How a shard fared over the last hours: a point every few seconds, in memory that does not grow. */
+/** A time series of a shard's figures over the last hours: a point every few seconds, in memory of a fixed size. */
 import type { LatencySnapshot, ShardSnapshot } from './snapshot.js';
 import { sum } from './snapshot.js';
 
-/** Latencies in µs of the replies since the point before; rates a second; the others as they were at that moment. */
+/**
+ * Latencies in µs are those of the replies since the point before; rates are per second; all other values are present
+ * ones.
+ */
 export const COLUMNS = [
   'sourceP50',
   'sourceP99',
@@ -22,7 +25,7 @@ export const COLUMNS = [
 ] as const;
 export type Column = (typeof COLUMNS)[number];
 
-/** `at` in ms since 1970, oldest first; null if nothing was measured. */
+/** `at` is in ms since 1970, oldest first; a value is null if nothing was measured. */
 export interface SeriesSnapshot {
   readonly at: readonly number[];
   readonly columns: Readonly<Record<Column, readonly (number | null)[]>>;
@@ -32,7 +35,7 @@ export type Latest = Readonly<Record<'source' | 'target', LatencySnapshot>>;
 
 /** Milliseconds between two points. */
 export const SERIES_STEP_MS = 5_000;
-/** Four hours. */
+/** Points of four hours. */
 const MAX_POINTS = 2_880;
 
 export class Series {
@@ -49,7 +52,7 @@ export class Series {
     >;
   }
 
-  /** @param latencies of the replies since the point before */
+  /** @param latencies those of the replies since the point before */
   add(at: number, snapshot: ShardSnapshot, latencies: Latest): void {
     const index = this.#count++ % this.points;
     this.#at[index] = at;
@@ -58,7 +61,7 @@ export class Series {
     this.#before = snapshot;
   }
 
-  /** The points after that moment. */
+  /** The points after that time. */
   since(moment: number): SeriesSnapshot {
     const first = Math.max(0, this.#count - this.points);
     const indexes: number[] = [];
@@ -102,6 +105,6 @@ function pointOf(
   };
 }
 
-/** Three digits are enough for a plot, and short on the wire; counts stay what they are. */
+/** Three digits are enough for a plot, and short to transfer; counts are not rounded. */
 const toDigits = (value: number): number | null =>
   Number.isNaN(value) ? null : Number.isInteger(value) ? value : Number(value.toPrecision(3));

@@ -1,5 +1,5 @@
 /**
- * Figures as people read them, the same in every table, page and report. Pure, for browsers have it, too.
+ * The format of figures for people, the same in every table, page and report. Pure, because browsers run it, too.
  *
  * Room: text: the format of numbers, counts, lists and commands for people; foreign text as it may be printed.
  * Called by: every room after it.
@@ -20,7 +20,7 @@ export const list = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, n]) => `${number(n)} ${name}`)
     .join(', ');
 
-/** `45 %`, `4.5 %` where it is less than 10, and `<0.1 %` where that would be none; of 0 to 1. */
+/** `45 %`; `4.5 %` below 10; `<0.1 %` if it would be 0.0 although it is not. @param share 0 to 1 */
 export const percent = (share: number): string =>
   share > 0 && share < 0.0005 ? '<0.1 %' : `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 
@@ -38,7 +38,7 @@ export function duration(seconds: number): string {
       : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-/** Said behind the name of a server: nothing where it answers. */
+/** Follows the name of a server; empty if the server answers. */
 export const unlessUp = (up: boolean | null): string => (up === null ? ', not used' : up ? '' : ', DOWN');
 
 /** Microseconds as `0.25 ms`. */

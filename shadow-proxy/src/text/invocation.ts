@@ -1,6 +1,6 @@
 /**
- * How the programs of the kit are typed where this process was started. Never npx without `--no-install`: outside a
- * folder that has the kit, npx installs and runs whatever package has that name in the registry.
+ * How the kit's programs are typed where this process was started. npx is never used without `--no-install`: outside a
+ * folder that has the kit, npx installs and runs any package of that name from the registry.
  */
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { quoted } from './shell.js';
 
 export type ProgramName = 'shadow-compare' | 'shadow-proxy';
 
-/** What the command line of a program depends on. */
+/** Determines how a program is typed. */
 export interface Start {
   /** The installation that runs: the folder with its package.json. */
   readonly root: string;
@@ -19,7 +19,7 @@ export interface Start {
   readonly path: string;
 }
 
-/** For a checkout, and for a project that has the kit in node_modules. The pages of the repository are written so. */
+/** The command for a checkout, and for a project that has the kit in node_modules. The repository's pages use it. */
 export const CHECKOUT = 'npx --no-install';
 
 /**
@@ -30,7 +30,7 @@ export function invocationAt(name: ProgramName, { root, directory, path }: Start
   const file = join(root, 'shadow-proxy', 'bin', `${name}.mjs`);
   const own = real(file);
   const isOwn = (candidate: string): boolean => own !== null && real(candidate) === own;
-  // npm and npx put these folders on the PATH of what they start; the operator's shell does not have them.
+  // npm and npx add these folders to the PATH of the programs that they start; the operator's shell does not have them.
   const folders = path
     .split(delimiter)
     .filter((folder) => folder !== '' && !/[/\\]node_modules[/\\]\.bin[/\\]?$/.test(folder));
@@ -39,7 +39,7 @@ export function invocationAt(name: ProgramName, { root, directory, path }: Start
   return directory !== null && npxFinds(name, root, directory, isOwn) ? `${CHECKOUT} ${name}` : quoted(file);
 }
 
-/** As npm looks: the nearest package itself, then node_modules/.bin of each folder above it. */
+/** Searches as npm does: the nearest package itself, then node_modules/.bin of each folder above it. */
 function npxFinds(name: string, root: string, directory: string, isOwn: (candidate: string) => boolean): boolean {
   const above: string[] = [];
   for (let folder = directory; above.at(-1) !== folder; folder = dirname(folder)) above.push(folder);
@@ -66,10 +66,10 @@ export function invocation(name: ProgramName): string {
   return found;
 }
 
-/** A command line that begins with a program of the kit, such as `shadow-compare status`, as it is typed here. */
+/** A command line of the kit, such as `shadow-compare status`, as it is typed here. */
 export const typed = (line: string): string => asTypedIn(line, /^(shadow-compare|shadow-proxy)\b/);
 
-/** A text of the repository in which commands are written for a checkout, with each as it is typed here. */
+/** A text of the repository, whose commands are written for a checkout, with each command as it is typed here. */
 export const retyped = (text: string): string => asTypedIn(text, /\bnpx --no-install (shadow-compare|shadow-proxy)\b/g);
 
 const asTypedIn = (text: string, pattern: RegExp): string =>

@@ -1,4 +1,4 @@
-/** The name that was meant, where one that is not known is like one that is. */
+/** Suggests a known name that is similar to an unknown one. */
 
 /** ` (did you mean sessions?)`; empty if no name is near. */
 export function didYouMean(typed: string, names: readonly string[]): string {
@@ -6,10 +6,10 @@ export function didYouMean(typed: string, names: readonly string[]): string {
   return found === null ? '' : ` (did you mean ${found}?)`;
 }
 
-/** Letters from which on the beginning of a name is known with a slip in it. */
+/** From this number of letters on, the beginning of a name is recognised in spite of a mistake. */
 const BEGINNING = 4;
 
-/** The name that is the text with a few slips, or that begins with it; null if none is near. */
+/** The name that differs from the text by a few mistakes, or that begins so; null if none is similar. */
 export function nearest(typed: string, names: readonly string[]): string | null {
   const word = plain(typed);
   const all = names.map((name) => ({ name, ...slips(word, plain(name)) }));
@@ -25,7 +25,7 @@ export function nearest(typed: string, names: readonly string[]): string | null 
 
 const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_. ]/g, '');
 
-/** Insertions, deletions, replacements and exchanges between a text and a name, or the beginning of the name. */
+/** Insertions, deletions, replacements and swaps between a text and a name, or the beginning of the name. */
 function slips(text: string, name: string): { readonly whole: number; readonly beginning: number } {
   const rows: number[][] = [Array.from({ length: name.length + 1 }, (_, at) => at)];
   for (let i = 1; i <= text.length; i++) {

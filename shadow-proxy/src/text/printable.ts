@@ -1,12 +1,12 @@
 /**
- * Foreign text (from servers, clients, receivers, files) as it may be printed. A character that moves the cursor,
- * hides or reorders text, or begins a line becomes a visible escape, such as `\u001b`. Inside JSON these escapes stand
- * for the same character. Pure, for browsers have it, too.
+ * Makes foreign text (from servers, clients, receivers, files) safe to print. A character that moves the cursor, hides
+ * or reorders text, or begins a line becomes a visible escape, such as `\u001b`. In JSON these escapes mean the same
+ * character. Pure, because browsers run it, too.
  */
 
 /** Control and format characters, halves of surrogate pairs, separators of lines and paragraphs. */
 const RAW = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-/** The same without the breaks and tabs of a text of several lines. */
+/** The same, but line breaks and tabs are allowed, for a text of several lines. */
 const RAW_IN_LINES = /[^\P{Cc}\n\t]|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 const escaped = (character: string): string =>
@@ -14,16 +14,16 @@ const escaped = (character: string): string =>
     .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
     .join('');
 
-/** One line. */
+/** For a text on one line. */
 export const printable = (text: string): string => text.replace(RAW, escaped);
 
-/** A text of several lines, or JSON: line breaks and tabs stay. */
+/** For a text of several lines, or JSON: line breaks and tabs are kept. */
 export const printableLines = (text: string): string => text.replace(RAW_IN_LINES, escaped);
 
-/** More of a server's text is no help. */
+/** Longer text of a server does not help. */
 const MAX_TEXT = 1_000;
 
-/** A server's bytes, each a character of latin1: read as UTF-8, and a byte that is none becomes `\xNN`. */
+/** A server's bytes, each a character of latin1, read as UTF-8. A byte that is no UTF-8 becomes `\xNN`. */
 export function printableBytes(latin1: string): string {
   const shown = latin1
     .slice(0, MAX_TEXT)
@@ -35,7 +35,7 @@ export function printableBytes(latin1: string): string {
   return printable(latin1.length > MAX_TEXT ? `${shown}…` : shown);
 }
 
-/** A value as JSON has it, with each text and each name in it on one line. */
+/** A JSON value in which each text and each name is on one line. */
 export function printableAll<T>(value: T): T {
   if (typeof value === 'string') return printable(value) as T;
   if (Array.isArray(value)) return value.map(printableAll) as T;

@@ -1,32 +1,32 @@
-/** What the target should look like, from what was read of the source: pure. */
+/** Recommends the layout of the target, from the facts of the source. Pure. */
 import { refine, type SlotMaster } from '../../plan/cluster.js';
 import { cutsOf } from './cuts.js';
 import { layoutsOf, type Layout, type LayoutKind, type Weights } from './layout.js';
 
 export interface Proposal extends Layout {
-  /** Slots at which a further shard begins, so that no proxy has more than it takes. */
+  /** Slots at which a further shard begins, so that no proxy gets more load than it can handle. */
   readonly cuts: readonly number[];
-  /** Shards, those of the cuts among them. */
+  /** Number of shards, including those of the cuts. */
   readonly proxies: number;
 }
 
 export interface Wanted {
-  /** Masters of the target. */
+  /** Number of masters of the target. */
   readonly masters: number;
   readonly kind: LayoutKind;
-  /** What is to be spread evenly. */
+  /** What is distributed evenly. */
   readonly by: keyof Weights;
   /** Commands per second that one proxy may get. */
   readonly capacity: number;
 }
 
 export interface Advice {
-  /** What is spread evenly. */
+  /** What is distributed evenly. */
   readonly by: keyof Weights;
   readonly proposals: readonly Proposal[];
-  /** The layout that was asked for; the aligned one if there is no even one. */
+  /** The requested layout; the aligned one if there is no even one. */
   readonly chosen: Proposal;
-  /** Slots that have more load than one proxy takes, and cannot be divided. */
+  /** Slots that have more load than one proxy can handle, and cannot be divided. */
   readonly crowded: readonly number[];
 }
 

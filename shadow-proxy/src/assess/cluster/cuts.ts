@@ -1,9 +1,9 @@
-/** The slots at which further shards begin, if a shard has more load than one proxy can serve. */
+/** The slots at which further shards begin, if a shard has more load than one proxy can handle. */
 import type { ClusterShard } from '../../plan/cluster.js';
 import { divide } from './layout.js';
 import { slotsOf, weightOf } from './weights.js';
 
-/** No master needs more proxies than this: it has one thread. */
+/** No master needs more proxies than this, because it has one thread. */
 const MAX_PARTS = 16;
 
 /**

@@ -1,11 +1,17 @@
-/** Masters of the source into groups, one for each master of the target, so that the heaviest group is light. */
+/**
+ * Puts the masters of the source into groups, one for each master of the target, so that the heaviest group is as light
+ * as possible.
+ */
 
-/** Groups of neighbours, which have one range, may be so many times as heavy as the lightest groups that exist. */
+/**
+ * Groups of neighbours, which have one range, are preferred if the heaviest is at most this many times as heavy as with
+ * the best groups.
+ */
 const NEIGHBOURS_MAY = 1.05;
 
 /**
- * @param weights of at most 16 masters, in the order of their slots
- * @param count of groups, no more than masters
+ * @param weights weights of at most 16 masters, in the order of their slots
+ * @param count number of groups, at most that of masters
  * @returns the indexes of each group's masters
  */
 export function groupMasters(weights: readonly number[], count: number): number[][] {
@@ -32,8 +38,8 @@ function neighbouring(until: number, count: number, from = 0): number[][][] {
 }
 
 /**
- * The groups whose heaviest is lightest, if that is lighter than `limit`: masters are placed from the heaviest on, each
- * into every group that still may have it.
+ * The groups whose heaviest one is lightest, if it is lighter than `limit`. Masters are placed from the heaviest on,
+ * each into every group that still has room.
  */
 function lighter(weights: readonly number[], count: number, limit: number): number[][] | null {
   const heaviestFirst = weights.map((_, i) => i).sort((a, b) => weights[b] - weights[a]);
@@ -50,7 +56,7 @@ function lighter(weights: readonly number[], count: number, limit: number): numb
     const tried = new Set<number>();
     for (const group of groups) {
       const { weight } = group;
-      // Groups of one weight are alike, and none may stay empty.
+      // Groups of equal weight are equivalent, and none may stay empty.
       const alike = group.masters.length === 0 ? -1 : weight;
       const leavesEmpty = group.masters.length > 0 && heaviestFirst.length - at <= empty;
       if (tried.has(alike) || leavesEmpty || weight + weights[heaviestFirst[at]] >= bound) continue;

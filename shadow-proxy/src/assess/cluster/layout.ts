@@ -1,7 +1,7 @@
 /**
- * Which slots each master of the target should have. A shard is what one master of the source and one of the target
- * have in common (plan/cluster.ts), and needs a proxy of its own: shards are fewest where every master of the target
- * has whole masters of the source, or every master of the source has whole ones of the target.
+ * Determines the slots of each master of the target. A shard consists of the slots that one master of the source and
+ * one of the target have in common (plan/cluster.ts), and needs a proxy of its own. There are fewest shards if every
+ * master of the target has whole masters of the source, or every master of the source has whole ones of the target.
  */
 import { rangesOf, refine, type ClusterShard, type SlotMaster } from '../../plan/cluster.js';
 import { groupMasters } from './groups.js';
@@ -9,7 +9,7 @@ import { slotsOf, total, weightOf } from './weights.js';
 
 /**
  * - `aligned`: the fewest shards.
- * - `even`: masters of the source are divided, so that those of the target weigh the same.
+ * - `even`: masters of the source are divided, so that those of the target have equal weights.
  */
 export type LayoutKind = 'aligned' | 'even';
 
@@ -17,9 +17,9 @@ export interface Layout {
   readonly kind: LayoutKind;
   /** The masters of the target, by their lowest slots. */
   readonly masters: readonly SlotMaster[];
-  /** Without cuts. */
+  /** The shards, without cuts. */
   readonly shards: readonly ClusterShard[];
-  /** Share of the most loaded master, and of the one with the most data: 0 to 1. */
+  /** Share of the most loaded master, and of the master with the most data: 0 to 1. */
   readonly largest: { readonly load: number; readonly memory: number };
 }
 
@@ -29,14 +29,14 @@ export interface Weights {
 }
 
 export const MAX_MASTERS = 6;
-/** The largest master of the target may have so many times an equal share before an even layout is offered, too. */
+/** If the largest master of the target has this many times an equal share, an even layout is offered, too. */
 const UNEVEN = 1.25;
-/** An even layout ends a master at a bound of the source that is as near as this share of it. */
+/** A master of an even layout ends at a bound of the source if one is as near as this share of it. */
 const NEAR = 0.1;
 
 /**
- * Layouts for 1 to `MAX_MASTERS` masters: the aligned one of each number, and where that is uneven an even one.
- * @param by which weight is to be spread evenly
+ * Layouts for 1 to `MAX_MASTERS` masters: the aligned one of each number, and an even one if the aligned one is uneven.
+ * @param by the weight that is distributed evenly
  */
 export function layoutsOf(source: readonly SlotMaster[], weights: Weights, by: keyof Weights): Layout[] {
   const weight = orEqual(weights[by]);
@@ -50,7 +50,7 @@ export function layoutsOf(source: readonly SlotMaster[], weights: Weights, by: k
   });
 }
 
-/** If all weights are 0, every slot weighs the same. */
+/** If all weights are 0, every slot has the same weight. */
 const orEqual = (weight: Float64Array): Float64Array =>
   total(weight) > 0 ? weight : new Float64Array(weight.length).fill(1);
 
@@ -75,7 +75,7 @@ function describe(
   };
 }
 
-/** Unions of whole masters; where there are fewer than asked for, the heaviest are divided. */
+/** Joins whole masters; if there are fewer than requested, the heaviest ones are divided. */
 function align(source: readonly SlotMaster[], weight: Float64Array, count: number): number[][] {
   const slots = source.map(slotsOf);
   const weights = slots.map((each) => weightOf(each, weight));
@@ -90,7 +90,7 @@ function align(source: readonly SlotMaster[], weight: Float64Array, count: numbe
   return slots.flatMap((each, i) => divide(each, weight, parts[i]));
 }
 
-/** Slots into so many parts of about the same weight, each with one slot at least. */
+/** Divides slots into `parts` of about equal weight, each with at least one slot. */
 export function divide(slots: readonly number[], weight: Float64Array, parts: number): number[][] {
   const share = weightOf(slots, weight) / parts;
   const divided: number[][] = [];
@@ -99,14 +99,16 @@ export function divide(slots: readonly number[], weight: Float64Array, parts: nu
   for (let part = 1; part < parts; part++) {
     const from = at;
     const until = slots.length - (parts - part);
-    // A slot goes where the larger part of it lies.
+    // A slot belongs to the part that contains the larger share of it.
     while (at < until && (at === from || passed + weight[slots[at]] / 2 <= part * share)) passed += weight[slots[at++]];
     divided.push(slots.slice(from, at));
   }
   return [...divided, slots.slice(at)];
 }
 
-/** Each master of the target is filled in the order of the source's, and ends at their bounds where one is near. */
+/**
+ * Fills each master of the target in the order of the source's, and ends it at a bound of the source if one is near.
+ */
 function spread(source: readonly SlotMaster[], weight: Float64Array, count: number): number[][] {
   const masters = source.map(slotsOf);
   const share = total(weight) / count;
@@ -127,7 +129,7 @@ function spread(source: readonly SlotMaster[], weight: Float64Array, count: numb
         if (!isLast && room <= share * NEAR) next();
         break;
       }
-      // A slot that is heavier than a share has a master to itself.
+      // A slot that is heavier than a share has a master of its own.
       const fits = Math.max(fitting(left, weight, room), parts.at(-1)!.length === 0 ? 1 : 0);
       parts.at(-1)!.push(...left.slice(0, fits));
       room -= weightOf(left.slice(0, fits), weight);
@@ -138,7 +140,7 @@ function spread(source: readonly SlotMaster[], weight: Float64Array, count: numb
   return parts.filter((slots) => slots.length > 0);
 }
 
-/** How many slots from the first on weigh no more than `room`. */
+/** How many of the first slots weigh at most `room`. */
 function fitting(slots: readonly number[], weight: Float64Array, room: number): number {
   let at = 0;
   for (let left = room; at < slots.length && weight[slots[at]] <= left; at++) left -= weight[slots[at]];

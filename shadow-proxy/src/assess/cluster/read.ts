@@ -1,7 +1,7 @@
 /**
- * Reads a Redis Cluster from one of its nodes: questions only, and each is small.
+ * Reads a Redis Cluster from one of its nodes. Read-only, with small questions.
  *
- *   node ─▶ INFO, CLUSTER NODES ─▶ its masters (readInstance, of each) ─▶ their slots
+ *   node ─▶ INFO, CLUSTER NODES ─▶ its masters (readInstance for each) ─▶ their slots
  */
 import { countSlots, unserved } from '../../plan/cluster.js';
 import { formatAddress, type Address, type Endpoint } from '../../plan/endpoint.js';
@@ -13,19 +13,19 @@ import { parseInfo } from '../../upstream/info.js';
 import { nodesOf, type ListedNode } from '../../upstream/slots.js';
 import type { ClusterFacts, MasterFacts } from './facts.js';
 
-/** Slots that are counted in one write. */
+/** Number of slots that are counted in one write. */
 const SLOTS_AT_ONCE = 256;
 
-/** A cluster whose slots were not looked at yet. */
+/** A cluster whose slots were not read yet. */
 export interface FoundCluster {
   readonly facts: Omit<ClusterFacts, 'keysBySlot' | 'moving'>;
-  /** The endpoints of the masters, in their order. */
+  /** The endpoints of the masters, in the same order. */
   readonly endpoints: readonly Endpoint[];
 }
 
 /**
- * The cluster that the server is a node of; null if it is not in cluster mode.
- * @throws {AskError} if it cannot be reached or refuses to say, or no node has a slot
+ * The cluster of which the server is a node; null if it is not in cluster mode.
+ * @throws {AskError} if it cannot be reached or refuses to answer, or no node has a slot
  */
 export const findCluster = (endpoint: Endpoint): Promise<FoundCluster | null> =>
   asking(endpoint, async (asker) => {
@@ -62,7 +62,7 @@ const nodesAt = async (asker: Asker): Promise<PlacedNode[]> =>
     return [{ ...node, address: { host: host === '' ? asker.address.host : host, port } }];
   });
 
-/** Another node, asked as this one was. */
+/** The endpoint of another node, with the same login. */
 const at = ({ tls, username, password }: Endpoint, address: Address): Endpoint => ({
   kind: 'server',
   label: `redis${tls === null ? '' : 's'}://${formatAddress(address)}`,
@@ -75,7 +75,7 @@ const at = ({ tls, username, password }: Endpoint, address: Address): Endpoint =
 
 /**
  * `CLUSTER COUNTKEYSINSLOT` of every slot at its master, which reads no key.
- * @throws {AskError} if a master cannot be reached any more
+ * @throws {AskError} if a master can no longer be reached
  */
 export async function readSlots({ facts, endpoints }: FoundCluster): Promise<ClusterFacts> {
   const counts = new Uint32Array(SLOTS);

@@ -1,13 +1,13 @@
-/** The `cluster:` part of a plan, to be pasted. */
+/** The `cluster:` part of a plan, ready to be pasted. */
 import { stringify } from 'yaml';
 import { formatAddress, type Endpoint } from '../../plan/endpoint.js';
 
-/** How many nodes are named: any of them knows the others. */
+/** Number of nodes that are named: each of them knows the others. */
 const SEEDS = 3;
 
 /**
- * A URL that names some of the nodes; null if none is named by its address.
- * @param variable names the environment variable that stands for the password: a plan has none in the clear
+ * A URL that names some of the nodes; null if none has an address.
+ * @param variable name of the environment variable for the password, which a plan does not contain
  */
 export function clusterUrl(endpoints: readonly Endpoint[], variable: string): string | null {
   const hosts = endpoints.flatMap((each) => (each.kind === 'server' ? [formatAddress(each)] : []));
@@ -25,7 +25,7 @@ export interface ClusterLines {
   readonly cuts: readonly number[];
 }
 
-/** As YAML; clients find the proxies on this machine until `listen` says otherwise. */
+/** The part as YAML; clients find the proxies on this machine until `listen` is changed. */
 export const clusterYaml = ({ source, target, cuts }: ClusterLines): string =>
   stringify(
     { cluster: { source, target, listen: 'redis://127.0.0.1:7000', ...(cuts.length === 0 ? {} : { cuts }) } },

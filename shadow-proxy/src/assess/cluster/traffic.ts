@@ -1,10 +1,10 @@
-/** What MONITOR shows of the slots of a cluster: commands of each, and how many keys they are about. */
+/** The traffic of a cluster's slots, from MONITOR: the commands of each slot, and the number of keys that they use. */
 import { hashSlot } from '../../route/slot.js';
 import type { KeySighting } from '../monitor.js';
 
 export interface SlotTraffic {
   readonly commands: number;
-  /** Different keys: at most `MANY_KEYS`, which stands for as many or more. */
+  /** Number of different keys; `MANY_KEYS` stands for that many or more. */
   readonly keys: number;
 }
 
@@ -13,7 +13,7 @@ export const MANY_KEYS = 100;
 export class SlotSample {
   readonly #slots = new Map<number, { commands: number; readonly keys: Set<string> }>();
 
-  /** What scripts call is in the slot of the script, which was counted. */
+  /** Calls of a script are in the script's slot, which was counted. */
   add({ key, at, isScripted }: KeySighting): void {
     // All keys of a command are in one slot.
     if (isScripted || at > 0) return;

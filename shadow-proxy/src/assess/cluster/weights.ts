@@ -1,4 +1,4 @@
-/** What each slot weighs: its commands per second, and its bytes. */
+/** The weights of each slot: its commands per second, and its bytes. */
 import { SLOTS } from '../../route/slot.js';
 import type { SlotMaster } from '../../plan/cluster.js';
 import type { InstanceFacts } from '../facts.js';
@@ -10,17 +10,17 @@ export interface SlotWeights {
   readonly load: Float64Array;
   /** Bytes. */
   readonly memory: Float64Array;
-  /** Whether the load of every master was divided among its slots by what MONITOR showed of it, or by their keys. */
+  /** Whether the load of every master was divided among its slots by MONITOR's results, or by their keys. */
   readonly loadBy: 'monitor' | 'keys';
 }
 
-/** Fewer commands of a master do not show how they are spread over its slots. */
+/** Fewer commands of a master do not show their distribution over its slots. */
 const ENOUGH_COMMANDS = 1_000;
 
 /**
- * Commands per second and memory were measured of each master. Its load is divided among its slots by what MONITOR
- * showed, else by their keys; its memory by their keys; without keys, both are divided evenly.
- * @param sources those of the masters, in their order
+ * Commands per second and memory were measured for each master. Its load is divided among its slots by MONITOR's
+ * results, else by their keys; its memory by their keys; without keys, both evenly.
+ * @param sources facts of the masters, in their order
  */
 export function weigh(
   { masters, keysBySlot }: ClusterFacts,
@@ -50,7 +50,7 @@ function divide(amount: number, slots: readonly number[], by: readonly number[],
 export const slotsOf = ({ slots }: Pick<SlotMaster, 'slots'>): number[] =>
   slots.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
 
-/** What these slots weigh together. */
+/** The sum of the weights of these slots. */
 export const weightOf = (slots: readonly number[], weights: Float64Array): number =>
   slots.reduce((sum, slot) => sum + weights[slot], 0);
 

@@ -1,4 +1,4 @@
-/** The plan as text: a first draft, in which each workload says why it was chosen. */
+/** The plan as text: a first draft, in which each workload has a comment with its reasons. */
 import { stringify } from 'yaml';
 import { count, duration, list, number, percent } from '../../text/figures.js';
 import { typed } from '../../text/invocation.js';
@@ -9,27 +9,27 @@ import { WEEK, type Proposal, type Proposed } from './propose.js';
 
 export interface Draft {
   readonly name: string;
-  /** The part for each line below `version` and `name`: `shards`, or `cluster`. */
+  /** The part below `version` and `name`: `shards`, or `cluster`. */
   readonly servers: object;
   /** The server from which it was read, such as `redis://127.0.0.1:6379 (Redis 7.0.15)`. */
   readonly origin: string;
   readonly readAt: Date;
-  /** Keys of the source, and how many of them were sampled. */
+  /** Number of keys of the source, and how many of them were sampled. */
   readonly keys: number;
   readonly sampled: number;
-  /** How long MONITOR ran, and what it showed; a text says why it did not. */
+  /** How long MONITOR ran, and what it showed; or a text that says why it did not run. */
   readonly monitored: { readonly ms: number; readonly commands: number } | string;
   readonly proposal: Proposal;
-  /** Further things that the source showed, and what to do about each. */
+  /** Further findings about the source, and what to do about each. */
   readonly notes: readonly string[];
-  /** What the servers of the draft stand for, each with what to do about it. */
+  /** Which values of the draft the operator must check, and what to do about each. */
   readonly serverNotes: readonly string[];
-  /** The file that it is written to. */
+  /** Name of the file for the draft. */
   readonly file: string;
 }
 
 const WIDTH = 80;
-/** How many of the uncovered families are named. */
+/** Maximum number of uncovered families that are named. */
 const NAMED = 8;
 const TITLES: Readonly<Record<number, string>> = {
   2: 'Week 2: what is mostly read, and what can be computed again.',
@@ -117,7 +117,7 @@ function entry({ name, kind, family, channels }: Proposed): string[] {
   ];
 }
 
-/** Counts, types, TTLs, commands: what the class was judged by. */
+/** Counts, types, TTLs and commands: the reasons for the class. */
 function reasons({ kind, family }: Proposed, { keys, sampled }: Draft): string[] {
   return [
     `Guess: ${kind.name}, so class ${kind.class}. ${kind.says}`,
@@ -158,7 +158,7 @@ function largeOf({ large }: Family): string[] {
 const STAY =
   'Keys that no workload names are in default: in stage off they stay on Redis, and are not copied. Add a workload for those that are to move.';
 
-/** What a plan may lack, for it was not looked at. */
+/** What the plan may lack, because it was not read. */
 export function unseen({
   proposal,
   keys,
@@ -201,11 +201,11 @@ const share = (part: number, whole: number): string => percent(whole === 0 ? 0 :
 
 const yaml = (value: object): string => stringify(value, { lineWidth: 0 }).trimEnd();
 
-/** Comment lines that fit 80 columns, unless one word does not. */
+/** Comment lines in 80 columns, unless one word is longer. */
 function comment(text: string, indent = 0): string[] {
   const before = `${' '.repeat(indent)}# `;
   const lines: string[] = [];
-  // A figure stays with its unit.
+  // Keeps a figure together with its unit.
   for (const word of text.replaceAll(' %', '\u00a0%').split(' ')) {
     const last = lines.at(-1);
     if (last !== undefined && before.length + last.length + 1 + word.length <= WIDTH)

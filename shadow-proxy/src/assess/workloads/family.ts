@@ -1,4 +1,4 @@
-/** Families of keys: those whose names begin alike, with what was sampled of them and what MONITOR showed. */
+/** Families of keys whose names begin alike, with the results of sampling and of MONITOR. */
 import { prefixOf } from '../../telemetry/prefixes.js';
 import type { SampledKey } from '../keys.js';
 import type { KeySighting } from '../monitor.js';
@@ -6,39 +6,39 @@ import type { KeySighting } from '../monitor.js';
 export interface LargeKey {
   readonly type: string;
   readonly bytes: number;
-  /** Null if it is no collection. */
+  /** Null if the key is no collection. */
   readonly elements: number | null;
 }
 
-/** The keys that one pattern names. */
+/** The keys that match one pattern. */
 export interface Family {
-  /** As a plan takes it; no key of another family matches it, but for those of narrower patterns. */
+  /** The pattern for a plan; keys of other families do not match it, except those of narrower patterns. */
   readonly pattern: string;
-  /** The number of its keys in the sample. */
+  /** Number of its keys in the sample. */
   readonly keys: number;
   readonly bytes: number;
-  /** Keys by type. */
+  /** Number of keys by type. */
   readonly types: ReadonlyMap<string, number>;
-  /** Keys with a TTL, in ms. */
+  /** TTLs of its keys that have one, in ms. */
   readonly ttls: readonly number[];
-  /** Strings that are whole numbers. */
+  /** Number of strings that are whole numbers. */
   readonly numbers: number;
   readonly large: readonly LargeKey[];
-  /** What MONITOR showed, by command. */
+  /** Number of commands in MONITOR, by command. */
   readonly commands: ReadonlyMap<string, number>;
 }
 
-/** From these on, a key is copied in chunks: `limits` of a plan. */
+/** From these sizes on, a key is copied in chunks: `limits` of a plan. */
 export interface LargeFrom {
   readonly bytes: number;
   readonly elements: number;
 }
 
-/** Further families count as nameless: clients that invent names must not fill the memory. */
+/** Further families count as nameless, because clients that invent names must not fill the memory. */
 const MAX_FAMILIES = 10_000;
-/** The name of `SETNX`, and of `SET` with that option, among the commands of a family. */
+/** The name for `SETNX`, and for `SET` with that option, among the commands of a family. */
 export const SET_IF_ABSENT = 'set NX';
-/** Stands for all keys of which the name says nothing. */
+/** The pattern for all keys whose names show nothing. */
 export const NAMELESS = '*';
 
 class Collected implements Family {
@@ -69,7 +69,10 @@ export class Families {
       family.large.push({ type, bytes, elements });
   }
 
-  /** Each command once a family; what a script calls counts, and the script itself says nothing of what it does. */
+  /**
+   * Each command counts once for a family. Calls of a script count, but not the script itself, which does not show what
+   * it does.
+   */
   see({ command, key, at, ifAbsent }: KeySighting): void {
     if (at > 0 || command.name.startsWith('eval') || command.name.startsWith('fcall')) return;
     const { commands } = this.#of(key);
@@ -93,7 +96,7 @@ export class Families {
   }
 }
 
-/** Several families as one. */
+/** Joins several families. */
 export function merge(pattern: string, families: readonly Family[]): Family {
   const sums = (of: (family: Family) => ReadonlyMap<string, number>): Map<string, number> => {
     const sum = new Map<string, number>();
@@ -114,8 +117,8 @@ export function merge(pattern: string, families: readonly Family[]): Family {
 }
 
 /**
- * The pattern of a key: `rl:user:*` of `rl:user:17`, as for counters (`prefixOf`). A hash tag before the name is a part
- * of its own: `{user:*}:cart` of `{user:17}:cart`, `{*}:cart` of `{17}:cart`.
+ * The pattern of a key: `rl:user:*` for `rl:user:17`, as for counters (`prefixOf`). A hash tag before the name is kept
+ * as a part of its own: `{user:*}:cart` for `{user:17}:cart`, `{*}:cart` for `{17}:cart`.
  */
 export function patternOf(key: string): string {
   const [, tag, separator, rest] = /^\{([^}]+)\}([:/.|]?)(.*)$/s.exec(key) ?? [];

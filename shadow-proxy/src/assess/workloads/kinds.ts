@@ -1,6 +1,6 @@
 /**
- * What a family of keys is for, judged by its name, its types, its TTLs and what is done to it: the first rule that
- * holds.
+ * Determines the purpose of a family of keys from its name, its types, its TTLs and its commands: the first matching
+ * rule decides.
  */
 import { countingKind } from '../../command/counting.js';
 import { COMMANDS } from '../../command/table.generated.js';
@@ -11,9 +11,9 @@ import { SET_IF_ABSENT, type Family } from './family.js';
 export interface Kind {
   readonly name: string;
   readonly class: WorkloadClass;
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly says: string;
-  /** Few keys of it matter as much as many. */
+  /** Whether a few such keys matter as much as many. */
   readonly matters?: boolean;
 }
 
@@ -21,17 +21,17 @@ interface Rule extends Kind {
   readonly holds: (evidence: Evidence) => boolean;
 }
 
-/** Nearly all keys of a family, for not every key must be like the others. */
+/** The share that counts as nearly all keys of a family, because a few may differ. */
 const MOST = 0.8;
-/** The share of a family's commands from which a kind is frequent. */
+/** A kind of command is frequent from this share of a family's commands on. */
 const OFTEN = 0.1;
-/** Fewer commands do not show what is done to a family. */
+/** Fewer commands do not show how a family is used. */
 const ENOUGH_COMMANDS = 20;
 const SESSION = /^sess/;
 
 /**
- * Names of keys that must not be lost, whatever their types and TTLs: a lock has a TTL as a cache has. Words of a name,
- * as `lock` of `app:order_lock:*`.
+ * Names of keys that must not be lost, whatever their types and TTLs: a lock has a TTL, as a cache has. The patterns
+ * match words of a name, such as `lock` in `app:order_lock:*`.
  */
 const NAMED: readonly { readonly name: string; readonly words: RegExp; readonly says: string }[] = [
   {
@@ -70,7 +70,7 @@ const NAMED: readonly { readonly name: string; readonly words: RegExp; readonly 
 const PURCHASE =
   /^(carts?|baskets?|checkouts?|orders?|payments?|invoices?|wallets?|balances?|accounts?|stock|inventory|reservations?|bookings?)$/;
 
-/** A session that is read has its TTL renewed: its value is not written. */
+/** Reading a session renews its TTL, and does not write its value. */
 const RENEWS = new Set(['expire', 'pexpire', 'expireat', 'pexpireat', 'persist', 'touch']);
 const namesWith = (flag: string): string[] =>
   COMMANDS.filter(([name, , , flags]) => flags.split(' ').includes(flag) && !RENEWS.has(name)).map(([name]) => name);
@@ -79,7 +79,7 @@ const WRITES = new Set([...namesWith('write').filter((name) => !READS.has(name))
 const INCREMENTS = ['incr', 'incrby', 'incrbyfloat', 'decr', 'decrby', 'hincrby', 'hincrbyfloat'];
 const WINDOW = ['zremrangebyscore', 'zremrangebyrank'];
 
-/** Ordered: what holds first is what it is. */
+/** In order: the first rule that holds decides. */
 const RULES: readonly Rule[] = [
   ...NAMED.map(({ name, words, says }): Rule => ({
     name,
@@ -181,25 +181,25 @@ const RULES: readonly Rule[] = [
 
 /** Shares are 0 to 1. */
 interface Evidence {
-  /** Whether a word of its name is one of these. */
+  /** Whether a word of the family's name matches. */
   readonly named: (words: RegExp) => boolean;
   /** The share of the sampled keys with this type. */
   readonly type: (name: string) => number;
   readonly plain: number;
   readonly expiring: number;
   readonly numbers: number;
-  /** Whether MONITOR showed enough. */
+  /** Whether MONITOR showed enough commands. */
   readonly isSeen: boolean;
-  /** The share of reads that MONITOR showed; 0 if it showed too little. */
+  /** The share of reads in MONITOR; 0 if there were too few commands. */
   readonly reads: number;
   readonly shareOf: (these: (command: string) => boolean) => number;
-  /** As `shareOf`, however little MONITOR showed. */
+  /** The same as `shareOf`, even if there were only few commands. */
   readonly shown: (these: (command: string) => boolean) => number;
-  /** Whether a client of the server has called one of them, on whatever key. */
+  /** Whether any client has called one of these commands, on any key. */
   readonly called: (commands: readonly string[]) => boolean;
 }
 
-/** @param calls those of all clients of the source, since it started */
+/** @param calls calls by all clients of the source since it started */
 export const kindOf = (family: Family, calls: Calls): Kind =>
   RULES.find(({ holds }) => holds(evidenceOf(family, calls)))!;
 
@@ -227,14 +227,14 @@ function evidenceOf({ pattern, keys, types, ttls, numbers, commands }: Family, c
   };
 }
 
-/** `order` and `lock` of `app:orderLock:*`: in lower case, without digits. */
+/** The words of a pattern: `order` and `lock` for `app:orderLock:*`; in lower case, without digits. */
 const wordsOf = (pattern: string): string[] =>
   pattern
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(/[^a-z]+/);
 
-/** Reads and writes among what MONITOR showed of a family. */
+/** Numbers of reads and writes of a family in MONITOR. */
 export function readsAndWrites({ commands }: Pick<Family, 'commands'>): { reads: number; writes: number } {
   let [reads, writes] = [0, 0];
   for (const [name, n] of commands) {

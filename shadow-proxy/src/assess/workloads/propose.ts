@@ -1,4 +1,4 @@
-/** Families of keys become workloads: those that belong together as one, the small ones left to `default`. */
+/** Turns families of keys into workloads: related families become one, and small ones are left to `default`. */
 import { patternIncludes } from '../../plan/overlap.js';
 import type { WorkloadClass } from '../../plan/plan.js';
 import type { Calls } from '../facts.js';
@@ -17,11 +17,11 @@ export interface Proposal {
   readonly workloads: readonly Proposed[];
   /** The largest first. */
   readonly uncovered: readonly Family[];
-  /** Patterns of channels that have no workload. */
+  /** Patterns of channels without a workload. */
   readonly channels: readonly string[];
 }
 
-/** In which week of the runbooks a class goes live. */
+/** The week of the runbooks in which a class goes live. */
 export const WEEK: Readonly<Record<WorkloadClass, number>> = {
   'read-mostly': 2,
   general: 2,
@@ -30,16 +30,16 @@ export const WEEK: Readonly<Record<WorkloadClass, number>> = {
   critical: 4,
 };
 
-/** A plan with more is no help. */
+/** Maximum number of workloads: a longer plan does not help. */
 const MAX_WORKLOADS = 24;
-/** The share of the sampled keys, or of the commands, below which a family is left to `default`, unless it matters. */
+/** A family with a smaller share of the sampled keys and of the commands is left to `default`, unless it matters. */
 const SMALL = 0.001;
-/** How many small families that matter are proposed: names that clients invent must not fill the plan. */
+/** Maximum number of small families that matter: names that clients invent must not fill the plan. */
 const MAX_RARE = 8;
-/** Names that differ after `-` or `_` alone are one family, from so many on. */
+/** Names that differ only after `-` or `_` are joined if there are at least this many. */
 const ALIKE = 3;
 
-/** @param channels that clients have subscribed to, as patterns */
+/** @param channels channels to which clients have subscribed, as patterns */
 export function propose(families: readonly Family[], channels: readonly string[], calls: Calls): Proposal {
   const joined = joinParts(joinWords(families), calls);
   const [keys, commands] = [sum(joined.map((each) => each.keys)) || 1, sum(joined.map(commandsOf)) || 1];
@@ -76,7 +76,7 @@ function joinWords(families: readonly Family[]): Family[] {
   );
 }
 
-/** `rl:user:*` and `rl:api:*` become `rl:*` where both are of one kind. */
+/** `rl:user:*` and `rl:api:*` become `rl:*` if both are of one kind. */
 function joinParts(families: readonly Family[], calls: Calls): Family[] {
   const partOf = ({ pattern }: Family): string => /^\{?[A-Za-z_-]+[:/.|]/.exec(pattern)?.[0] ?? '';
   return [...groupBy(families, partOf)].flatMap(([part, alike]) => {
@@ -93,7 +93,7 @@ function groupBy<T>(all: readonly T[], keyOf: (each: T) => string): Map<string, 
 
 type Judged = Pick<Proposed, 'family' | 'kind'>;
 
-/** By week; a narrower pattern comes before every wider one, or it would match no key. */
+/** By week; a narrower pattern comes before every wider one, because otherwise it would match no key. */
 function ordered(workloads: readonly Judged[]): Judged[] {
   const placed: Judged[] = [];
   for (const each of [...workloads].sort((a, b) => WEEK[a.kind.class] - WEEK[b.kind.class])) {
@@ -104,7 +104,7 @@ function ordered(workloads: readonly Judged[]): Judged[] {
   return placed;
 }
 
-/** `rl-user` of `rl:user:*`. */
+/** The name for a pattern: `rl-user` for `rl:user:*`. */
 function nameOf(pattern: string, taken: Set<string>): string {
   const words = wordsOf(pattern).map((word) => word.replace(/^[-_]+|[-_]+$/g, ''));
   const base =

@@ -1,4 +1,4 @@
-/** What `assess` prints of a Redis Cluster: its masters, and what the target should look like. */
+/** The output of `assess` for a Redis Cluster: its masters, and the recommended layout of the target. */
 import Table from 'cli-table3';
 import type { Advice, Proposal } from '../../assess/cluster/advice.js';
 import { clusterUrl, clusterYaml } from '../../assess/cluster/snippet.js';
@@ -15,7 +15,7 @@ export interface MasterRow {
   readonly address: string;
   readonly slots: string;
   readonly replicas: number;
-  /** Null if the master refuses to count them. */
+  /** Null if the master refuses to count its keys. */
   readonly keys: number | null;
   readonly memory: number;
   readonly memoryShare: number;
@@ -98,13 +98,13 @@ function proposalTable({ proposals, chosen }: Advice): string {
   return print(rows);
 }
 
-/** `CLUSTER ADDSLOTS`, for a shell; KeyDB 6.3.4 has no `ADDSLOTSRANGE`. */
+/** `CLUSTER ADDSLOTS` for a shell, because KeyDB 6.3.4 has no `ADDSLOTSRANGE`. */
 function addSlots({ address: { host }, slots }: SlotMaster): string {
   const words = slots.map(([first, last]) => (first === last ? String(first) : `$(seq ${first} ${last})`));
   const lines = [`keydb-cli -h ${host} CLUSTER ADDSLOTS`];
   for (const word of words) {
     const line = `${lines.at(-1)!} ${word}`;
-    // Room for the backslash.
+    // Leave room for the backslash.
     if (line.length <= WIDTH - 4) lines[lines.length - 1] = line;
     else lines.push(`  ${word}`);
   }
@@ -115,11 +115,11 @@ function addSlots({ address: { host }, slots }: SlotMaster): string {
 export interface Ends {
   /** The masters of the source. */
   readonly source: readonly Endpoint[];
-  /** Nodes of the target; empty if there is none yet. */
+  /** Nodes of the target; empty if there are none yet. */
   readonly target: readonly Endpoint[];
 }
 
-/** The `cluster:` part of the plan for the layout. */
+/** The `cluster:` part of a plan for the layout. */
 export const planPart = ({ masters, cuts }: Proposal, { source, target }: Ends): string =>
   clusterYaml({
     source: clusterUrl(source, 'REDIS_PASSWORD')!,
@@ -162,7 +162,7 @@ export function renderCluster(question: ClusterQuestion, ends: Ends): string {
   ].join('\n');
 }
 
-/** Without slot-by-slot figures, of which there are 16,384. */
+/** Without the figures of each slot, of which there are 16,384. */
 export function clusterJson(question: ClusterQuestion, ends: Ends): object {
   const { facts, weights, traffic, advice, capacity } = question;
   const { state, failed, unserved, moving } = facts;

@@ -1,4 +1,4 @@
-/** What `assess` reads: the sources, the target, and of a cluster its slots. */
+/** Reads what `assess` needs: from the sources, the target, and a cluster's slots. */
 import { MAX_SOURCE_MASTERS } from '../../assess/about-cluster.js';
 import { PROXY_SHARE } from '../../assess/about-load.js';
 import { advise, type Wanted } from '../../assess/cluster/advice.js';
@@ -14,22 +14,22 @@ import { askingAll } from '../../upstream/asker.js';
 import { announceMonitor } from '../monitor-option.js';
 import { findSources, type Seeds, type Sources } from '../sources.js';
 
-/** docs/figures.json, shadow@1, rounded down: pipeline 1, stage shadow, all on two shared cores. */
+/** From docs/figures.json, shadow@1, rounded down: pipeline 1, stage shadow, on two shared cores. */
 export const PROXY_OPS = 59_000;
 
 export interface Asked {
   readonly sources: readonly Seeds[];
   readonly target: Seeds | null;
-  /** For how long load is watched. */
+  /** How long the load is watched. */
   readonly watchMs: number;
-  /** For how long MONITOR runs afterwards; null: not at all. */
+  /** How long MONITOR runs afterwards; null: not at all. */
   readonly monitorMs: number | null;
 }
 
 export interface Read {
   readonly sources: readonly InstanceFacts[];
   readonly target: InstanceFacts | null;
-  /** What the sources are masters of; null if they are single servers. */
+  /** The cluster to which the sources belong; null if they are single servers. */
   readonly cluster: FoundCluster | null;
   /** The target's masters, or its one server. */
   readonly targets: Sources | null;
@@ -37,7 +37,7 @@ export interface Read {
   readonly traffic: ReadonlyMap<number, SlotTraffic> | null;
 }
 
-/** All at once, so that they are watched in the same time. @throws {AskError} */
+/** Reads all servers at once, so that they are watched at the same time. @throws {AskError} */
 export async function readAll({ sources, target, watchMs, monitorMs }: Asked): Promise<Read> {
   const [from, to] = await Promise.all([findSources(sources), target && findSources([target])]);
   const read = await askingAll([...from.endpoints, ...(to?.endpoints.slice(0, 1) ?? [])], (endpoint, signal) =>
@@ -56,7 +56,7 @@ export async function readAll({ sources, target, watchMs, monitorMs }: Asked): P
   };
 }
 
-/** After everything else was measured, which it would distort. */
+/** MONITOR runs last, because it would distort the other measurements. */
 function monitorAll(
   facts: readonly InstanceFacts[],
   { endpoints }: Sources,
@@ -70,19 +70,19 @@ function monitorAll(
   }));
 }
 
-/** Fewer commands per second say nothing of how the load is spread. */
+/** With fewer commands per second, the distribution of the load is unknown. */
 const IDLE_OPS = 100;
 
 export interface Wish extends Pick<Wanted, 'kind'> {
-  /** Null: one for each of the source, at most `MAX_MASTERS`. */
+  /** Number of masters; null: one for each of the source, at most `MAX_MASTERS`. */
   readonly masters: number | null;
-  /** Null: the load, or of an idle cluster the memory. */
+  /** What is balanced; null: the load, or the memory if the cluster is idle. */
   readonly by: Wanted['by'] | null;
-  /** Commands per second that one proxy was measured to take. */
+  /** Commands per second that one proxy handled in a measurement. */
   readonly proxyOps: number;
 }
 
-/** The slots of a cluster, and what the target should look like; null if the sources are single servers. */
+/** The slots of a cluster, and the recommended layout of the target; null if the sources are single servers. */
 export async function questionOf(
   { sources, cluster, targets, traffic }: Read,
   wish: Wish,

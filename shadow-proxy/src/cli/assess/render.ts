@@ -1,4 +1,4 @@
-/** The human form of an assessment, in 80 columns. */
+/** An assessment for people, in 80 columns. */
 import Table from 'cli-table3';
 import type { InstanceFacts } from '../../assess/facts.js';
 import type { Finding, Weight } from '../../assess/finding.js';
@@ -20,7 +20,7 @@ const WORD: Readonly<Record<Weight, string>> = {
   note: 'note',
 };
 
-/** What fits 80 columns with a blank between them. */
+/** Column widths that fit 80 columns with a blank in between. */
 const SERVER_COLUMNS = [19, 7, 8, 5, 7, 9, 7, 11];
 
 export function serverTable(sources: readonly InstanceFacts[]): string {
@@ -35,7 +35,7 @@ export function serverTable(sources: readonly InstanceFacts[]): string {
   });
   for (const { label, version, opsPerSecond, cpu, clients, memory, databases, ping } of sources)
     table.push([
-      // Whatever is not TLS or Sentinel needs no scheme.
+      // A URL without TLS and Sentinel needs no scheme.
       label.replace(/^redis:\/\//, ''),
       version,
       short(Math.round(opsPerSecond)),
@@ -48,7 +48,7 @@ export function serverTable(sources: readonly InstanceFacts[]): string {
   return table.toString().replace(/ +$/gm, '');
 }
 
-/** Fits its column. */
+/** Short enough for its column. */
 const milliseconds = (ms: number): string => ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0);
 
 export interface Assessment {
@@ -85,7 +85,7 @@ function renderSizing(
   { memory, byMemory, byOps, nodes, costNow, costThen }: Sizing,
   sources: readonly InstanceFacts[],
 ): string {
-  // The sum of what the table shows.
+  // The sum of the rounded numbers that the table shows.
   const commands = sources.reduce((sum, { opsPerSecond }) => sum + Math.round(opsPerSecond), 0);
   const load = `Sizing: ${count(commands, 'command')} per second, ${(memory / GIB).toFixed(1)} GiB including fragmentation and growth`;
   if (byMemory === null || byOps === null) {

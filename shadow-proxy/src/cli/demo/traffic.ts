@@ -1,4 +1,4 @@
-/** The demo's applications: six workloads through ioredis and node-redis, seven reads to three writes. */
+/** The demo's applications: six workloads through ioredis and node-redis, with seven reads to three writes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTime } from '../../io/in-time.js';
 import { CliError, exitCode } from '../exit.js';
@@ -30,7 +30,7 @@ const OPERATIONS: Readonly<Record<(typeof WORKLOADS)[number]['name'], Operations
     write: () => ['HSET', `session:${pick(USERS)}`, 'user', `u${pick(USERS)}`, 'page', `/p/${pick(50)}`],
   },
   'api-cache': {
-    // Keys of one hash tag, as a cluster demands.
+    // All keys have one hash tag, as a cluster requires.
     read: () => {
       const product = `api:{/products/${pick(USERS)}}`;
       return ['MGET', `${product}/price`, `${product}/stock`];
@@ -57,7 +57,7 @@ function next(): Command {
   return Math.random() < READ_SHARE ? read() : write();
 }
 
-/** One client library on one connection. */
+/** One client library with one connection. */
 export interface App {
   readonly library: string;
   call(command: Command): Promise<unknown>;
@@ -65,8 +65,8 @@ export interface App {
 }
 
 /**
- * Two connections. Their libraries are loaded here, for they would take a third of the time in which any other command
- * starts.
+ * Opens two connections. The libraries are loaded here, because loading takes a third of the start time of any other
+ * command.
  */
 export async function connectApps(port: number, cluster = false): Promise<App[]> {
   if (cluster) return connectClusterApps(port);
@@ -82,7 +82,7 @@ export async function connectApps(port: number, cluster = false): Promise<App[]>
   return connected(port, apps, Promise.all([io.connect(), node.connect()]));
 }
 
-/** @throws {CliError} if they do not connect in time; none of them stays open then */
+/** @throws {CliError} if a library does not connect in time; then none stays open */
 async function connected(port: number, apps: readonly App[], connecting: Promise<unknown>): Promise<App[]> {
   const late = (): Error => new Error(`no answer within ${CONNECT_MS / 1000} s`);
   try {
@@ -111,11 +111,11 @@ async function connectClusterApps(port: number): Promise<App[]> {
   return connected(port, apps, node.connect());
 }
 
-/** For both libraries to be let in. */
+/** Maximum time for both libraries to connect, in ms. */
 const CONNECT_MS = 10_000;
 const IN_FLIGHT = 16;
 
-/** What was sent so far, and how it went. */
+/** The commands so far, and their results. */
 export interface Tally {
   answered: number;
   errors: number;
@@ -123,8 +123,9 @@ export interface Tally {
 }
 
 /**
- * Sends commands until `stopped` says so, sixteen at a time for each app, `rate` a second or as many as are answered.
- * @param tally is kept while they are sent
+ * Sends commands until `stopped` returns true: sixteen at a time for each app, with `rate` per second or as fast as
+ * they are answered.
+ * @param tally is updated meanwhile
  */
 export async function drive(
   apps: readonly App[],

@@ -1,8 +1,8 @@
 /**
- * The folder of a migration on this machine, and who runs in it.
+ * The folder of a practice migration on this machine, and its processes.
  *
- *   <folder>/.redis-to-keydb   says that the folder is ours, to be removed
- *   <folder>/running.json      while the migration runs; removed with its process, however that ended
+ *   <folder>/.redis-to-keydb   marks the folder as ours, so that it may be removed
+ *   <folder>/running.json      exists while the migration runs; removed when its process ends, for whatever reason
  *   <folder>/migration.yaml    its plan; with state/ and log
  */
 import { execFile } from 'node:child_process';
@@ -15,15 +15,15 @@ import { quoted } from '../../text/shell.js';
 import { CliError, exitCode } from '../exit.js';
 
 export interface Running {
-  /** The ID of the program that started it; by it Terraform knows whether it started this one. */
+  /** The ID of the program that started the migration: Terraform compares it with its own. */
   readonly id: string;
   readonly pid: number;
   readonly source: Server;
   readonly target: Server & { readonly standIn: string | null };
-  /** URLs: what clients connect to, and the admin HTTP. */
+  /** URLs of the proxy for clients, and of the admin HTTP. */
   readonly proxy: string;
   readonly admin: string;
-  /** Whether source, target and proxy are clusters: the servers are those of slot 0. */
+  /** Whether source, target and proxy are clusters: then the servers are those of slot 0. */
   readonly cluster?: boolean;
   readonly plan: string;
 }
@@ -50,13 +50,13 @@ export class Folder {
     return join(this.path, name);
   }
 
-  /** What runs here; null if nothing does. */
+  /** The running migration; null if there is none. */
   async running(): Promise<Running | null> {
     const running = this.#read();
     return running !== null && (await this.#isOurs(running)) ? running : null;
   }
 
-  /** Makes the folder, empty. @throws {CliError} if something runs in it, or it holds what is not ours */
+  /** Creates the folder, empty. @throws {CliError} if a migration runs in it, or it contains foreign files */
   async claim(): Promise<void> {
     const running = await this.running();
     if (running !== null)
@@ -83,7 +83,7 @@ export class Folder {
     renameSync(temporary, this.file('running.json'));
   }
 
-  /** Ends what runs here, politely at first, and removes the folder. @returns whether anything ran */
+  /** Ends the processes, gracefully at first, and removes the folder. @returns whether anything ran */
   async end(): Promise<boolean> {
     const running = this.#read();
     const ran = running !== null && (await this.#isOurs(running));
@@ -95,7 +95,7 @@ export class Folder {
     return ran;
   }
 
-  /** What the process said, for an error's message. */
+  /** The log of the process, for an error's message. */
   log(): string {
     const text = existsSync(this.file('log')) ? readFileSync(this.file('log'), 'utf8') : '';
     return text
@@ -143,7 +143,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Servers say their port in the list of processes. */
+/** A server shows its port in the list of processes. */
 const isServer = async ({ pid, port }: Server): Promise<boolean> => (await commandOf(pid)).includes(`:${port}`);
 
 async function waitForEnd(alive: () => Promise<boolean>, forMs: number): Promise<boolean> {
@@ -151,7 +151,7 @@ async function waitForEnd(alive: () => Promise<boolean>, forMs: number): Promise
   return false;
 }
 
-/** The command line of a process; empty if there is none, or nothing but its exit code. Linux may have no `ps`. */
+/** The command line of a process; empty if the process does not exist or is a zombie. Linux may have no `ps`. */
 export async function commandOf(pid: number): Promise<string> {
   if (existsSync('/proc/self/cmdline'))
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ');

@@ -1,4 +1,4 @@
-/** The plan that follows from what was seen: its servers, and notes on what it does not cover. */
+/** Writes the plan from the observations: its servers, and notes on what it does not cover. */
 import { dirname, relative, resolve } from 'node:path';
 import { clusterUrl } from '../../assess/cluster/snippet.js';
 import { compose } from '../../assess/workloads/compose.js';
@@ -14,7 +14,7 @@ export interface DraftOptions {
   readonly ca?: string;
 }
 
-/** What a plan cannot do away with, and those who write it should know; the rest is for `assess` to say. */
+/** Findings that a plan cannot remove, and that its author should know; `assess` reports the others. */
 const NOTED = [
   'modules',
   'commands',
@@ -32,8 +32,8 @@ const NOTED = [
 const PLACEHOLDER = 'redis://keydb.internal:6379';
 
 /**
- * The text of the plan, and the environment variables that it needs: a plan has no password in the clear.
- * @param seen of the source
+ * The text of the plan, and the environment variables that it needs, because a plan contains no password.
+ * @param seen observations of the source
  */
 export function draftOf(
   seen: Observed,
@@ -85,7 +85,7 @@ export function draftOf(
   return { text, env };
 }
 
-/** `NAME` of a URL with `:${NAME}@`. */
+/** The `NAME` in a URL with `:${NAME}@`. */
 const variableIn = (url: string): string | null => /:\$\{([^}]+)\}@/.exec(url)?.[1] ?? null;
 
 const urlOf = ({ label }: Endpoint, variable: string): string => label.replace(':***@', `:\${${variable}}@`);
@@ -96,7 +96,7 @@ function serversOf(
   urls: { readonly source: string; readonly target: string },
 ): object {
   const secure = (endpoints: readonly Endpoint[] | undefined): boolean => (endpoints?.[0].tls ?? null) !== null;
-  // Paths of a plan are relative to it.
+  // Paths in a plan are relative to it.
   const ca = file && relative(dirname(resolve(out)), resolve(file));
   const tls = {
     ...(ca !== undefined && secure(source.endpoints) ? { source: { ca } } : {}),

@@ -1,4 +1,4 @@
-/** What `plan init` reads of a source: each of its servers, a sample of the keys, MONITOR, channels. */
+/** Reads what `plan init` needs from a source: each server, a sample of the keys, MONITOR, channels. */
 import { cutsOf } from '../../assess/cluster/cuts.js';
 import type { InstanceFacts } from '../../assess/facts.js';
 import type { Finding } from '../../assess/finding.js';
@@ -17,9 +17,9 @@ import { announceMonitor } from '../monitor-option.js';
 import type { Sources } from '../sources.js';
 
 export interface Sampling {
-  /** Keys of each server of the source. */
+  /** Number of keys of each server of the source. */
   readonly keys: readonly number[];
-  /** How many of all of them are sampled. */
+  /** How many keys are sampled in all. */
   readonly sample: number;
   /** Null: MONITOR does not run. */
   readonly monitorMs: number | null;
@@ -31,22 +31,22 @@ export interface Observed {
   readonly facts: readonly InstanceFacts[];
   readonly keys: number;
   readonly sampled: number;
-  /** What MONITOR showed of all servers together; a text says why it showed nothing. */
+  /** What MONITOR showed for all servers together; or a text that says why it showed nothing. */
   readonly monitored: { readonly ms: number; readonly commands: number } | string;
   readonly proposal: Proposal;
-  /** What is said of servers that are newer than this release knows: each with its label. */
+  /** Notes about servers that are newer than this release knows; each begins with the server's label. */
   readonly newer: readonly string[];
-  /** As `assess` has them. */
+  /** The findings of `assess`. */
   readonly findings: readonly Finding[];
   /** Slots of a cluster at which a further shard should begin. */
   readonly cuts: readonly number[];
 }
 
-/** Load is not what it is about: `assess` watches it longer. */
+/** The load matters little here, so a short time is enough; `assess` watches for longer. */
 const WATCH_MS = 500;
-/** From these on, a key is copied in chunks: the defaults of `limits` in a plan. */
+/** From these sizes on, a key is copied in chunks: the defaults of `limits` in a plan. */
 const LARGE = { bytes: 1 << 20, elements: 10_000 };
-/** Channels of servers themselves: keyspace events, and those of Sentinel. */
+/** The servers' own channels: keyspace events, and those of Sentinel. */
 const ITS_OWN = /^__/;
 
 export async function observe(source: Sources, target: Sources | null, sampling: Sampling): Promise<Observed> {
@@ -91,7 +91,7 @@ export async function observe(source: Sources, target: Sources | null, sampling:
   };
 }
 
-/** The servers of the target, of which nothing else is asked. */
+/** The servers of the target, which are asked nothing else. */
 async function newerAt(target: Sources | null): Promise<Pick<InstanceFacts, 'label' | 'newer'>[]> {
   return askingAll(target?.endpoints ?? [], (endpoint, signal) =>
     asking(
@@ -120,7 +120,7 @@ async function monitorAll(
   }
 }
 
-/** Patterns of the channels that clients listen to now. */
+/** Patterns of the channels to which clients are subscribed now. */
 async function channelsAt(endpoints: readonly Endpoint[]): Promise<string[]> {
   const patterns = new Set<string>();
   for (const endpoint of endpoints) {

@@ -1,4 +1,4 @@
-/** What `plan init` prints: the workloads at a glance, and what to do next. */
+/** The output of `plan init`: an overview of the workloads, and the next steps. */
 import Table from 'cli-table3';
 import { unseen } from '../../assess/workloads/compose.js';
 import { readsAndWrites } from '../../assess/workloads/kinds.js';
@@ -10,7 +10,7 @@ import { fold } from '../fold.js';
 import { PLAIN } from '../table.js';
 import type { Observed } from './observe.js';
 
-/** What fits 80 columns with a blank between them. */
+/** Column widths that fit 80 columns with a blank in between. */
 const COLUMNS = [20, 13, 12, 5, 8, 6, 7];
 
 export function summaryOf(observed: Observed, file: string): string {

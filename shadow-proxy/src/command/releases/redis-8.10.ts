@@ -1,7 +1,7 @@
 /**
- * Redis 8.8 and 8.10, by their documentation: no server of them was at hand. It has what is refused by name, and what
- * is copied. The other new commands, the proxy reads off the server when it connects. The rows are as in
- * table.generated.ts.
+ * Redis 8.8 and 8.10, from their documentation, because no such server was available. The file lists commands that are
+ * refused by name, and those whose keys are copied. The proxy reads the other new commands from the server when it
+ * connects. The rows are as in table.generated.ts.
  */
 import type { Release } from '../release.js';
 

@@ -1,9 +1,9 @@
-/** Commands about places. */
+/** Rows of geo commands. */
 import { copied, effect, word, type CommandEffect, type EffectOf } from '../effect.js';
 import { georadiusKeys } from '../hidden-keys.js';
 import type { Rows } from '../row.js';
 
-/** What is near the edge of an area, and which of several COUNT takes, is the server's own. */
+/** Which points near the edge belong to an area, and which points COUNT takes, depends on the server. */
 const georadius: EffectOf = (args) =>
   args.slice(5).some((arg) => word(arg) === 'STORE' || word(arg) === 'STOREDIST') ? 'copy' : 'verbatim';
 

@@ -1,4 +1,4 @@
-/** Commands about hashes. */
+/** Rows of hash commands. */
 import { text } from '../../resp/decode.js';
 import { effect, one, word, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
@@ -6,19 +6,21 @@ import { inScript, type Rows } from '../row.js';
 /** The mirror gets the result of HINCRBYFLOAT, as for INCRBYFLOAT. */
 const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
 
-/** The mirror cannot hold a time to live of a field: the plan says what a copy makes of it. */
+/** The mirror cannot hold a TTL of a field: the plan says how it is copied. */
 const COPIES_KEY = 'the key is copied; the plan (`hashFieldTtl`) says what becomes of the TTLs of its fields';
 
-/** Nothing where no field was changed: the numbers in the reply that say so. */
+/** There is no effect if the numbers in the reply say that no field was changed. */
 const changes =
   (...nothing: string[]): EffectOf =>
   (_args, reply) =>
     reply.items?.every((item) => nothing.includes(text(item))) === true ? null : 'copy';
 
-/** HEXPIRE: no such field, or the condition was not met. */
+/** HEXPIRE replies so if there is no such field, or the condition was not met. */
 const expires = effect(changes('-2', '0'), COPIES_KEY);
 
-/** The arguments behind FIELDS and their number, `per` for each field; and all others, which are options. */
+/**
+ * Splits the arguments: those after FIELDS and their number (`per` for each field), and all others, which are options.
+ */
 function parted(args: readonly Buffer[], per: number): { fields: readonly Buffer[]; options: readonly Buffer[] } {
   const at = args.findIndex((arg, i) => i > 1 && word(arg) === 'FIELDS') + 2;
   const end = at + per * Number(word(args[at - 1]));
@@ -28,10 +30,10 @@ function parted(args: readonly Buffer[], per: number): { fields: readonly Buffer
 const setsTtl = (options: readonly Buffer[]): boolean =>
   options.some((option) => /^(EX|PX|EXAT|PXAT|PERSIST)$/.test(word(option)));
 
-/** HGETEX only reads where it is given no time to live. */
+/** HGETEX without a TTL only reads. */
 const hgetex: EffectOf = (args) => (setsTtl(parted(args, 1).options) ? 'copy' : null);
 
-/** HSETEX is an HSET where it is given no time to live, and its condition was met. */
+/** HSETEX without a TTL is an HSET if its condition was met. */
 const hsetex: EffectOf = (args, reply) => {
   if (text(reply) === '0') return null;
   const { fields, options } = parted(args, 2);

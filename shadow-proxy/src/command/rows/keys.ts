@@ -1,4 +1,4 @@
-/** Commands about keys of any type. */
+/** Rows of commands for keys of any type. */
 import { text } from '../../resp/decode.js';
 import { integer } from '../../resp/encode.js';
 import { copied, effect, one, word, type EffectOf } from '../effect.js';
@@ -9,13 +9,13 @@ import { ttlAt2 } from '../ttl-argument.js';
 
 const CONDITIONS = new Set(['NX', 'XX', 'GT', 'LT']);
 
-/** EXPIRE key time [NX|XX|GT|LT]: with a reply of 1 the time took effect, whatever the condition was. */
+/** EXPIRE key time [NX|XX|GT|LT]: a reply of 1 says that the time took effect, so the condition is left out. */
 const conditionalExpire: EffectOf = (args, reply) => {
   if (!args.slice(3).some((arg) => CONDITIONS.has(word(arg)))) return 'verbatim';
   return text(reply) === '1' ? one(args.slice(0, 3), integer(1)) : null;
 };
 
-/** SORT … BY … STORE: the order of ties is the server's own. */
+/** SORT … BY … STORE: each server orders equal elements differently. */
 const sort: EffectOf = (args) =>
   ['BY', 'STORE'].every((option) => args.slice(2).some((arg) => word(arg) === option)) ? 'copy' : 'verbatim';
 
@@ -27,7 +27,7 @@ const expires = effect(
 
 export const KEYS: Rows = {
   copy: {
-    access: [READS, READS | WRITES], // without REPLACE, it depends on whether the key is there
+    access: [READS, READS | WRITES], // without REPLACE, the result depends on whether the key exists
     movesTtl: true,
     leavesDatabase: true,
   },
@@ -62,7 +62,7 @@ export const KEYS: Rows = {
   renamenx: { movesTtl: true, repeatable: inScript('kk', 'number') },
   restore: {
     access: [READS | WRITES], // as COPY
-    // The payload is in the source's RDB version, which the other server may not read.
+    // The payload has the source's RDB version, which the other server may be unable to read.
     effect: effect(copied, 'the key is copied: the payload has the RDB version of the source'),
     relativeTtl: (args) => (word(args[2]) === '0' ? null : ttlAt2(1, 'RESTORE')(args)),
     replaces: true,

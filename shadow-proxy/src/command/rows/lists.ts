@@ -1,4 +1,4 @@
-/** Commands about lists. */
+/** Rows of list commands. */
 import { isNull } from '../../resp/decode.js';
 import { array, bulk, integer } from '../../resp/encode.js';
 import { blocking, effect, one, strings, word, type CommandEffect, type EffectOf } from '../effect.js';
@@ -11,7 +11,7 @@ const blpop: EffectOf = (args, reply) => {
   return one([word(args[0]) === 'BLPOP' ? 'LPOP' : 'RPOP', key], bulk(value));
 };
 
-/** @param end where it was taken from, as LREM counts: 1 at the left, -1 at the right */
+/** @param end the end from which it was taken, as in LREM: 1 is the left end, -1 the right */
 const popped = (end: 1 | -1): CommandEffect =>
   effect(
     blpop,
@@ -24,12 +24,12 @@ const popped = (end: 1 | -1): CommandEffect =>
     },
   );
 
-/** BLMOVE, BRPOPLPUSH: as without B, and without a timeout. */
+/** BLMOVE, BRPOPLPUSH: the form without B, and without a timeout. */
 const blmove: EffectOf = (args, reply) =>
   isNull(reply) ? null : one([word(args[0]).slice(1), ...args.slice(1, -1)], 'same');
 const moved = effect(blmove, '`LMOVE` or `RPOPLPUSH`; where several clients woke at once, the keys are copied');
 
-/** LMPOP numkeys key… LEFT|RIGHT: the reply names the key and what was popped. */
+/** LMPOP numkeys key… LEFT|RIGHT: the reply names the key and the popped values. */
 const lmpop: EffectOf = (args, reply) => {
   if (!reply.items) return null;
   const [key, popped] = reply.items;
@@ -41,7 +41,7 @@ const lmpop: EffectOf = (args, reply) => {
 };
 
 export const LISTS: Rows = {
-  // Refused by name: policy.ts.
+  // policy.ts refuses it by name.
   blmovem: { blocking: { timeout: 5, unit: 1000 } },
   blmove: {
     blocking: { timeout: 'last', unit: 1000 },

@@ -1,11 +1,11 @@
-/** Commands about databases, scripts, messages and servers. */
+/** Rows of commands for databases, scripts, messages and servers. */
 import { effect, one, word, type EffectOf } from '../effect.js';
 import type { Rows } from '../row.js';
 
-/** Each server has receivers of its own. */
+/** Each server has its own subscribers, so their number may differ. */
 const message = effect((args) => one(args, null), 'as sent; the number of receivers is not compared');
 
-/** CONFIG SET: each server is configured by itself; but which events clients want is theirs to say. */
+/** CONFIG SET: each server has its own configuration; but clients choose which events they get. */
 const configSet: EffectOf = (args) => {
   for (let i = args.length - 2; i >= 2; i -= 2)
     if (word(args[i]) === KEYSPACE_EVENTS) return one(['CONFIG', 'SET', args[i], args[i + 1]], null);

@@ -1,4 +1,4 @@
-/** Commands about sets and HyperLogLogs. */
+/** Rows of commands for sets and HyperLogLogs. */
 import { integer } from '../../resp/encode.js';
 import { effect, one, strings, type EffectOf } from '../effect.js';
 import { READS, WRITES } from '../keys.js';

@@ -1,12 +1,12 @@
-/** Commands about sorted sets. */
+/** Rows of sorted set commands. */
 import { text } from '../../resp/decode.js';
 import { array, bulk, integer } from '../../resp/encode.js';
 import { blocking, effect, one, strings, word, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
 
 /**
- * With INCR, which an argument may hold, ZADD answers with a score: its text depends on the server, as that of others'
- * scores.
+ * With INCR, which an argument may contain, ZADD replies with a score. Its text depends on the server, as for other
+ * commands with scores.
  */
 const SCORES = { nx: 0, xx: 0, ch: 0, gt: 0, lt: 0 };
 

@@ -1,4 +1,4 @@
-/** Commands about streams. */
+/** Rows of stream commands. */
 import { isNull, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 import { command, effect, one, strings, word, type Between, type EffectCommand, type EffectOf } from '../effect.js';
@@ -7,19 +7,19 @@ import { streamKeys } from '../hidden-keys.js';
 import { blockOption } from '../policy.js';
 import type { Rows } from '../row.js';
 
-/** Whether the authority alone creates a consumer that finds nothing. */
+/** Whether only the authority creates a consumer that finds nothing. */
 const createsAlone = (between: Between | undefined): boolean =>
   between !== undefined && between.authority.createsConsumers && !between.mirror.createsConsumers;
 
-/** Of a claim the mirror gets only what was claimed: nothing creates the consumer there if that is nothing. */
+/** The mirror gets only the claimed entries: if there are none, nothing creates the consumer there. */
 const createsOnClaim = (between: Between | undefined): boolean => between?.authority.createsConsumers === true;
 
 const createConsumer = (key: Buffer, group: Buffer, consumer: Buffer): EffectCommand =>
   command(['XGROUP', 'CREATECONSUMER', key, group, consumer], null);
 
 /**
- * The mirror's lane must not block. Since Redis 7.2 the consumer is created in every stream that is named; before, and
- * in KeyDB, only where it is given something.
+ * The mirror's lane must not block. Since Redis 7.2 the consumer is created in every named stream; before, and in
+ * KeyDB, only if it gets entries.
  */
 const xreadgroup: EffectOf = (args, reply, _protocol, _probe, between) => {
   if (args.slice(groupAt(args) + 3, streamsIn(args).first).some((arg) => NEWER_READ.test(word(arg)))) return 'copy';
@@ -42,22 +42,22 @@ const xreadgroup: EffectOf = (args, reply, _protocol, _probe, between) => {
 };
 
 /**
- * With CLAIM (Redis 8.4) XREADGROUP takes over entries of other consumers, and with limits of the reply (8.10) it reads
- * fewer: what it did, only the stream shows.
+ * With CLAIM (Redis 8.4), XREADGROUP takes over entries of other consumers; with limits of the reply (8.10) it reads
+ * fewer. Only the stream shows what it did.
  */
 const NEWER_READ = /^(CLAIM|MAXCOUNT|MAXSIZE)$/;
 
-/** Where GROUP stands, which a group or a consumer may be called, too: the first one. */
+/** The index of GROUP: the first match, because a group or a consumer may have the same name. */
 const groupAt = (args: readonly Buffer[]): number => args.findIndex((arg) => word(arg) === 'GROUP');
 
-/** The streams that it names, and where they begin. */
+/** The streams that the command names, and where they begin. */
 function streamsIn(args: readonly Buffer[]): { readonly first: number; readonly keys: readonly Buffer[] } {
   const after = groupAt(args) + 2;
   const first = args.findIndex((arg, i) => i > after && word(arg) === 'STREAMS') + 1;
   return { first, keys: args.slice(first, first + (args.length - first) / 2) };
 }
 
-/** The streams of which the reply has something. */
+/** The streams from which the reply has entries. */
 function keysIn({ items, type }: Reply): readonly Buffer[] {
   if (items === null) return [];
   if (type === '%') return items.filter((_, i) => i % 2 === 0).map(({ data }) => data!);
@@ -70,8 +70,8 @@ function withoutBlock(args: readonly Buffer[]): readonly Buffer[] {
 }
 
 /**
- * XREADGROUP … STREAMS key … id …: the woken client gets the stream that woke it, and not of what came to the others
- * at the same time.
+ * XREADGROUP … STREAMS key … id …: the woken client gets entries of the stream that woke it, and none of those that
+ * arrived in the others at the same time.
  */
 function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
   const items = reply.items ?? [];
@@ -88,9 +88,9 @@ function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
   return at === -1 ? args : [...args.slice(0, first), keys[at], args[first + at + keys.length]];
 }
 
-/** What becomes of the groups' references to entries that are removed, since Redis 8.2; KEEPREF is what others do. */
+/** The options for the groups' references to removed entries, since Redis 8.2; KEEPREF is the default behaviour. */
 const [KEEPS_REFERENCES, OTHER_REFERENCES] = ['KEEPREF', /^(DELREF|ACKED)$/];
-/** Options by which a producer may send an entry again, since Redis 8.6, with how many values each has. */
+/** Options with which a producer may send an entry again, since Redis 8.6, with the number of values of each. */
 const PRODUCER = new Map([
   ['IDMP', 2],
   ['IDMPAUTO', 1],
@@ -117,7 +117,7 @@ function xaddId(args: readonly Buffer[]): number {
 const approximate = (args: readonly Buffer[], upTo: number): boolean =>
   args.slice(2, upTo).some((arg) => word(arg) === '~');
 
-/** The probe: how long an approximate trim left the stream. */
+/** The probe: the length of the stream after an approximate trim. */
 const lengthAfterTrim = (args: readonly Buffer[], upTo: number): Buffer | null =>
   approximate(args, upTo) ? encodeCommand(['XLEN', args[1]]) : null;
 
@@ -125,8 +125,8 @@ const keepOut = (args: readonly Buffer[], option: string, upTo: number): readonl
   args.filter((arg, i) => i < 2 || i >= upTo || word(arg) !== option);
 
 /**
- * Carries the assigned ID; what an approximate trim left over is shown by the stream's length (the probe). The reply
- * does not tell whether a producer has sent the entry before, nor a trim which references it removed.
+ * The effect has the assigned ID, and the length that an approximate trim left (the probe). The reply does not show
+ * whether a producer has sent the entry before, nor which references a trim removed.
  */
 const xadd: EffectOf = (asked, reply, _protocol, probe) => {
   if (isNull(reply)) return null;
@@ -152,8 +152,8 @@ const entryId = (entry: Reply): Buffer | null => (entry.items ? entry.items[0].d
 const CLAIM_OPTIONS = new Set(['IDLE', 'TIME', 'RETRYCOUNT', 'FORCE', 'JUSTID', 'LASTID']);
 
 /**
- * Whether an entry was idle for long enough is the authority's to say: the mirror claims what was claimed.
- * An ID that was asked for and was not returned may have left the pending list (a deleted entry).
+ * Only the authority decides whether an entry was idle for long enough: the mirror claims the same entries. A requested
+ * ID that was not returned may have left the pending list (a deleted entry).
  */
 const xclaim: EffectOf = (args, reply) => {
   let options = 5;
@@ -166,10 +166,10 @@ const xclaim: EffectOf = (args, reply) => {
 const xautoclaim: EffectOf = (args, reply, _protocol, _probe, between) => {
   const [, entries, deleted] = reply.items!;
   const claimed = entries.items!.map(entryId);
-  // Before Redis 7 a deleted entry is returned as nil, or, with JUSTID, as any other.
+  // Before Redis 7 a deleted entry is returned as nil; with JUSTID, like any other.
   if (claimed.includes(null) || deleted === undefined) return claimed.length === 0 ? null : 'copy';
   const effects: EffectCommand[] = [];
-  // XCLAIM creates the consumer that it gives something to.
+  // XCLAIM creates the consumer if it gives entries to it.
   if (claimed.length === 0 && createsOnClaim(between)) effects.push(createConsumer(args[1], args[2], args[3]));
   const justId = args.slice(6).some((arg) => word(arg) === 'JUSTID');
   if (claimed.length > 0)
@@ -180,16 +180,13 @@ const xautoclaim: EffectOf = (args, reply, _protocol, _probe, between) => {
   return effects.length === 0 ? null : effects;
 };
 
-/**
- * Entries that XAUTOCLAIM came by and that were deleted: Redis 7 lists them apart, KeyDB gives null and keeps them
- * pending.
- */
+/** Deleted entries that XAUTOCLAIM found: Redis 7 lists them separately, KeyDB returns null and keeps them pending. */
 function deletedEntries({ items }: Reply): string | null {
   const [, entries, deleted] = items!;
   return (deleted?.items?.length ?? 0) > 0 || entries.items!.some(isNull) ? DELETED : null;
 }
 
-/** Drops an option with its value, where the mirror does not know it. */
+/** Removes an option with its value if the mirror does not know it. */
 const without =
   (...names: string[]): EffectOf =>
   (args, _reply, _protocol, _probe, between) => {
@@ -202,11 +199,14 @@ const without =
     return kept.length === args.length ? 'verbatim' : one(kept, 'same');
   };
 
-/** In words. */
+/** The condition in words. */
 const UNKNOWN = ', where the mirror is KeyDB, or Redis before 7.0';
 const withoutEntriesRead = effect(without('ENTRIESREAD'), `without \`ENTRIESREAD\`${UNKNOWN}`, { least: 6 });
 
-/** The IDs behind IDS and their number, each with what the reply says of it. @param first where options may stand */
+/**
+ * The IDs after IDS and their number, each with its result in the reply. @param first index of the first possible
+ * option
+ */
 function removed(
   args: readonly Buffer[],
   reply: Reply,
@@ -220,14 +220,16 @@ const NO_ENTRY = '-1';
 const deletesReferences = (args: readonly Buffer[], first: number): boolean =>
   args.slice(first).some((arg) => word(arg) === 'DELREF');
 
-/** XDELEX (Redis 8.2): the entries that were deleted; with DELREF groups have lost their references to them, too. */
+/**
+ * XDELEX (Redis 8.2): the effect deletes the same entries. With DELREF, groups have lost their references to them, too.
+ */
 const xdelex: EffectOf = (args, reply) => {
   const deleted = removed(args, reply, 2).filter(({ what }) => what === DELETED_ENTRY);
   if (deleted.length === 0) return null;
   return deletesReferences(args, 2) ? 'copy' : one(['XDEL', args[1], ...deleted.map(({ id }) => id)], null);
 };
 
-/** XACKDEL (Redis 8.2): the entries that were acknowledged, and those of them that were deleted. */
+/** XACKDEL (Redis 8.2): the effect acknowledges the same entries, and deletes those that were deleted. */
 const xackdel: EffectOf = (args, reply) => {
   const found = removed(args, reply, 3).filter(({ what }) => what !== NO_ENTRY);
   if (found.length === 0) return null;
@@ -240,7 +242,7 @@ const xackdel: EffectOf = (args, reply) => {
   ];
 };
 
-/** What a stream remembers of its producers, no mirror has. */
+/** The mirror has no data about a stream's producers. */
 const nothing: EffectOf = () => null;
 const OF_PRODUCERS = 'nothing: the mirror does not remember the IDs of producers';
 

@@ -1,4 +1,4 @@
-/** Commands about strings, numbers and bits. */
+/** Rows of commands for strings, numbers and bits. */
 import { isNull, text } from '../../resp/decode.js';
 import { OK } from '../../resp/encode.js';
 import { command, effect, one, word, type EffectOf } from '../effect.js';
@@ -6,15 +6,15 @@ import { bitfieldKeys, setKeys } from '../hidden-keys.js';
 import { inScript, type Rows } from '../row.js';
 import { ttlAt2, ttlOption } from '../ttl-argument.js';
 
-/** Options that a repeated script may write out. */
+/** Options that a replicated script may use. */
 const TTL = { ex: 1, px: 1, nx: 0, xx: 0 };
 
 const optionsOf = (args: readonly Buffer[]): string[] => args.slice(3).map(word);
 
-/** SET's conditions on the value that was there: IFEQ since Valkey 8.1, all since Redis 8.4. */
+/** SET's conditions on the old value: IFEQ since Valkey 8.1, all since Redis 8.4. */
 const CONDITION = /^IF(EQ|NE|DEQ|DNE)$/;
 
-/** SET … IFEQ value: without the condition where it was met; with GET the reply does not show that. */
+/** SET … IFEQ value: the effect has no condition if it was met; with GET the reply does not show that. */
 const setIf: EffectOf = (args, reply) => {
   let at = 3;
   while (at < args.length && !CONDITION.test(word(args[at]))) at += VALUED.test(word(args[at])) ? 2 : 1;
@@ -26,15 +26,15 @@ const setIf: EffectOf = (args, reply) => {
 /** Options of SET that have a value. */
 const VALUED = /^(EX|PX|EXAT|PXAT)$/;
 
-/** DELIFEQ (Valkey 9), DELEX (Redis 8.4): the key is deleted where the reply is 1. */
+/** DELIFEQ (Valkey 9), DELEX (Redis 8.4): a reply of 1 says that the key was deleted. */
 const deletedIf: EffectOf = (args, reply) => (text(reply) === '1' ? one(['DEL', args[1]], 'same') : null);
 
 /** MSETEX (Redis 8.4, Valkey 9.1): all keys are set, or none. */
 const msetex: EffectOf = (_args, reply) => (text(reply) === '1' ? 'copy' : null);
 
 /**
- * SET … NX GET, which only newer servers know: nil says that it was set. KeyDB loses what SET … KEEPTTL writes to a
- * key that has expired and is not removed yet: a look at the key removes it.
+ * SET … NX GET, which only newer servers know: nil says that the key was set. KeyDB loses what SET … KEEPTTL writes to
+ * an expired key that is not removed yet: reading the key first removes it.
  */
 const set: EffectOf = (args, reply, protocol) => {
   const options = optionsOf(args);
@@ -47,11 +47,11 @@ const set: EffectOf = (args, reply, protocol) => {
 };
 
 const keepsTtl = (args: readonly Buffer[]): boolean => optionsOf(args).includes('KEEPTTL');
-/** And does not look at the key for another option's sake. */
+/** Whether no other option makes SET read the key. */
 const keepsTtlBlindly = (args: readonly Buffer[]): boolean =>
   keepsTtl(args) && !['NX', 'XX', 'GET'].some((option) => optionsOf(args).includes(option));
 
-/** The sum is the authority's: long doubles differ between processors. */
+/** The mirror gets the authority's sum, because long doubles differ between processors. */
 const incrbyfloat: EffectOf = (args, reply) => [
   command(['EXISTS', args[1]], null),
   command(['SET', args[1], reply.data!, 'KEEPTTL'], OK),
