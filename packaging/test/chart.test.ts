@@ -3,7 +3,7 @@
  * against the schemas of Kubernetes, and the plan in it by the proxy. `npm run chart:golden` writes the golden files.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Ajv } from 'ajv';
@@ -12,6 +12,7 @@ import { type CommandFailed, run } from '../../rehearsal/run.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import { scratch } from '../../shadow-proxy/test/support/plans.js';
 import { makeCertificates } from '../../shadow-proxy/test/support/servers.js';
+import { tableOf, withTable } from '../chart/readme.js';
 import { valuesSchema } from '../chart/schema.js';
 import { ROOT } from '../npm/pack.js';
 import { SCHEMAS, missing, toolAt } from '../../shadow-proxy/test/support/needs.js';
@@ -42,6 +43,13 @@ describe("the chart's values", () => {
     const written = readFileSync(join(CHART, 'values.schema.json'), 'utf8');
     assert.equal(written, `${JSON.stringify(valuesSchema(), null, 2)}\n`, 'run: npm run schema');
     for (const name of CASES) assert.equal(problemsOf(name), '');
+  });
+
+  test('are what the README of the chart says', () => {
+    const file = join(CHART, 'README.md');
+    const readme = withTable(readFileSync(file, 'utf8'), tableOf(readFileSync(join(CHART, 'values.yaml'), 'utf8')));
+    if (process.env.UPDATE_GOLDEN) writeFileSync(file, readme);
+    assert.equal(readFileSync(file, 'utf8'), readme, 'run: npm run chart:golden');
   });
 
   test('are no secrets: a password in a URL is refused, a reference is not', () => {
@@ -119,18 +127,57 @@ describe('the chart', { skip: await missing('helm') }, async () => {
   });
 
   test('renders what Kubernetes takes', { skip: await missing('kubeconform', 'kubernetes-schemas') }, async () => {
-    const rendered = (await Promise.all(CASES.map((name) => helm('template', name)))).join('---\n');
+    const rendered = (
+      await Promise.all(CASES.map((name) => helm('template', name, '--set', 'dashboards.enabled=true')))
+    ).join('---\n');
     const wrong =
       'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: { name: wrong }\nspec: { available: 1 }\n';
-    // A ServiceMonitor is a custom resource: no schema of Kubernetes has it.
-    const args = ['-strict', '-summary', '-skip=ServiceMonitor', '-schema-location', SCHEMAS];
+    // Custom resources: no schema of Kubernetes has them.
+    const custom = ['PrometheusRule', 'ServiceMonitor'];
+    const args = ['-strict', '-summary', `-skip=${custom.join(',')}`, '-schema-location', SCHEMAS];
     const options = { input: `${rendered}---\n${wrong}`, accept: [1] };
     const { stdout } = await run([toolAt('kubeconform')!, ...args], options);
     const [problem, summary, ...more] = stdout.trim().split('\n');
     assert.match(problem, /PodDisruptionBudget wrong is invalid: .*additional properties 'available' not allowed/);
-    const valid = kinds(rendered).filter((kind) => kind !== 'ServiceMonitor').length;
-    assert.match(summary, new RegExp(`Valid: ${valid}, Invalid: 1, Errors: 0, Skipped: 1$`));
+    const [skipped, valid] = [true, false].map((is) => kinds(rendered).filter((kind) => custom.includes(kind) === is));
+    assert.match(summary, new RegExp(`Valid: ${valid.length}, Invalid: 1, Errors: 0, Skipped: ${skipped.length}$`));
     assert.deepEqual(more, []);
+  });
+
+  test('renders a ServiceMonitor where nothing keeps Prometheus out', async () => {
+    const off = ['--set', 'serviceMonitor.enabled=true', '--set', 'networkPolicy.enabled=false'];
+    assert.ok(kinds(await helm('template', 'one-shard', ...off)).includes('ServiceMonitor'));
+  });
+
+  test('carries the rules and dashboards of the kit, with where the runbooks are', async () => {
+    const on = ['--set', 'dashboards.enabled=true', '--set', 'prometheusRule.enabled=true'];
+    const objects = (...more: string[]): Promise<Values[]> =>
+      helm('template', 'one-shard', ...on, ...more).then((text) =>
+        parseAllDocuments(text).flatMap((document) => (document.toJS() as Values | null) ?? []),
+      );
+    const rules = (all: Values[]): unknown[] =>
+      all.filter(({ kind }) => kind === 'PrometheusRule').flatMap(({ spec }) => (spec as Values).groups as unknown[]);
+    const plain = await objects();
+    const folder = join(ROOT, 'dashboards');
+    const written = readdirSync(join(folder, 'prometheus/rules')).map(
+      (file) => parse(readFileSync(join(folder, 'prometheus/rules', file), 'utf8')) as Values,
+    );
+    assert.deepEqual(
+      rules(plain),
+      written.flatMap(({ groups }) => groups as unknown[]),
+    );
+    const placed = JSON.stringify(rules(await objects('--set', 'prometheusRule.runbooks=https://example.com/r')));
+    assert.doesNotMatch(placed, /externalLabels/);
+    assert.match(placed, /"runbook_url":"https:\/\/example\.com\/r\/MismatchFound\.md"/);
+
+    const maps = plain.filter(({ metadata }) => (metadata as Values).labels.grafana_dashboard === '1');
+    const files = readdirSync(join(folder, 'grafana'));
+    assert.deepEqual(
+      Object.fromEntries(maps.flatMap(({ data }) => Object.entries(data as Record<string, string>))),
+      Object.fromEntries(files.map((file) => [file, readFileSync(join(folder, 'grafana', file), 'utf8')])),
+    );
+    // A ConfigMap holds 1 MiB.
+    for (const { data } of maps) assert.ok(JSON.stringify(data).length < 2 ** 20);
   });
 
   test('renders plans that the proxy takes', async (t) => {
@@ -163,6 +210,10 @@ describe('the chart', { skip: await missing('helm') }, async () => {
       );
     };
     await refused(/shards/, ({ plan }) => ((plan as Values).shards[0].target = 'redis://u:secret@10.0.0.1:6379'));
+    await refused(
+      /serviceMonitor\.enabled is true and networkPolicy\.monitoring is empty, so the NetworkPolicy keeps Prometheus out/,
+      (values) => (values.serviceMonitor = { enabled: true }),
+    );
     await refused(/networkPolicy\.servers is empty/, (values) => (values.networkPolicy = {}));
     await refused(/has \d+ characters, and 52 are allowed/, () => undefined, 'a'.repeat(40));
   });
