@@ -107,10 +107,16 @@ resource "terraform_data" "addresses" {
 resource "terraform_data" "host_names" {
   lifecycle {
     precondition {
-      condition     = alltrue([for host in setunion(var.replaceable, keys(var.replace)) : contains(keys(local.hosts), host)])
-      error_message = "There is no host ${join(", ", [for host in setunion(var.replaceable, keys(var.replace)) : host if !contains(keys(local.hosts), host)])}: replaceable and replace take ${join(", ", keys(local.hosts))}."
+      condition     = length(local.no_hosts) == 0
+      error_message = "There is no host ${join(", ", local.no_hosts)}: replaceable and replace take ${join(", ", keys(local.hosts))}."
     }
   }
+}
+
+locals {
+  # A host that is to go is in AWS until then, and in the plan no more.
+  standing = concat(keys(local.hosts), keys(module.keydb.standing), keys(module.shadow_proxy.standing), keys(module.observability.standing))
+  no_hosts = concat([for host in var.replaceable : host if !contains(local.standing, host)], [for host in keys(var.replace) : host if !contains(keys(local.hosts), host)])
 }
 
 check "source_loads_by_itself" {

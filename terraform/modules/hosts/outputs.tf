@@ -4,7 +4,7 @@ output "hosts" {
     for name, host in aws_instance.this : name => {
       id           = host.id
       address      = host.private_ip
-      zone         = data.aws_subnet.this[var.hosts[name].subnet_id].availability_zone
+      zone         = data.aws_subnet.this[local.subnets[name]].availability_zone
       cpus         = data.aws_ec2_instance_type.of[host.instance_type].default_vcpus
       memory_bytes = data.aws_ec2_instance_type.of[host.instance_type].memory_size * 1024 * 1024
       # As udev names it on Nitro: the volume's ID without its dash.
@@ -15,7 +15,7 @@ output "hosts" {
 
 output "zones" {
   description = "Availability zones that have a host."
-  value       = distinct([for host in values(var.hosts) : data.aws_subnet.this[host.subnet_id].availability_zone])
+  value       = distinct([for subnet_id in values(local.subnets) : data.aws_subnet.this[subnet_id].availability_zone])
 }
 
 output "memory_bytes" {
@@ -41,4 +41,9 @@ output "billed" {
     iops       = length(var.hosts) * (var.data == null ? 0 : var.data.iops - 3000)
     throughput = length(var.hosts) * (var.data == null ? 0 : var.data.throughput - 125)
   }
+}
+
+output "standing" {
+  description = "Subnets of the hosts that AWS has, by name; also of hosts that are to go."
+  value       = { for name, instances in local.instances : name => instances[0].subnet_id }
 }

@@ -9,8 +9,8 @@ variable "name" {
 }
 
 variable "hosts" {
-  type        = map(object({ subnet_id = string }))
-  description = "The hosts by name, and the private subnet of each."
+  type        = map(object({ subnet_id = string, group = optional(string) }))
+  description = "The hosts by name, and the private subnet of each. Hosts of one group have racks of their own in their zone (placement group; at most 7 hosts of a group in a zone); a group holds for hosts that are made or replaced."
 
   validation {
     condition     = alltrue([for name in keys(var.hosts) : can(regex("^[a-z0-9][a-z0-9-]{0,62}$", name))])
@@ -66,15 +66,15 @@ variable "session_manager" {
   default     = true
 }
 
-variable "spread" {
-  type        = bool
-  description = "Whether each host has a rack of its own in its zone (placement group; at most 7 hosts a zone)."
-  default     = false
+variable "subnet_ids" {
+  type        = list(string)
+  description = "Private subnets in which a host that is there already stays, whatever hosts says. Empty: hosts says it."
+  default     = []
 }
 
 variable "replaceable" {
   type        = set(string)
-  description = "Hosts that may be ended; all others are protected against it. To replace a host: apply with its name here, then with a higher number in replace."
+  description = "Hosts that may be ended; all others are protected against it. To replace a host: apply with its name here, then with a higher number in replace. To remove one: apply with its name here, then take it from hosts and leave its name here."
   default     = []
 }
 

@@ -16,10 +16,6 @@ output "hosts" {
     condition     = length(local.short_of_memory) == 0
     error_message = "A node of ${var.instance_type} has ${floor(local.maxmemory_bytes / 1048576)} MiB for data (maxmemory_percent = ${var.maxmemory_percent}), and the sources of ${join(", ", [for target in local.short_of_memory : "${target} may take ${ceil(var.required_bytes[target] / 1048576)} MiB"])}: choose a larger instance_type, or give those shards a target of their own."
   }
-  precondition {
-    condition     = !var.spread || local.fullest_subnet <= 7
-    error_message = "A rack of its own can be had for 7 nodes a zone, and ${local.fullest_subnet} would be in one: give more subnets, or set spread = false."
-  }
 }
 
 output "zones" {
@@ -40,4 +36,9 @@ output "security_group_id" {
 output "billed" {
   description = "What costs."
   value       = module.hosts.billed
+}
+
+output "standing" {
+  description = "Subnets of the nodes that AWS has, by name; also of nodes that are to go."
+  value       = module.hosts.standing
 }

@@ -92,7 +92,7 @@ variable "data" {
 
 variable "spread" {
   type        = bool
-  description = "Whether each node has a rack of its own in its zone; at most 7 nodes a zone."
+  description = "Whether each node of a target has a rack of its own in its zone. Holds for nodes that are made or replaced."
   default     = true
 }
 

@@ -15,12 +15,12 @@ module "hosts" {
   bucket_prefix_arns = var.bucket_prefix_arns
 
   vpc_id          = var.base.vpc_id
+  subnet_ids      = var.base.subnet_ids
   ami_id          = var.base.ami_id
   replace         = { for host, number in var.base.replace : host => number if contains(keys(local.hosts), host) }
   key_name        = var.base.key_name
   session_manager = var.base.session_manager
-  replaceable     = keys(local.hosts)
-  protect         = var.base.protect
+  protect         = false
   kms_key_arn     = var.base.kms_key_arn
   tags            = var.base.tags
 }

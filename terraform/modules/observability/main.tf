@@ -17,6 +17,7 @@ module "hosts" {
   bucket_prefix_arns            = var.bucket_prefix_arns
 
   vpc_id          = var.base.vpc_id
+  subnet_ids      = var.base.subnet_ids
   ami_id          = var.base.ami_id
   replace         = { for host, number in var.base.replace : host => number if contains(keys(local.hosts), host) }
   key_name        = var.base.key_name

@@ -22,3 +22,8 @@ output "billed" {
   description = "What costs."
   value       = module.hosts.billed
 }
+
+output "standing" {
+  description = "Subnets of the hosts that AWS has, by name; also of hosts that are to go."
+  value       = module.hosts.standing
+}

@@ -3,13 +3,17 @@
 
 locals {
   first = { for shard in keys(var.shards) : "proxy-${lower(replace(shard, "/[._]/", "-"))}" => shard }
+  # The subnet of a shard's first host, by its number: where it is, if it is there already. So another shard moves none.
+  subnets = {
+    for i, name in sort(keys(local.first)) : name => concat([for id in [lookup(module.hosts.standing, name, "")] : index(var.base.subnet_ids, id) if contains(var.base.subnet_ids, id)], [i])[0]
+  }
   # The first host of a shard is where it is without a second one: adding that replaces nothing.
   placed = merge([
-    for i, name in sort(keys(local.first)) : {
+    for name in keys(local.first) : {
       for n in range(var.per_shard) : n == 0 ? name : "${name}-b" => {
         shard     = local.first[name]
         role      = n == 0 ? "first" : "standby"
-        subnet_id = var.base.subnet_ids[(i + n) % length(var.base.subnet_ids)]
+        subnet_id = var.base.subnet_ids[(local.subnets[name] + n) % length(var.base.subnet_ids)]
       }
     }
   ]...)
@@ -29,6 +33,7 @@ module "hosts" {
   bucket_prefix_arns            = var.bucket_prefix_arns
 
   vpc_id          = var.base.vpc_id
+  subnet_ids      = var.base.subnet_ids
   ami_id          = var.base.ami_id
   replace         = { for host, number in var.base.replace : host => number if contains(keys(local.hosts), host) }
   key_name        = var.base.key_name

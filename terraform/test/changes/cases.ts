@@ -9,7 +9,7 @@ export type Before =
   | 'names by a load balancer'
   | 'three nodes for each target'
   | 'all hosts replaceable'
-  | 'all hosts replaceable, on any rack'
+  | 'nothing protected'
   | 'a cluster';
 
 export interface Case {
@@ -31,7 +31,7 @@ export const BEFORE: Readonly<Record<Before, Variables>> = {
   'names by a load balancer': { ...VARIABLES, names_via: 'nlb' },
   'three nodes for each target': { ...VARIABLES, keydb: { nodes_per_target: 3 } },
   'all hosts replaceable': { ...VARIABLES, replaceable: HOSTS },
-  'all hosts replaceable, on any rack': { ...VARIABLES, replaceable: HOSTS, keydb: { spread: false } },
+  'nothing protected': { ...VARIABLES, protect: false },
   'a cluster': {
     ...VARIABLES,
     plan_file: join(AWS, 'tests', 'plans', 'cluster.yaml'),
@@ -51,6 +51,13 @@ export function cases(folder: string): Case[] {
   };
   const renamed = planWith('renamed', 'name: checkout-cache', 'name: basket-cache');
   const otherTarget = planWith('target', 'keydb-0.cache', 'keydb-1.cache');
+  const { 'cache-0': first, ...others } = VARIABLES.sources as Record<string, unknown>;
+  const otherShard = {
+    ...planWith('shard', 'name: cache-0', 'name: basket'),
+    names: { checkout: { shard: 'basket', to: 'proxy' } },
+    sources: { basket: first, ...others },
+  };
+  const moreTargets = planWith('targets', /(10\.0\.0\.12:6379\n.*)keydb-0/g, '$1a-target');
   const otherSource = planWith('source', '10.0.0.12', '10.0.0.13');
   const turned = { subnet_ids: ['subnet-0b', 'subnet-0a'] };
   const data = { gib: 128, iops: 6000, throughput: 250 };
@@ -78,10 +85,13 @@ export function cases(folder: string): Case[] {
     '`replace`': { replace: { 'keydb-0-2': 1 } },
     '`protect`': { protect: false },
     '`subnet_ids`: one added': { subnet_ids: ['subnet-0a', 'subnet-0b', 'subnet-0c'] },
-    '`subnet_ids`: other order or members': turned,
+    '`subnet_ids`: other order': turned,
+    '`subnet_ids`: other members': { subnet_ids: ['subnet-0a', 'subnet-0c'] },
     '`vpc_id`': { vpc_id: 'vpc-0b' },
     "`plan_file`: the plan's `name`": renamed,
     '`plan_file`: name of a target': otherTarget,
+    '`plan_file`: name of a shard': otherShard,
+    '`plan_file`: a target more': moreTargets,
     '`plan_file`: address of a source': otherSource,
     '`zone.name`': { zone: { name: 'other.internal' } },
     '`zone.id`': { zone: { name: 'cache.internal', id: 'Z0123' } },
@@ -119,11 +129,12 @@ export function cases(folder: string): Case[] {
     '`keydb.nodes_per_target`: fewer': { keydb: { nodes_per_target: 2 } },
   };
   const replaceable: Readonly<Record<string, Variables>> = {
-    '`subnet_ids`: other order, hosts in `replaceable`': turned,
-    "`plan_file`: the plan's `name`, hosts in `replaceable`": renamed,
+    '`subnet_ids`: other members, hosts in `replaceable`': { subnet_ids: ['subnet-0a', 'subnet-0c'] },
+    '`plan_file`: name of a target, hosts in `replaceable`': otherTarget,
+    '`replace`, with another `keydb.spread`': { keydb: { spread: false }, replace: { 'keydb-0-2': 1 } },
   };
-  const anyRack: Readonly<Record<string, Variables>> = {
-    '`keydb.spread`: true, hosts in `replaceable`': { keydb: { spread: true } },
+  const unprotected: Readonly<Record<string, Variables>> = {
+    "`plan_file`: the plan's `name`, without `protect`": renamed,
   };
   const cluster: Readonly<Record<string, Variables>> = {
     '`cluster.target`: a master more': { cluster: { ...CLUSTER, target: { ...CLUSTER.target, 'keydb-3': '' } } },
@@ -134,7 +145,7 @@ export function cases(folder: string): Case[] {
     'names by a load balancer': byLoadBalancer,
     'three nodes for each target': threeNodes,
     'all hosts replaceable': replaceable,
-    'all hosts replaceable, on any rack': anyRack,
+    'nothing protected': unprotected,
     'a cluster': cluster,
   } satisfies Record<Before, Readonly<Record<string, Variables>>>).flatMap(([before, changes]) =>
     Object.entries(changes).map(([change, after]) => ({

@@ -1,9 +1,10 @@
 /** environments/aws, applied to a cloud in memory: what a change of its variables would do. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Answers, Cloud } from '../../schema/cloud.js';
+import type { Members, Value } from '../../schema/msgpack.js';
 import { serveCloud } from '../../schema/provider.js';
 import { TERRAFORM } from '../files.js';
 import type { Program, Result } from '../program.js';
@@ -54,6 +55,65 @@ export const VARIABLES: Variables = {
   loadgen: { hosts: 1 },
 };
 
+interface Made {
+  readonly id: string;
+  readonly tags: Readonly<Record<string, string>> | null;
+  readonly [attribute: string]: unknown;
+}
+
+/** What a state file has of that type. */
+function madeOf(file: string, type: string): readonly Made[] {
+  if (!existsSync(file)) return [];
+  const { resources } = JSON.parse(readFileSync(file, 'utf8')) as State;
+  return resources
+    .filter((resource) => resource.mode === 'managed' && resource.type === type)
+    .flatMap(({ instances }) => instances.map(({ attributes }) => attributes));
+}
+
+interface State {
+  readonly resources: readonly {
+    readonly mode: string;
+    readonly type: string;
+    readonly instances: readonly { readonly attributes: Made }[];
+  }[];
+}
+
+/** Of the filter that a data source has under that name; `*` is any text. */
+function matches({ filter }: Members, name: string, value: string): boolean {
+  const filters = filter as unknown as readonly { readonly name: string; readonly values: readonly string[] }[];
+  const { values } = filters.find((each) => each.name === name)!;
+  return values.some((pattern) => new RegExp(`^${pattern.split('*').map(escaped).join('.*')}$`).test(value));
+}
+
+const escaped = (text: string): string => text.replaceAll(/[^\w-]/g, '\\$&');
+
+/** Instances and volumes that are there: the state has them all, by what was applied last. */
+const standing = (file: () => string): Answers => {
+  const named = (type: string, config: Members): Value =>
+    ({
+      ids: madeOf(file(), type)
+        .filter(({ tags }) => matches(config, 'tag:Name', tags?.Name ?? ''))
+        .map(({ id }) => id),
+    }) as unknown as Value;
+  return {
+    aws_instances: (config) => named('aws_instance', config) as Members,
+    aws_ebs_volumes: (config) => named('aws_ebs_volume', config) as Members,
+    aws_instance: ({ instance_id }) =>
+      pick(
+        madeOf(file(), 'aws_instance').find(({ id }) => id === instance_id)!,
+        ['id', 'tags', 'subnet_id', 'placement_group', 'disable_api_termination'],
+      ),
+    aws_ebs_volume: (config) =>
+      pick(
+        madeOf(file(), 'aws_ebs_volume').find(({ id }) => matches(config, 'volume-id', id))!,
+        ['id', 'tags', 'size', 'availability_zone'],
+      ),
+  };
+};
+
+const pick = (made: Made, names: readonly string[]): Members =>
+  Object.fromEntries(names.map((name) => [name, made[name]])) as Members;
+
 export class Environment {
   #runs = 0;
 
@@ -63,9 +123,11 @@ export class Environment {
   ) {}
 
   static async open(t: TestContext, terraform: Program, answers: Answers = {}, directory = AWS): Promise<Environment> {
-    const { env, stop, cloud } = await serveCloud({ ...ANSWERS, ...answers });
+    let state = '';
+    const { env, stop, cloud } = await serveCloud({ ...ANSWERS, ...standing(() => state), ...answers });
     t.after(() => stop());
     const workspace = new Workspace(t, terraform, directory, env);
+    state = workspace.state;
     const { code, output } = await workspace.init();
     assert.equal(code, 0, output);
     return new Environment(workspace, cloud);
@@ -74,6 +136,11 @@ export class Environment {
   async apply(variables: Variables): Promise<void> {
     const { code, output } = await this.#run('apply', variables, '-auto-approve');
     assert.equal(code, 0, output);
+  }
+
+  /** Goes on from a state that was made elsewhere. */
+  adopt(text: string): void {
+    writeFileSync(this.workspace.state, text);
   }
 
   /** As it stands in the state: what Terraform keeps. */

@@ -20,10 +20,15 @@ export const tableIn = (text: string): string => {
 export const tableOf = (rows: readonly Row[]): string => [HEAD, ...rows.map(lineOf)].join('\n');
 
 function lineOf({ change, result }: Row): string {
-  if (typeof result === 'string')
-    return `| ${change} | **refused**: ${/would be replaced/.test(result) ? 'hosts would be replaced' : 'other variables must change, too'} | | | |`;
+  if (typeof result === 'string') return `| ${change} | **refused**: ${reasonOf(result)} | | | |`;
   const cells = (['replace', 'create', 'delete', 'update'] as const).map((action) => cellOf(result, action));
   return `| ${change} | ${cells.join(' | ')} |`.replaceAll('|  |', '| |').replaceAll('|  |', '| |');
+}
+
+function reasonOf(refusal: string): string {
+  if (/were made as/.test(refusal)) return 'hosts have the other name';
+  if (/would be deleted/.test(refusal)) return 'hosts and data would be deleted';
+  return /would be replaced/.test(refusal) ? 'hosts would be replaced' : 'other variables must change, too';
 }
 
 function cellOf(changes: readonly Change[], action: Action): string {

@@ -139,3 +139,18 @@ run "over_ssh_with_load_test_hosts" {
     error_message = "no data volume on load-test hosts"
   }
 }
+
+run "twelve_shards_with_the_defaults" {
+  command = plan
+
+  variables {
+    plan_file = "tests/plans/twelve-shards.yaml"
+    names     = { checkout = { shard = "cache-0", to = "proxy" } }
+    sources   = { for n in range(12) : "cache-${n}" => { version = "6.2", memory_bytes = 1073741824 } }
+  }
+
+  assert {
+    condition     = length(output.inventory.all.children.keydb.hosts) == 24 && length(output.inventory.all.children.shadow_proxy.hosts) == 12
+    error_message = "two nodes and a proxy for each shard"
+  }
+}

@@ -31,7 +31,7 @@ variables {
 run "hardened" {
   variables {
     data               = { gib = 64 }
-    spread             = true
+    hosts              = { one = { subnet_id = "subnet-0a", group = "a" }, two = { subnet_id = "subnet-0b", group = "b" } }
     secret_arns        = ["arn:aws:secretsmanager:eu-central-1:123456789012:secret:a"]
     bucket_prefix_arns = ["arn:aws:s3:::b/backups/"]
     replaceable        = ["two"]
@@ -50,8 +50,8 @@ run "hardened" {
     error_message = "data volumes are gp3, encrypted with the given key, and leave a snapshot"
   }
   assert {
-    condition     = alltrue([for host in aws_instance.this : !host.associate_public_ip_address && host.placement_group == aws_placement_group.this[0].name]) && aws_placement_group.this[0].strategy == "spread"
-    error_message = "no public address, racks of their own"
+    condition     = alltrue([for host in aws_instance.this : !host.associate_public_ip_address]) && aws_instance.this["one"].placement_group == "checkout-keydb-a" && aws_instance.this["two"].placement_group == "checkout-keydb-b" && alltrue([for group in aws_placement_group.of : group.strategy == "spread"])
+    error_message = "no public address, racks of their own in each group"
   }
   assert {
     condition     = aws_instance.this["one"].disable_api_termination && !aws_instance.this["one"].force_destroy
@@ -78,15 +78,15 @@ run "hardened" {
 # The state that later runs change one thing of.
 run "made" {
   variables {
-    spread = true
-    data   = { gib = 64 }
+    hosts = { one = { subnet_id = "subnet-0a", group = "a" }, two = { subnet_id = "subnet-0b", group = "b" } }
+    data  = { gib = 64 }
   }
 }
 
 # The mock applies changes, and makes up a new ID for what is replaced.
 run "a_new_image_type_or_key_changes_no_host" {
   variables {
-    spread        = true
+    hosts         = { one = { subnet_id = "subnet-0a", group = "a" }, two = { subnet_id = "subnet-0b", group = "a" } }
     data          = { gib = 64 }
     ami_id        = "ami-11111111"
     instance_type = "r7g.xlarge"
@@ -109,27 +109,28 @@ run "refuses_to_move_a_host_to_another_subnet" {
   command = plan
 
   variables {
-    spread = true
-    data   = { gib = 64 }
-    hosts  = { one = { subnet_id = "subnet-0b" }, two = { subnet_id = "subnet-0b" } }
+    data  = { gib = 64 }
+    hosts = { one = { subnet_id = "subnet-0b" }, two = { subnet_id = "subnet-0b" } }
   }
   expect_failures = [aws_instance.this]
 }
 
-run "refuses_to_take_hosts_from_racks_of_their_own" {
-  command = plan
-
+run "another_group_changes_no_host" {
   variables {
-    data = { gib = 64 }
+    hosts = { one = { subnet_id = "subnet-0a" }, two = { subnet_id = "subnet-0b", group = "c" } }
+    data  = { gib = 64 }
   }
-  expect_failures = [aws_instance.this]
+
+  assert {
+    condition     = alltrue([for name, host in aws_instance.this : host.id == run.made.hosts[name].id && host.placement_group == { one = "checkout-keydb-a", two = "checkout-keydb-b" }[name]])
+    error_message = "a host keeps its rack"
+  }
 }
 
 run "a_replaceable_host_may_be_moved" {
   command = plan
 
   variables {
-    spread      = true
     data        = { gib = 64 }
     hosts       = { one = { subnet_id = "subnet-0b" }, two = { subnet_id = "subnet-0b" } }
     replaceable = ["one"]
@@ -143,7 +144,7 @@ run "a_replaceable_host_may_be_moved" {
 
 run "one_host_is_replaced_by_its_number" {
   variables {
-    spread        = true
+    hosts         = { one = { subnet_id = "subnet-0a", group = "a" }, two = { subnet_id = "subnet-0b", group = "a" } }
     data          = { gib = 64 }
     ami_id        = "ami-11111111"
     instance_type = "r7g.xlarge"

@@ -32,7 +32,7 @@ variables {
 run "refuses_a_host_that_was_made_elsewhere" {
   override_resource {
     target = terraform_data.placement
-    values = { output = { subnet_id = "subnet-0c", placement_group = "none" } }
+    values = { output = { subnet_id = "subnet-0c" } }
   }
   expect_failures = [aws_instance.this]
 }

@@ -95,14 +95,17 @@ run "refuses_less_memory_than_the_source_has" {
   expect_failures = [output.hosts]
 }
 
-run "refuses_more_than_seven_racks_in_a_zone" {
+run "twelve_targets_in_two_zones" {
   command = plan
 
   variables {
-    targets          = ["a", "b", "c", "d", "e", "f", "g", "h"]
-    nodes_per_target = 3
+    base    = { vpc_id = "vpc-0a", subnet_ids = ["subnet-0a", "subnet-0b"], ami_id = "ami-0123456789abcdef0", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/k" }
+    targets = [for n in range(12) : "keydb-${n}"]
   }
-  expect_failures = [output.hosts]
+  assert {
+    condition     = length(distinct([for host in values(local.hosts) : host.group])) == 12 && max([for target in var.targets : length([for host in values(local.hosts) : host if host.group == target && host.subnet_id == "subnet-0a"])]...) == 1
+    error_message = "racks of their own for the nodes of each target, which are in two zones"
+  }
 }
 
 run "refuses_a_target_alone" {
