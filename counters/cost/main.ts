@@ -1,8 +1,8 @@
 /**
- * What the layout costs beside plain INCR: keys, bytes, reads, latency. `npm run counters:cost`
+ * Measures what the layout costs compared with plain INCR: keys, bytes, reads, latency. `npm run counters:cost`
  *
  * Prints Markdown. Every figure is measured on a server that this program starts, with one client on the same machine,
- * one call at a time unless it says otherwise.
+ * one call at a time unless stated otherwise.
  */
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,7 +40,7 @@ interface Bench {
   readonly plain: PlainCounters;
 }
 
-/** A server, and another that replicates from it. */
+/** Starts a server, and another that replicates from it. */
 type Start = (config?: ServerConfig) => Promise<LocalServer>;
 
 async function main(): Promise<void> {
@@ -66,7 +66,7 @@ async function measure(start: Start): Promise<void> {
   await stopServers();
 }
 
-/** Bytes a key, over `KEYS` keys with names of 15 characters. */
+/** Bytes for each key, over `KEYS` keys with names of 15 characters. */
 async function memory({ redis, counters, plain }: Bench): Promise<void> {
   const nameOf = (i: number): string => `visits:${String(i).padStart(8, '0')}`;
   const fixed = counters.fixedWindow('api', WINDOW);
@@ -113,7 +113,7 @@ async function latency({ redis, counters, plain }: Bench): Promise<void> {
     await counters.growOnly('timed').value();
     const fixed = counters.fixedWindow('timed-fixed', WINDOW);
     const sliding = counters.slidingWindow('timed-sliding', WINDOW);
-    // After this time, the list of writers is read again.
+    // The list of writers is read again after this time.
     await sleep(1200);
     const mget = `\`MGET\` of ${writers - 1}`;
     if (writers > 1) await call(redis, writers, '`value`', mget, () => counters.growOnly('timed').value());
@@ -128,7 +128,7 @@ async function latency({ redis, counters, plain }: Bench): Promise<void> {
   say();
 }
 
-/** Makes so many writers known, all in sight, and gives each a part of what is timed. */
+/** Announces `writers` writers, and gives each a part of the timed counters. */
 async function enter(redis: Redis, writers: number): Promise<void> {
   const now = Date.now();
   for (let i = 1; i < writers; i++) {
@@ -143,7 +143,7 @@ async function enter(redis: Redis, writers: number): Promise<void> {
   await redis.hset('counters:@regions', 'us', '1');
 }
 
-/** Each call next to an `INCR`, so that whatever else the machine does befalls both. */
+/** Times each call next to an `INCR`, so that other load on the machine affects both. */
 async function call(
   redis: Redis,
   writers: number | string,
@@ -174,7 +174,10 @@ async function call(
   );
 }
 
-/** 200 calls at a time: calls a second, commands that they became, and bytes that a replica is sent a call. */
+/**
+ * With 200 calls at a time: calls per second, the number of commands for them, and bytes that a replica gets for each
+ * call.
+ */
 async function throughput({ redis, counters, plain }: Bench): Promise<void> {
   const calls = 50_000;
   const atATime = 200;

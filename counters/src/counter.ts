@@ -4,11 +4,11 @@ import { decodeCounter, EMPTY_COUNTER, encodeCounter, resetAll, totals, type Cou
 import { addSafely, type OwnedKey, type Seen, type Shape } from './owned-key.js';
 
 export interface CounterOptions {
-  /** When the counter ends: a date, or Unix ms. Give the same in every process. Default: never. */
+  /** When the counter expires: a date, or Unix ms. It must be the same in every process. Default: never. */
   readonly expiresAt?: Date | number;
 }
 
-/** What a counter needs of the `Counters` that made it. */
+/** What a counter needs from the `Counters` object that made it. */
 export interface CounterPlace {
   readonly id: string;
   readonly name: string;
@@ -23,12 +23,12 @@ export const counterShape = (expiresAt: number | null): Shape<CounterPart> => ({
   expiresAt: () => expiresAt,
 });
 
-/** Counts what happened; the sum over all regions. */
+/** A counter that only grows: the sum over all regions. */
 export class GrowOnlyCounter {
   constructor(protected readonly place: CounterPlace) {}
 
   /**
-   * Resolves once the server of this region has it.
+   * Resolves when the server of this region has the increment.
    * @param amount a positive whole number
    * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED, CLOSED
    */
@@ -41,8 +41,8 @@ export class GrowOnlyCounter {
   }
 
   /**
-   * What all writers have counted, as this region's server knows it. @throws {CounterError} FOREIGN_VALUE, CLOSED; what
-   * the client throws
+   * The sum of what all writers have counted, as this region's server knows it. @throws {CounterError} FOREIGN_VALUE,
+   * CLOSED; errors of the client library
    */
   async value(): Promise<number> {
     const { up, down } = totals(this.parts(await this.place.read(), this.place.owned().state));
@@ -50,9 +50,9 @@ export class GrowOnlyCounter {
   }
 
   /**
-   * Takes off all that this region's server knows of. What another region counts at the same time, and what it has
-   * counted behind a cut, is not seen by the reset and goes on counting. Two resets at a time are one.
-   * @returns what was taken off
+   * Removes all counts that this region's server knows. Counts that another region makes at the same time, or has made
+   * behind a broken link, are not removed. Two resets at the same time have the effect of one.
+   * @returns the removed counts
    * @throws {CounterError} REFUSED, UNCONFIRMED, FOREIGN_VALUE, CLOSED
    */
   async reset(): Promise<number> {
@@ -80,7 +80,7 @@ export class GrowOnlyCounter {
   }
 }
 
-/** Counts up and down. */
+/** A counter that goes up and down. */
 export class UpDownCounter extends GrowOnlyCounter {
   /** @param amount a whole number, negative to count down; 0 is not allowed */
   override async add(amount = 1): Promise<void> {

@@ -22,22 +22,22 @@ import { NODE_TIME, type Time } from './time.js';
 import { Upkeep, type UpkeepOptions } from './upkeep.js';
 
 export interface CountersOptions {
-  /** The region: everybody who uses the same server. Letters, digits, `_`, `-`. */
+  /** The region: all processes that use the same server. Letters, digits, `_`, `-`. */
   readonly region: string;
-  /** A name of this process for people who look into the store; it need not be unique. Default `app`. */
+  /** A name of this process, for people who inspect the store; it need not be unique. Default `app`. */
   readonly writer?: string;
-  /** Before all keys. The same in all regions. Default `counters`. */
+  /** The prefix of all keys. It must be the same in all regions. Default `counters`. */
   readonly prefix?: string;
-  /** How old the list of writers may be, in ms; as long does `open` wait. Default 1000. */
+  /** Maximum age of the list of writers, in ms; `open` waits as long. Default 1000. */
   readonly refreshMs?: number;
-  /** After how many ms of silence a region cannot be seen. Default 5 × `refreshMs`. */
+  /** After this many ms of silence a region counts as out of sight. Default 5 × `refreshMs`. */
   readonly blindAfterMs?: number;
   /**
-   * How often this process looks whether its server still has what it wrote, in ms; 0: it repairs only when asked.
+   * How often this process checks that its server still has what it wrote, in ms; 0: it repairs only when asked.
    * Default 10,000.
    */
   readonly repairMs?: number;
-  /** How often it writes all of its keys again, though nothing seems amiss, in ms. Default 600,000. */
+  /** How often it writes all of its keys again, even without a sign of a loss, in ms. Default 600,000. */
   readonly rewriteMs?: number;
   /** Unix ms; for tests. */
   readonly now?: () => number;
@@ -45,7 +45,7 @@ export interface CountersOptions {
   readonly time?: Time;
 }
 
-/** Beyond its window, for how long a limiter looks at the part of a writer that is not heard of. */
+/** How long, beyond its window, a limiter still reads the part of a writer that is silent, in ms. */
 const SILENT_MS = 60_000;
 
 export class Counters {
@@ -69,7 +69,7 @@ export class Counters {
 
   /**
    * Joins, which takes `refreshMs`: afterwards every process knows this one.
-   * @throws {CounterError} OPTION; what the client throws
+   * @throws {CounterError} OPTION; errors of the client library
    */
   static async open(store: Store, options: CountersOptions): Promise<Counters> {
     const {
@@ -112,12 +112,14 @@ export class Counters {
     return new UpDownCounter(this.#counterPlace(name, options));
   }
 
-  /** Windows side by side: 0:00 to 0:59, 1:00 to 1:59, … Any interval as long as a window may have twice the limit. */
+  /**
+   * Windows side by side: 0:00 to 0:59, 1:00 to 1:59, … An interval that spans two windows may have twice the limit.
+   */
   fixedWindow(name: string, options: LimiterOptions): Limiter {
     return this.#limiter(name, options, fixed(options.windowMs));
   }
 
-  /** Any interval as long as the window has the limit at the most. */
+  /** Any interval as long as the window has at most the limit. */
   slidingWindow(name: string, options: SlidingOptions): Limiter {
     const { buckets = 10, windowMs } = options;
     demand(
@@ -132,9 +134,9 @@ export class Counters {
   }
 
   /**
-   * Counters with the meaning of Redis's own, all those of one name together. Its parts lie where those of the other
-   * counters do: do not use a name for both. There must be no other process with this `region` and `writer` at a time:
-   * what one of an earlier start counted is taken over.
+   * Counters with the behaviour of Redis's own, all parts of one name together. Their keys are those of the other
+   * counters: do not use a name for both. No two processes with this `region` and `writer` may run at the same time: a
+   * process takes over the counts of earlier starts.
    */
   plain({ graceMs = GRACE_MS, tendMs = 1000 }: PlainOptions = {}): PlainCounters {
     this.#open();
@@ -152,17 +154,17 @@ export class Counters {
     return this.members.blind();
   }
 
-  /** Says of a region that has ended without closing that it left; nobody is blind because of it any more. */
+  /** Announces that a region has left, if it ended without closing. Then no process waits for that region any more. */
   async dismiss(region: string): Promise<void> {
     this.#open();
     await this.members.dismiss(region);
   }
 
   /**
-   * Writes again all that this process has counted, in case that a server has lost it. Happens by itself, see
+   * Writes again all that this process has counted, because a server may have lost it. This happens automatically, see
    * `repairMs`.
    * @returns how many keys were written again
-   * @throws {CounterError} REFUSED, UNCONFIRMED, CLOSED; what the client throws
+   * @throws {CounterError} REFUSED, UNCONFIRMED, CLOSED; errors of the client library
    */
   async repair(): Promise<number> {
     this.#open();
@@ -170,7 +172,8 @@ export class Counters {
   }
 
   /**
-   * Repairs a last time, and leaves. The client stays open. @throws what the client throws; closed it is in any case
+   * Repairs a last time, and leaves. The client stays open. The counters are closed in any case. @throws errors of the
+   * client library
    */
   async close(): Promise<void> {
     if (this.#closed) return;

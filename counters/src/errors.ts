@@ -1,11 +1,11 @@
-/** What goes wrong, by a code that does not change. */
+/** Errors with a code that never changes. */
 
 /**
  * - `REFUSED`: the server refused the write; nothing of it was counted.
- * - `UNCONFIRMED`: nobody knows whether the write arrived. It is in the writer's total and is counted by the writer's
- *   next write or repair at the latest: do not repeat it.
+ * - `UNCONFIRMED`: it is unknown whether the write arrived. It is in the writer's total, and the writer's next write or
+ *   repair counts it at the latest: do not repeat it.
  * - `OPTION`: an option or argument that is not allowed; the message says what is.
- * - `FOREIGN_VALUE`: a key of the layout holds what this library did not write.
+ * - `FOREIGN_VALUE`: a key of the layout has a value that this library did not write.
  * - `CLOSED`: the counters were closed.
  */
 export type CounterErrorCode = 'REFUSED' | 'UNCONFIRMED' | 'OPTION' | 'FOREIGN_VALUE' | 'CLOSED';
@@ -27,10 +27,10 @@ export function demand(holds: boolean, message: string): asserts holds {
   if (!holds) throw new CounterError('OPTION', message);
 }
 
-/** Error replies with which a server says that it did not run a command. Others may come from something in between. */
+/** Errors of a server that has not run the command. Other errors may come from a program in between. */
 const NOT_RUN = /^(?:OOM|READONLY|NOAUTH|NOPERM|MISCONF|NOREPLICAS|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|EXECABORT) /;
 
-/** What a failed write means for its increments. */
+/** The error for a failed write, which says what happened to its increments. */
 export function failedWrite(cause: unknown): CounterError {
   const said = cause instanceof Error ? cause.message : String(cause);
   return NOT_RUN.test(said)

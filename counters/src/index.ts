@@ -1,6 +1,6 @@
 /**
- * Counters and rate limiters that stay exact on active-active KeyDB. See README.md for what that means, and where it
- * ends.
+ * Counters and rate limiters that stay exact on active-active KeyDB. README.md explains what that means, and its
+ * limits.
  */
 export { Counters, type CountersOptions } from './counters.js';
 export { type CounterOptions, type GrowOnlyCounter, type UpDownCounter } from './counter.js';

@@ -1,14 +1,14 @@
 /**
- * What lies in the store: which keys, and what their values say. Pure.
+ * The layout of the store: its keys, and the meaning of their values. Pure.
  *
  *     <prefix>:@regions                      hash   region → 1                  every region that ever joined
  *     <prefix>:@writers:{<region>}           hash   writer id → heartbeat       every writer of the region
  *     <prefix>:@gap:{<region>}               string g<heartbeat>                when the region last saw another again
- *     <prefix>:{<name>}:<writer id>          string the writer's own part       one for each writer that touched the counter
+ *     <prefix>:{<name>}:<writer id> string the writer's own part one for each writer that touched the counter
  *
- * A writer id is `<region>.<writer>.<epoch>`. The epoch is new each time the process starts, so that a writer never
- * goes on from a value that a server may have lost or set back. A part has one writer, which holds it in memory and
- * always writes it whole: writing it again repairs it. It begins with a letter, so that no server stores it as an
+ * A writer id is `<region>.<writer>.<epoch>`. The epoch is new at each start of a process: so a writer never continues
+ * from a value that a server may have lost or set back. A part has one writer, which holds it in memory and always
+ * writes the whole part: writing it again repairs it. A part begins with a letter, so that no server stores it as an
  * integer.
  */
 import { CounterError, demand } from './errors.js';
@@ -32,11 +32,11 @@ export function writerId({ region, writer, epoch }: WriterName): string {
   return `${region}.${writer}.${epoch}`;
 }
 
-/** Milliseconds since 1970 in base 36, and 32 random bits: never that of an earlier start. */
+/** Milliseconds since 1970 in base 36, and 32 random bits: no two starts have the same epoch. */
 export const newEpoch = (nowMs: number, random: number): string =>
   `${nowMs.toString(36)}-${Math.floor(random * 2 ** 32).toString(36)}`;
 
-/** The keys of one installation; `prefix` sets it apart from others in the same database. */
+/** The keys of one installation; `prefix` separates it from others in the same database. */
 export class Keys {
   readonly regions: string;
 
@@ -53,7 +53,7 @@ export class Keys {
     return `${this.prefix}:@gap:{${region}}`;
   }
 
-  /** Braces tell a name, which may have any character, from what follows. */
+  /** Braces separate the name, which may have any characters, from the rest. */
   part(name: string, id: string): string {
     return `${this.prefix}:{${name}}:${id}`;
   }
@@ -69,7 +69,7 @@ export interface Tally {
  * A writer's part of a counter: `c <up> <down>`, then ` <writer id>=<up>/<down>` for each writer whose counts it reset.
  */
 export interface CounterPart extends Tally {
-  /** What the writer had seen of each writer when it last reset the counter: as much no longer counts. */
+  /** What the writer had seen of each writer at its last reset of the counter: these counts no longer apply. */
   readonly reset: ReadonlyMap<string, Tally>;
 }
 
@@ -95,7 +95,7 @@ export function decodeCounter(value: string, key: () => string): CounterPart {
   return part;
 }
 
-/** Everybody's counts without what anybody has reset; writers without a part count as zero. */
+/** The sum of all counts minus all resets; writers without a part count as zero. */
 export function totals(parts: ReadonlyMap<string, CounterPart>): Tally {
   const base = new Map<string, Tally>();
   for (const { reset } of parts.values()) for (const [id, seen] of reset) base.set(id, most(base.get(id), seen));
@@ -108,7 +108,7 @@ export function totals(parts: ReadonlyMap<string, CounterPart>): Tally {
   return { up, down };
 }
 
-/** `own` after it has reset all that it sees in `parts`; the largest that was ever reset of each writer stays. */
+/** `own` after a reset of all counts in `parts`; for each writer, the largest reset so far is kept. */
 export function resetAll(own: CounterPart, parts: ReadonlyMap<string, CounterPart>): CounterPart {
   const reset = new Map(own.reset);
   for (const [id, part] of parts) reset.set(id, most(reset.get(id), part));
@@ -120,7 +120,7 @@ const most = (a: Tally | undefined, b: Tally): Tally => ({
   down: Math.max(a?.down ?? 0, b.down),
 });
 
-/** A writer's part of a limiter: admitted, by the start of the bucket in Unix ms. `w <start>=<count> …` */
+/** A writer's part of a limiter: admitted requests by the start of their bucket in Unix ms. `w <start>=<count> …` */
 export type WindowPart = ReadonlyMap<number, number>;
 
 export const encodeWindow = (part: WindowPart): string =>

@@ -1,4 +1,4 @@
-/** Rate limiters: so many in a window, over all regions. */
+/** Rate limiters: at most `limit` in a window, over all regions. */
 import { demand } from './errors.js';
 import { decodeWindow, encodeWindow, type WindowPart } from './layout.js';
 import { addSafely, type Look, type OwnedKey, type Seen, type Shape } from './owned-key.js';
@@ -8,13 +8,16 @@ export interface LimiterOptions {
   readonly limit: number;
   /** Length of the window in ms. */
   readonly windowMs: number;
-  /** What to do while a region cannot be seen. `admit` (default): go on with what can be seen. `deny`: admit nobody. */
+  /**
+   * What to do while a region is out of sight. `admit` (default): continue with the known counts. `deny`: admit
+   * nothing.
+   */
   readonly whenBlind?: 'admit' | 'deny';
 }
 
 export interface SlidingOptions extends LimiterOptions {
   /**
-   * Into how many buckets the window is cut, 1 to 100. Default 10. The oldest counts wholly until it has left the
+   * Number of buckets of the window, 1 to 100. Default 10. The oldest bucket counts in full until it has left the
    * window.
    */
   readonly buckets?: number;
@@ -24,24 +27,24 @@ export interface Taken {
   readonly admitted: boolean;
   /** How many more would be admitted now. */
   readonly remaining: number;
-  /** In how many ms that may be more: the window ends, or its oldest bucket that counts leaves it. */
+  /** When `remaining` may be larger, in ms: the window ends, or its oldest bucket leaves it. */
   readonly retryInMs: number;
-  /** Regions that cannot be seen: what they admit is not counted. */
+  /** Regions that are out of sight: what they admit is not counted. */
   readonly blind: readonly string[];
 }
 
-/** Which buckets count at a moment. Pure; times in Unix ms. */
+/** Determines which buckets count at a time. Pure; times in Unix ms. */
 export interface Window {
   /** Start of the bucket in which an admission is counted. */
   bucket(now: number): number;
   counts(start: number, now: number): boolean;
-  /** When a bucket is of no use to anybody any more. */
+  /** When a bucket is no longer needed. */
   endsAt(start: number): number;
   /** When a bucket stops counting. */
   leavesAt(start: number): number;
 }
 
-/** Windows side by side, aligned to 1970. A part is kept for a window more: for servers whose clocks are behind. */
+/** Windows side by side, aligned to 1970. A part is kept for one more window, for servers whose clocks are behind. */
 export const fixed = (windowMs: number): Window => ({
   bucket: (now) => now - (now % windowMs),
   counts: (start, now) => start === now - (now % windowMs),
@@ -50,7 +53,7 @@ export const fixed = (windowMs: number): Window => ({
 });
 
 /**
- * The last `windowMs`: every bucket of which any part is in it. So any interval of that length has `limit` at the most.
+ * The last `windowMs`: every bucket that overlaps with it counts. So any interval of that length has at most `limit`.
  */
 export const sliding = (windowMs: number, buckets: number): Window => {
   const bucketMs = windowMs / buckets;
@@ -68,13 +71,13 @@ export const windowShape = (window: Window): Shape<WindowPart> => ({
   expiresAt: (part) => Math.max(0, ...Array.from(part.keys(), window.endsAt)),
 });
 
-/** `part` with `cost` more in `bucket`, and without what is of no use any more. */
+/** `part` with `cost` more in `bucket`, and without buckets that are no longer needed. */
 export function charge(part: WindowPart, window: Window, cost: number, bucket: number, now: number): WindowPart {
   const next = new Map([...part].filter(([start]) => window.endsAt(start) > now || start === bucket));
   return next.set(bucket, addSafely(next.get(bucket) ?? 0, cost));
 }
 
-/** `part` without a `cost` that was charged and not admitted; as it is where that bucket has expired already. */
+/** `part` without a `cost` that was charged and not admitted; unchanged if that bucket has expired already. */
 export function giveBack(part: WindowPart, cost: number, bucket: number): WindowPart {
   const charged = part.get(bucket);
   return charged === undefined ? part : new Map(part).set(bucket, Math.max(0, charged - cost));
@@ -83,14 +86,14 @@ export function giveBack(part: WindowPart, cost: number, bucket: number): Window
 export const admittedIn = (part: WindowPart, window: Window, now: number): number =>
   [...part].reduce((sum, [start, admitted]) => (window.counts(start, now) ? sum + admitted : sum), 0);
 
-/** What a limiter needs of the `Counters` that made it; `subject` is who is limited. */
+/** What a limiter needs from the `Counters` object that made it; `subject` is the client or user that is limited. */
 export interface LimiterPlace {
   readonly name: string;
   readonly now: () => number;
   keyOf(subject: string, id: string): string;
   owned(subject: string): OwnedKey<WindowPart>;
   look(subject: string): Promise<Look>;
-  /** Whether what was seen still names every writer. */
+  /** Whether the view still names every writer. */
   fresh(seen: Seen): boolean;
   read(subject: string): Promise<Seen>;
   blind(): string[];
@@ -104,9 +107,10 @@ export class Limiter {
   ) {}
 
   /**
-   * Asks for room for `subject`. Only what is admitted counts.
+   * Requests admission of `cost` for `subject`. Only admitted requests count.
    * @param cost a positive whole number, at most `limit`
-   * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED (then it counts), FOREIGN_VALUE, CLOSED; what the client throws
+   * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED (then it counts), FOREIGN_VALUE, CLOSED; errors of the client
+   * library
    */
   async take(subject: string, cost = 1): Promise<Taken> {
     const { limit, whenBlind } = this.options;
@@ -117,24 +121,26 @@ export class Limiter {
     if (whenBlind === 'deny' && this.place.blind().length > 0) return this.#answer(false, await this.#look(subject));
     const own = this.place.owned(subject);
     if ((this.#others.get(own) ?? 0) + admittedIn(own.state, this.window, this.place.now()) + cost > limit) {
-      // The window was full when last seen: a caller that will be refused only reads.
+      // The window was full at the last look: a request that will be refused only reads.
       const now = await this.#look(subject);
       if (now.used + cost > limit) return this.#answer(false, now);
     }
     return this.#charge(subject, cost);
   }
 
-  /** How it stands, without taking. @throws {CounterError} FOREIGN_VALUE, CLOSED; what the client throws */
+  /**
+   * The present state, without a request. @throws {CounterError} FOREIGN_VALUE, CLOSED; errors of the client library
+   */
   async peek(subject: string): Promise<Taken> {
     const now = await this.#look(subject);
     const sighted = this.options.whenBlind === 'admit' || this.place.blind().length === 0;
     return this.#answer(now.used < this.options.limit && sighted, now);
   }
 
-  /** What the others' part was when last seen: a guess, which only a read makes sure. */
+  /** The other writers' sum at the last look: an estimate until the next read. */
   readonly #others = new WeakMap<OwnedKey<WindowPart>, number>();
 
-  /** Counts first and looks then: of those that count at a time, as many as fit have seen no more than the limit. */
+  /** Counts first, and looks then: of requests at the same time, as many as fit see no more than the limit. */
   async #charge(subject: string, cost: number): Promise<Taken> {
     let bucket = 0;
     const look = await this.place.look(subject);
@@ -179,7 +185,7 @@ export class Limiter {
   }
 }
 
-/** How a subject stands at a moment. */
+/** The state of a subject at a time. */
 interface Stand {
   readonly used: number;
   readonly retryInMs: number;

@@ -1,25 +1,25 @@
 /**
- * Who counts: every writer of every region, found through the store, and which regions are out of sight.
+ * The members: every writer of every region, found through the store, and which regions are out of sight.
  *
- * A view of the writers is used for `refreshMs` at the most, and a new writer counts nothing for as long after it has
- * entered itself: so a reader at the same server knows every writer that may have counted.
+ * A view of the writers is used for at most `refreshMs`, and a new writer counts nothing for that time after it has
+ * entered itself. So a reader at the same server knows every writer that may have counted.
  */
 import type { Keys } from './layout.js';
 import type { Command, Store } from './store.js';
 import type { Time } from './time.js';
 
-/** The writers at one moment. Replaced, never changed. */
+/** The writers at one time. A view is replaced, never changed. */
 export interface View {
-  /** All that ever wrote, without ourselves. */
+  /** All writers so far, without this one. */
   readonly ids: readonly string[];
-  /** When it was asked for, in ms of `Time.monotonicMs`. */
+  /** When the view was requested, in ms of `Time.monotonicMs`. */
   readonly at: number;
 }
 
 interface Heard {
-  /** Unix ms by the writer's own clock, never less than before; negative since it has left. */
+  /** Unix ms by the writer's own clock, never less than before; negative after the writer has left. */
   readonly heartbeat: number;
-  /** When it last rose, in ms of `Time.monotonicMs`: the clocks of others are not asked. */
+  /** When the heartbeat last rose, in ms of `Time.monotonicMs`: other machines' clocks are not used. */
   readonly at: number;
 }
 
@@ -30,23 +30,29 @@ export interface MembersOptions {
   readonly id: string;
   readonly refreshMs: number;
   readonly blindAfterMs: number;
-  /** A server may lack what we wrote: regions were out of each other's sight, or ours was set back. */
+  /**
+   * Called if a server may lack what this process wrote: regions were out of each other's sight, or the server was set
+   * back.
+   */
   readonly onGap: () => void;
   /** Unix ms. */
   readonly now: () => number;
   readonly time: Time;
 }
 
-/** A writer whose last heartbeat is so much older than another's of its region has ended, though it did not say so. */
+/**
+ * A writer has ended without announcing it if its last heartbeat is this much older than that of another writer of its
+ * region, in ms.
+ */
 const ENDED_MS = 60_000;
 
 export class Members {
   #view: View = { ids: [], at: -Infinity };
   readonly #regions = new Set<string>();
   readonly #heard = new Map<string, Heard>();
-  /** Each region that was ever heard of: when last, and whether any of its writers had not ended then. */
+  /** When each known region was last heard, and whether any of its writers had not ended then. */
   readonly #sight = new Map<string, { readonly at: number; readonly present: boolean }>();
-  /** What each region last said of a gap; absent until it is heard for the first time. */
+  /** The last gap that each region reported; absent until the region is heard for the first time. */
   readonly #gaps = new Map<string, string | null>();
   #refreshing: Promise<void> | null = null;
   #stopRefreshing: () => void = () => undefined;
@@ -56,31 +62,29 @@ export class Members {
     this.#regions.add(options.region);
   }
 
-  /** Enters us, and waits until every other writer of the region must have seen it. */
+  /** Enters this writer, and waits until every other writer of the region must have seen it. */
   async join(): Promise<void> {
     const { time, refreshMs } = this.options;
     await this.refresh();
     await time.sleep(refreshMs);
     await this.refresh();
-    // What fails here fails again, and is reported, when a view is needed.
+    // An error here occurs again, and is reported, when a view is needed.
     this.#stopRefreshing = time.every(refreshMs / 2, () => void this.refresh().catch(() => undefined));
   }
 
-  /** No more heartbeats. */
+  /** Stops the heartbeats. */
   stop(): void {
     this.#stopRefreshing();
   }
 
-  /** Says that we have left, so that nobody takes our silence for a cut. */
+  /** Announces that this writer has left, so that its silence is not taken for a broken link. */
   async leave(): Promise<void> {
     await this.#refreshing?.catch(() => undefined);
     const { store, keys, region, id } = this.options;
     await store.send(['HSET', keys.writers(region), id, String(-this.#beat())]);
   }
 
-  /**
-   * Says of a region that it has left: one that ended without being able to. Should it be heard of again, it is back.
-   */
+  /** Announces that a region has left, if it could not do so itself. If it is heard again, it is back. */
   async dismiss(region: string): Promise<void> {
     await this.refresh();
     const left = [...this.#heard]
@@ -91,8 +95,7 @@ export class Members {
   }
 
   /**
-   * A view that is young enough to be used; where the server takes longer than that to answer, the newest that can be
-   * had.
+   * A view that is young enough to be used; if the server takes longer than that to answer, the newest possible one.
    */
   async view(): Promise<View> {
     if (!this.fresh(this.#view)) await this.refresh();
@@ -108,18 +111,18 @@ export class Members {
     return this.options.time.monotonicMs() - view.at <= this.options.refreshMs;
   }
 
-  /** Writers that may have written within the last `ms`: one not heard of for longer is left out. */
+  /** Writers that may have written within the last `ms`; writers that were silent for longer are left out. */
   recent(view: View, ms: number): View {
     const since = this.options.time.monotonicMs() - ms;
     return { at: view.at, ids: view.ids.filter((id) => (this.#heard.get(id)?.at ?? Infinity) >= since) };
   }
 
-  /** Regions that have not been heard of for `blindAfterMs`, and did not say that they left. */
+  /** Regions that have been silent for `blindAfterMs`, and did not announce that they left. */
   blind(): string[] {
     return this.#unseen().map(([region]) => region);
   }
 
-  /** Since when one of these has not been heard of, in Unix ms; null where all are. */
+  /** Since when one of these regions has been silent, in Unix ms; null if none is. */
   unseenSince(): number | null {
     const unseen = this.#unseen();
     return unseen.length === 0
@@ -134,7 +137,7 @@ export class Members {
     );
   }
 
-  /** Announces this writer to the others, and learns who they are. */
+  /** Announces this writer to the others, and reads who they are. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = null));
     return this.#refreshing;
@@ -167,13 +170,13 @@ export class Members {
     const before = this.#sight.get(region);
     const now = this.#look(region);
     if (region === this.options.region) return this.#restore(key, listed);
-    // In two intervals of its heartbeats and ours, one must have come.
+    // Within two intervals of its heartbeats and of ours, one must have come.
     if (before !== undefined && now.at - before.at > 2 * this.options.refreshMs) await this.#sawGap();
     if (this.#gaps.has(region) && this.#gaps.get(region) !== gap) this.options.onGap();
     this.#gaps.set(region, gap);
   }
 
-  /** Notes how a region stands now. */
+  /** Records the present state of a region. */
   #look(region: string): { readonly at: number } {
     const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, each]) => each);
     const latest = Math.max(...heard.map(({ heartbeat }) => Math.abs(heartbeat)));
@@ -185,7 +188,7 @@ export class Members {
     return sight;
   }
 
-  /** We missed something of theirs: they are to write it again, and we what they may have missed. */
+  /** We missed something of that region: its writers write it again, and we write what it may have missed. */
   async #sawGap(): Promise<void> {
     const { store, keys, region, onGap } = this.options;
     onGap();
@@ -193,7 +196,8 @@ export class Members {
   }
 
   /**
-   * A resync or restart has set our region's list back, and surely more: a writer that knows better enters it again.
+   * A resync or restart has set our region's list back, and probably more: a writer that knows a newer state enters it
+   * again.
    */
   async #restore(key: string, listed: ReadonlyMap<string, number>): Promise<void> {
     const older = this.#own().filter(([id, { heartbeat }]) => Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0));
@@ -219,7 +223,7 @@ export class Members {
       ]);
   }
 
-  /** Lists every region again that the list of regions lacks. */
+  /** Adds regions again that the list of regions lacks. */
   async #remind(listed: readonly string[]): Promise<void> {
     const lost = [...this.#regions].filter((region) => !listed.includes(region));
     const command: Command = ['HSET', this.options.keys.regions, ...lost.flatMap((region) => [region, '1'])];
@@ -233,7 +237,7 @@ export class Members {
 
 const regionOf = (id: string): string => id.slice(0, id.indexOf('.'));
 
-/** Fields and values of a hash: in turn (RESP2), or as the client makes them of RESP3. */
+/** Fields and values of a hash: alternating (RESP2), or in the form that the client makes of RESP3. */
 function fields(reply: unknown): [string, string][] {
   if (!Array.isArray(reply)) return reply instanceof Map ? [...reply] : Object.entries(reply as Record<string, string>);
   return Array.from({ length: reply.length / 2 }, (_, i) => [reply[2 * i], reply[2 * i + 1]]);

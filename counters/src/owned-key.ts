@@ -1,9 +1,9 @@
-/** One key that only this writer writes. Its value is held in memory, and written as a whole. */
+/** One key that only this writer writes. Its value is held in memory, and always written whole. */
 import { CounterError, failedWrite } from './errors.js';
 import type { View } from './members.js';
 import type { Command, Store } from './store.js';
 
-/** How a value lies in the store, and until when (Unix ms; null: for good). */
+/** How a value is stored, and how long (Unix ms; null: without expiry). */
 export interface Shape<S> {
   readonly empty: S;
   encode(state: S): string;
@@ -12,14 +12,14 @@ export interface Shape<S> {
   isOver?(state: S, now: number): boolean;
 }
 
-/** The other writers' values, as they were right after this writer's last write. */
+/** The other writers' values just after this writer's last write. */
 export interface Seen {
   readonly view: View;
   /** In the order of `view.ids`. */
   readonly values: readonly (string | null)[];
 }
 
-/** What is read together with a write, asked for when it is sent. */
+/** What to read together with a write; called when the write is sent. */
 export type Look = () => { readonly view: View; readonly keys: readonly string[] };
 
 interface Change<S> {
@@ -30,8 +30,8 @@ interface Change<S> {
 }
 
 /**
- * One write is in flight at a time, and changes that come meanwhile share the next one. So a lost or repeated write
- * cannot overtake another, and a hot key costs one write a round trip however many increments it gets.
+ * One write is in flight at a time, and later changes share the next one. So a lost or repeated write cannot overtake
+ * another, and a hot key costs one write a round trip, however many increments it gets.
  */
 export class OwnedKey<S> {
   #state: S;
@@ -54,7 +54,7 @@ export class OwnedKey<S> {
     return !this.#busy && this.#waiting.length === 0;
   }
 
-  /** Nothing was ever written: there is nothing to keep. */
+  /** Whether nothing was ever written: then there is nothing to keep. */
   get untouched(): boolean {
     return this.#state === this.shape.empty;
   }
@@ -66,16 +66,16 @@ export class OwnedKey<S> {
     return expiresAt !== null && expiresAt <= now;
   }
 
-  /** What should be in the store. */
+  /** The value that the store should have. */
   get value(): string {
     return this.shape.encode(this.#state);
   }
 
   /**
-   * Writes what `change` makes of the value; with `look`, reads others right behind.
-   * @returns the value right after this change, before those that were written together with it
-   * @throws {CounterError} REFUSED, UNCONFIRMED; what `change` throws; where only the reading failed, what the client
-   * throws
+   * Changes the value by `change` and writes it; with `look`, reads other keys right behind.
+   * @returns the value right after this change, before later changes of the same write
+   * @throws {CounterError} REFUSED, UNCONFIRMED; errors of `change`; if only the reading failed, errors of the client
+   * library
    */
   write(change: (state: S) => S, look: Look | null = null): Promise<{ state: S; seen: Seen | null }> {
     return new Promise((resolve, reject) => {
@@ -86,7 +86,7 @@ export class OwnedKey<S> {
 
   async #writeAll(): Promise<void> {
     this.#busy = true;
-    // Callers in the same turn of the event loop share a write.
+    // Changes of the same turn of the event loop share a write.
     await Promise.resolve();
     while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
     this.#busy = false;

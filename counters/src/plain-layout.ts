@@ -1,13 +1,15 @@
 /**
- * What a plain counter's parts say, and what a command makes of them. Pure; times in Unix ms.
+ * The meaning of a plain counter's parts, and what a command changes in them. Pure; times in Unix ms.
  *
- *     <prefix>:{<name>}:<writer id>    p <up> <down> <since> <stamp> <at|-> <cut> <then> [<writer id>=<since>/<up>/<down> …]
+ *     <prefix>:{<name>}:<writer id> p <up> <down> <since> <stamp> <at|-> <cut> <then> [<writer id>=<since>/<up>/<down>
+ * …]
  *
  * A part counts in generations: `since` begins one, and `up` and `down` only grow within it. So of two versions of a
- * part the newer one is known without a clock, and what a reset has seen of a generation says nothing of the next.
+ * part the newer one is known without a clock, and a reset of one generation does not affect the next.
  *
- * A key has one expiry, that of the part with the newest stamp. What began before its `cut` has ended already; when
- * `at` has passed, so has what began before `then`. A key whose parts have all ended, or are reset, does not exist.
+ * A key has one expiry, that of the part with the newest stamp. Generations that began before its `cut` have expired
+ * already; when `at` has passed, so have those that began before `then`. A key whose parts have all expired, or are
+ * reset, does not exist.
  */
 import { CounterError } from './errors.js';
 import { count, foreign } from './layout.js';
@@ -19,9 +21,9 @@ export interface Generation {
   readonly down: number;
 }
 
-/** When the key ends, as a writer last said. */
+/** The expiry of a key, as one writer set it. */
 export interface Expiry {
-  /** 0: nobody said anything. */
+  /** 0: no expiry was ever set. */
   readonly stamp: number;
   /** Null: never. */
   readonly at: number | null;
@@ -31,11 +33,11 @@ export interface Expiry {
 
 export interface PlainPart extends Generation {
   readonly expiry: Expiry;
-  /** What was seen of each other writer by resets of this one: as much does not count. */
+  /** What this writer had seen of each other writer at its last reset: these counts no longer apply. */
   readonly reset: ReadonlyMap<string, Generation>;
-  /** Until when the store keeps it at least, though it has ended; not written into the value. */
+  /** Until when the store keeps the part at least, although it has expired; not part of the value. */
   readonly keepUntil?: number;
-  /** When its writer first wrote it; not written into the value. */
+  /** When its writer first wrote the part; not part of the value. */
   readonly first?: number;
 }
 
@@ -66,11 +68,11 @@ export function decodePlain(value: string, key: () => string): PlainPart {
 
 export type PlainParts = ReadonlyMap<string, PlainPart>;
 
-/** How a key stands at a moment. */
+/** The state of a key at a time. */
 export interface Standing {
   readonly exists: boolean;
   readonly value: number;
-  /** When it ends; null where it does not exist, or never. */
+  /** When the key expires; null if it does not exist, or never expires. */
   readonly endsAt: number | null;
 }
 
@@ -83,7 +85,7 @@ export function standing(parts: PlainParts, now: number): Standing {
   return { exists, value, endsAt: exists && expiry.at !== null && expiry.at > now ? expiry.at : null };
 }
 
-/** The key's end as the last writer said; of two at a time the later end. */
+/** The key's newest expiry; of two with the same stamp, the later one. */
 function newest(parts: PlainParts): Expiry {
   let best = NEVER;
   for (const { expiry } of parts.values())
@@ -95,7 +97,7 @@ function newest(parts: PlainParts): Expiry {
 const cutAt = ({ at, cut, then }: Expiry, now: number): number =>
   at !== null && at <= now ? Math.max(cut, then) : cut;
 
-/** What still counts of each part; absent where nothing does. */
+/** What still counts of each part; absent if nothing does. */
 function sharesOf(parts: PlainParts, now: number): Map<string, Generation> {
   const cut = cutAt(newest(parts), now);
   const resets = resetsOf(parts);
@@ -112,7 +114,7 @@ function sharesOf(parts: PlainParts, now: number): Map<string, Generation> {
   return shares;
 }
 
-/** The most that anybody has reset of each writer. */
+/** The largest reset of each writer by any other. */
 function resetsOf(parts: PlainParts): Map<string, Generation> {
   const resets = new Map<string, Generation>();
   for (const { reset } of parts.values()) for (const [id, seen] of reset) resets.set(id, most(resets.get(id), seen));
@@ -124,17 +126,17 @@ function most(a: Generation | undefined, b: Generation): Generation {
   return a.since > b.since ? a : { since: a.since, up: Math.max(a.up, b.up), down: Math.max(a.down, b.down) };
 }
 
-/** A key as its writer sees it, when it is about to write. */
+/** A key as its writer sees it before a write. */
 export interface Scene {
   readonly id: string;
   readonly own: PlainPart;
   readonly others: PlainParts;
   readonly now: number;
-  /** Whether the writer's own process once was this one; it has ended. */
+  /** Whether an earlier start of the same writer had this ID; it has ended. */
   isPredecessor(id: string): boolean;
 }
 
-/** What a step makes of the writer's part, and answers; where nothing changes, the part is the very same. */
+/** The result of a step: the new part of the writer, which is the same object if nothing changes, and a value. */
 export interface Stepped<T> {
   readonly own: PlainPart;
   readonly reply: T;
@@ -145,12 +147,15 @@ export type Step<T> = (scene: Scene) => Stepped<T>;
 const partsOf = ({ id, own, others }: Scene): PlainParts => new Map([...others, [id, own]]);
 export const look = (scene: Scene): Standing => standing(partsOf(scene), scene.now);
 
-/** Adds a whole number. @returns the value after it. @throws {CounterError} OPTION beyond what is counted exactly */
+/**
+ * Adds a whole number. @returns the value after it. @throws {CounterError} OPTION if the result cannot be counted
+ * exactly
+ */
 export const add =
   (by: number): Step<number> =>
   (scene) => {
     const begun = begin(scene);
-    // Zero is not the same as nothing.
+    // A counter with the value zero exists, so a step of zero still counts.
     const up = begun.up + (by > 0 ? by : by === 0 ? 1 : 0);
     const down = begun.down + (by < 0 ? -by : by === 0 ? 1 : 0);
     const own = { ...begun, up, down };
@@ -163,7 +168,10 @@ export const add =
     return { own, reply: value };
   };
 
-/** The writer's part, ready to count: what its predecessors counted is its own, and what has ended starts again. */
+/**
+ * The writer's part, ready to count: it takes over its predecessors' counts, and starts again if its generation has
+ * expired.
+ */
 function begin(scene: Scene): PlainPart {
   const parts = partsOf(scene);
   const shares = sharesOf(parts, scene.now);
@@ -181,7 +189,7 @@ function begin(scene: Scene): PlainPart {
   return next;
 }
 
-/** The writer's part with nothing counted in it. */
+/** A part of the writer without counts. */
 const emptyPart = (scene: Scene, expiry: Expiry): PlainPart => ({
   ...scene.own,
   since: Math.max(scene.now, scene.own.since + 1, cutAt(expiry, scene.now)),
@@ -205,7 +213,9 @@ const withReset = (
   { since, up, down }: Generation,
 ): ReadonlyMap<string, Generation> => new Map(reset).set(id, most(reset.get(id), { since, up, down }));
 
-/** Gives the key an end, or takes it off (null). @returns whether there is such a key, and with null an end */
+/**
+ * Sets the key's expiry, or removes it (null). @returns whether the key exists, and with null whether it had an expiry
+ */
 export const expireAt =
   (at: number | null): Step<boolean> =>
   (scene) => {
@@ -215,7 +225,7 @@ export const expireAt =
     return { own: { ...scene.own, expiry: register(scene, at) }, reply: true };
   };
 
-/** What began by now, be it by a clock that is ahead, ends at `at`. */
+/** Everything that began by now, even by a clock that is ahead, expires at `at`. */
 function register(scene: Scene, at: number | null): Expiry {
   const parts = partsOf(scene);
   const before = newest(parts);
@@ -228,7 +238,7 @@ function register(scene: Scene, at: number | null): Expiry {
   };
 }
 
-/** Takes off all that is seen, and its end. @returns whether there was such a key */
+/** Removes all counts that are seen, and the expiry. @returns whether the key existed */
 export const remove: Step<boolean> = (scene) => {
   const shares = sharesOf(partsOf(scene), scene.now);
   if (shares.size === 0) return { own: scene.own, reply: false };
@@ -239,8 +249,8 @@ export const remove: Step<boolean> = (scene) => {
 };
 
 /**
- * Has this writer's own part be `value` (and its predecessors' nothing), and the key end at `at` where that is not
- * null.
+ * Sets this writer's own part to `value` (and its predecessors' to nothing), and the key's expiry to `at` if that is
+ * not null.
  */
 export const begins =
   (value: number, at: number | null): Step<number> =>
@@ -251,7 +261,7 @@ export const begins =
     return { own: expireAt(at)({ ...scene, own: counted.own }).own, reply: counted.reply };
   };
 
-/** Takes off what this writer and its predecessors counted, and no more. */
+/** Removes what this writer and its predecessors counted, and nothing else. */
 export const withdraw: Step<boolean> = (scene) => {
   const parts = partsOf(scene);
   let own = emptyPart(scene, newest(parts));
@@ -260,22 +270,22 @@ export const withdraw: Step<boolean> = (scene) => {
   return { own, reply: true };
 };
 
-/** When a part has ended for good by what it says itself; null: not yet, and not at any moment that is known. */
+/** When a part expires for good by its own entries; null if it has not, or the time is unknown. */
 function overAt({ since, up, down, expiry: { stamp, at, cut, then } }: PlainPart): number | null {
   if (up + down === 0) return Math.max(since, stamp);
   if (since < cut) return Math.max(cut, stamp);
   return at !== null && since < then ? at : null;
 }
 
-/** Until when the store keeps a part: so long after its end that everybody has heard of it. */
+/** Until when the store keeps a part: long enough after its expiry that all regions know of it. */
 export function keptUntil(part: PlainPart, graceMs: number): number | null {
   const over = overAt(part);
   return over === null ? null : Math.max(over + graceMs, part.keepUntil ?? 0);
 }
 
 /**
- * Whether a writer should see if a part is still needed, or what it should hear of. One that ends by itself may have
- * been reset meanwhile: it hears of that before the reset is forgotten.
+ * Whether a writer should check if a part is still needed, or must take in changes by others. A part that expires may
+ * have been reset meanwhile: it takes in the reset before that is forgotten.
  */
 export function wantsTending(part: PlainPart, graceMs: number, now: number): boolean {
   const over = overAt(part);
@@ -283,13 +293,16 @@ export function wantsTending(part: PlainPart, graceMs: number, now: number): boo
 }
 
 export interface Tended {
-  /** The part is not needed any more. */
+  /** Whether the part is no longer needed. */
   readonly done: boolean;
-  /** Predecessors whose parts are of no use to anybody. */
+  /** Predecessors whose parts are no longer needed by anyone. */
   readonly useless: readonly string[];
 }
 
-/** What a part needs that nobody writes. @param unseenSince since when a region is out of sight; null: none is */
+/**
+ * What must be done for a part that is not written. @param unseenSince since when a region is out of sight; null: none
+ * is
+ */
 export const tend =
   (graceMs: number, unseenSince: number | null): Step<Tended> =>
   (scene) => {
@@ -297,7 +310,7 @@ export const tend =
     const parts = partsOf(scene);
     const expiry = newest(parts);
     const shares = sharesOf(parts, now);
-    // What others have reset, or ended, ends by itself from now on.
+    // Counts that others have reset, or that expired, expire with this part from now on.
     const ended = !shares.has(id) && overAt({ ...own, expiry }) === null;
     let next = ended ? emptyPart(scene, expiry) : expiry.stamp > own.expiry.stamp ? { ...own, expiry } : own;
     const reset = new Map([...next.reset].filter(([of, seen]) => (others.get(of)?.since ?? 0) <= seen.since));
@@ -306,15 +319,16 @@ export const tend =
     const left = new Map([...others, [id, next]]);
     let done = false;
     if (until !== null && wantsTending(next, graceMs, now)) {
-      // A writer that is out of sight may return with what this part has ended; and who is here, may have it still.
+      // A writer that is out of sight may return with counts that this part has ended; and a present writer may still
+      // have them.
       const isUnseen = unseenSince !== null && (own.first ?? now) <= unseenSince;
-      // What it has reset or ended may be kept for longer than itself.
+      // Counts that this part has reset or ended may be kept for longer than the part.
       done = !isUnseen && wouldStand(left, now) && isUseless(id, left, now);
       if (done && until - now > graceMs) next = { ...next, keepUntil: now + graceMs };
       if (!done && until - now < (KEPT_GRACES * graceMs) / 2)
         next = { ...next, keepUntil: now + KEPT_GRACES * graceMs };
     }
-    // What was taken over of them is on every node by then.
+    // By then, every node has the counts that were taken over.
     const isSettled = unseenSince === null && now - (own.first ?? now) > graceMs;
     const useless = [...others.keys()].filter(
       (each) => isSettled && scene.isPredecessor(each) && isUseless(each, left, now) && left.delete(each),
@@ -323,21 +337,21 @@ export const tend =
   };
 
 /**
- * For so many times the grace is kept what others have not taken in yet, should its process end. It is looked at more
- * often than half of that.
+ * How many grace periods an entry is kept that others have not taken in yet, in case this process ends. Parts are
+ * checked more often than every half of that.
  */
 const KEPT_GRACES = 20;
 
 /**
- * Whether the key stands as it does without the parts that are over: all of them, for each goes when its writer no
- * longer keeps it.
+ * Whether the key has the same state without the parts that are done: all of them, because each is removed when its
+ * writer no longer keeps it.
  */
 function wouldStand(parts: PlainParts, now: number): boolean {
   const isOver = (part: PlainPart): boolean => (overAt(part) ?? Infinity) <= now;
   return same(standing(parts, now), standing(new Map([...parts].filter(([, part]) => !isOver(part))), now));
 }
 
-/** Whether the key stands as it does without that part. */
+/** Whether the key has the same state without that part. */
 const isUseless = (id: string, parts: PlainParts, now: number): boolean =>
   same(standing(parts, now), standing(new Map([...parts].filter(([each]) => each !== id)), now));
 

@@ -1,6 +1,7 @@
 /**
- * Counters with the meaning of Redis's own: a number under a name, which can be added to, deleted, and given an end.
- * For a program that stands between applications and a server, such as a proxy, and is its region's one writer.
+ * Counters with the behaviour of Redis's own: a number under a name, which can be increased, deleted, and given an
+ * expiry. They are for a program between applications and a server, such as a proxy, which is the only writer of its
+ * region.
  */
 import type { View } from './members.js';
 import type { OwnedKey, Seen, Shape } from './owned-key.js';
@@ -24,27 +25,30 @@ import {
 } from './plain-layout.js';
 import type { Time } from './time.js';
 
-/** For so long after its end a part is kept, in ms: others hear of the end meanwhile. */
+/** How long a part is kept after its expiry, in ms, so that other writers notice the expiry. */
 export const GRACE_MS = 60_000;
-/** How many names are tended at once, with one read. */
+/** Maximum number of names that are tended at once, with one read. */
 const TENDED_AT_ONCE = 500;
 const LOOKED_AT = 50_000;
 
 export interface PlainOptions {
-  /** For how long a part is kept after its end, in ms: others must hear of the end within that time. Default 60,000. */
+  /**
+   * How long a part is kept after its expiry, in ms: other writers must notice the expiry within that time. Default
+   * 60,000.
+   */
   readonly graceMs?: number;
-  /** How often parts are tended that nobody writes, in ms; 0: only by `tend`. Default 1000. */
+  /** How often parts that are not written are tended, in ms; 0: only by `tend`. Default 1000. */
   readonly tendMs?: number;
 }
 
-/** What plain counters need of the `Counters` that made them. */
+/** What plain counters need from the `Counters` object that made them. */
 export interface PlainPlace {
   readonly id: string;
   readonly options: Required<PlainOptions>;
   now(): number;
   readonly time: Time;
   keyOf(name: string, id: string): string;
-  /** Null where this process never wrote the name. */
+  /** Null if this process never wrote the name. */
   known(name: string): OwnedKey<PlainPart> | null;
   owned(name: string): OwnedKey<PlainPart>;
   forget(name: string): void;
@@ -61,11 +65,11 @@ export const plainShape = (graceMs: number): Shape<PlainPart> => ({
   empty: EMPTY_PLAIN,
   encode: encodePlain,
   expiresAt: (part) => keptUntil(part, graceMs),
-  // Only who tends it knows.
+  // Only tending shows whether a part is over.
   isOver: () => false,
 });
 
-/** All of them; made by `Counters.plain`. */
+/** All plain counters; made by `Counters.plain`. */
 export class PlainCounters {
   readonly #keys = new Map<string, PlainKey>();
   readonly #stopTending: () => void = () => undefined;
@@ -74,7 +78,7 @@ export class PlainCounters {
 
   constructor(private readonly place: PlainPlace) {
     const { tendMs } = place.options;
-    // What fails here is tended again at the next look.
+    // A name that fails here is tended again at the next check.
     if (tendMs > 0) this.#stopTending = place.time.every(tendMs, () => void this.#tendSome().catch(() => undefined));
   }
 
@@ -84,38 +88,44 @@ export class PlainCounters {
   }
 
   /**
-   * INCRBY. Of those who add in this region, no two get the same value while nothing is reset.
+   * INCRBY. Two callers of this region never get the same value unless the counter is reset.
    * @returns the value after it, as this region's server knew it
-   * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED, FOREIGN_VALUE, CLOSED; what the client throws where nothing
-   * was written
+   * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED, FOREIGN_VALUE, CLOSED; if nothing was written, errors of the
+   * client library
    */
   async add(name: string, by = 1): Promise<number> {
     return this.run(name, add(by));
   }
 
-  /** DEL. @returns whether there was such a counter. @throws as `add` */
+  /** DEL. @returns whether there was such a counter. @throws the errors of `add` */
   async delete(name: string): Promise<boolean> {
     return this.run(name, remove);
   }
 
-  /** PEXPIREAT, or with null PERSIST. @param at Unix ms. @returns whether that changed anything. @throws as `add` */
+  /**
+   * PEXPIREAT, or with null PERSIST. @param at Unix ms. @returns whether that changed anything. @throws the errors of
+   * `add`
+   */
   async expireAt(name: string, at: number | null): Promise<boolean> {
     return this.run(name, expireAt(at));
   }
 
-  /** Makes one change. @throws as `add` */
+  /** Makes one change. @throws the errors of `add` */
   async run<T>(name: string, step: Step<T>): Promise<T> {
     return (await this.runAll(name, [step]))[0];
   }
 
-  /** Several changes, with nothing of this region in between: all are written, or none. @throws as `add` */
+  /**
+   * Makes several changes, with no other change of this region in between: all are written, or none. @throws the errors
+   * of `add`
+   */
   runAll<T>(name: string, steps: readonly Step<T>[]): Promise<T[]> {
     let key = this.#keys.get(name);
     if (key === undefined) this.#keys.set(name, (key = new PlainKey(this.place, name)));
     return key.run(steps);
   }
 
-  /** How they stand now. @throws {CounterError} FOREIGN_VALUE, CLOSED; what the client throws */
+  /** The present state of the counters. @throws {CounterError} FOREIGN_VALUE, CLOSED; errors of the client library */
   async look(names: readonly string[]): Promise<Standing[]> {
     const seen = await this.place.read(await this.place.view(), names);
     const now = this.place.now();
@@ -126,7 +136,7 @@ export class PlainCounters {
     });
   }
 
-  /** Tends every part of this process. Happens by itself, see `tendMs`. */
+  /** Tends every part of this process. This happens automatically, see `tendMs`. */
   async tend(): Promise<void> {
     await this.#tend([...this.#keys.values()]);
   }
@@ -135,7 +145,7 @@ export class PlainCounters {
     this.#stopTending();
   }
 
-  /** Round and round, so that many names are no burden. */
+  /** Tends a few names at a time, in turn, so that many names cost little. */
   async #tendSome(): Promise<void> {
     if (this.#tending) return;
     this.#tending = true;
@@ -186,17 +196,17 @@ interface Waiting {
 }
 
 /**
- * One name. What comes while it is busy shares the next look and the next write.
+ * One name. Changes that come while it is busy share the next read and the next write.
  *
- * It looks first and writes then: of two regions that begin a counter at a time, one cannot have seen the other's part,
- * so that one of them gets 1. (Had they written first, both might see 2, and nobody would give it an end.)
+ * It reads first, and writes then. If two regions begin a counter at the same time, one of them cannot have seen the
+ * other's part, so one gets 1. (If they wrote first, both might see 2, and neither would set an expiry.)
  */
 class PlainKey {
   #waiting: Waiting[] = [];
   #busy = false;
-  /** Whether nobody needs it any more. */
+  /** Whether the part is no longer needed. */
   #done = false;
-  /** When it is looked at next, where nothing else is known, in Unix ms; and how long after that. */
+  /** When the name is checked next if nothing else happens, in Unix ms; and the interval after that. */
   #lookAt = 0;
   #lookMs = 0;
 
@@ -205,7 +215,7 @@ class PlainKey {
     readonly name: string,
   ) {}
 
-  /** Forgets it, if nobody needs it any more and the store has let it go; whether it did. */
+  /** Forgets the name if it is no longer needed and the store has removed it. @returns whether it did */
   letGo(now: number): boolean {
     const own = this.place.known(this.name);
     const over =
@@ -224,7 +234,7 @@ class PlainKey {
     return now >= this.#lookAt && wantsTending(own.state, this.place.options.graceMs, now);
   }
 
-  /** @returns keys that are of no use to anybody */
+  /** @returns keys that are no longer needed */
   async tend(): Promise<string[]> {
     const { graceMs, tendMs } = this.place.options;
     this.#lookMs = Math.min(Math.max(tendMs, 2 * this.#lookMs), LOOK_GRACES * graceMs);
@@ -251,7 +261,7 @@ class PlainKey {
 
   async #work(): Promise<void> {
     this.#busy = true;
-    // Callers in the same turn of the event loop share a read.
+    // Calls in the same turn of the event loop share a read.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0);
@@ -294,5 +304,8 @@ class PlainKey {
   }
 }
 
-/** A part is looked after every so many times the grace at least: more often than what it must hear of is kept. */
+/**
+ * A part is checked at least once in this number of grace periods: more often than the time for which entries are kept
+ * for it.
+ */
 const LOOK_GRACES = 9;

@@ -1,14 +1,14 @@
-/** What a process does for its own keys when nobody writes them. */
+/** Repairs a process's own keys that are not written otherwise. */
 import type { OwnedKey } from './owned-key.js';
 import type { Store } from './store.js';
 
 const KEYS_AT_A_TIME = 500;
 
-/** `all`: every key, for other servers may have it otherwise. `differing`: what our own server has otherwise. */
+/** `all`: every key, because other servers may have another value. `differing`: keys that differ on our own server. */
 export type Which = 'all' | 'differing';
 
 /**
- * Writes keys again, and drops from `owned` what has expired (`now`: Unix ms).
+ * Writes keys again, and removes expired ones from `owned` (`now`: Unix ms).
  * @returns how many keys were written again
  */
 export async function rewrite(

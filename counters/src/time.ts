@@ -1,16 +1,16 @@
-/** Time and chance as the package takes them: Node's, unless the options bring others. */
+/** Clocks, timers and random numbers of the package: Node's, unless the options contain others. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Time {
   /** Unix ms. */
   unixMs(): number;
-  /** Ms that never go back. */
+  /** Milliseconds of a clock that never goes back. */
   monotonicMs(): number;
   /** Resolves after `ms`. */
   sleep(ms: number): Promise<void>;
-  /** Calls `run` each `ms`; the process may end meanwhile. @returns ends it */
+  /** Calls `run` every `ms`; it does not keep the process alive. @returns a function that stops it */
   every(ms: number, run: () => void): () => void;
-  /** From 0 up to 1, without 1. */
+  /** A number from 0 up to, but not including, 1. */
   randomShare(): number;
 }
 

@@ -1,16 +1,19 @@
-/** When a process writes its keys again by itself. */
+/** Decides when a process writes its keys again automatically. */
 import type { Which } from './repair.js';
 import type { Time } from './time.js';
 
 export interface UpkeepOptions {
-  /** Ms between looks; 0: never by itself. */
+  /** Milliseconds between checks; 0: never automatically. */
   readonly repairMs: number;
-  /** Ms after which everything is written again in any case. */
+  /** Milliseconds after which everything is written again in any case. */
   readonly rewriteMs: number;
   readonly time: Time;
 }
 
-/** After a gap everything is written at once, and again at the next look: the first may still be behind a resync. */
+/**
+ * After a gap everything is written at once, and again at the next check, because the first write may still be behind a
+ * resync.
+ */
 const WRITES_AFTER_GAP = 2;
 
 export class Upkeep {
@@ -43,7 +46,7 @@ export class Upkeep {
     if (this.#stopLooking === undefined || this.#running !== null) return;
     this.#looks++;
     const all = this.#due > 0 || this.#looks * this.options.repairMs >= this.options.rewriteMs;
-    // What fails is due again: the server is disconnected, as the application's own commands show.
+    // A repair that fails is due again: the server is disconnected, as the application's own commands show.
     this.#running = this.rewrite(all ? 'all' : 'differing')
       .then(() => {
         if (all) this.#looks = 0;

@@ -1,4 +1,4 @@
-/** `npm run loadtest -- clean`: removes what a killed run left, by the names that its profile gives the keys. */
+/** `npm run loadtest -- clean`: removes keys that a killed run left, by the names that its profile uses. */
 import type { Command } from 'commander';
 import { LoadtestError } from '../rig/errors.js';
 import { Rig } from '../rig/rig.js';

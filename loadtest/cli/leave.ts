@@ -1,5 +1,5 @@
 /**
- * What a load test leaves behind: `results.json`, `report.html`, `report.md`; and its answer on the standard output.
+ * Writes the results of a load test: `results.json`, `report.html`, `report.md`, and the answer on standard output.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -20,7 +20,7 @@ export function leave(results: Results, { out, json }: { readonly out?: string; 
   process.stderr.write(`written to ${path.resolve(folder)}: ${RESULTS_FILE}, report.html, report.md\n`);
 }
 
-/** `report.html` and `report.md`. */
+/** Writes `report.html` and `report.md`. */
 export function writeReport(results: Results, folder: string): void {
   const summary = summarise(results);
   writeFileSync(path.join(folder, 'report.html'), asPage(results, summary));

@@ -1,7 +1,7 @@
 /**
- * `npm run loadtest`: is KeyDB faster for this workload, on this hardware, by how much, how sure?
- * Exit codes: 0 it was measured and all counters add up, 1 they do not, 2 wrong usage, 3 could not tell (a program is
- * missing, a server failed).
+ * `npm run loadtest`: measures whether KeyDB is faster for this workload on this hardware, by how much, and how certain
+ * that is. Exit codes: 0 measured, and all counters are correct; 1 counters are wrong; 2 wrong usage; 3 inconclusive (a
+ * program is missing, a server failed).
  */
 import { Command } from 'commander';
 import { PlanError } from '../../shadow-proxy/src/plan/errors.js';

@@ -1,4 +1,7 @@
-/** `npm run loadtest -- merge DIR DIR… --out DIR`: what several load hosts measured at the same time, as one report. */
+/**
+ * `npm run loadtest -- merge DIR DIR… --out DIR`: joins the results of several load hosts, measured at the same time,
+ * in one report.
+ */
 import type { Command } from 'commander';
 import { mergeResults } from '../figures/merge.js';
 import { readResults } from '../figures/results.js';

@@ -1,10 +1,10 @@
-/** The options of `npm run loadtest`, and what their texts may be. */
+/** The options of `npm run loadtest`, and the checks of their values. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { LoadtestError } from '../rig/errors.js';
 import type { GivenOptions } from '../sides/given.js';
 import { ROLES, type Role } from '../sides/side.js';
 
-/** How the servers are found, and who may be loaded. */
+/** How the servers are found, and which hosts may be loaded. */
 export interface PlaceOptions extends Omit<GivenOptions, 'roles'> {
   readonly against: readonly Role[];
   readonly tls?: boolean;
@@ -102,7 +102,7 @@ export function moment(text: string): number {
   return at;
 }
 
-/** @throws {LoadtestError} for what no single option can tell */
+/** @throws {LoadtestError} for a problem that concerns several options */
 export function checkRun({ rounds, seconds, startAt, prefix }: RunCliOptions): void {
   if (rounds < 1 || seconds < 1) throw new LoadtestError('USAGE', '--rounds and --seconds must be at least 1');
   if (startAt !== undefined && startAt < Date.now())

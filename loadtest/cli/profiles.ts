@@ -1,4 +1,4 @@
-/** `npm run loadtest -- profiles`: what there is. */
+/** `npm run loadtest -- profiles`: lists the profiles. */
 import type { Command } from 'commander';
 import { loadProfile, profileNames } from '../workload/load.js';
 

@@ -1,4 +1,4 @@
-/** `npm run loadtest -- report DIR`: the pages once more, from `results.json`. */
+/** `npm run loadtest -- report DIR`: writes the pages again, from `results.json`. */
 import type { Command } from 'commander';
 import path from 'node:path';
 import { readResults } from '../figures/results.js';

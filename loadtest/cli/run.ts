@@ -1,4 +1,4 @@
-/** `npm run loadtest -- --profile P`: measures, checks the counters, leaves a report. */
+/** `npm run loadtest -- --profile P`: measures, checks the counters, and writes a report. */
 import type { Command } from 'commander';
 import { exitCodeOf } from '../figures/summary.js';
 import { Rig } from '../rig/rig.js';
@@ -17,7 +17,7 @@ export function addRun(program: Command): void {
     });
 }
 
-/** See `exitCodeOf`. */
+/** @returns the exit code, see `exitCodeOf` */
 async function run(options: RunCliOptions): Promise<number> {
   checkRun(options);
   const profile = loadProfile(options.profile);

@@ -1,4 +1,4 @@
-/** From options to what a load test runs on: the profile, the load generator, the sides. */
+/** Turns options into the parts of a load test: the profile, the load generator, the sides. */
 import { randomBytes } from 'node:crypto';
 import os from 'node:os';
 import { isLoopback } from '../../shadow-proxy/src/plan/endpoint.js';
@@ -15,7 +15,7 @@ import type { Side } from '../sides/side.js';
 import type { Profile } from '../workload/profile.js';
 import type { PlaceOptions, RunCliOptions } from './options.js';
 
-/** @throws {LoadtestError} saying how to get it, and what can be done without it */
+/** @throws {LoadtestError} that says how to install it, and what can be done without it */
 export function driverOf(name: RunCliOptions['driver'], profile: Profile): Driver {
   if (name === 'redis-benchmark') {
     const file = onPath(REDIS_BENCHMARK);
@@ -40,7 +40,7 @@ export function driverOf(name: RunCliOptions['driver'], profile: Profile): Drive
   throw new LoadtestError('MISSING_PROGRAM', `${HOW_TO_GET_IT}.${instead}`);
 }
 
-/** The servers that are named, or else real ones on loopback. @throws {LoadtestError} */
+/** The named servers, or else real ones on loopback. @throws {LoadtestError} */
 export async function sidesOf(
   rig: Rig,
   options: PlaceOptions,
@@ -77,7 +77,7 @@ export function pointsOf(
   return all;
 }
 
-/** The rate is divided over the connections, in whole commands. @throws {LoadtestError} */
+/** The rate is divided among the connections, in whole commands. @throws {LoadtestError} */
 export function checkRate(rate: number | null, points: readonly Point[]): void {
   const uneven = rate === null ? undefined : points.find(({ connections }) => rate % connections !== 0 || rate === 0);
   if (uneven !== undefined)
@@ -91,7 +91,7 @@ export const newPrefix = (): string => `loadtest:${randomBytes(4).toString('hex'
 
 export const onLoopback = (sides: readonly Side[]): boolean => sides.every(({ address }) => isLoopback(address.host));
 
-/** Without the host's name: a report is passed on. */
+/** Does not contain the host's name, because people pass reports on. */
 export function hostLine(): string {
   const cores = os.cpus();
   return `${cores.length} × ${cores[0]?.model ?? 'unknown processor'}, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}`;

@@ -1,4 +1,4 @@
-/** `npm run loadtest -- soak`: minutes of one profile on one side, with a restart in the middle. */
+/** `npm run loadtest -- soak`: runs one profile on one side for minutes, with a restart in the middle. */
 import { Option, type Command } from 'commander';
 import { exitCodeOf } from '../figures/summary.js';
 import { LoadtestError } from '../rig/errors.js';

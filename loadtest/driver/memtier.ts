@@ -1,4 +1,4 @@
-/** memtier_benchmark (RedisLabs): mixed commands, its own HdrHistograms, a figure for each second. */
+/** memtier_benchmark (RedisLabs): mixed commands, HdrHistograms, and figures for each second. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,12 +14,12 @@ export const HOW_TO_GET_IT =
   'macOS: brew install memtier_benchmark; sources: https://github.com/RedisLabs/memtier_benchmark';
 
 /**
- * What its error stream says when the figures are lost: after a connection error it starts over and forgets what it had
- * counted, and an error reply counts as an answer.
+ * Texts on its standard error that make the figures useless: after a connection error it starts again without its
+ * counts, and it counts an error reply as an answer.
  */
 const FATAL = /connection error|connection dropped|handle error response|authentication failed|error:/i;
 
-/** Seconds beyond the measurement, to connect and to write its files. */
+/** Time beyond the measurement, to connect and to write its files, in ms. */
 const GRACE_MS = 30_000;
 
 export class Memtier implements Driver {
@@ -52,7 +52,10 @@ export class Memtier implements Driver {
   }
 }
 
-/** The password is visible to who may list the processes of this machine: memtier_benchmark takes it nowhere else. */
+/**
+ * Users who may list the processes of this machine can see the password: memtier_benchmark accepts it only as an
+ * argument.
+ */
 export function addressArguments({ host, port, db, username, password, tls }: Address): string[] {
   const args = [`--server=${host}`, `--port=${port}`];
   if (db !== 0) args.push(`--select-db=${db}`);
@@ -95,13 +98,13 @@ export function loadArguments({ profile, prefix, connections, pipeline, seconds,
 
 const PATTERN = { uniform: 'R', zipf: 'Z', gaussian: 'G' } as const;
 
-/** The fourth column of the HistogramLogProcessor format's one line of data. */
+/** The fourth column of the only data line in HistogramLogProcessor's format. */
 function histogramOf(log: string): string {
   const line = log.split('\n').find((text) => /^\d/.test(text));
   return line!.split(',')[3].trim();
 }
 
-/** The part of memtier's JSON that is read. Latencies are in milliseconds. */
+/** The part of memtier's JSON that is used. Latencies are in milliseconds. */
 export interface Output {
   readonly 'ALL STATS': Readonly<Record<string, Statistics>> & {
     readonly Runtime: { readonly 'Start time': number; readonly 'Total duration': number };
@@ -116,12 +119,12 @@ interface Statistics {
 }
 
 /**
- * Starved of processor time, memtier_benchmark has reported 18 ms of a load of a second: its speeds are then reckoned
- * with what was asked for, and not trusted.
+ * Without enough CPU time, memtier_benchmark has reported 18 ms for a load of a second. Then its speeds are computed
+ * with the requested length, and marked as doubtful.
  */
 const OFF = 0.1;
 
-/** @param seconds asked for. Names such as `Incrs` and `Hincrbys` are the commands' with an s. */
+/** @param seconds requested length. Names such as `Incrs` and `Hincrbys` are those of the commands with an s. */
 export function drivenOf({ 'ALL STATS': all }: Output, seconds: number): Omit<Driven, 'histogram' | 'cpu'> {
   const {
     Runtime: runtime,
@@ -145,7 +148,7 @@ export function drivenOf({ 'ALL STATS': all }: Output, seconds: number): Omit<Dr
   };
 }
 
-/** Whole seconds only: what was answered after the last one is a rest of a few milliseconds. */
+/** Whole seconds only: the last one may have only a few milliseconds. */
 function secondsOf({ 'Time-Serie': series }: Statistics, startedAt: number, durationMs: number): Second[] {
   const whole = Math.max(1, Math.round(durationMs / 1000));
   return Array.from({ length: whole }, (_, i) => {

@@ -1,20 +1,20 @@
-/** A load generator's process: run to its end, stopped at the first sign that its figures would be worth nothing. */
+/** Runs a load generator's process to its end. It is stopped at the first sign that its figures would be useless. */
 import { spawn } from 'node:child_process';
 import { LoadtestError } from '../rig/errors.js';
 import { cpuSeconds } from '../rig/proc.js';
 
 export interface Ended {
   readonly stdout: string;
-  /** CPU seconds, as of the last look (four a second); null where the system does not tell. */
+  /** CPU seconds at the last look (four per second); null if the system does not show them. */
   readonly cpu: number | null;
 }
 
 const LOOK_MS = 250;
 
 export interface Limits {
-  /** A line of the error stream that ends it. */
+  /** A line on standard error that ends the process. */
   readonly fatal: RegExp;
-  /** After so long it is killed. */
+  /** After this time the process is killed. */
   readonly limitMs: number;
   readonly stop: AbortSignal;
 }
@@ -64,6 +64,6 @@ function cpuOf(pid: number | undefined): number | null {
   try {
     return pid === undefined ? null : cpuSeconds(pid);
   } catch {
-    return null; // ended meanwhile, or no Linux
+    return null; // The process has ended meanwhile, or the system is not Linux.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * redis-benchmark, for who has no memtier_benchmark: one command, uniform keys, percentiles of its own reckoning. It
- * knows neither histograms nor seconds, and cannot mix commands; what it measures is a hint, and the report says so.
+ * redis-benchmark, for users without memtier_benchmark: one command, uniform keys, percentiles. It has neither
+ * histograms nor figures for each second, and cannot mix commands. Its results are rough, and the report says so.
  */
 import { execFileSync } from 'node:child_process';
 import { LoadtestError } from '../rig/errors.js';
@@ -11,7 +11,7 @@ import { runGenerator } from './process.js';
 export const REDIS_BENCHMARK = 'redis-benchmark';
 const FATAL = /error|could not connect|NOAUTH|WRONGPASS|NOPERM/i;
 const LIMIT_MS = 600_000;
-/** Commands that find out how many a measurement of some seconds takes. */
+/** Number of commands in a trial, which shows how many a measurement of some seconds needs. */
 const TRIAL = 20_000;
 
 export class RedisBenchmark implements Driver {
@@ -21,7 +21,7 @@ export class RedisBenchmark implements Driver {
     this.label = execFileSync(file, ['--version'], { encoding: 'utf8' }).trim().split(' (')[0];
   }
 
-  /** `__rand_int__` counts from 0, in twelve digits. */
+  /** `__rand_int__` counts from 0, with twelve digits. */
   readonly naming = (prefix: string, i: number): string => `${prefix}${String(i - 1).padStart(12, '0')}`;
 
   async drive(address: Address, load: Load, stop: AbortSignal): Promise<Driven> {
@@ -43,7 +43,7 @@ export class RedisBenchmark implements Driver {
       durationMs: (wanted / perSecond) * 1000,
       doubtful: false,
       operations: wanted,
-      // The trial counted, too: the sum of the counters has to come out.
+      // The trial counts, too, because the sum of the counters must be correct.
       counts: { [verbOf(fallback)]: wanted + TRIAL },
       histogram: null,
       percentiles: { p50, p99 },
@@ -86,7 +86,7 @@ export class RedisBenchmark implements Driver {
   }
 }
 
-/** redis-benchmark has one size: the mean of those that the profile weighs. */
+/** redis-benchmark has only one size: the weighted mean of the profile's sizes. */
 function bytesOf(value: Load['profile']['value']): number {
   if ('bytes' in value) return value.bytes;
   const sizes = Object.entries(value.weights).map(([size, weight]) => [Number(size), weight] as const);
@@ -114,7 +114,7 @@ function addressArguments({ host, port, db, username, password, tls }: Address):
 }
 
 /**
- * A head and one line:
+ * A header and one line:
  * "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",…
  */
 export function parseCsv(text: string): { readonly perSecond: number; readonly p50: number; readonly p99: number } {

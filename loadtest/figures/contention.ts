@@ -1,20 +1,20 @@
-/** Whether the machine of the load had time for it: where it had not, figures say nothing of the sides. Pure. */
+/** Whether the load host was too busy: then the figures say nothing about the sides. Pure. */
 import { median } from './median.js';
 import { samePoint, type Results, type Sample } from './results.js';
 
-/** Share of the processor time that the hypervisor gave to others. */
+/** Maximum share of the CPU time that the hypervisor gave to other guests. */
 export const MAX_STEAL = 0.02;
-/** Load average of the last minute by the cores, before the first measurement: work of others. */
+/** Maximum load average per core in the minute before the first measurement: work of other programs. */
 export const MAX_LOAD = 0.5;
 /**
- * How far apart the rounds of the source may lie, highest less lowest by the median, without the best and the worst
- * round: it is the same server under the same load each time.
+ * Maximum spread of the source's rounds: highest minus lowest, divided by the median, without the best and the worst
+ * round. The server and the load are the same in all rounds.
  */
 export const MAX_SPREAD = 0.3;
-/** With fewer rounds there is no spread to speak of. */
+/** With fewer rounds the spread means nothing. */
 const LEAST_FOR_SPREAD = 4;
 
-/** Why the machine counts as contended, a sentence part each; empty where it does not. */
+/** Why the machine counts as too busy, each a part of a sentence; empty if it does not. */
 export function contentionOf({ machine, samples, sides, points, soak }: Results): readonly string[] {
   const { cores = 1, loadBefore = 0, steal = null } = machine ?? {};
   const base = sides.find(({ role }) => role === 'source');

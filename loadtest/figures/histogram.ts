@@ -1,10 +1,10 @@
 /**
- * Latency histograms: merged as histograms, for percentiles cannot be averaged. Values in microseconds inside,
- * milliseconds outside.
+ * Latency histograms. They are merged as histograms, because percentiles cannot be averaged. Values are in microseconds
+ * inside, in milliseconds outside.
  */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 
-/** All of them as one; null of none. They need not have the same range. */
+/** All of them merged; null if there are none. Their ranges may differ. */
 export function merge(encoded: readonly string[]): Histogram | null {
   if (encoded.length === 0) return null;
   const all = build({
@@ -20,12 +20,12 @@ export function merge(encoded: readonly string[]): Histogram | null {
 
 export const encode = (histogram: Histogram): string => encodeIntoCompressedBase64(histogram);
 
-/** Milliseconds. */
+/** The percentile, in milliseconds. */
 export const percentile = (histogram: Histogram, percent: number): number =>
   histogram.getValueAtPercentile(percent) / 1000;
 
 /**
- * Points for a plot against 1 / (1 - percentile): from the median to the last nine that the number of values carries.
+ * Points for a plot against 1 / (1 - percentile): from the median to the last nine for which there are enough values.
  */
 export function curve(histogram: Histogram): { readonly percent: number; readonly ms: number }[] {
   const last = Math.min(99.999, 100 - 100 / Math.max(1, histogram.totalCount));

@@ -1,4 +1,4 @@
-/** The middle value; of an even number of values, the mean of the two in the middle; null of none. */
+/** The middle value; for an even number of values, the mean of the two in the middle; null if there are none. */
 export function median(values: readonly number[]): number | null {
   if (values.length === 0) return null;
   const sorted = [...values].sort((a, b) => a - b);

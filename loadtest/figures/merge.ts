@@ -1,17 +1,17 @@
-/** Several load hosts that loaded the same servers at the same times, as one run. Pure. */
+/** Merges the runs of several load hosts that loaded the same servers at the same times. Pure. */
 import { LoadtestError } from '../rig/errors.js';
 import { encode, merge } from './histogram.js';
 import { median } from './median.js';
 import { samePoint, type CounterCheck, type Results, type Sample } from './results.js';
 import type { Second } from '../driver/driver.js';
 
-/** The share of the longest measurement for which the hosts must have loaded a side together. */
+/** The hosts must have loaded a side together for at least this share of the longest measurement. */
 const OVERLAP = 0.9;
 
 /**
- * Commands and increments are added up, histograms are added up value by value, seconds by the clock. No percentile is
- * averaged; those of single seconds are left out, for they cannot be had from two.
- * @throws {LoadtestError} where the runs are not parts of one
+ * Commands, increments, and the values of histograms are added up; seconds are matched by the clock. No percentile is
+ * averaged; those of single seconds are left out, because they cannot be merged.
+ * @throws {LoadtestError} if the runs do not belong together
  */
 export function mergeResults(all: readonly Results[]): Results {
   const [first, ...others] = all;
@@ -32,7 +32,7 @@ export function mergeResults(all: readonly Results[]): Results {
   };
 }
 
-/** The busiest by each figure: one host that is contended spoils the rounds of all. */
+/** The highest value of each figure: one busy host spoils the rounds of all. */
 function machineOf(all: readonly Results[]): Pick<Results, 'machine'> {
   const machines = all.flatMap(({ machine }) => machine ?? []);
   if (machines.length === 0) return {};
@@ -83,7 +83,7 @@ function mergeSamples(first: Sample, others: readonly Sample[]): Sample {
   return {
     ...first,
     startedAt: Math.min(...all.map(({ startedAt }) => startedAt)),
-    // Each host's speed holds for its own time: the sum of the speeds over the longest time.
+    // Each host's speed applies to its own time: the sum of the speeds over the longest time.
     durationMs: longest,
     doubtful: all.some(({ doubtful }) => doubtful),
     operations: Math.round(sum(all.map(({ operations, durationMs }) => (operations / durationMs) * longest))),
@@ -92,13 +92,13 @@ function mergeSamples(first: Sample, others: readonly Sample[]): Sample {
     percentiles: null,
     series: seconds(all),
     cpu: all.every(({ cpu }) => cpu !== null) ? sum(all.map(({ cpu }) => cpu!)) : null,
-    // All have looked at the same processes.
+    // All hosts have observed the same processes.
     work: Object.fromEntries(Object.keys(first.work).map((name) => [name, median(all.map(({ work }) => work[name]))!])),
     hosts: sum(all.map(({ hosts }) => hosts)),
   };
 }
 
-/** The seconds in which every host was loading. */
+/** The seconds in which all hosts were loading. */
 function seconds(all: readonly Sample[]): Second[] {
   const at = all.map(({ series }) => new Map(series.map((second) => [second.at, second.operations])));
   return all[0].series
@@ -110,7 +110,7 @@ function mergeChecks(check: CounterCheck, others: readonly Results[]): CounterCh
   const same = others.map(({ counters }) =>
     counters.find(({ side, server }) => side === check.side && server === check.server)!,
   );
-  // Each host has keys of its own. One that lost increments must not be evened out by one that has too many.
+  // Each host has its own keys. Lost increments of one host must not be balanced by extra ones of another.
   const wrong = [check, ...same].find(({ expected, found }) => expected !== found);
   return (
     wrong ?? {

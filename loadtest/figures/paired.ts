@@ -1,39 +1,40 @@
 /**
- * Are two sides different, by how much, how sure? From rounds in which both were measured, one right after the other.
+ * Compares two sides: whether they differ, by how much, and how certain that is. In each round both were measured, one
+ * right after the other.
  *
- * Each round gives one ratio, so that what changes from round to round (a neighbour on the host, the temperature) falls
- * out. Nothing is assumed of how the ratios are distributed but that the rounds are independent: the sign test gives
- * the probability, and order statistics of the ratios give the interval of their median. Both are exact, and the same
- * test seen from two sides. Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., sections 3.4 and 3.2.
+ * Each round gives one ratio, so changes between rounds (a neighbour on the host, the temperature) cancel out. Nothing
+ * is assumed about the distribution of the ratios, except that the rounds are independent. The sign test gives the
+ * probability, and order statistics of the ratios give the interval of their median. Both are exact, and equivalent.
+ * Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., sections 3.4 and 3.2.
  */
 import { median } from './median.js';
 
 export const METHOD =
   'Exact sign test (two-sided) on the rounds’ ratios; interval of the median ratio from their order statistics. Nothing is assumed of their distribution but that the rounds are independent. All rounds count, the best and the worst too.';
 
-/** Asked for, in both directions together. */
+/** The required confidence, two-sided. */
 export const CONFIDENCE = 0.95;
 
 export interface Paired {
   /** The ratio of each round, in the order of the rounds. */
   readonly ratios: readonly number[];
-  /** Middle ratio: how many times `a` is as much as `b`. */
+  /** Median of the ratios: how many times `a` is as much as `b`. */
   readonly median: number;
-  /** Null where there are too few rounds for `CONFIDENCE`. */
+  /** Null if there are too few rounds for `CONFIDENCE`. */
   readonly interval: readonly [low: number, high: number] | null;
   /**
    * The exact confidence of the interval: at least `CONFIDENCE`. If `interval` is null, that of the widest interval.
    */
   readonly confidence: number;
-  /** Rounds in which `a` was more. */
+  /** Rounds in which `a` was larger. */
   readonly more: number;
-  /** Rounds in which it was less. */
+  /** Rounds in which `a` was smaller. */
   readonly less: number;
-  /** Probability of so uneven a result, or more so, if there were no difference. */
+  /** Probability of a result at least as uneven if there were no difference. */
   readonly p: number;
 }
 
-/** Pairs by round; null where there is none. */
+/** Pairs by round; null if there are none. */
 export function paired(a: ReadonlyMap<number, number>, b: ReadonlyMap<number, number>): Paired | null {
   const rounds = [...a.keys()].filter((round) => b.has(round)).sort((x, y) => x - y);
   const ratios = rounds.map((round) => a.get(round)! / b.get(round)!).filter((ratio) => Number.isFinite(ratio));
@@ -49,7 +50,10 @@ export function signTest(more: number, less: number): number {
   return n === 0 ? 1 : Math.min(1, 2 * binomialTail(n, Math.min(more, less)));
 }
 
-/** The narrowest pair of order statistics, as far from each end, that holds the median with `CONFIDENCE`. */
+/**
+ * The narrowest interval between order statistics, symmetric from both ends, that contains the median with
+ * `CONFIDENCE`.
+ */
 function intervalOf(sorted: readonly number[]): Pick<Paired, 'interval' | 'confidence'> {
   const n = sorted.length;
   const confidenceOf = (k: number): number => 1 - 2 * binomialTail(n, k - 1);
@@ -70,5 +74,5 @@ function binomialTail(n: number, k: number): number {
   return sum;
 }
 
-/** The least number of rounds that can carry `CONFIDENCE`. */
+/** Minimum number of rounds for `CONFIDENCE`. */
 export const LEAST_ROUNDS = Math.ceil(1 - Math.log2(1 - CONFIDENCE));

@@ -1,4 +1,4 @@
-/** What a load test leaves: `results.json`. All else (report.html, report.md, the tables) is made of it. */
+/** The results of a load test: `results.json`. Everything else (report.html, report.md, the tables) is made from it. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Driven } from '../driver/driver.js';
@@ -6,12 +6,12 @@ import { LoadtestError } from '../rig/errors.js';
 import type { Role } from '../sides/side.js';
 import type { Profile } from '../workload/profile.js';
 
-/** What the load host says about itself; null where the system does not tell. */
+/** Facts about the load host; null if the system does not show them. */
 export interface Machine {
   readonly cores: number;
-  /** Load average of the last minute, before the first measurement. */
+  /** Load average of the last minute before the first measurement. */
   readonly loadBefore: number;
-  /** Share of the processor time between the first measurement and the last, 0 to 1. */
+  /** Share of the CPU time between the first and the last measurement that the hypervisor gave to others, 0 to 1. */
   readonly steal: number | null;
 }
 
@@ -27,12 +27,12 @@ export interface Point {
 /** One measurement of one side. */
 export interface Sample extends Driven {
   readonly side: string;
-  /** From 0. */
+  /** The first round is 0. */
   readonly round: number;
   readonly point: Point;
-  /** CPU seconds of each process that worked for it, until the mirror had everything. */
+  /** CPU seconds of each process that worked for the side, until the mirror had everything. */
   readonly work: Readonly<Record<string, number>>;
-  /** Load hosts whose figures are in it. */
+  /** Number of load hosts whose figures are included. */
   readonly hosts: number;
 }
 
@@ -43,11 +43,11 @@ export interface SideFacts {
   readonly where: string;
 }
 
-/** Whether the counters on a server add up to what the load generator counted. */
+/** Whether the counters on a server are equal to what the load generator counted. */
 export interface CounterCheck {
   readonly side: string;
   readonly server: string;
-  /** The increments that were acknowledged, and what the keys hold. */
+  /** The acknowledged increments, and the sum of the keys. */
   readonly expected: number;
   readonly found: number;
 }
@@ -65,36 +65,36 @@ export interface Results {
   readonly seconds: number;
   readonly warmUp: number;
   readonly rate: number | null;
-  /** True where servers and load shared one machine. */
+  /** Whether servers and load ran on one machine. */
   readonly loopback: boolean;
   /** The load host, or the busiest of several. Absent in results of older releases. */
   readonly machine?: Machine;
   readonly sides: readonly SideFacts[];
   readonly points: readonly Point[];
   readonly samples: readonly Sample[];
-  /** Empty where the profile counts nothing. */
+  /** Empty if the profile has no counters. */
   readonly counters: readonly CounterCheck[];
   /** Set for a soak, whose rounds are slices of one long load. */
   readonly soak?: Soak;
 }
 
 export interface Soak {
-  /** What was restarted in mid-run; null for nothing. */
+  /** The server that was restarted during the run; null if none was. */
   readonly restarted: 'source' | 'target' | null;
-  /** Unix seconds from its end until it answered again. */
+  /** When the server was down: from the end of the process until it answered again, in Unix seconds. */
   readonly downtime: { readonly from: number; readonly to: number } | null;
-  /** Slices that lost a connection: their load goes on in the next one, their figures are lost. */
+  /** Slices that lost a connection: their load continues in the next slice, and their figures are lost. */
   readonly interrupted: readonly { readonly from: number; readonly to: number; readonly why: string }[];
   readonly tallies: readonly TallyCheck[];
   /** The longest time that a client was without an acknowledgement, in ms. */
   readonly longestWaitMs: number;
 }
 
-/** What clients that count for themselves know, and what a server holds of it. */
+/** What clients with their own counts know, and what a server has. */
 export interface TallyCheck {
   readonly server: string;
   readonly acknowledged: number;
-  /** With those of which nobody knows. */
+  /** Including increments without a known result. */
   readonly attempted: number;
   readonly found: number;
 }
@@ -107,7 +107,7 @@ export const samePoint = (a: Point, b: Point): boolean => a.connections === b.co
 export const pointName = ({ connections, pipeline }: Point): string =>
   `${connections} connections, pipeline ${pipeline}`;
 
-/** @param place the folder that a run left, or its results.json  @throws {LoadtestError} */
+/** @param place the folder of a run, or its results.json  @throws {LoadtestError} */
 export function readResults(place: string): Results {
   const file = place.endsWith('.json') ? place : path.join(place, RESULTS_FILE);
   let results: Results;

@@ -1,4 +1,4 @@
-/** The figures of a report, from the samples. Pure. */
+/** Computes the figures of a report from the samples. Pure. */
 import type { Histogram } from 'hdr-histogram-js';
 import { counterOf } from '../workload/command.js';
 import { contentionOf } from './contention.js';
@@ -15,31 +15,31 @@ import {
   type SideFacts,
 } from './results.js';
 
-/** From so many rounds on the best and the worst are dropped. */
+/** With this number of rounds or more, the best and the worst are dropped. */
 export const DROP_FROM = 5;
 
 export interface Row {
   readonly side: SideFacts;
   readonly point: Point;
-  /** Rounds that are in the figures, and that were dropped. */
+  /** Rounds that are in the figures; and those that were dropped. */
   readonly kept: readonly Sample[];
   readonly dropped: readonly Sample[];
-  /** Commands a second: median, lowest and highest of those kept. */
+  /** Commands per second: median, lowest and highest of the kept rounds. */
   readonly throughput: { readonly median: number; readonly low: number; readonly high: number };
-  /** The latencies of all commands of the rounds kept, as one histogram; null without one. */
+  /** The latencies of all commands of the kept rounds, in one histogram; null without one. */
   readonly histogram: Histogram | null;
-  /** Milliseconds; without a histogram null, for percentiles of rounds cannot be made one. */
+  /** Milliseconds; null without a histogram, because percentiles of rounds cannot be merged. */
   readonly latency: { readonly p50: number; readonly p99: number; readonly p999: number } | null;
-  /** CPU: cores that each process used, and seconds per million commands; medians. */
+  /** CPU: number of cores that each process used, and seconds per million commands; medians. */
   readonly work: readonly { readonly name: string; readonly cores: number; readonly perMillion: number }[];
-  /** Share of its threads that the load generator used, 1 = all of them; null where unknown. */
+  /** Share of its threads that the load generator used; 1: all of them; null if unknown. */
   readonly generator: number | null;
 }
 
 export const MEASURES = ['throughput', 'p50', 'p99', 'p999'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-/** `side` beside the source. */
+/** `side` compared with the source. */
 export interface Comparison {
   readonly side: SideFacts;
   readonly point: Point;
@@ -52,7 +52,7 @@ export interface Summary {
   readonly rows: readonly Row[];
   readonly comparisons: readonly Comparison[];
   readonly warnings: readonly string[];
-  /** Why the machine was too busy for an answer; empty where it was not. */
+  /** Why the machine was too busy for an answer; empty if it was not. */
   readonly contention: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export const perSecond = ({ operations, durationMs }: Sample): number => (operat
 function rowOf({ samples, profile, soak }: Results, side: SideFacts, point: Point): Row | null {
   const own = samples.filter((sample) => sample.side === side.id && samePoint(sample.point, point));
   if (own.length === 0) return null;
-  // The worst of a soak is what it looks for.
+  // A soak looks for the worst values, so none are dropped.
   const { kept, dropped } = soak === undefined ? dropExtremes(own) : { kept: own, dropped: [] };
   const speeds = kept.map(perSecond);
   const histogram = merge(kept.flatMap((sample) => sample.histogram ?? []));
@@ -87,7 +87,7 @@ function rowOf({ samples, profile, soak }: Results, side: SideFacts, point: Poin
   return { side, point, kept, dropped, throughput, histogram, latency, work: workOf(kept), generator: median(shares) };
 }
 
-/** Without the one of the highest and the one of the lowest throughput. */
+/** Leaves out the samples with the highest and the lowest throughput. */
 export function dropExtremes(samples: readonly Sample[]): { kept: Sample[]; dropped: Sample[] } {
   if (samples.length < DROP_FROM) return { kept: [...samples], dropped: [] };
   const sorted = [...samples].sort((a, b) => perSecond(a) - perSecond(b));
@@ -103,7 +103,7 @@ function workOf(kept: readonly Sample[]): Row['work'] {
   });
 }
 
-/** Percentiles are each round's own, of its own histogram: the ratio of a round is one observation. */
+/** Percentiles come from each round's own histogram: the ratio of a round is one observation. */
 function compare({ samples }: Results, side: SideFacts, base: SideFacts, point: Point): Comparison {
   const values = (of: SideFacts, measure: Measure): Map<number, number> =>
     new Map(
@@ -129,7 +129,7 @@ function valueOf(sample: Sample, measure: Measure): number | null {
   return measure === 'p999' || sample.percentiles === null ? null : sample.percentiles[measure];
 }
 
-/** The answer for a throughput, where more is better, or a latency, where less is. @param contention as in `Summary` */
+/** The answer for a throughput (more is better) or a latency (less is better). @param contention as in `Summary` */
 export function answerOf(pair: Paired, measure: Measure, contention: readonly string[]): Answer {
   if (contention.length > 0) return 'inconclusive';
   if (pair.interval === null) return 'too few rounds';
@@ -138,7 +138,7 @@ export function answerOf(pair: Paired, measure: Measure, contention: readonly st
   return low > 1 === (measure === 'throughput') ? 'faster' : 'slower';
 }
 
-/** A generator that uses this much of its threads may be what is measured. */
+/** If the generator uses this share of its threads, the generator itself may be what is measured. */
 const BUSY = 0.9;
 
 function warningsOf(
@@ -188,10 +188,7 @@ function warningsOf(
 
 export const countersHold = ({ expected, found }: CounterCheck): boolean => expected === found;
 
-/**
- * 0 it holds, 1 counters that do not add up, 3 where nothing was measured of a side, or its counters were counted on
- * and not added up.
- */
+/** 0: measured. 1: counters are wrong. 3: a side was not measured, or its counters were not checked. */
 export function exitCodeOf({ counters, sides, samples, profile, soak }: Results): 0 | 1 | 3 {
   if (!counters.every(countersHold) || soak?.tallies.every(tallyHolds) === false) return 1;
   const measured = sides.every(({ id }) => samples.some((sample) => sample.side === id));

@@ -1,11 +1,11 @@
-/** What the benches of the proxy have in common: what they need, a number on the command line, the exit code. */
+/** The common parts of the proxy's benches: required programs, numbers on the command line, the exit code. */
 import { InvalidArgumentError } from 'commander';
 import { LoadtestError } from '../rig/errors.js';
 import { onPath } from '../../shadow-proxy/src/local/program.js';
 import { missingServers } from '../rig/servers.js';
 import { MEMTIER } from './bench/memtier.js';
 
-/** @throws {LoadtestError} with every program that is missing */
+/** @throws {LoadtestError} that names every missing program */
 export async function requirePrograms(): Promise<void> {
   const missing = await missingServers();
   if (!onPath(MEMTIER)) missing.push(`${MEMTIER} (the clients): put it on PATH`);
@@ -19,7 +19,7 @@ export function count(text: string): number {
   return Number(text);
 }
 
-/** Runs a bench, and sets the exit code: 3 where it could not be measured. */
+/** Runs a bench, and sets the exit code: 3 if it could not be measured. */
 export async function runBench(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();

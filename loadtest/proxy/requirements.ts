@@ -1,4 +1,4 @@
-/** What the proxy must reach, as `npm run bench -- --require` and `npm run soak` judge it. */
+/** Requirements of the proxy, judged by `npm run bench -- --require` and `npm run soak`. */
 import { LoadtestError } from '../rig/errors.js';
 import {
   comparable,
@@ -14,7 +14,7 @@ import {
 import type { ShadowName } from './bench/peers.js';
 import { CLIENTS, samePoint, type Point } from './bench/point.js';
 
-/** A bound of a shadow proxy's ratio, by the median of the rounds. */
+/** A limit for a ratio of a shadow proxy, by the median of the rounds. */
 export interface Requirement {
   readonly peer: ShadowName;
   readonly ratio: Comparison;
@@ -89,14 +89,17 @@ export const MEMORY_REQUIREMENT = {
   says: 'With 1,000 clients and values up to 64 KiB the resident memory stays small.',
 };
 
-/** `≤ 1.1`. */
+/** The text of the limit: `≤ 1.1`. */
 export const boundOf = ({ bound, value }: Requirement): string => `${bound === '<=' ? '≤' : '≥'} ${value}`;
 
-/** `thread/redis@16,1000<=1.1`; for another peer than `shadow` `shadow-1:thread/redis@16<=1.1`. */
+/**
+ * The text of the requirement: `thread/redis@16,1000<=1.1`; for another peer than `shadow`,
+ * `shadow-1:thread/redis@16<=1.1`.
+ */
 export const ruleOf = ({ peer, ratio, pipeline, clients, bound, value }: Requirement): string =>
   `${peer === 'shadow' ? '' : `${peer}:`}${ratio}@${pipeline}${clients === CLIENTS ? '' : `,${clients}`}${bound}${value}`;
 
-/** Reads what `ruleOf` writes. @throws {LoadtestError} with what is allowed */
+/** Reads the text of `ruleOf`. @throws {LoadtestError} that says what is allowed */
 export function parseRequirement(text: string): Requirement {
   const [, peer = 'shadow', ratio, pipeline, clients, bound, value] =
     /^(?:(shadow(?:-\d)?):)?([a-z0-9/]+)@(\d+)(?:,(\d+))?(<=|>=)(\d+(?:\.\d+)?)$/.exec(text) ?? [];
@@ -123,15 +126,15 @@ export const pointOf = ({ ratio, pipeline, clients }: Requirement, points: reado
   points.find((point) => point.pipeline === pipeline && point.clients === clients && comparable(ratio, point));
 
 /**
- * `rate not kept`: the latencies are those of another load, so that they show nothing. `out of reach`: missed, and here
- * a proxy that takes no CPU time would miss it, too.
+ * `rate not kept`: the latencies are those of another load, and show nothing. `out of reach`: missed, and a proxy that
+ * takes no CPU time would also miss it here.
  */
 export type Verdict = 'holds' | 'missed' | 'out of reach' | 'rate not kept' | 'not measured';
 
 /**
  * @param measured the median of the rounds
  * @param kept whether all peers kept the rate of the point
- * @param reach what a proxy that takes no CPU time would reach (`reachOf`); null where that is no question
+ * @param reach what a proxy that takes no CPU time would reach (`reachOf`); null if that does not apply
  */
 export function verdictOf(
   { bound, value }: Requirement,
@@ -147,12 +150,12 @@ export function verdictOf(
 
 export interface Judgement extends Requirement {
   readonly measured: Spread | null;
-  /** As the parameter of `verdictOf`. */
+  /** The parameter of `verdictOf`. */
   readonly reach: number | null;
   readonly verdict: Verdict;
 }
 
-/** @param cores of the machine that all of them shared */
+/** @param cores number of cores of the machine that all of them shared */
 export function judge(samples: readonly Sample[], requirement: Requirement, cores: number): Judgement {
   const point = pointOf(requirement, samples);
   if (point === undefined) return { ...requirement, measured: null, reach: null, verdict: 'not measured' };

@@ -1,4 +1,4 @@
-/** The summary for programs. Times in milliseconds, rates in commands a second, CPU in cores. */
+/** The summary for programs. Times in milliseconds, rates in commands per second, CPU in cores. */
 import type { Results } from '../figures/results.js';
 import { answerOf, MEASURES, type Summary } from '../figures/summary.js';
 import { verdicts } from './story.js';

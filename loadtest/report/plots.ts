@@ -1,16 +1,16 @@
-/** What the plots of a report show. Pure. */
+/** The contents of a report's plots. Pure. */
 import type { PlotSeries, PlotSpec } from '../../shadow-proxy/src/html/plot.js';
 import { curve } from '../figures/histogram.js';
 import { samePoint, type Point, type Results } from '../figures/results.js';
 import type { Summary } from '../figures/summary.js';
 
-/** Source 1, target 2, as in all pages of the kit; then whatever else there is. */
+/** Source 1, target 2, as in all pages of the kit; then the other sides. */
 function colour({ sides }: Results, id: string): number {
   const known = { source: 1, target: 2, proxy: 3 }[id];
   return known ?? 2 + (sides.filter(({ role }) => role === 'target').findIndex((side) => side.id === id) % 5);
 }
 
-/** A plot by the clock, with gaps where the load was interrupted, and between slices. */
+/** A plot over time, with gaps where the load was interrupted, and between slices. */
 export function soakPlot({ samples, sides: [side] }: Results): PlotSpec {
   const seconds = new Map(
     samples.flatMap(({ series }) => series.map(({ at, operations }) => [at, operations] as const)),
@@ -25,10 +25,7 @@ export function soakPlot({ samples, sides: [side] }: Results): PlotSpec {
   };
 }
 
-/**
- * The seconds of a side's rounds, one round after the other as if nothing had been between: so the sides lie over each
- * other.
- */
+/** The seconds of a side's rounds, joined without the time in between, so that the sides are drawn over each other. */
 export function throughputPlot(results: Results, point: Point): PlotSpec | null {
   const samples = results.samples.filter((sample) => samePoint(sample.point, point));
   const rounds = [...new Set(samples.map(({ round }) => round))].sort((a, b) => a - b);
@@ -41,7 +38,7 @@ export function throughputPlot(results: Results, point: Point): PlotSpec | null 
       samples
         .find((sample) => sample.side === id && sample.round === round)
         ?.series.map(({ operations }) => operations) ?? [];
-    // A gap between rounds.
+    // Leave a gap between rounds.
     return {
       label: id,
       color: colour(results, id),
@@ -71,7 +68,7 @@ export function latencyPlot(results: Results, { rows }: Summary, point: Point): 
   return { kind: 'percentiles', x: longest.map(({ percent }) => percent / 100), series, unit: 'ms', log: true };
 }
 
-/** Null where there is nothing to divide. */
+/** Null if there is nothing to divide. */
 export function ratioPlot(results: Results, { comparisons }: Summary, point: Point): PlotSpec | null {
   const own = comparisons.filter(
     (comparison) => samePoint(comparison.point, point) && (comparison.of.throughput?.ratios.length ?? 0) > 1,
@@ -87,7 +84,7 @@ export function ratioPlot(results: Results, { comparisons }: Summary, point: Poi
   return { kind: 'number', x: Array.from({ length }, (_, i) => i + 1), series: [...series, one], unit: 'times' };
 }
 
-/** The plot of a sweep: its points are numbered in their order. */
+/** The plot of a sweep, whose points are numbered in order. */
 export function pointsPlot(results: Results, { rows }: Summary): PlotSpec {
   const series = results.sides.map(({ id }): PlotSeries => ({
     label: id,

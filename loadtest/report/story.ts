@@ -1,4 +1,4 @@
-/** What a report says, in words: the same in the page, in Markdown and in the terminal. Pure. */
+/** The text of a report: the same in the page, in Markdown and in the terminal. Pure. */
 import { number } from '../../shadow-proxy/src/text/figures.js';
 import { CONFIDENCE, LEAST_ROUNDS, METHOD, type Paired } from '../figures/paired.js';
 import { pointName, tallyHolds, type Results, type Soak, type TallyCheck } from '../figures/results.js';
@@ -21,7 +21,7 @@ export const MEASURE_TITLES: Readonly<Record<Measure, string>> = {
 
 const percent = Math.round(CONFIDENCE * 100);
 
-/** What is asked first: with a fixed rate all sides answer as much, and their latency is what differs. */
+/** The main measure: with a fixed rate all sides have the same throughput, and only their latency differs. */
 export const leading = ({ rate }: Results): Measure => (rate === null ? 'throughput' : 'p99');
 
 /** The verdict for each side other than the source, at each point. */
@@ -116,7 +116,7 @@ export function explanations({ rounds, driver, rate, soak }: Results): string[] 
   return [dropped, ...(driver.startsWith('redis-benchmark') ? [] : [histogram]), closed, cpu, METHOD];
 }
 
-/** `KeyDB 6.3.4` of `KeyDB 6.3.4, server-threads 2`. */
+/** The short name: `KeyDB 6.3.4` of `KeyDB 6.3.4, server-threads 2`. */
 export const nameOf = (title: string): string => title.split(',')[0];
 const threadsOf = (title: string): string => title.split(', ')[1] ?? title;
 

@@ -52,7 +52,7 @@ const pointCells = ({ connections, pipeline }: Point, points: boolean): string[]
 const spread = (values: readonly number[], text: (value: number) => string): string =>
   `${text(Math.min(...values))} – ${text(Math.max(...values))}`;
 
-/** @param points as in `figures` */
+/** @param points as for `figures` */
 export function comparisons({ comparisons: all, contention }: Summary, points: boolean): Grid {
   const rows = all.flatMap(({ side, point, of }) =>
     MEASURES.flatMap((measure) => {

@@ -17,7 +17,7 @@ export function asText(results: Results, summary: Summary): string {
   ];
   const points = results.points.length > 1;
   const shown = figures(summary, points);
-  // The last two columns are in the page; a terminal has 80.
+  // A terminal has 80 columns, so the last two columns are only in the page.
   const narrow = { head: shown.head.slice(0, -2), rows: shown.rows.map((row) => row.slice(0, -2)) };
   const whole = comparisons(summary, points);
   // Columns that the interval shows better are left out.
@@ -44,7 +44,7 @@ function table({ head, rows }: Grid): string {
   return drawn.toString();
 }
 
-/** No frame: it would not fit. */
+/** A frame would not fit. */
 const PLAIN = Object.fromEntries(
   [
     'top',

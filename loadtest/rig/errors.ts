@@ -1,4 +1,4 @@
-/** Why a load test could not do its work; `exitCode` follows the kit's rule (2 usage, 3 could not tell). */
+/** Why a load test could not do its work; `exitCode` follows the kit's rule (2 usage, 3 inconclusive). */
 export class LoadtestError extends Error {
   constructor(
     readonly code: 'MISSING_PROGRAM' | 'NOT_READY' | 'DIED' | 'STATUS' | 'USAGE' | 'MEASUREMENT',

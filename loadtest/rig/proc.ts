@@ -1,19 +1,19 @@
-/** What Linux says about a process: CPU time and memory. Source of the formats: proc(5). */
+/** Linux's figures about a process: CPU time and memory. Source of the formats: proc(5). */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** Clock ticks a second in /proc: USER_HZ, 100 on every Linux that Node runs on. */
+/** Clock ticks per second in /proc: USER_HZ, 100 on every Linux on which Node runs. */
 const USER_HZ = 100;
 
-/** Fields of a stat file from behind the program's name, which is in brackets and may hold blanks. */
+/** Fields of a stat file after the program's name, which is in brackets and may contain blanks. */
 const fieldsOf = (stat: string): string[] => stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 
 const secondsOf = (ticks: readonly string[]): number => ticks.reduce((sum, each) => sum + Number(each), 0) / USER_HZ;
 
-/** Seconds of CPU (user and system, all threads, those that have ended as well) that the process has used so far. */
+/** CPU seconds (user and system, all threads, including ended ones) that the process has used so far. */
 export const cpuSeconds = (pid: number): number =>
   secondsOf(fieldsOf(readFileSync(`/proc/${pid}/stat`, 'latin1')).slice(11, 13));
 
-/** Seconds of CPU of all processes that this one has started and that have ended. */
+/** CPU seconds of all child processes that have ended. */
 export const cpuSecondsOfEnded = (): number =>
   secondsOf(fieldsOf(readFileSync('/proc/self/stat', 'latin1')).slice(13, 15));
 
@@ -23,13 +23,14 @@ export interface Thread {
   readonly tid: number;
   /** At most 15 characters. */
   readonly name: string;
-  /** Seconds of CPU so far. */
+  /** CPU seconds so far. */
   readonly cpu: number;
 }
 
 /**
- * @param stat of the thread
- * @param schedstat of the thread, in nanoseconds; empty or zeros where the kernel does not count, then `stat` has ticks
+ * @param stat the thread's stat file
+ * @param schedstat the thread's schedstat file, in nanoseconds; if it is empty or zero, the kernel does not count, and
+ * the ticks of `stat` are used
  */
 export function threadOf(stat: string, schedstat: string): Thread {
   const ran = Number(schedstat.split(' ', 1)[0]);
@@ -56,7 +57,7 @@ export function threadsOf(pid: number): Thread[] {
     .map(([stat, schedstat]) => threadOf(stat, schedstat));
 }
 
-/** Threads of the process; 0 when it has ended. */
+/** Number of threads of the process; 0 if it has ended. */
 export function threadCount(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/task`).length;
@@ -65,17 +66,17 @@ export function threadCount(pid: number): number {
   }
 }
 
-/** Processor time of the whole machine since its start, in ticks: all of it, and what the hypervisor gave to others. */
+/** CPU time of the whole machine since its start, in ticks: all of it, and what the hypervisor gave to others. */
 export interface Ticks {
   readonly all: number;
   readonly stolen: number;
 }
 
-/** Null where the system does not tell. */
+/** Null if the system does not show it. */
 export function machineTicks(): Ticks | null {
   try {
     const [line] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
-    // user nice system idle iowait irq softirq steal; guest time is in user and nice already.
+    // user nice system idle iowait irq softirq steal; guest time is included in user and nice.
     const ticks = line.split(/\s+/).slice(1, 9).map(Number);
     return { all: ticks.reduce((a, b) => a + b, 0), stolen: ticks[7] ?? 0 };
   } catch {
@@ -83,11 +84,11 @@ export function machineTicks(): Ticks | null {
   }
 }
 
-/** What the kernel's scheduler gave the main thread of a process so far, in ms. */
+/** The time that the kernel's scheduler gave the main thread of a process so far, in ms. */
 export interface Scheduled {
-  /** How long the thread had a core. This clock leaves out time that other load on the machine took. */
+  /** How long the thread had a core. This clock leaves out the time of other programs. */
   readonly ran: number;
-  /** How long the thread could have run, and had no core. */
+  /** How long the thread was ready, but had no core. */
   readonly waited: number;
 }
 
@@ -96,7 +97,7 @@ export function scheduled(pid: number): Scheduled {
   return { ran: Number(ran) / 1e6, waited: Number(waited) / 1e6 };
 }
 
-/** Resident memory in bytes: now, and the highest since the start or the last `resetPeak`. */
+/** Resident memory in bytes: now, and the maximum since the start or the last `resetPeak`. */
 export interface Memory {
   readonly rss: number;
   readonly peak: number;
@@ -109,13 +110,11 @@ export function memory(pid: number): Memory {
   return { rss: bytes('VmRSS'), peak: bytes('VmHWM') };
 }
 
-/**
- * Makes the highest resident memory start again from now; without the right to do so it stays that of the whole life.
- */
+/** Starts the maximum of resident memory again; without the right to do so, it stays the maximum since the start. */
 export function resetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // Another user's process, or a kernel without it: the peak is then an upper bound.
+    // The process belongs to another user, or the kernel lacks this: then the peak is an upper bound.
   }
 }

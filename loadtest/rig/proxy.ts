@@ -10,7 +10,9 @@ import { onPath } from '../../shadow-proxy/src/local/program.js';
 import type { Rig, Running } from './rig.js';
 import type { Servers } from './servers.js';
 
-/** The compiled daemon beside this file, run by that Node; both servers may hold the same keys already. */
+/**
+ * The command for the compiled daemon beside this file, with this Node; both servers may hold the same keys already.
+ */
 export const proxyCommandOf = (node: string): string =>
   `${node} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))} --first-start`;
 
@@ -22,11 +24,11 @@ export interface Proxy extends Running {
 }
 
 /**
- * Starts the proxy before the two servers, everything in stage `shadow`, and waits until it is ready.
+ * Starts the proxy in front of the two servers, with everything in stage `shadow`, and waits until it is ready.
  * @param command the program and its arguments, split at blanks; `--plan FILE` is added
- * @param tls paths of PEM files: clients and both servers then speak TLS only
- * @param more fields of the plan, such as `limits`
- * @param name of the shard: proxies of one run before the same servers differ in it
+ * @param tls paths of PEM files: then clients and both servers use only TLS
+ * @param more further fields of the plan, such as `limits`
+ * @param name name of the shard, which differs between proxies of one run with the same servers
  */
 export async function startProxy(
   rig: Rig,
@@ -46,7 +48,7 @@ export async function startProxy(
   return proxy;
 }
 
-/** What of the command is not there, or null. */
+/** The part of the command that is missing; null if none is. */
 export function missingProxy(command: string): string | null {
   const [program] = command.split(/\s+/).filter(Boolean);
   return program && (program.includes('/') ? existsSync(program) : onPath(program))
@@ -76,14 +78,14 @@ function planOf(
       },
     ],
     default: { stage: 'shadow' },
-    // A soak restarts the source, which has saved everything before.
+    // A soak restarts the source, which has saved all its data before.
     onAuthorityChange: 'accept',
     admin: { listen: `127.0.0.1:${adminPort}` },
     state: rig.file(`${name}-state`),
   };
 }
 
-/** @param admin where its admin HTTP answers @throws {LoadtestError} */
+/** @param admin address of its admin HTTP @throws {LoadtestError} */
 export async function untilReady(rig: Rig, admin: string): Promise<void> {
   for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(50)) {
     rig.assertAlive();

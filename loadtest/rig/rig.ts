@@ -1,4 +1,7 @@
-/** The processes and the temporary folder of one load test: started here, and removed when it ends, however it ends. */
+/**
+ * The processes and the temporary folder of one load test. They are created here, and removed when the test ends, for
+ * whatever reason.
+ */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -22,7 +25,7 @@ interface Started {
   readonly log: string;
 }
 
-/** How long a process may take to end by itself: a proxy drains, and a profiler writes its file. */
+/** How long a process may take to end, in ms: a proxy drains, and a profiler writes its file. */
 const STOP_MS = 15_000;
 
 export class Rig {
@@ -50,7 +53,7 @@ export class Rig {
   async start(name: string, port: number, command: string, args: readonly string[]): Promise<Running> {
     const log = this.file(`${name}.log`);
     const output = openSync(log, 'a');
-    // A session of its own: the terminal's Ctrl-C is for this process alone, which then ends all others in order.
+    // A session of its own: Ctrl-C in the terminal reaches only this process, which then ends all others in order.
     const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true });
     closeSync(output);
     const started = { name, child, log };
@@ -61,7 +64,7 @@ export class Rig {
     return { name, port, pid: child.pid! };
   }
 
-  /** Ends a process that `start` has started. */
+  /** Stops a process that `start` has started. */
   async stop({ pid }: Running): Promise<void> {
     const [started] = this.#started.splice(
       this.#started.findIndex(({ child }) => child.pid === pid),
@@ -70,7 +73,7 @@ export class Rig {
     await stop(started.child);
   }
 
-  /** Starts a program that listens nowhere; what is returned ends it. */
+  /** Starts a program that listens on no port. @returns a function that stops it */
   begin(name: string, command: string, args: readonly string[]): () => Promise<void> {
     const log = this.file(`${name}.log`);
     const output = openSync(log, 'a');
@@ -86,20 +89,20 @@ export class Rig {
     };
   }
 
-  /** Has `body` run before anything is stopped, however the test ends. */
+  /** Runs `body` before anything is stopped, however the test ends. */
   beforeClose(body: () => Promise<void>): void {
     this.#first.push(body);
   }
 
-  /** Has `assertAlive` look after a process that the test did not start. */
+  /** Lets `assertAlive` also check a process that the test did not start. */
   watch(name: string, alive: () => boolean): void {
     this.#watched.push({ name, alive });
   }
 
   /**
    * Runs a program to its end (at most `limitMs`).
-   * @param started is called with its process id
-   * @throws {LoadtestError} when it does not end well
+   * @param started called with its process ID
+   * @throws {LoadtestError} if it does not succeed
    */
   async run(
     name: string,
@@ -121,14 +124,14 @@ export class Rig {
     if (code !== 0) throw new LoadtestError('MEASUREMENT', `${name} did not end well${lastLines(log)}`);
   }
 
-  /** A Node process of ours with a channel to it, stopped with the rest. */
+  /** Starts a Node process with a channel to it; it is stopped with the others. */
   fork(module: URL, args: readonly string[]): ChildProcess {
     const child = fork(module, args);
     this.#tasks.add(child);
     return child;
   }
 
-  /** @throws {LoadtestError} naming the first process that has ended although nobody stopped it */
+  /** @throws {LoadtestError} that names the first process that has ended unexpectedly */
   assertAlive(): void {
     for (const { name, alive } of this.#watched)
       if (!alive()) throw new LoadtestError('DIED', `${name} ended by itself`);
@@ -138,7 +141,7 @@ export class Rig {
     }
   }
 
-  /** Stops everything, the last started first, and removes the folder. What a killed rig leaves, its guards remove. */
+  /** Stops everything in reverse order, and removes the folder. If the rig is killed, its guards do the same. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -146,7 +149,7 @@ export class Rig {
 
   async #close(): Promise<void> {
     for (const task of this.#tasks) task.kill('SIGKILL');
-    // What it cannot do, it reports; the processes are stopped all the same.
+    // Errors are reported; the processes are stopped nevertheless.
     for (const body of this.#first) await body().catch((error: Error) => process.stderr.write(`${error.message}\n`));
     for (const { child } of this.#started.reverse()) await stop(child);
     await stopServers();

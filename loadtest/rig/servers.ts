@@ -1,4 +1,4 @@
-/** A real Redis (source) and a real KeyDB (target), in memory only, and a fixed keyspace on both. */
+/** A real Redis (source) and a real KeyDB (target), in memory only, and the same keyspace on both. */
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { findKeydb, findRedis } from '../../shadow-proxy/src/local/program.js';
@@ -14,17 +14,17 @@ export interface Servers {
 }
 
 export interface Server extends Running {
-  /** Such as `KeyDB 6.3.4`. */
+  /** For example `KeyDB 6.3.4`. */
   readonly label: string;
 }
 
-/** KeyDB's own default; more would take the machine's cores from those who are measured. */
+/** KeyDB's own default; more would take cores from the measured programs. */
 const TARGET_THREADS = 1;
 
-/** A thousand clients may connect at once: with the default of 511 the others try again after a second. */
+/** A thousand clients may connect at once: with the default of 511 the others would try again after a second. */
 const BACKLOG = 4096;
 
-/** What of the two servers is not on this machine, by name and with what to do. */
+/** The servers that are missing on this machine, by name and with what to do. */
 export async function missingServers(): Promise<string[]> {
   const missing: string[] = [];
   await findRedis().catch((error: Error) => missing.push(error.message));
@@ -35,7 +35,7 @@ export async function missingServers(): Promise<string[]> {
   return missing;
 }
 
-/** Both end with the rig. */
+/** Both servers end with the rig. */
 export async function startServers(rig: Rig): Promise<Servers> {
   const [source, target] = [
     await startRedis({ config: { 'tcp-backlog': BACKLOG } }),
@@ -57,14 +57,14 @@ export async function startServers(rig: Rig): Promise<Servers> {
 /** `memtier-1` to `memtier-<count>`: the keys that memtier_benchmark uses. */
 export const KEY_PREFIX = 'memtier-';
 
-/** Gives every key its own value of `size` bytes, the same in every call: commands for `seed`. */
+/** Commands for `seed` that give every key its own value of `size` bytes, the same in every call. */
 export function seedCommands(count: number, size: number): Buffer {
   const commands: string[] = [];
   for (let i = 1; i <= count; i++) commands.push(command('SET', KEY_PREFIX + i, `${i}:`.padEnd(size, 'v')));
   return Buffer.from(commands.join(''));
 }
 
-/** Runs what `seedCommands` made. @throws {LoadtestError} unless every value was taken */
+/** Runs the commands of `seedCommands`. @throws {LoadtestError} unless every value was accepted */
 export async function seed(server: Running, commands: Buffer, count: number): Promise<void> {
   const replies = await exchange(server, commands);
   if (replies.length !== '+OK\r\n'.length * (count + 1)) {
@@ -73,7 +73,7 @@ export async function seed(server: Running, commands: Buffer, count: number): Pr
   }
 }
 
-/** Reads every key, in order: commands for `digest`. */
+/** Commands for `digest` that read every key, in order. */
 export function readCommands(count: number): Buffer {
   const batch = 500;
   const commands: string[] = [];
@@ -84,20 +84,20 @@ export function readCommands(count: number): Buffer {
   return Buffer.from(commands.join(''));
 }
 
-/** One hash over all that the server answers to `commands`. */
+/** One hash over all replies of the server to `commands`. */
 export const digest = async (server: Running, commands: Buffer): Promise<string> =>
   createHash('sha256')
     .update(await exchange(server, commands))
     .digest('hex');
 
-/** How many GET and SET commands the server has executed since it was started. */
+/** Number of GET and SET commands that the server has executed since it was started. */
 export async function readsAndWrites(server: Running): Promise<number> {
   const info = (await exchange(server, Buffer.from(command('INFO', 'commandstats')))).toString('latin1');
   const calls = (name: string): number => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(info)?.[1] ?? 0);
   return calls('get') + calls('set');
 }
 
-/** Sends the commands on a connection of their own and returns every byte of the replies. */
+/** Sends the commands on a connection of their own and returns all bytes of the replies. */
 export function exchange(server: Running, commands: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -107,7 +107,7 @@ export function exchange(server: Running, commands: Buffer): Promise<Buffer> {
     socket.once('error', (cause) => reject(new LoadtestError('DIED', `${server.name}: ${cause.message}`)));
     socket.once('end', () => resolve(Buffer.concat(chunks)));
     socket.write(commands);
-    socket.write(command('QUIT')); // the server answers, then closes: the end of the replies is certain
+    socket.write(command('QUIT')); // the server answers, then closes: so the end of the replies is certain
   });
 }
 

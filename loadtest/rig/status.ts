@@ -1,10 +1,10 @@
-/** What the shadow proxy says about itself, and whether figures measured on it are worth anything. */
+/** The shadow proxy's own status, and whether figures measured on it can be trusted. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sum, type ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import { LoadtestError } from './errors.js';
 import type { Proxy } from './proxy.js';
 
-/** The proxy's only shard. @throws {LoadtestError} when the admin HTTP does not answer as it should */
+/** The status of the proxy's only shard. @throws {LoadtestError} if the admin HTTP does not answer as expected */
 export async function snapshotOf(proxy: Proxy): Promise<ShardSnapshot> {
   const url = `${proxy.admin}/api/status`;
   const response = await asked(url);
@@ -23,7 +23,7 @@ async function asked(url: string): Promise<Response> {
   return response;
 }
 
-/** Gauges of the process itself, by name. @throws {LoadtestError} when one is missing */
+/** Gauges of the process itself, by name. @throws {LoadtestError} if one is missing */
 export async function gaugesOf<Name extends string>(
   proxy: Proxy,
   ...names: readonly Name[]
@@ -39,7 +39,7 @@ export async function gaugesOf<Name extends string>(
   ) as Record<Name, number>;
 }
 
-/** The snapshot once the mirror has confirmed everything, or as it is after `limitMs`. */
+/** The snapshot when the mirror has confirmed everything, or after `limitMs`. */
 export async function settledSnapshot(proxy: Proxy, limitMs = 30_000): Promise<ShardSnapshot> {
   for (const deadline = Date.now() + limitMs; ; await sleep(100)) {
     const snapshot = await snapshotOf(proxy);
@@ -49,8 +49,8 @@ export async function settledSnapshot(proxy: Proxy, limitMs = 30_000): Promise<S
 }
 
 /**
- * What speaks against figures measured on the proxy; empty when nothing does. A proxy that drops comparisons, or
- * sends commands to one server only, is fast for the wrong reason.
+ * Reasons not to trust figures that were measured on the proxy; empty if there are none. A proxy that drops
+ * comparisons, or sends commands to one server only, is fast for the wrong reason.
  * @param mustBeCompared how many commands, counted by the clients, need a comparison
  */
 export function warningsOf(snapshot: ShardSnapshot, mustBeCompared: number): string[] {

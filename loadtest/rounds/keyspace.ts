@@ -1,5 +1,5 @@
 /**
- * The run's own keys on a server: filled before, summed up and removed after. Nothing else is ever touched, nothing
+ * The run's own keys on a server: filled before, added up and removed after. No other key is touched, and nothing is
  * flushed.
  */
 import { randomBytes } from 'node:crypto';
@@ -21,9 +21,9 @@ export interface Keyspace {
 }
 
 /**
- * Sends the prefill once for each key, with sizes in turn as the profile weighs them.
+ * Sends the prefill once for each key, with alternating sizes in the profile's proportions.
  * @returns what it added to counters
- * @throws {LoadtestError} where a command is refused, or `stop` was given
+ * @throws {LoadtestError} if a command is refused, or `stop` was aborted
  */
 export async function prefill(
   address: Address,
@@ -46,7 +46,7 @@ export async function prefill(
   return profile.prefill.reduce((sum, command) => sum + (counterOf(command)?.amount ?? 0) * count, 0);
 }
 
-/** Removes every key that the run may have left, by its name; a batch waits for the one before. */
+/** Removes every key that the run may have left, by its name; each batch waits for the one before. */
 export async function removeKeys(address: Address, { profile, prefix, naming }: Keyspace): Promise<void> {
   const names = keyNames(profile, prefix, naming);
   await withClient(address, async (client) => {
@@ -54,7 +54,7 @@ export async function removeKeys(address: Address, { profile, prefix, naming }: 
   });
 }
 
-/** What all counters of the profile hold together; null where it counts nothing. */
+/** The sum of all counters of the profile; null if it has none. */
 export async function sumCounters(address: Address, keyspace: Keyspace): Promise<number | null> {
   const { profile, prefix, naming } = keyspace;
   const texts = [...profile.prefill, ...profile.commands.map(({ command }) => command)];
@@ -77,7 +77,7 @@ export async function sumCounters(address: Address, keyspace: Keyspace): Promise
 
 async function sumOf(client: Redis, counter: Counter, keys: readonly string[]): Promise<number> {
   if (counter.in === 'zset') {
-    // Pairs where the server speaks RESP3, else one flat list.
+    // Pairs if the server uses RESP3, else one flat list.
     const all = ((await client.call('ZRANGE', keys[0], 0, -1, 'WITHSCORES')) as unknown[]).flat();
     return all.reduce<number>((sum, each, i) => sum + (i % 2 === 1 ? Number(each) : 0), 0);
   }
@@ -112,7 +112,7 @@ async function inBatches(
   return replies;
 }
 
-/** A value for key `i`: random bytes, cut to the sizes in turn. */
+/** A value for key `i`: random bytes of alternating sizes. */
 function values(value: Profile['value']): (i: number) => Buffer {
   const sizes =
     'bytes' in value

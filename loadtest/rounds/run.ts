@@ -1,7 +1,8 @@
 /**
  * One load test: prefill, warm-up, rounds, counters, removal.
  *
- *   sides ─▶ prefill ─▶ for each turn: CPU before ─▶ load ─▶ until the mirror has it ─▶ CPU after ─▶ counters ─▶ removal
+ *   sides ─▶ prefill ─▶ for each turn: CPU before ─▶ load ─▶ until the mirror has it ─▶ CPU after
+ *         ─▶ counters ─▶ removal
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,17 +21,17 @@ export interface RunOptions extends Rounds {
   readonly profile: Profile;
   readonly sides: readonly Side[];
   readonly points: readonly Point[];
-  /** Commands a second of all connections; null for as many as the server answers. */
+  /** Commands per second of all connections; null: as many as the server answers. */
   readonly rate: number | null;
   readonly prefix: string;
   readonly driver: Driver;
-  /** Unix milliseconds of the first turn, for several load hosts; null to begin at once. */
+  /** Unix milliseconds of the first turn, for several load hosts; null: begin at once. */
   readonly startAt: number | null;
   readonly loopback: boolean;
   readonly host: string;
 }
 
-/** @param say gets what happens, a line each @throws {LoadtestError} */
+/** @param say prints progress, one line each @throws {LoadtestError} */
 export async function runRounds(rig: Rig, options: RunOptions, say: (line: string) => void): Promise<Results> {
   const { profile, sides, points, driver } = options;
   const turns = schedule(sides, points, options);
@@ -76,8 +77,8 @@ export async function runRounds(rig: Rig, options: RunOptions, say: (line: strin
 }
 
 /**
- * Runs `body`, and `remove` once it has ended: well, badly, or because the rig is closed before, which stops it.
- * Nothing is removed while something still writes.
+ * Runs `body`, and `remove` once it has ended: successfully, with an error, or because the rig is closed, which stops
+ * it. Nothing is removed while the body may still write.
  */
 export async function thenRemove<T>(
   rig: Rig,
@@ -123,7 +124,7 @@ async function load(
   return { startedAt, samples, counters: await checkCounters(keyspaces, expected) };
 }
 
-/** Loads one side once. The other sides idle meanwhile. */
+/** Loads one side once. The other sides are idle meanwhile. */
 export async function measure(
   { side, point, round, seconds }: Turn<Side>,
   { prefix }: Keyspace,
@@ -164,10 +165,10 @@ export async function checkCounters(
   return checks;
 }
 
-/** Seconds beyond the load itself that a run takes at most: prefill, pauses, counting. */
+/** Maximum time beyond the load itself that a run takes, in seconds: prefill, pauses, counting. */
 const SLACK_SECONDS = 120;
 
-/** A counter that expires while it is counted on makes the check worthless. @throws {LoadtestError} */
+/** A counter that expires during the run makes the check useless. @throws {LoadtestError} */
 export function refuseExpiring(
   { name, commands, prefill: first, expiry }: Profile,
   turns: readonly { readonly seconds: number }[],

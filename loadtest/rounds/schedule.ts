@@ -1,10 +1,10 @@
-/** Which measurement comes when. Pure. */
+/** The order of the measurements. Pure. */
 import type { Point } from '../figures/results.js';
 
 export interface Turn<S> {
   readonly side: S;
   readonly point: Point;
-  /** From 0; -1 is the warm-up. */
+  /** The first round is 0; -1 is the warm-up. */
   readonly round: number;
   readonly seconds: number;
 }
@@ -12,17 +12,20 @@ export interface Turn<S> {
 export interface Rounds {
   readonly rounds: number;
   readonly seconds: number;
-  /** Seconds; 0 for none. */
+  /** Seconds; 0: no warm-up. */
   readonly warmUp: number;
 }
 
-/** The list, begun at place `by`: in another round, another one is first. */
+/** The list, starting at index `by`: in each round, another entry is first. */
 export const rotate = <T>(list: readonly T[], by: number): T[] => [
   ...list.slice(by % list.length),
   ...list.slice(0, by % list.length),
 ];
 
-/** In each round every side at every point once, in another order of sides: what drifts hits all alike. */
+/**
+ * In each round, every side is measured once at every point, in another order of sides, so that slow changes affect all
+ * sides equally.
+ */
 export function schedule<S>(
   sides: readonly S[],
   points: readonly Point[],
@@ -38,9 +41,9 @@ export function schedule<S>(
   ];
 }
 
-/** Between two turns: what a server still does after a load, and what the run asks it. */
+/** Pause between two turns, for remaining work of the servers, and for the run's own questions. */
 export const PAUSE_SECONDS = 3;
 
-/** Seconds from the first turn's beginning to that of turn `i`, where several load hosts keep one timetable. */
+/** Seconds from the start of the first turn to that of turn `i`, if several load hosts follow one timetable. */
 export const timeOf = (turns: readonly { readonly seconds: number }[], i: number): number =>
   turns.slice(0, i).reduce((sum, { seconds }) => sum + seconds + PAUSE_SECONDS, 0);

@@ -2,7 +2,7 @@
  * One long load on one side, in slices, with a restart in the middle.
  *
  *   prefill ─▶ slice, slice, … ─▶ until the mirror has it ─▶ counts ─▶ removal
- *                   └─ restart     beside them: clients that count for themselves (tally.ts)
+ *                   └─ restart     beside them: clients with their own counts (tally.ts)
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalServer } from '../../shadow-proxy/src/local/servers.js';
@@ -93,7 +93,7 @@ async function loadAndCount(
     side.holders.map(async ({ name, address }) => ({ server: name, ...counted, found: await tallier.found(address) })),
   );
   const expected = filled + samples.reduce((sum, sample) => sum + countedIn(profile, sample), 0);
-  // What an interrupted slice had acknowledged is not known: the tallies are.
+  // It is unknown what an interrupted slice had acknowledged; the tallies are known.
   const counters =
     interrupted.length > 0 ? [] : await checkCounters(new Map([[side, keyspace]]), new Map([[side, expected]]));
   return {
@@ -111,7 +111,7 @@ async function slices(
 ): Promise<Slices> {
   const samples: Sample[] = [];
   const interrupted: Soak['interrupted'][number][] = [];
-  // A server's CPU time starts again with its process, and the mirror may be disconnected: neither is looked at here.
+  // A server's CPU time starts again with its process, and the mirror may be disconnected: neither is read here.
   const alone = { ...side, workers: [], settled: null };
   const end = Date.now() + seconds * 1000;
   for (let round = 0; Date.now() < end; round++) {

@@ -1,7 +1,7 @@
 /**
- * Clients that count their replies: an increment is acknowledged, or unknown. What a server holds afterwards
- * must be at least the former and at most both together, whatever happened in between. The load generator cannot know
- * that: after a lost connection it starts over, and forgets.
+ * Clients that count their replies: each increment is acknowledged, or its result is unknown. Afterwards the server
+ * must have at least the acknowledged ones, and at most all of them, whatever happened in between. The load generator
+ * cannot do this: after a lost connection it starts again without its counts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -9,12 +9,12 @@ import type { Address } from '../driver/driver.js';
 import { clientFor, withClient } from '../sides/client.js';
 
 const CLIENTS = 8;
-/** Each waits so long between two increments: it watches, and is no load. */
+/** Pause of each client between two increments, in ms: it only observes, and should cause no load. */
 const PACE_MS = 5;
 
 export interface Tally {
   readonly acknowledged: number;
-  /** Acknowledged, and those of which nobody knows. */
+  /** Acknowledged increments, and those with an unknown result. */
   readonly attempted: number;
   /** The longest time that a client was without an acknowledgement, in ms. */
   readonly longestWaitMs: number;
@@ -34,14 +34,14 @@ export class Tallier {
     this.#clients = Array.from({ length: CLIENTS }, (_, i) => this.#count(this.#key(i)));
   }
 
-  /** Ends once every client has its last answer. */
+  /** Ends when every client has its last reply. */
   async stop(): Promise<Tally> {
     this.#stopped = true;
     await Promise.all(this.#clients);
     return { acknowledged: this.#acknowledged, attempted: this.#attempted, longestWaitMs: this.#longestWaitMs };
   }
 
-  /** What a server holds of them. */
+  /** What a server has of the increments. */
   found(address: Address): Promise<number> {
     return withClient(address, async (client) => {
       const values = await Promise.all(this.#keys().map((key) => client.get(key)));

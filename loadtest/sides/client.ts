@@ -1,4 +1,4 @@
-/** The runner's own connection to a server, for what is not load: prefill, counts, removal, INFO. */
+/** The runner's own connection to a server, for everything except load: prefill, counts, removal, INFO. */
 import { readFileSync } from 'node:fs';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Address, TlsFiles } from '../driver/driver.js';
@@ -6,9 +6,7 @@ import { LoadtestError } from '../rig/errors.js';
 
 const CONNECT_MS = 5_000;
 
-/**
- * Runs `body` with a connection that is closed afterwards. @throws {LoadtestError} when the server cannot be reached
- */
+/** Runs `body` with a connection that is closed afterwards. @throws {LoadtestError} if the server cannot be reached */
 export async function withClient<T>(address: Address, body: (client: Redis) => Promise<T>): Promise<T> {
   const { host, port } = address;
   const client = clientFor(address, { retryStrategy: () => null });
@@ -24,7 +22,7 @@ export async function withClient<T>(address: Address, body: (client: Redis) => P
   }
 }
 
-/** A client that is not connected yet, and asks nothing twice. */
+/** A client that is not connected yet, and never retries a command. */
 export function clientFor({ host, port, db, username, password, tls }: Address, options: RedisOptions): Redis {
   return new Redis({
     ...{ host, port, db, lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0 },

@@ -1,4 +1,4 @@
-/** The sides of given servers: by URL, or by the plan. */
+/** The sides for existing servers: by URL, or from the plan. */
 import { writeFileSync } from 'node:fs';
 import { Dialer } from '../../shadow-proxy/src/upstream/dialer.js';
 import {
@@ -28,7 +28,7 @@ export interface GivenOptions {
   readonly admin?: string;
   readonly plan?: string;
   readonly shard?: string;
-  /** PEM files for what speaks TLS. */
+  /** PEM files for connections with TLS. */
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -41,7 +41,7 @@ export const isGiven = ({ source, target, proxy, plan }: GivenOptions): boolean 
 
 type Places = Readonly<Record<Role, Address | null>> & { readonly admin: Admin | null };
 
-/** @throws {LoadtestError} where an address is missing, cannot be read, or was not confirmed */
+/** @throws {LoadtestError} if an address is missing, cannot be read, or was not confirmed */
 export async function givenSides(rig: Rig, options: GivenOptions): Promise<Side[]> {
   const places = options.plan === undefined ? fromUrls(options) : await fromPlan(rig, options);
   for (const role of options.roles) {
@@ -59,7 +59,7 @@ export async function givenSides(rig: Rig, options: GivenOptions): Promise<Side[
 }
 
 /**
- * A load test takes all that a server has. So who means a host must write its name once more. @throws
+ * A load test takes a server's whole capacity, so the operator must write the name of the host once more. @throws
  * {LoadtestError}
  */
 export function refuseUnconfirmed(addresses: readonly Address[], confirmed: readonly string[]): void {
@@ -148,7 +148,7 @@ function shardOf(plan: Plan, name: string | undefined): ShardPlan {
   );
 }
 
-/** Writes the server's certificates to the rig's folder: load generators read files. */
+/** Writes the server's certificates to the rig's folder, because load generators read files. */
 async function place(rig: Rig, name: string, endpoint: Endpoint): Promise<Address> {
   const { host, port } = await new Dialer(endpoint, 5_000).resolve();
   const { db, username, password, tls } = endpoint;

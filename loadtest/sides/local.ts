@@ -13,21 +13,21 @@ import type { Role, Side, Worker } from './side.js';
 
 export interface LocalOptions {
   readonly roles: readonly Role[];
-  /** The numbers of KeyDB's server threads, with a side for each. The proxy gets the first. */
+  /** The numbers of KeyDB's server threads; each has a side of its own. The proxy uses the first. */
   readonly serverThreads: readonly number[];
   readonly tls: boolean;
-  /** Both servers write an RDB file when they are ended politely, and read it when they start again. */
+  /** Whether both servers save an RDB file when they are stopped gracefully, and read it when they start again. */
   readonly durable?: boolean;
 }
 
-/** The sides, and what runs behind them, so that it can be restarted. */
+/** The sides, and the processes behind them, which can be restarted. */
 export interface Local {
   readonly sides: readonly Side[];
   readonly source: LocalServer;
   readonly target: LocalServer;
 }
 
-/** @throws {LoadtestError} naming what is not installed; for loading the source alone no KeyDB is needed */
+/** @throws {LoadtestError} that names what is not installed; KeyDB is not needed if only the source is loaded */
 export async function startLocal(rig: Rig, options: LocalOptions): Promise<Local> {
   const { roles, serverThreads, tls, durable = false } = options;
   const missing = roles.some((role) => role !== 'source')

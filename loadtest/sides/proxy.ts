@@ -1,4 +1,4 @@
-/** What stands behind a proxy: its process, the two servers, and when the mirror has everything. */
+/** The parts behind a proxy: its process, the two servers, and when the mirror has everything. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Address } from '../driver/driver.js';
@@ -7,12 +7,12 @@ import { cpuOf, cpuOfProxy, fetchAdmin, titleOf } from './facts.js';
 import type { Side } from './side.js';
 
 export interface Admin {
-  /** Such as `http://127.0.0.1:9400`. */
+  /** For example `http://127.0.0.1:9400`. */
   readonly url: string;
   readonly token: string | null;
 }
 
-/** Where known. */
+/** The parts, as far as they are known. */
 export interface Behind {
   readonly source: Address | null;
   readonly target: Address | null;
@@ -29,7 +29,7 @@ export function behindProxy(behind: Behind, admin: Admin | null): Pick<Side, 'wo
   return { workers: [...own, ...workers], holders: servers, settled: admin === null ? null : () => settled(admin) };
 }
 
-/** Until no effect waits for the mirror. @throws {LoadtestError} when it has not caught up after a minute */
+/** Waits until no effect waits for the mirror. @throws {LoadtestError} if it has not caught up after a minute */
 async function settled({ url, token }: Admin): Promise<void> {
   for (const deadline = Date.now() + SETTLE_MS; Date.now() < deadline; await sleep(50)) {
     const { shards } = (await (await fetchAdmin(`${url}/api/status`, token)).json()) as { shards: ShardSnapshot[] };

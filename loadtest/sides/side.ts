@@ -6,9 +6,9 @@ export type Role = (typeof ROLES)[number];
 
 /** A process whose CPU time is read before and after a measurement. */
 export interface Worker {
-  /** Such as `source`, `target`, `proxy`. */
+  /** For example `source`, `target`, `proxy`. */
   readonly name: string;
-  /** CPU seconds (user and system) since it started. @throws where it cannot be asked */
+  /** CPU seconds (user and system) since it started. @throws if it cannot be asked */
   readonly cpuSeconds: () => Promise<number>;
 }
 
@@ -18,13 +18,13 @@ export interface Side {
   readonly role: Role;
   /** For people: `KeyDB 6.3.4, server-threads 2`. */
   readonly title: string;
-  /** For people, without a password. */
+  /** The address for people, without a password. */
   readonly where: string;
   readonly address: Address;
   readonly workers: readonly Worker[];
-  /** Servers on which the counters must come out: its own, or both behind the proxy. */
+  /** Servers on which the counters must be correct: its own, or both behind the proxy. */
   readonly holders: readonly Holder[];
-  /** Resolves when what was written has reached all holders; null where it does not lag. */
+  /** Resolves when all holders have what was written; null if there is no lag. */
   readonly settled: (() => Promise<void>) | null;
 }
 

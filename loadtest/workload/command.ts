@@ -1,20 +1,20 @@
-/** What a profile's command does to counters, so that their sum can be checked at the end. Pure. */
+/** The effect of a profile's command on counters, so that their sum can be checked at the end. Pure. */
 
 /** A command that adds to a counter. */
 export interface Counter {
   /** By how much the counter changes each time; negative for DECR; NaN if it is no number. */
   readonly amount: number;
-  /** What the counter is. */
+  /** The type of key that holds the counter. */
   readonly in: 'string' | 'hash' | 'zset';
-  /** As the profile has them, with placeholders. */
+  /** As in the profile, with placeholders. */
   readonly key: string;
-  /** The field of a hash. The members of a sorted set are all added up. */
+  /** The field of a hash. For a sorted set, all members are added up. */
   readonly field?: string;
 }
 
 export const wordsOf = (command: string): string[] => command.trim().split(/\s+/);
 
-/** In capital letters. */
+/** The command's name in capital letters. */
 export const verbOf = (command: string): string => wordsOf(command)[0].toUpperCase();
 
 /** Null for a command that counts nothing. */
@@ -38,6 +38,6 @@ export function counterOf(command: string): Counter | null {
   }
 }
 
-/** Replaces `__prefix__` and `__expiry__`; `__key__` and `__data__` are the load generator's. */
+/** Replaces `__prefix__` and `__expiry__`; the load generator replaces `__key__` and `__data__`. */
 export const fill = (command: string, prefix: string, expiry: number | undefined): string =>
   command.replaceAll('__prefix__', prefix).replaceAll('__expiry__', `${expiry}`);

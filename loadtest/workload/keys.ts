@@ -1,4 +1,4 @@
-/** Which keys a profile's command touches: all of them must be below the run's own prefix. */
+/** The keys that a profile's command touches: all of them must begin with the run's own prefix. */
 import { keysOf, KeyList } from '../../shadow-proxy/src/command/keys.js';
 import { CommandTable } from '../../shadow-proxy/src/command/table.js';
 import { encodeCommand } from '../../shadow-proxy/src/resp/encode.js';
@@ -7,7 +7,10 @@ import { wordsOf } from './command.js';
 
 const table = new CommandTable();
 
-/** Why a command cannot be in a profile: each reason ends a sentence that begins with the command. Empty if it can. */
+/**
+ * Why a command is not allowed in a profile: each reason ends a sentence that begins with the command. Empty if it is
+ * allowed.
+ */
 export function keysOutside(command: string): string[] {
   const words = wordsOf(command);
   const spec = find(words);
@@ -22,10 +25,10 @@ export function keysOutside(command: string): string[] {
   return outside.map((key) => `would touch the key "${key}": write __key__, or __prefix__ and a name`);
 }
 
-/** How a load generator names key number `i`, from 1. */
+/** The load generator's name for key number `i`, from 1. */
 export type Naming = (prefix: string, i: number) => string;
 
-/** What of a profile names keys. */
+/** The parts of a profile that name keys. */
 export interface Commands {
   readonly keys: { readonly count: number };
   readonly prefill: readonly string[];
@@ -42,7 +45,7 @@ export function keyNames({ keys, prefill, commands, fallback }: Commands, prefix
   return [...fixed, ...numbered];
 }
 
-/** Null where the arguments do not tell. */
+/** Null if the arguments do not show it. */
 function keysIn(words: readonly string[]): string[] | null {
   const spec = find(words);
   const { frame, argStart, argEnd, argc } = parse(words);

@@ -1,4 +1,4 @@
-/** Profiles by name (those that come with the kit) or by the path of a file. */
+/** Loads profiles: by name (those of the kit), or by the path of a file. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,10 +6,10 @@ import { parse } from 'yaml';
 import { LoadtestError } from '../rig/errors.js';
 import { profileSchema, type Profile } from './profile.js';
 
-/** The YAML files stay with the sources: `dist/loadtest/workload` is where this file runs. */
+/** The YAML files stay with the sources, because this file runs in `dist/loadtest/workload`. */
 const FOLDER = fileURLToPath(new URL('../../../loadtest/profiles/', import.meta.url));
 
-/** The names of the profiles that come with the kit. */
+/** The names of the kit's profiles. */
 export const profileNames = (): string[] =>
   readdirSync(FOLDER)
     .filter((file) => file.endsWith('.yaml'))
@@ -17,8 +17,8 @@ export const profileNames = (): string[] =>
     .sort();
 
 /**
- * @param nameOrFile a name such as `sessions`, or a path with a slash or an ending
- * @throws {LoadtestError} naming the file, each place in it, and what is allowed
+ * @param nameOrFile a name such as `sessions`, or a path with a slash or an extension
+ * @throws {LoadtestError} that names the file, each problem in it, and what is allowed
  */
 export function loadProfile(nameOrFile: string): Profile {
   const isFile = /[/\\]|\.ya?ml$/.test(nameOrFile);

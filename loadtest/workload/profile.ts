@@ -1,4 +1,4 @@
-/** The shape of a profile: what is sent to a server. One YAML file each, in `loadtest/profiles/`. */
+/** The shape of a profile, which says what is sent to a server. Each is one YAML file in `loadtest/profiles/`. */
 import { z } from 'zod';
 import { counterOf, verbOf } from './command.js';
 import { keysOutside } from './keys.js';
@@ -44,7 +44,7 @@ const shape = z.strictObject({
     .describe('The one command for redis-benchmark; a profile without it needs memtier_benchmark'),
 });
 
-/** A checked profile. Commands hold the placeholders `__key__`, `__data__`, `__prefix__` and `__expiry__`. */
+/** A checked profile. Commands contain the placeholders `__key__`, `__data__`, `__prefix__` and `__expiry__`. */
 export type Profile = z.infer<typeof shape>;
 
 export const profileSchema = shape.superRefine((profile, context) => {

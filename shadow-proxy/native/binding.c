@@ -1,8 +1,8 @@
 /*
- * The front for JavaScript: src/front/native.ts has the types. Every function runs on the sequencing thread.
+ * The front for JavaScript; src/front/native.ts has the types. Every function runs on the sequencing thread.
  *
- * Node's event loop polls the front's descriptor, and calls `onRing` when there is something in the ring. Node-API has no
- * way to poll one; libuv's ABI is that of Node itself, and the few functions of it stand below.
+ * Node's event loop polls the front's descriptor, and calls `onRing` when the ring has records. Node-API cannot poll a
+ * descriptor. So libuv's functions are declared below: its ABI is that of Node itself.
  */
 #define NAPI_VERSION 8
 #include <errno.h>
@@ -32,7 +32,7 @@ struct binding {
   napi_async_context context;
   napi_async_cleanup_hook_handle cleanup;
   uv_handle_t *poll;
-  /* How many parts of the program hold the memory of the rings: JavaScript twice, and this file. */
+  /* How many parts of the program use the memory of the rings: JavaScript twice, and this file. */
   int owners;
 };
 
@@ -115,7 +115,7 @@ static void stop(struct binding *binding) {
   binding->stopped = true;
   napi_async_destroy(binding->env, binding->context);
   napi_delete_reference(binding->env, binding->look);
-  /* Before the descriptor is closed that it polls. */
+  /* Stop polling before the descriptor is closed. */
   uv_close(binding->poll, poll_closed);
   front_stop(binding->front);
 }
@@ -169,7 +169,7 @@ static napi_value js_open(napi_env env, napi_callback_info info) {
   return result;
 }
 
-/* After the front listens: starts the thread, if there is one. */
+/* Called when the front listens: starts its thread, if it has one. */
 static napi_value listening(napi_env env, struct binding *binding, int problem) {
   if (problem < 0) return throw_errno(env, "listen", -problem);
   if (binding->threaded) problem = front_run(binding->front, "front");
@@ -177,7 +177,7 @@ static napi_value listening(napi_env env, struct binding *binding, int problem) 
   return NULL;
 }
 
-/* listenOn(handle, descriptor, mostClients): accepts from a listening socket, which stays the caller's, too */
+/* listenOn(handle, descriptor, mostClients): accepts from a listening socket, which also stays the caller's */
 static napi_value js_listen_on(napi_env env, napi_callback_info info) {
   napi_value args[2];
   struct binding *binding = bound(env, info, 2, args);
@@ -189,7 +189,7 @@ static napi_value js_listen_on(napi_env env, napi_callback_info info) {
   return listening(env, binding, front_listen_on(binding->front, listener, most));
 }
 
-/* listenAt(handle, address, port, mostClients): at a numeric address that other fronts listen at, too */
+/* listenAt(handle, address, port, mostClients): listens at a numeric address that other fronts use, too */
 static napi_value js_listen_at(napi_env env, napi_callback_info info) {
   napi_value args[3];
   struct binding *binding = bound(env, info, 3, args);
@@ -202,7 +202,7 @@ static napi_value js_listen_at(napi_env env, napi_callback_info info) {
   return listening(env, binding, front_listen_at(binding->front, address, (uint16_t)port, most));
 }
 
-/* send(handle) → whether to look into the ring: has everything sent that was written, or wakes the thread that does */
+/* send(handle) → whether to look into the ring: sends everything that was written, or wakes the thread that does */
 static napi_value js_send(napi_env env, napi_callback_info info) {
   struct binding *binding = bound(env, info, 0, NULL);
   if (binding == NULL) return NULL;

@@ -26,12 +26,12 @@ enum to_front { WRITE = 1, PAUSE, RESUME, END, DESTROY_SOON, DESTROY, LIMIT, CLO
 
 enum {
   EVENTS = 256,
-  /* Orders that are taken before what they write is sent. */
+  /* Maximum number of orders that are taken before their data is sent. */
   ORDERS = 1024,
   ACCEPTS = 64,
-  /* The least room for what a client sends. */
+  /* Minimum room for what a client sends. */
   LEAST_READ = 4096,
-  /* Room that the records about EVENTS, ACCEPTS or ORDERS may take, without what clients send. */
+  /* Room that the records about EVENTS, ACCEPTS or ORDERS may take, besides data of clients. */
   RESERVE = 64 * 1024,
   /* The same as in src/front/server.ts. */
   BACKLOG = 4096,
@@ -40,28 +40,28 @@ enum {
 };
 
 /*
- * Clients are numbered one after the other, modulo 2^32. A client's place is what the last bits of its number say; a
- * number whose place is taken is left out. At most half of the places are taken.
+ * Clients are numbered one after the other, modulo 2^32. The last bits of a client's number are its place; a number
+ * whose place is taken is skipped. At most half of the places are taken.
  */
 enum { FIRST_PLACES = 64, PLACES = 1 << 21 };
 
 struct client {
   int fd;
   uint32_t id;
-  /* What epoll watches; 0: it does not know the socket. */
+  /* The events that epoll watches; 0: epoll does not have the socket. */
   uint32_t watched;
   bool paused;
-  /* The client has closed its side; this side is closed. */
+  /* `ended`: the client has closed its side. `shut`: this side is closed. */
   bool ended, shut;
-  /* To do once what is pending is sent. */
+  /* What to do once all pending bytes are sent. */
   bool ending, closing;
-  /* The sequencing thread was told that it reads slowly. */
+  /* Whether the sequencing thread knows that the client reads slowly. */
   bool slow;
   /* Bytes that the kernel has taken, modulo 2^32. */
   uint32_t sent;
-  /* What the kernel has not taken. */
+  /* Bytes that the kernel has not taken. */
   struct pending pending;
-  /* What the orders at hand write: the first and the last of its pieces; -1 where there is none. */
+  /* The first and the last piece that the present orders write; -1 if there is none. */
   int first, last;
 };
 
@@ -84,7 +84,7 @@ struct front {
   pthread_t thread;
 };
 
-/* Marks what epoll reports: a client's address otherwise. */
+/* The addresses of these mark events of the listener and of the bell; all other events have a client's address. */
 static char LISTENER, BELL;
 
 static void *ring_memory(uint32_t bytes) {
@@ -115,7 +115,7 @@ struct front *front_new(uint32_t ring_bytes) {
   }
   ring_init(&front->in, front->memory_in, ring_bytes);
   ring_init(&front->out, front->memory_out, ring_bytes);
-  /* On the sequencing thread nobody sleeps, and every write is to be sent. */
+  /* On the sequencing thread there is no sleep, and every write must be sent. */
   ring_store(&front->in, RING_ASLEEP, 1);
   return front;
 }
@@ -141,9 +141,9 @@ static void drain_eventfd(int fd) {
 void front_ring(struct front *front) { signal_eventfd(front->event_in); }
 void front_heard(struct front *front) { drain_eventfd(front->event_out); }
 
-/* ── what the sequencing thread is told ──────────────────────────────────────────────────────────────────────────── */
+/* ── records for the sequencing thread ───────────────────────────────────────────────────────────────────────────── */
 
-/* There is room: `front_turn` and `take_orders` made sure of RESERVE. */
+/* There is room, because `front_turn` and `take_orders` kept RESERVE free. */
 static void emit(struct front *front, enum from_front kind, uint32_t id, const void *bytes, uint32_t length) {
   uint32_t most;
   uint8_t *room = ring_room(&front->out, length, &most);
@@ -152,7 +152,7 @@ static void emit(struct front *front, enum from_front kind, uint32_t id, const v
   ring_put(&front->out, kind, id, length);
 }
 
-/* Whether there is room for all that a step may have to emit; if not, the reader rings when there is. */
+/* Whether there is room for everything that one step may emit; if not, the reader rings when there is. */
 static bool has_room(struct front *front) {
   ring_publish(&front->out);
   return ring_free(&front->out) >= 2 * RESERVE || !ring_waits(&front->out, 2 * RESERVE);
@@ -162,12 +162,12 @@ static bool has_room(struct front *front) {
 
 static void close_client(struct front *front, struct client *client);
 
-/* If the kernel refuses, nothing would ever be read: the client is closed, and the caller has to free it. */
+/* If the kernel refuses, nothing would ever be read: the client is closed, and the caller must free it. */
 static void watch(struct front *front, struct client *client) {
   uint32_t reads = client->paused || client->ended ? 0 : EPOLLIN;
   uint32_t wanted = reads | (pending_is_empty(&client->pending) ? 0 : EPOLLOUT);
   if (wanted == client->watched) return;
-  /* A socket that nothing is wanted of is taken out: an error of it would be reported all the time. */
+  /* A socket without wanted events is removed: otherwise epoll would report an error of it repeatedly. */
   int what = client->watched == 0 ? EPOLL_CTL_ADD : wanted == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
   struct epoll_event event = {.events = wanted, .data.ptr = client};
   if (epoll_ctl(front->epoll, what, client->fd, &event) < 0) {
@@ -177,7 +177,7 @@ static void watch(struct front *front, struct client *client) {
   client->watched = wanted;
 }
 
-/* A descriptor that another process or this one holds, too, would be reported for as long as that one is open. */
+/* Removed from epoll first: it would report a descriptor as long as any duplicate of it is open. */
 static void close_watched(struct front *front, int fd) {
   epoll_ctl(front->epoll, EPOLL_CTL_DEL, fd, NULL);
   close(fd);
@@ -190,7 +190,7 @@ static struct client *find(struct front *front, uint32_t id) {
   return client != NULL && client->id == id ? client : NULL;
 }
 
-/* Twice as many places; false where there is no memory. What had a place of its own has one again. */
+/* Doubles the number of places; false if there is no memory. Each client keeps a place of its own. */
 static bool add_places(struct front *front) {
   uint32_t before = front->places;
   uint32_t places = before == 0 ? FIRST_PLACES : before * 2;
@@ -205,7 +205,7 @@ static bool add_places(struct front *front) {
   return true;
 }
 
-/* A client of its own number; NULL where there is no memory. */
+/* A client with a new number; NULL if there is no memory. */
 static struct client *new_client(struct front *front, int fd) {
   if (front->count * 2 >= front->places && !add_places(front)) return NULL;
   struct client *client = calloc(1, sizeof *client);
@@ -223,7 +223,7 @@ static void emit_over(struct front *front) {
   if (front->closing && front->count == 0) emit(front, OVER, 0, NULL, 0);
 }
 
-/* Closes its connection at once. It may still be among the dirty ones: `send_all` frees it then. */
+/* Closes the connection at once. The client may still be in the dirty list: then `send_all` frees it. */
 static void close_client(struct front *front, struct client *client) {
   if (client->fd < 0) return;
   if (client->watched != 0) close_watched(front, client->fd);
@@ -240,7 +240,7 @@ static void free_client(struct client *client) {
   free(client);
 }
 
-/* Says how much was sent to one that reads slowly. */
+/* Reports how much was sent to a client that reads slowly. */
 static void report(struct front *front, struct client *client) {
   bool all = pending_is_empty(&client->pending);
   if (all && !client->slow) return;
@@ -248,7 +248,7 @@ static void report(struct front *front, struct client *client) {
   emit(front, all ? SENT_ALL : SENT, client->id, &client->sent, sizeof client->sent);
 }
 
-/* Whether the connection is still there after what was to be done behind the last byte. */
+/* Does what must follow the last byte. @returns whether the connection still exists */
 static bool after_last(struct front *front, struct client *client) {
   if (!pending_is_empty(&client->pending)) return true;
   if (client->closing || (client->ending && client->ended)) {
@@ -262,7 +262,7 @@ static bool after_last(struct front *front, struct client *client) {
   return true;
 }
 
-/* The kernel takes bytes again. */
+/* Called when the kernel takes bytes again. */
 static void drain(struct front *front, struct client *client) {
   while (!pending_is_empty(&client->pending)) {
     size_t length;
@@ -281,7 +281,7 @@ static void drain(struct front *front, struct client *client) {
   if (after_last(front, client)) watch(front, client);
 }
 
-/* Sends the pieces that the orders at hand have for a client; keeps what the kernel does not take. */
+/* Sends the pieces that the present orders have for a client; keeps bytes that the kernel does not take. */
 static void send_pieces(struct front *front, struct client *client) {
   int at = client->first;
   client->first = client->last = -1;
@@ -340,7 +340,7 @@ static void send_all(struct front *front) {
 
 /* ── orders ──────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
-/* A client has its pieces sent before anything else is done with it, so it is dirty once at most. */
+/* All pieces of a client are sent before anything else is done with it, so it is in the dirty list at most once. */
 static void add_piece(struct front *front, struct client *client, const struct record *record) {
   int at = front->piece_count++;
   front->pieces[at] = (struct piece){.bytes = {record->bytes, record->length}, .next = -1};
@@ -371,13 +371,13 @@ static void order(struct front *front, const struct record *record) {
     return;
   }
   struct client *client = find(front, record->id);
-  /* The client's connection was closed meanwhile. */
+  /* The client was closed meanwhile. */
   if (client == NULL) return;
   if (record->kind == WRITE) {
     if (!client->ending && !client->closing) add_piece(front, client, record);
     return;
   }
-  /* The other requests are rare, and come after what was written before. */
+  /* All other orders are rare, and follow earlier writes. */
   send_all(front);
   client = find(front, record->id);
   if (client == NULL) return;
@@ -401,7 +401,7 @@ static void order(struct front *front, const struct record *record) {
   }
 }
 
-/* Does what the sequencing thread has ordered; false where there is no room for what is to be said of it. */
+/* Carries out the orders of the sequencing thread; false if there is no room for the records about them. */
 static bool take_orders(struct front *front) {
   struct record record;
   for (;;) {
@@ -420,7 +420,7 @@ static void read_client(struct front *front, struct client *client) {
   uint32_t most;
   uint8_t *room = ring_room(&front->out, LEAST_READ, &most);
   uint32_t free = ring_free(&front->out);
-  /* RESERVE is kept for what has to be said: epoll reports the client again. */
+  /* RESERVE is kept free for other records: epoll reports the client again. */
   if (room == NULL || free < RESERVE + RING_RECORD + LEAST_READ) return;
   if (most > free - RESERVE - RING_RECORD) most = free - RESERVE - RING_RECORD;
   ssize_t got = recv(client->fd, room, most, MSG_DONTWAIT);
@@ -446,7 +446,7 @@ static void on_client(struct front *front, struct client *client, uint32_t event
 
 static void set(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
-/* `"key":"address","keyPort":port`, as of `net.Socket`. */
+/* `"key":"address","keyPort":port`, as the properties of `net.Socket`. */
 static int address_text(char *to, size_t size, const char *key, const struct sockaddr_storage *address) {
   char text[INET6_ADDRSTRLEN] = "";
   uint16_t port;
@@ -485,7 +485,7 @@ static void opened(struct front *front, int fd, const struct sockaddr_storage *r
   if (client->fd < 0) free_client(client);
 }
 
-/* Without a free descriptor, a client that cannot be accepted would be reported all the time: it is closed. */
+/* If no descriptor is free, a client that cannot be accepted would be reported repeatedly: it is closed instead. */
 static void drop_one(struct front *front) {
   if (front->spare >= 0) close(front->spare);
   int fd = accept4(front->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -511,7 +511,7 @@ static void accept_clients(struct front *front) {
   }
 }
 
-/* @param timeout in ms; -1: until something happens */
+/* @param timeout in ms; -1: until there is an event */
 static void read_sockets(struct front *front, int timeout) {
   struct epoll_event events[EVENTS];
   int count = epoll_wait(front->epoll, events, EVENTS, timeout);
@@ -526,13 +526,13 @@ static void read_sockets(struct front *front, int timeout) {
 
 /* ── turns ───────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
-/* Whether there is something in the ring that the sequencing thread has not taken. */
+/* Whether the ring has records that the sequencing thread has not taken. */
 static bool has_news(struct front *front) {
   ring_publish(&front->out);
   return ring_load(&front->out, RING_READ) != front->out.at;
 }
 
-/* On the sequencing thread nobody sleeps: it is asked to look at once, and has everything sent that it has written. */
+/* On the sequencing thread there is no sleep: it is asked to look at once, and sends everything that it has written. */
 static bool after_turn(struct front *front) {
   ring_store(&front->in, RING_ASLEEP, 1);
   bool has_room = ring_lower(&front->in, RING_FULL);
@@ -549,7 +549,7 @@ bool front_turn(struct front *front) {
   return after_turn(front);
 }
 
-/* Waits until the sequencing thread rings: it has made room. */
+/* Waits until the sequencing thread has made room, and rings. */
 static void await_room(struct front *front) {
   struct pollfd bell = {.fd = front->event_in, .events = POLLIN};
   poll(&bell, 1, -1);
@@ -574,7 +574,7 @@ static void *run(void *data) {
 
 int front_run(struct front *front, const char *name) {
   ring_store(&front->in, RING_ASLEEP, 0);
-  /* Signals are the business of the sequencing thread. */
+  /* Only the sequencing thread handles signals. */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

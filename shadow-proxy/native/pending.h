@@ -1,7 +1,7 @@
 /*
- * What is to be sent to one client, and the kernel has not taken yet: a queue of bytes, in blocks. Each block is a
- * mapping of its own: what was sent, or is not needed any more, goes back to the system at once. Of `malloc`, blocks of
- * this size stay with the process where something small lies behind them. Only pages that were written take memory.
+ * The bytes for one client that the kernel has not taken yet: a queue, in blocks. Each block is a mapping of its own,
+ * so that memory returns to the system as soon as its bytes are sent or dropped. With `malloc`, such blocks would stay
+ * with the process if a small allocation follows them. Only pages that were written take memory.
  */
 #ifndef PENDING_H
 #define PENDING_H
@@ -14,21 +14,21 @@
 
 struct pending_block {
   struct pending_block *next;
-  /* What is still to be sent: `bytes[at, end)`. */
+  /* Bytes that are still to be sent: `bytes[at, end)`. */
   size_t at, end;
   uint8_t bytes[];
 };
 
 enum { PENDING_BLOCK = 256 * 1024, PENDING_ROOM = PENDING_BLOCK - sizeof(struct pending_block) };
 
-/* Empty where it is all zeros. */
+/* All zeros: empty. */
 struct pending {
   struct pending_block *first, *last;
 };
 
 static inline bool pending_is_empty(const struct pending *pending) { return pending->first == NULL; }
 
-/* Adds bytes at the end; false where there is no memory for all of them. */
+/* Appends bytes; false if there is no memory for all of them. */
 static inline bool pending_add(struct pending *pending, const uint8_t *bytes, size_t length) {
   while (length > 0) {
     struct pending_block *last = pending->last;
@@ -50,14 +50,14 @@ static inline bool pending_add(struct pending *pending, const uint8_t *bytes, si
   return true;
 }
 
-/* The bytes at the beginning that lie in one piece; of one that is not empty. */
+/* The first contiguous bytes of a queue that is not empty. */
 static inline const uint8_t *pending_front(const struct pending *pending, size_t *length) {
   const struct pending_block *first = pending->first;
   *length = first->end - first->at;
   return first->bytes + first->at;
 }
 
-/* Notes that `length` bytes of the piece are sent. */
+/* Removes the first `length` bytes, which were sent. */
 static inline void pending_sent(struct pending *pending, size_t length) {
   struct pending_block *first = pending->first;
   first->at += length;

@@ -1,6 +1,6 @@
 /*
- * Records from one thread to another, through memory that both have: the same rings as src/front/ring.ts, whose
- * comment has their format. This is the end in C: it reads what the sequencing thread writes, and the other way round.
+ * Records from one thread to another through shared memory: the same rings as in src/front/ring.ts, whose comment
+ * describes their format. This is the end in C: it reads what the sequencing thread writes, and vice versa.
  */
 #ifndef RING_H
 #define RING_H
@@ -16,7 +16,7 @@ struct ring {
   int32_t *header;
   uint8_t *bytes;
   uint32_t size;
-  /* How far this end is: bytes since the beginning, modulo 2^32. A writer publishes it. */
+  /* The position of this end: bytes since the beginning, modulo 2^32. A writer publishes it. */
   uint32_t at;
 };
 
@@ -35,7 +35,7 @@ static inline void ring_store(struct ring *ring, int field, uint32_t value) {
   __atomic_store_n(&ring->header[field], (int32_t)value, __ATOMIC_SEQ_CST);
 }
 
-/* Takes back a flag; whether it was set. */
+/* Clears a flag; returns whether it was set. */
 static inline bool ring_lower(struct ring *ring, int flag) {
   return ring_load(ring, flag) == 1 && __atomic_exchange_n(&ring->header[flag], 0, __ATOMIC_SEQ_CST) == 1;
 }
@@ -54,7 +54,7 @@ static inline void ring_set_word(struct ring *ring, uint32_t place, uint32_t wor
 
 /* ── the writer ──────────────────────────────────────────────────────────────────────────────────────────────────── */
 
-/* Bytes that are free, where a record may have to skip the end of the memory first. */
+/* Free bytes, if a record may have to skip the end of the memory first. */
 static inline uint32_t ring_free(const struct ring *ring) {
   return ring->size - (ring->at - ring_load(ring, RING_READ));
 }
@@ -83,7 +83,7 @@ static inline uint8_t *ring_room(struct ring *ring, uint32_t least, uint32_t *mo
   return ring->bytes + place + RING_RECORD;
 }
 
-/* The record whose bytes are where `ring_room` said. It is seen after `ring_publish`. */
+/* Writes the record whose bytes are at the place of `ring_room`. The reader sees it after `ring_publish`. */
 static inline void ring_put(struct ring *ring, uint32_t kind, uint32_t id, uint32_t length) {
   uint32_t place = ring->at & (ring->size - 1);
   ring_set_word(ring, place, id);
@@ -93,7 +93,7 @@ static inline void ring_put(struct ring *ring, uint32_t kind, uint32_t id, uint3
 
 static inline void ring_publish(struct ring *ring) { ring_store(ring, RING_WRITTEN, ring->at); }
 
-/* From now on the reader rings when it has made room; false where there is room for so many bytes already. */
+/* From now on the reader rings when it has made room. False if there is room for `bytes` already. */
 static inline bool ring_waits(struct ring *ring, uint32_t bytes) {
   ring_store(ring, RING_FULL, 1);
   if (ring_free(ring) < bytes) return true;
@@ -110,7 +110,7 @@ struct record {
   uint32_t length;
 };
 
-/* Takes the next record before `written`; false where there is none. The bytes are there until READ is stored. */
+/* Takes the next record before `written`; false if there is none. The bytes are valid until READ is stored. */
 static inline bool ring_take(struct ring *ring, uint32_t written, struct record *record) {
   while (ring->at != written) {
     uint32_t place = ring->at & (ring->size - 1);
@@ -130,7 +130,7 @@ static inline bool ring_take(struct ring *ring, uint32_t written, struct record 
   return false;
 }
 
-/* From now on the writer rings when something is there; false where something is there already. */
+/* From now on the writer rings when there are records. False if there are some already. */
 static inline bool ring_sleeps(struct ring *ring) {
   ring_store(ring, RING_ASLEEP, 1);
   if (ring_load(ring, RING_WRITTEN) == ring->at) return true;

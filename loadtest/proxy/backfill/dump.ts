@@ -1,11 +1,11 @@
-/** What a server can give at all: one connection that asks for every key's DUMP, and throws it away. */
+/** Measures how fast a server can be read: one connection requests every key's DUMP, and discards it. */
 import { connect } from 'node:net';
 import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
 import { FrameReader } from '../../../shadow-proxy/src/resp/reader.js';
 
 const BATCH = 1_000;
 
-/** Resolves when every key's DUMP was answered; two batches of 1,000 are under way at a time. */
+/** Resolves when every key's DUMP was answered; two batches of 1,000 are in flight at a time. */
 export function dumpAll(port: number, keys: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');

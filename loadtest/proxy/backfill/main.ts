@@ -1,7 +1,7 @@
 /**
- * `npm run bench:backfill`: how fast existing keys are copied and verified, beside what the source can give at all and
- * beside RedisShake, interleaved in one run; and what clients notice of it.
- * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell.
+ * `npm run bench:backfill`: measures how fast existing keys are copied and verified, compared with the source's own
+ * limit and with RedisShake, interleaved in one run; and how much clients notice. Exit codes: 0 requirements met, 1 not
+ * met, 2 wrong usage, 3 inconclusive.
  */
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,14 +21,14 @@ import { exchange, KEY_PREFIX, seed, seedCommands, startServers, type Servers } 
 import { dumpAll } from './dump.js';
 
 const SHAKE = 'redis-shake';
-/** What has to hold: medians of the ratios of each round. */
+/** The requirements: medians of the ratios of each round. */
 const WANTED = {
   'backfill / bare DUMP': 0.2,
   'verify / backfill': 0.5,
   'backfill / RedisShake': 1.5,
   'clients with a backfill / without': 0.5,
 };
-/** With `--max-p99-ms` at so many times the p99 that clients have without a backfill, they have to stay under it. */
+/** With `--max-p99-ms` at this many times the p99 that clients have without a backfill, they must stay below it. */
 const LIMIT_TIMES = 2;
 const MAX_MIB = 400;
 const BATCH = 5_000;
@@ -43,17 +43,17 @@ interface Options {
   readonly out?: string;
 }
 
-/** Keys a second. */
+/** Rates in keys per second. */
 interface Round {
   readonly dump: number;
   readonly backfill: number;
   readonly verify: number;
-  /** Null where it is not on the PATH. */
+  /** Null if it is not on the PATH. */
   readonly shake: number | null;
-  /** Operations a second of clients, alone and while a backfill runs as fast as it can. */
+  /** Clients' operations per second: alone, and during a backfill without limits. */
   readonly alone: number;
   readonly beside: number;
-  /** The limit that was set, what clients had with it, in ms, and how fast the backfill was meanwhile. */
+  /** The limit that was set, the clients' latency with it, in ms, and the speed of the backfill meanwhile. */
   readonly limited: { readonly limitMs: number; readonly p99Ms: number; readonly keysPerSecond: number };
 }
 
@@ -115,7 +115,7 @@ async function round(
   };
 }
 
-/** Clients while a backfill runs within these limits. */
+/** Runs clients during a backfill with these limits. */
 async function driveBeside(
   rig: Rig,
   proxy: Proxy,
@@ -131,7 +131,7 @@ async function driveBeside(
   return { ...result, keysPerSecond: job.keysPerSecond };
 }
 
-/** Half strings of 100 bytes, half small hashes. */
+/** Half of the keys are strings of 100 bytes, half are small hashes. */
 async function fill({ source }: Servers, count: number): Promise<string[]> {
   const keys: string[] = [];
   for (let from = 0; from < count; from += BATCH) {
@@ -195,7 +195,7 @@ function rateOf(job: JobSnapshot, what: 'copied' | 'verified', keys: number): nu
   return (keys / (Date.parse(job.endedAt!) - Date.parse(job.startedAt))) * 1000;
 }
 
-// ── RedisShake, by the replication stream: its scan mode cannot write to KeyDB ──────────────────────────────────
+// ── RedisShake with the replication stream: its scan mode cannot write to KeyDB ─────────────────────────────────
 
 async function shakeRate(rig: Rig, servers: Servers, keys: number): Promise<number> {
   await empty(servers);
@@ -206,7 +206,7 @@ async function shakeRate(rig: Rig, servers: Servers, keys: number): Promise<numb
     `${settings}[advanced]\ndir = "${rig.file('shake')}"\nrdb_restore_command_behavior = "rewrite"\n`,
   );
   const since = performance.now();
-  // RedisShake follows the source forever: it is stopped when the target has all keys.
+  // RedisShake never stops following the source: it is stopped when the target has all keys.
   const stop = rig.begin(SHAKE, onPath(SHAKE)!, [file]);
   for (const deadline = Date.now() + LIMIT_MS; ; await sleep(20)) {
     if (Number(/:(\d+)/.exec((await exchange(servers.target, Buffer.from(command('DBSIZE')))).toString())?.[1]) >= keys)
@@ -219,7 +219,7 @@ async function shakeRate(rig: Rig, servers: Servers, keys: number): Promise<numb
   return rate;
 }
 
-// ── what came of it ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── results ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function report(rounds: readonly Round[], peakMib: number, { keys, out }: Options): number {
   const ratios: Readonly<Record<keyof typeof WANTED, readonly (number | null)[]>> = {

@@ -4,7 +4,7 @@ import type { PeerName } from './peers.js';
 import { samePoint, type Point } from './point.js';
 import type { Spent } from './threads.js';
 
-/** One measurement of one peer. CPU is in seconds per million operations, until the mirror was quiet. */
+/** One measurement of one peer. CPU is in seconds per million operations, measured until the mirror was quiet. */
 export interface Sample extends Point {
   readonly round: number;
   readonly peer: PeerName;
@@ -24,14 +24,14 @@ export interface Sample extends Point {
   readonly sourceThreadCpu: number;
   readonly targetCpu: number;
   readonly targetThreadCpu: number;
-  /** Bytes after the load, and the highest during it; null for a peer without a process. */
+  /** Resident bytes after the load, and the maximum during it; null for a peer without a process. */
   readonly rss: number | null;
   readonly peakRss: number | null;
-  /** Commands that reached the target, of those that reached the source (1 = all). */
+  /** Share of the source's commands that reached the target (1: all). */
   readonly mirrored: number;
-  /** Milliseconds from the load's end until the mirror was quiet. */
+  /** Milliseconds from the end of the load until the mirror was quiet. */
   readonly mirrorLagMs: number;
-  /** Whether both servers held the same values afterwards; null for a peer that does not mirror. */
+  /** Whether both servers had the same values afterwards; null for a peer that does not mirror. */
   readonly equal: boolean | null;
 }
 
@@ -59,11 +59,11 @@ export interface Row extends Point, Record<Measure, number | null> {
   /** The peer's threads as in a sample: the n-th is the median of each round's n-th. */
   readonly threads: readonly number[];
   readonly ratios: Readonly<Partial<Record<Comparison, Spread>>>;
-  /** False when after some round the two servers held different values; null for a peer that does not mirror. */
+  /** False if the two servers had different values after some round; null for a peer that does not mirror. */
   readonly equal: boolean | null;
 }
 
-/** What of a peer is divided by the same of another one, in the same round. */
+/** Figures of a peer that are divided by the same figures of another peer, in the same round. */
 export const COMPARISONS = {
   'thread/redis': { measure: 'threadCpu', to: 'direct', title: 'sequencing thread / Redis' },
   'cpu/envoy': { measure: 'cpu', to: 'envoy', title: 'CPU / Envoy' },
@@ -74,11 +74,11 @@ export const COMPARISONS = {
 export type Comparison = keyof typeof COMPARISONS;
 export const COMPARISON_NAMES = Object.keys(COMPARISONS) as Comparison[];
 
-/** Latency says something only at a rate that all keep, and nothing else does there. */
+/** Latency is comparable only at a rate that all peers keep, and nothing else is comparable there. */
 export const comparable = (comparison: Comparison, { rate }: Pick<Point, 'rate'>): boolean =>
   (comparison === 'p99/redis') === (rate !== null);
 
-/** Over the rounds. */
+/** The spread over the rounds. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -90,7 +90,7 @@ export function spreadOf(values: readonly number[]): Spread | null {
   return middle === null ? null : { median: middle, min: Math.min(...values), max: Math.max(...values) };
 }
 
-/** Null when the two did not both run in any round, or one at another point only. */
+/** Null if the two peers were never measured in the same round at this point. */
 export function ratioOf(
   samples: readonly Sample[],
   peer: PeerName,
@@ -104,13 +104,13 @@ export function ratioOf(
   return spreadOf([...own].filter(([round]) => other.has(round)).map(([round, value]) => value / other.get(round)!));
 }
 
-/** Commands a second beside what takes so many seconds of CPU for a million of them, on all cores. */
+/** Maximum commands per second on all cores, if everything else takes `cpu` seconds for a million of them. */
 export const mostOpsBeside = (cpu: number, cores: number): number => (cores * 1e6) / cpu;
 
 /**
- * The most that any peer in the place of `peer` could reach of the throughput of the one that it is compared with: one
- * that takes no CPU time itself, while the load and both servers take what they took, on all cores. By the median of
- * the rounds; null for other ratios than that of a throughput.
+ * The maximum ratio that any peer could reach in the place of `peer`: a peer that takes no CPU time itself, while the
+ * load and both servers take the measured time on all cores. Median of the rounds; null for ratios that are not of a
+ * throughput.
  */
 export function reachOf(
   samples: readonly Sample[],
@@ -149,7 +149,10 @@ function threadsOf(samples: readonly Sample[]): number[] {
   return Array.from({ length: most }, (_, i) => median(samples.map(({ threads }) => threads[i]?.cpu ?? 0))!);
 }
 
-/** Less than this of the wanted rate was not kept: the latencies are those of another load. Connecting takes a part. */
+/**
+ * If less than this share of the requested rate was reached, the latencies are those of another load. Connecting takes
+ * some of the time.
+ */
 const KEPT = 0.97;
 
 export const keptRate = ({ opsPerSecond, rate }: Pick<Row, 'opsPerSecond' | 'rate'>): boolean =>

@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: the shadow proxy beside other proxies, interleaved in one run.
- * Exit codes: 0 it holds, 1 it does not (a requirement, or the shadow proxy's own comparison), 2 wrong usage,
- * 3 could not tell (a peer is missing or failed, or the rate was not kept).
+ * `npm run bench`: measures the shadow proxy and other proxies, interleaved in one run. Exit codes: 0 requirements met,
+ * 1 not met (a requirement, or the shadow proxy's own comparison), 2 wrong usage, 3 inconclusive (a peer is missing or
+ * failed, or the rate was not kept).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -60,7 +60,7 @@ async function bench(rig: Rig, options: Options): Promise<Report> {
   for (const name of options.peers) peers.push(await startPeer(name, rig, servers, options.proxyCommand));
   const [warmUp, samples]: [Sample[], Sample[]] = [[], []];
   const { points, seconds, valueBytes, keys } = options;
-  // More clients later: a process keeps the memory that they took.
+  // Points with more clients come later, because a process keeps the memory that they took.
   for (const group of byClients(points)) {
     const run = (count: number, length: number, note: string): Promise<Sample[]> =>
       rounds(rig, servers, peers, { ...options, points: group }, { count, seconds: length, note });
@@ -85,7 +85,7 @@ async function bench(rig: Rig, options: Options): Promise<Report> {
   };
 }
 
-/** Rounds of all peers under all loads, each round with another peer first. */
+/** Rounds of all peers under all loads; each round begins with another peer. */
 async function rounds(
   rig: Rig,
   servers: Servers,
@@ -112,7 +112,7 @@ async function rounds(
   return samples;
 }
 
-/** What each shadow proxy counted, and what of it speaks against its figures. */
+/** The counts of each shadow proxy, and reasons not to trust its figures. */
 async function proxyReports(peers: readonly StartedPeer[], samples: readonly Sample[]): Promise<ProxyReport[]> {
   const reports: ProxyReport[] = [];
   for (const peer of peers) {
@@ -140,7 +140,7 @@ async function write(report: Report, options: Options): Promise<void> {
   process.stderr.write(`written to ${path.resolve(options.out)}/bench-results.{json,md}\n`);
 }
 
-/** Replaces only the bench's run in the file. The pages quote docs/figures.json. */
+/** Replaces only the bench's run in the file, which the pages quote. */
 async function record({ startedAt, machine: where, versions, rows }: Report, file: string): Promise<void> {
   const runs = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');

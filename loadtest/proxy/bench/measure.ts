@@ -1,4 +1,4 @@
-/** One measurement: the same keyspace on both servers, load through one peer, and what it cost. */
+/** One measurement: sets the same keyspace on both servers, loads one peer, and reads the cost. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuSeconds, memory, resetPeak, threadsOf } from '../../rig/proc.js';
 import type { Rig } from '../../rig/rig.js';
@@ -9,7 +9,7 @@ import { drive, type Load } from './memtier.js';
 import { isShadow, type Peer } from './peers.js';
 import { spentBy, type Spent } from './threads.js';
 
-/** The commands that bring a keyspace back to its beginning, and that read it. */
+/** The commands that reset a keyspace, and that read it. */
 export interface Keyspace {
   readonly keys: number;
   readonly seed: Buffer;
@@ -22,7 +22,7 @@ export const keyspaceOf = (keys: number, valueBytes: number): Keyspace => ({
   read: readCommands(keys),
 });
 
-/** Loads one peer once. The peers all run the whole time, those that are not measured idle. */
+/** Loads one peer once. All peers run the whole time; those that are not measured are idle. */
 export async function measure(
   rig: Rig,
   servers: Servers,
@@ -89,7 +89,7 @@ async function usage({ source, target }: Servers, peer: Peer) {
 
 const QUIET_MS = 200;
 
-/** Waits until neither server has executed a command for a while; returns how long the target was still busy, in ms. */
+/** Waits until neither server has executed a command for a while. Returns how long the target was still busy, in ms. */
 async function untilQuiet({ source, target }: Servers): Promise<number> {
   const start = Date.now();
   let last = -1;

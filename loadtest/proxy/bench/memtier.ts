@@ -1,4 +1,4 @@
-/** memtier_benchmark: one measurement of one peer. */
+/** Runs memtier_benchmark for one measurement of one peer. */
 import { readFileSync } from 'node:fs';
 import { LoadtestError } from '../../rig/errors.js';
 import { cpuSecondsOfEnded, threadCount } from '../../rig/proc.js';
@@ -15,9 +15,9 @@ export interface Load extends Point {
 }
 
 export interface Result {
-  /** Commands that were answered. */
+  /** Number of answered commands. */
   readonly operations: number;
-  /** Over the time in which the load ran, connecting included. */
+  /** Average while the load ran, including the time to connect. */
   readonly opsPerSecond: number;
   /** Milliseconds from a command's sending to its reply, over all commands. */
   readonly p50: number;
@@ -27,9 +27,9 @@ export interface Result {
 }
 
 /**
- * Drives `port` with GET and SET, 30 % writes, from one thread. Values are random, so that two servers which saw
- * the writes in different orders hold different values.
- * @throws {LoadtestError} when a connection failed, or a read found nothing (every key exists)
+ * Loads `port` with GET and SET, 30 % writes, from one thread. Values are random, so that two servers with different
+ * orders of writes have different values.
+ * @throws {LoadtestError} if a connection failed, or a read found nothing (every key exists)
  */
 export async function drive(rig: Rig, port: number, load: Load): Promise<Result> {
   const json = rig.file('memtier.json');
@@ -46,8 +46,8 @@ export async function drive(rig: Rig, port: number, load: Load): Promise<Result>
 const LOOK_MS = 10;
 
 /**
- * How long memtier's thread of load runs. Its own duration leaves out that a client waits a second for its connection
- * where the peer's queue of them is full, and its process ends up to a second later than the load.
+ * Measures how long memtier's load thread runs. memtier's own duration leaves out the second that a client waits for
+ * its connection if the peer's accept queue is full; and its process ends up to a second after the load.
  */
 class Clock {
   readonly #timer: NodeJS.Timeout;

@@ -9,26 +9,26 @@ import { CLIENTS, pointsOf, type Point } from './point.js';
 
 export interface Options {
   readonly rounds: number;
-  /** Seconds of one measurement, and of one in the warm-up round (0: none). */
+  /** Seconds of one measurement, and of one in the warm-up round (0: no warm-up). */
   readonly seconds: number;
   readonly warmUp: number;
   readonly peers: readonly PeerName[];
-  /** The loads: depths of the pipeline with numbers of clients, and the one at a fixed rate. */
+  /** The loads: pipeline depths combined with numbers of clients, and the load at a fixed rate. */
   readonly points: readonly Point[];
   readonly valueBytes: number;
   readonly keys: number;
   readonly proxyCommand: string;
   /** Folder of the results. */
   readonly out: string;
-  /** docs/figures.json, or a file like it; absent: none. */
+  /** docs/figures.json, or a similar file; absent: nothing is recorded. */
   readonly record?: string;
   readonly json: boolean;
-  /** What the exit code depends on, and what is judged in the report. */
+  /** The requirements that decide the exit code, and are judged in the report. */
   readonly requirements: readonly Requirement[];
   readonly shown: readonly Requirement[];
 }
 
-/** Ends the process with 2 on wrong usage. */
+/** Exits with code 2 on wrong usage. */
 export function parseOptions(argv: readonly string[]): Options {
   const command = new Command('bench')
     .description('Measure the shadow proxy beside other proxies, interleaved in one run. Needs Linux.')

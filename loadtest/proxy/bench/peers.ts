@@ -18,7 +18,7 @@ export const OTHER_PEERS = ['direct', 'haproxy', 'twemproxy', 'envoy'] as const;
 export type ShadowName = 'shadow' | `shadow-${number}`;
 export type PeerName = (typeof OTHER_PEERS)[number] | ShadowName;
 
-/** Several front threads need a newer Node than the proxy itself. */
+/** Several front threads need a newer version of Node than the proxy itself. */
 export const DEFAULT_PEERS: readonly PeerName[] = [...OTHER_PEERS, 'shadow', 'shadow-1'];
 
 const SHADOW = /^shadow(?:-(\d))?$/;
@@ -42,7 +42,7 @@ export function titleOf(name: PeerName): string {
     : `${TITLES.shadow}, ${count(threads, 'front thread')}`;
 }
 
-/** The plan's `threads`; undefined: its default. */
+/** The plan's `threads`; undefined: the default. */
 function frontThreadsOf(name: PeerName): number | undefined {
   const threads = SHADOW.exec(name)?.[1];
   return threads === undefined ? undefined : Number(threads);
@@ -56,7 +56,7 @@ export interface Peer extends Running {
   readonly between: boolean;
 }
 
-/** What of the wanted peers is not installed, by name. */
+/** The wanted peers that are not installed, by name. */
 export function missingPeers(names: readonly PeerName[], proxyCommand: string): string[] {
   const absent: Record<(typeof OTHER_PEERS)[number], () => string | null> = {
     direct: () => null,
@@ -82,13 +82,13 @@ function missingShadow(name: ShadowName, proxyCommand: string): string | null {
   return problem && `${name}: ${problem}; give --node`;
 }
 
-/** The version of the Node that a command runs, such as `22.12.0`; null where it runs something else. */
+/** The version of Node that a command runs, such as `22.12.0`; null if it runs another program. */
 export function nodeOf(proxyCommand: string): string | null {
   const [program] = proxyCommand.split(/\s+/).filter(Boolean);
   return /^v(\d+\.\d+\.\d+)$/.exec(output(program, ['--version']) ?? '')?.[1] ?? null;
 }
 
-/** Starts one peer; for `direct` there is nothing to start. */
+/** Starts one peer; `direct` needs no process. */
 export async function startPeer(name: PeerName, rig: Rig, servers: Servers, proxyCommand: string): Promise<Peer> {
   const start: Record<(typeof OTHER_PEERS)[number], () => Promise<Running> | Running> = {
     direct: () => servers.source,
@@ -155,8 +155,8 @@ async function startEnvoy(rig: Rig, servers: Servers): Promise<Running> {
 }
 
 /**
- * Reads and writes both go to the mirror, whose replies Envoy throws away. It is given its faster setting: buffering of
- * upstream writes (`max_buffer_size_before_flush`) cost it throughput at pipeline 1 and at 16.
+ * Reads and writes both go to the mirror, whose replies Envoy discards. This is Envoy's faster setting: buffering of
+ * upstream writes (`max_buffer_size_before_flush`) reduced its throughput at pipeline 1 and at 16.
  */
 function envoyConfig(port: number, { source, target }: Servers): object {
   const address = (at: number): object => ({ socket_address: { address: '127.0.0.1', port_value: at } });

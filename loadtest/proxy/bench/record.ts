@@ -1,4 +1,4 @@
-/** The bench's figures as docs/figures.json has them, from where the pages quote. Pure. */
+/** The bench's figures in the form of docs/figures.json, which the pages quote. Pure. */
 import { COMPARISON_NAMES, type Row } from './figures.js';
 import { pointKey } from './point.js';
 import type { Costs } from './scaling.js';
@@ -8,10 +8,10 @@ export type Figures = Readonly<Record<string, Columns>>;
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
-/** Threads with a column each; the others are summed. */
+/** Threads with their own column; the others are added up. */
 export const THREAD_COLUMNS = ['first', 'second', 'third', 'further'] as const;
 
-/** What a computed throughput is made of; null where it was not measured. */
+/** The input of a computed throughput; null if it was not measured. */
 export function costsOf(row: Row): Costs | null {
   const costs = {
     load: row.loadCpu,
@@ -27,8 +27,8 @@ export function costsOf(row: Row): Costs | null {
 }
 
 /**
- * @returns by `PEER@POINT` the columns of docs/capacity.md; behind a blank and `threads`, `costs` or the name of a
- * ratio what else there is at that point. What was not measured is absent
+ * @returns the columns of docs/capacity.md under `PEER@POINT`; under the same key, a blank, and `threads`, `costs` or
+ * the name of a ratio, the other figures of that point. Figures that were not measured are absent
  */
 export const figuresOf = (rows: readonly Row[]): Figures => Object.fromEntries(rows.flatMap(rowsOf));
 

@@ -24,16 +24,16 @@ export interface Report {
   readonly samples: readonly Sample[];
 }
 
-/** What a shadow proxy says of itself. */
+/** The facts that a shadow proxy reports about itself. */
 export interface ProxyReport {
   readonly peer: ShadowName;
-  /** What speaks against its figures. */
+  /** Reasons not to trust its figures. */
   readonly warnings: readonly string[];
   /** The proxy's own counts at the end, including the warm-up. */
   readonly snapshot: ShardSnapshot;
 }
 
-/** Before anything is started: what else works on it, the load average shows. */
+/** Call it before anything is started: the load average shows other work on the machine. */
 export function machine(): string {
   const cores = os.cpus();
   return `${cores.length} × ${cores[0]?.model ?? 'unknown'}, ${os.type()} ${os.release()}, load average ${os.loadavg()[0].toFixed(1)}`;
@@ -128,7 +128,7 @@ function sections({ rows, requirements }: Report): Section[] {
   return [...all, scaling(closed.filter(({ peer }) => isShadow(peer)))].filter((section) => section.rows.length > 0);
 }
 
-/** A sentence or two for each shadow proxy: whether it compared what it was measured on. */
+/** One or two sentences for each shadow proxy: whether it compared the measured commands. */
 export function trust({ proxies }: Report): string {
   if (proxies.length === 0) return 'The shadow proxy was not measured.';
   return proxies

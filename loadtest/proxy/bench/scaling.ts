@@ -1,4 +1,4 @@
-/** How many commands a second one shard could serve on so many cores, computed from measured CPU time. Pure. */
+/** Computes how many commands per second one shard could serve on a number of cores, from measured CPU time. Pure. */
 
 /** CPU seconds per million commands, of the whole process, and of its busiest thread. */
 export interface Costs {
@@ -9,22 +9,22 @@ export interface Costs {
   readonly keydbThread: number;
   readonly proxy: number;
   readonly sequencingThread: number;
-  /** The busiest thread of the proxy but the sequencing thread. */
+  /** The proxy's busiest thread other than the sequencing thread. */
   readonly otherThread: number;
 }
 
 export interface Scaled {
   readonly cores: number;
-  /** Commands a second, with the load on the same cores, and with the load on another host. */
+  /** Commands per second with the load on the same cores, and with the load on another host. */
   readonly withLoad: number;
   readonly withoutLoad: number;
-  /** What is fully used with the load on another host. */
+  /** What is the bottleneck with the load on another host. */
   readonly limit: string;
 }
 
 export const CORES = [2, 4, 8] as const;
 
-/** What the table assumes. */
+/** The assumption of the table. */
 export const ASSUMPTION =
   'Assumed: a command costs the CPU time that was measured, a thread uses at most one core, and threads share the cores ' +
   'without loss. All cores together limit the sum; one core limits the slowest thread. The load can have any number of ' +

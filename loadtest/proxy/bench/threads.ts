@@ -1,13 +1,13 @@
-/** Which thread of a process used how much CPU during a measurement. Pure. */
+/** How much CPU each thread of a process used during a measurement. Pure. */
 import type { Thread } from '../../rig/proc.js';
 
 /** A thread, and the CPU seconds that it used. */
 export type Spent = Pick<Thread, 'name' | 'cpu'>;
 
 /**
- * @param before threads of a process, and `after`: a while later. A thread that ended in between is in neither
- * @param first the thread that the process is named after: with a thread's id that one, otherwise the busiest
- * @returns all threads that ran, `first` first, then the busiest
+ * @param before threads of a process; `after`: some time later. A thread that ended in between is in neither
+ * @param first the thread for which the process is named: the one with this ID if given, otherwise the busiest
+ * @returns all threads that used CPU: `first`, then the busiest
  */
 export function spentBy(before: readonly Thread[], after: readonly Thread[], first: number | 'busiest'): Spent[] {
   const earlier = new Map(before.map(({ tid, cpu }) => [tid, cpu]));

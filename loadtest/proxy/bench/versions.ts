@@ -1,4 +1,4 @@
-/** What the programs of a run say about their versions. */
+/** The versions that the programs of a run report. */
 import { execFileSync } from 'node:child_process';
 import { findEnvoy } from '../../rig/programs.js';
 import { onPath } from '../../../shadow-proxy/src/local/program.js';
@@ -7,7 +7,7 @@ import { MEMTIER } from './memtier.js';
 import type { Options } from './options.js';
 import { isShadow, nodeOf } from './peers.js';
 
-/** The versions, by the program's part in the run. */
+/** The versions, by the program's role in the run. */
 export function versionsOf({ source, target }: Servers, { peers, proxyCommand }: Options): Record<string, string> {
   const files = { haproxy: onPath('haproxy'), twemproxy: onPath('nutcracker'), envoy: findEnvoy() };
   const measured = Object.entries(files).filter(([name]) => peers.some((peer) => peer === name));
@@ -24,7 +24,7 @@ export function versionsOf({ source, target }: Servers, { peers, proxyCommand }:
 function versionOf(name: string, file: string): string {
   const flag = name === 'haproxy' ? '-v' : '--version';
   try {
-    // twemproxy writes its version to the error stream
+    // twemproxy writes its version to standard error
     const said = execFileSync('/bin/sh', ['-c', `"$0" ${flag} 2>&1`, file], { encoding: 'utf8' });
     return /\d+\.\d+\.\d+/.exec(said)?.[0] ?? 'unknown';
   } catch {

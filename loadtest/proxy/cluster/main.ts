@@ -1,8 +1,8 @@
 /**
- * `npm run bench:cluster`: what a command costs the proxies where 1, 2 or 4 of them share one master of a cluster, by
- * slots. Each proxy has the same load, so that as many times the commands are served. Clients are those of a cluster:
- * each has a connection to every proxy. Interleaved rounds, medians of ratios.
- * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell.
+ * `npm run bench:cluster`: measures what a command costs the proxies if 1, 2 or 4 of them share one master of a
+ * cluster, by slots. Each proxy gets the same load. Clients are those of a cluster: each has a connection to every
+ * proxy. Rounds are interleaved; results are medians of ratios. Exit codes: 0 requirement met, 1 not met, 2 wrong
+ * usage, 3 inconclusive.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import Table from 'cli-table3';
@@ -22,7 +22,7 @@ import { DEFAULT_PROXY_COMMAND, untilReady } from '../../rig/proxy.js';
 import { Rig, type Running } from '../../rig/rig.js';
 
 const PROCESSES = [1, 2, 4];
-/** A command may cost so many times what it costs one process. */
+/** A command may cost this many times what it costs with one process. */
 const WANTED = 1.15;
 const KEYS = 100_000;
 
@@ -31,16 +31,16 @@ interface Options {
   readonly seconds: number;
   readonly clients: number;
   readonly pipeline: number;
-  /** Commands a second of each proxy. */
+  /** Commands per second of each proxy. */
   readonly rate: number;
   readonly out?: string;
 }
 
 interface Measured {
   readonly processes: number;
-  /** Commands that were answered. */
+  /** Number of answered commands. */
   readonly operations: number;
-  /** CPU seconds of all proxies for a million of them. */
+  /** CPU seconds of all proxies for a million commands. */
   readonly cpu: number;
   readonly mismatches: number;
 }
@@ -74,7 +74,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** Starts the proxies, loads them, and ends them. */
+/** Starts the proxies, loads them, and stops them. */
 async function measure(rig: Rig, seeds: Seeds, processes: number, options: Options): Promise<Measured> {
   const [port, adminPort] = [await freePorts(processes), await freePorts(processes)];
   const cuts = Array.from({ length: processes - 1 }, (_, i) => Math.floor(((i + 1) * SLOTS) / processes));

@@ -16,7 +16,7 @@ if (attack === undefined) throw new Error(`no attack ${task.attack}`);
 let stopped = false;
 let connections = 0;
 
-/** @throws when it is refused */
+/** @throws if the connection is refused */
 async function open(): Promise<Socket> {
   const socket = connect(task.port, '127.0.0.1');
   socket.setNoDelay(true).resume();
@@ -46,6 +46,6 @@ process.once('disconnect', () => process.exit(1));
 process.once('SIGINT', () => undefined); // Ctrl-C reaches the whole group; the parent decides
 process.send!('ready');
 await attack.run(context).catch(() => undefined);
-// A task with nothing left to do keeps its connection open.
+// A task that has finished keeps its connection open.
 while (!stopped) await new Promise((resolve) => setTimeout(resolve, 20));
 process.send!({ connections }, () => process.exit(0));

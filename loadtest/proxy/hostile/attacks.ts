@@ -1,6 +1,6 @@
 /**
- * Hostile clients, each a function that goes on until it is stopped. None of them is allowed to slow down,
- * disconnect or starve the well-behaved clients.
+ * Hostile clients: each is a function that runs until it is stopped. None of them may slow down, disconnect or starve
+ * the well-behaved clients.
  */
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { encodeCommand, type Argument } from '../../../shadow-proxy/src/resp/enc
 
 export interface AttackContext {
   readonly stopped: boolean;
-  /** A connection that reads and drops what comes; one that was refused is closed. */
+  /** Opens a connection that discards everything it receives; a refused connection is closed. */
   connect(): Promise<Socket>;
   /** Opens a connection that is logged in. */
   login(): Promise<Socket>;
@@ -19,7 +19,8 @@ export interface Attack {
   readonly name: string;
   readonly does: string;
   /**
-   * The p99 (ms) that the well-behaved clients may have during this attack, and why; set if a few ms are impossible.
+   * The p99 (ms) that is allowed for the well-behaved clients during this attack, and why; set if a few ms are
+   * impossible.
    */
   readonly allowed?: { readonly ms: number; readonly because: string };
   run(context: AttackContext): Promise<void>;
@@ -35,7 +36,7 @@ const command = (...args: Argument[]): Buffer => encodeCommand(args);
 const repeat = (bytes: Buffer | string, count: number): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => Buffer.from(bytes)));
 
-/** Runs `body` in `count` tasks, each again and again; a lost connection begins again. */
+/** Runs `body` repeatedly in `count` tasks; a task starts again after a lost connection. */
 async function many(context: AttackContext, count: number, body: () => Promise<void>): Promise<void> {
   const one = async (): Promise<void> => {
     while (!context.stopped) {
@@ -49,7 +50,7 @@ async function many(context: AttackContext, count: number, body: () => Promise<v
 const closed = (socket: Socket): Promise<void> =>
   new Promise((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
-/** Resolves when the kernel has taken the bytes, the socket is closed, or time is over. */
+/** Resolves when the kernel has taken the bytes, the socket is closed, or the time is over. */
 function sent(context: AttackContext, socket: Socket, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -63,7 +64,7 @@ function sent(context: AttackContext, socket: Socket, bytes: Buffer): Promise<vo
   });
 }
 
-/** Waits for so many bytes, the end of the connection, or of the time. */
+/** Waits for a number of bytes, the end of the connection, or the end of the time. */
 function received(context: AttackContext, socket: Socket, bytes: number): Promise<void> {
   return new Promise((resolve) => {
     let left = bytes;
@@ -81,13 +82,13 @@ function received(context: AttackContext, socket: Socket, bytes: number): Promis
   });
 }
 
-/** Holds what it has opened until the attack ends. */
+/** Keeps its sockets open until the attack ends. */
 async function hold(context: AttackContext, sockets: readonly Socket[]): Promise<void> {
   while (!context.stopped && sockets.some((socket) => !socket.destroyed)) await sleep(20);
   for (const socket of sockets) socket.destroy();
 }
 
-/** Opens one connection after the other; `use` uses each up. */
+/** Opens one connection after the other; `use` runs until the connection is of no more use. */
 const over =
   (count: number, use: (context: AttackContext, socket: Socket) => Promise<void>, loggedIn = true) =>
   (context: AttackContext): Promise<void> =>

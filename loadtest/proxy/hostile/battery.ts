@@ -1,4 +1,4 @@
-/** The battery: each attack for a while, beside well-behaved clients whose latency and connections are watched. */
+/** The battery: runs each attack for a while, beside well-behaved clients whose latency and connections are watched. */
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,14 +18,14 @@ export interface BatteryOptions {
   readonly attacks: readonly Attack[];
   /** Seconds of each attack. */
   readonly seconds: number;
-  /** How long the others are watched before each. */
+  /** How long the well-behaved clients are watched before each attack, in ms. */
   readonly calmMs: number;
   readonly tolerance: Tolerance;
-  /** How to run the shadow proxy; null where the clients are sent to Redis itself. */
+  /** The command for the shadow proxy; null if the clients connect to Redis itself. */
   readonly proxyCommand: string | null;
-  /** Bytes that all clients may take together. */
+  /** Maximum bytes of all clients together. */
   readonly totalClientBytes: number;
-  /** How many times an attack is repeated that harmed the others: on a busy machine one failure is chance. */
+  /** How many times an attack that harmed the others is repeated: on a busy machine one failure may be chance. */
   readonly retries: number;
   report?(finding: Finding): void;
 }
@@ -42,7 +42,7 @@ const VICTIMS = 8;
 const WARM_UP_MS = 1_000;
 const SETTLE_MS = 10_000;
 
-/** @returns a finding for each attack: the last one, where it was tried again */
+/** @returns a finding for each attack: the last one if it was repeated */
 export async function runBattery(rig: Rig, options: BatteryOptions): Promise<Finding[]> {
   const served = await serve(rig, options);
   await fill(served.by);
@@ -67,7 +67,8 @@ export async function runBattery(rig: Rig, options: BatteryOptions): Promise<Fin
 }
 
 async function serve(rig: Rig, { proxyCommand, totalClientBytes }: BatteryOptions): Promise<Served> {
-  // Both servers want a password, so that a client without one is a stranger. Redis itself gets the proxy's bounds.
+  // Both servers require a password, so that a client without it is not logged in. Redis itself gets the proxy's
+  // limits.
   const login = { requirepass: PASSWORD };
   const bounds = {
     'maxmemory-clients': totalClientBytes,
@@ -112,7 +113,7 @@ async function underAttack(
   resetPeak(by.pid);
   const task: AttackersTask = { port: by.port, password: PASSWORD, attack: name };
   const child = rig.fork(new URL('./attackers.js', import.meta.url), [JSON.stringify(task)]);
-  // Real ones have machines of their own: here they get the CPU time that those leave who serve.
+  // Real attackers have machines of their own: here they only get the CPU time that the servers and the proxy leave.
   setPriority(child.pid!, constants.priority.PRIORITY_BELOW_NORMAL);
   await once(child, 'message');
   victims.seen();
@@ -127,7 +128,10 @@ async function underAttack(
   return { attack: name, does, allowed, calm, seen, peak, outage: lost !== lostBefore };
 }
 
-/** What the others see before an attack: of two looks, that without the end of the attack before. */
+/**
+ * What the others see before an attack: the better of two observations, because the first may include the end of the
+ * previous attack.
+ */
 async function calmOf(victims: Victims, calmMs: number): Promise<Seen> {
   const looks: Seen[] = [];
   victims.seen();
@@ -138,7 +142,7 @@ async function calmOf(victims: Victims, calmMs: number): Promise<Seen> {
   return looks[1].work.p99 < looks[0].work.p99 ? looks[1] : looks[0];
 }
 
-/** Changes when a server is declared lost. */
+/** Changes when a server is declared down. */
 async function outageOf(proxy: Proxy): Promise<string> {
   const { outage, failovers } = await snapshotOf(proxy);
   return JSON.stringify([outage?.since ?? null, failovers]);

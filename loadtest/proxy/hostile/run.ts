@@ -1,4 +1,4 @@
-/** `npm run soak -- --hostile`: every attack for a while. */
+/** `npm run soak -- --hostile`: runs every attack for a while. */
 import type { Rig } from '../../rig/rig.js';
 import { runBattery } from './battery.js';
 import { ATTACKS } from './attacks.js';
@@ -10,7 +10,7 @@ export interface HostileOptions {
   readonly secondsEach: number;
   /** Names of attacks. */
   readonly attacks: readonly string[];
-  /** Attack Redis itself: what the proxy is compared with. */
+  /** Whether Redis itself is attacked, for comparison with the proxy. */
   readonly direct: boolean;
   readonly proxyCommand: string;
 }

@@ -9,26 +9,26 @@ export interface Finding extends Pick<Attack, 'allowed'> {
   /** What the well-behaved clients saw just before the attack, and during it. */
   readonly calm: Seen;
   readonly seen: Seen;
-  /** Most resident bytes of the proxy, or of Redis, during it. */
+  /** Maximum resident bytes of the proxy, or of Redis, during the attack. */
   readonly peak: number;
-  /** A server was declared lost. */
+  /** Whether a server was declared down. */
   readonly outage: boolean;
 }
 
 export interface Tolerance {
   /** The factor by which the others' p99 may rise. */
   readonly factor: number;
-  /** A p99 up to here (ms) harms nobody, whatever it was before; some attacks are allowed more. */
+  /** A p99 up to this (ms) is harmless, whatever it was before; some attacks are allowed more. */
   readonly floorMs: number;
-  /** What is allowed is multiplied by this: more than 1 where other work on the machine must not decide. */
+  /** The limits are multiplied by this: more than 1 if other work on the machine must not decide. */
   readonly leeway: number;
-  /** No reply may take longer (ms) on the wall clock, on which a server that waits for nothing shows. */
+  /** Maximum time for a reply (ms) by the wall clock, which also shows a server that waits for nothing. */
   readonly stallMs: number;
-  /** Bytes that the process may take in all; null where nobody bounds it. */
+  /** Maximum bytes of the process; null: no limit. */
   readonly maxRss: number | null;
 }
 
-/** The memory that `shadow-proxy --check` wants for one shard with these limits, in bytes. */
+/** The memory that `shadow-proxy --check` requires for one shard with these limits, in bytes. */
 export const neededRss = (totalClientBytes: number, queueBytes: number): number =>
   PROCESS_BYTES + totalClientBytes + queueBytes;
 
@@ -38,13 +38,13 @@ export const ruleOf = ({ factor, floorMs, leeway, stallMs, maxRss }: Tolerance):
   `${floorMs} ms, or what the attack is allowed${leeway === 1 ? '' : `, times ${leeway}`}; every reply is right and takes less than ${stallMs / 1000} s; ` +
   `nobody else is disconnected; no server is declared lost${maxRss === null ? '' : `; RSS stays under ${mib(maxRss)}`}`;
 
-/** The highest p99 (ms of work) that the others may have. */
+/** Maximum p99 (ms of work) of the others. */
 export const mostMs = (
   { calm, allowed }: Pick<Finding, 'calm' | 'allowed'>,
   { factor, floorMs, leeway }: Tolerance,
 ): number => Math.max(calm.work.p99 * factor, allowed?.ms ?? 0, floorMs) * leeway;
 
-/** What does not hold; empty when all does. */
+/** The requirements that are not met; empty if all are. */
 export function judge(finding: Finding, tolerance: Tolerance): string[] {
   const { calm, seen, peak, outage } = finding;
   const { stallMs, maxRss } = tolerance;

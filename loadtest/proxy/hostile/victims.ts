@@ -1,8 +1,8 @@
 /**
- * Well-behaved clients. Each sends its commands on a timetable, whether the one before is answered or not: a stall
- * counts with every command that falls into it. Replies are checked and timed, on the wall clock and on one that counts
- * only the work of those who serve: on a busy machine the wall clock measures the neighbours, too. Beside them are
- * three clients that wait: one idle, one that blocks, one that subscribes.
+ * Well-behaved clients. Each sends its commands by a timetable, without waiting for replies: so a stall affects every
+ * command that falls into it. Replies are checked and timed, by the wall clock and by a clock that counts only the work
+ * of the servers and the proxy: on a busy machine the wall clock measures other programs, too. There are also three
+ * waiting clients: one idle, one blocked, one subscribed.
  */
 import { connect, type Socket } from 'node:net';
 import { scheduled } from '../../rig/proc.js';
@@ -15,29 +15,29 @@ export interface Times {
   readonly worst: number;
 }
 
-/** What they saw while something went on. */
+/** What the clients observed during a time. */
 export interface Seen {
   readonly replies: number;
   readonly wall: Times;
   readonly work: Times;
   /** Connections that ended. */
   readonly lost: number;
-  /** Replies that are not those to their commands. */
+  /** Replies that do not match their commands. */
   readonly wrong: readonly string[];
 }
 
 const TICK_MS = 2;
-/** Each client sends at every so many ticks. */
+/** Each client sends once in this number of ticks. */
 const TICKS = 2;
-/** Commands that a client sends before it waits for a reply. */
+/** Maximum number of commands that a client sends before it waits for a reply. */
 const MAX_WAITING = 2_000;
 const RECONNECT_MS = 100;
 
-/** A moment on both clocks, in ms. */
+/** A time on both clocks, in ms. */
 interface Moment {
   readonly wall: number;
   readonly work: number;
-  /** For how long these clients themselves have just waited for a core, while replies may have lain here unread. */
+  /** How long these clients themselves have just waited for a core, while replies may have been unread here. */
   readonly late: number;
 }
 
@@ -47,7 +47,7 @@ interface Asked {
   since: Moment;
 }
 
-/** Times and faults since they were taken last. */
+/** Times and faults since the last call of `take`. */
 class Log {
   #wall: number[] = [];
   #work: number[] = [];
@@ -57,7 +57,7 @@ class Log {
   took(since: Moment, now: Moment): void {
     const wall = now.wall - since.wall;
     this.#wall.push(wall);
-    // The servers may work in parallel, and go on while a reply is still unread here.
+    // The servers may work in parallel, and continue while a reply is still unread here.
     this.#work.push(Math.max(0, Math.min(wall, now.work - since.work) - now.late));
   }
 
@@ -84,7 +84,7 @@ class Log {
   }
 }
 
-/** One connection that logs in, and reconnects when it is lost. */
+/** One connection that logs in, and reconnects if it is lost. */
 class Client {
   readonly waiting: Asked[] = [];
   #socket!: Socket;
@@ -126,7 +126,7 @@ class Client {
     });
   }
 
-  /** A write, and then a read of what was written. */
+  /** Sends a write, and then a read of the written value. */
   send(since: Moment): void {
     if (this.waiting.length >= MAX_WAITING || this.#socket.readyState !== 'open') return;
     const value = `value-${this.#sent >> 1}`;
@@ -145,7 +145,7 @@ class Client {
   }
 
   #received(chunk: Buffer): void {
-    // What a client gets that waits is for nobody.
+    // Replies to a waiting client are ignored.
     if (this.at.first !== null) return;
     this.#rest += chunk.toString('latin1');
     const now = this.now();
@@ -201,7 +201,7 @@ export class Victims {
     return victims;
   }
 
-  /** What was seen since the last call. A reply that is still awaited counts with the time it has taken so far. */
+  /** The observations since the last call. A reply that is still awaited counts with the time so far. */
   seen(): Seen {
     const now = this.#now;
     for (const { waiting } of this.#clients) {
@@ -213,7 +213,7 @@ export class Victims {
     return this.#log.take();
   }
 
-  /** What comes in one turn of the event loop is read at one moment, whatever reading it takes. */
+  /** Everything that arrives in one turn of the event loop counts as read at one time, however long reading takes. */
   get #now(): Moment {
     if (this.#moment === null) {
       const { waited } = scheduled(process.pid);

@@ -1,4 +1,4 @@
-/** Puts the figures of docs/figures.json where the pages quote them, and draws the picture. */
+/** Writes the figures of docs/figures.json into the pages that quote them, and draws the picture. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const PICTURE = 'docs/images/cpu-by-thread.svg';
 
 /**
- * A number stands before its marker, `59,441 <!-- figure: bench.shadow@1.ops/s -->`, a table behind its own,
- * `<!-- figures: bench measures -->`. A number whose key is in no run stays as it is.
+ * A number is before its marker, `59,441 <!-- figure: bench.shadow@1.ops/s -->`; a table is after its own, `<!--
+ * figures: bench measures -->`. A number whose key is in no run is kept.
  */
 export const filled = (text: string, runs: Runs): string =>
   text
@@ -24,9 +24,9 @@ export const filled = (text: string, runs: Runs): string =>
       return `${marker}${tableOf(runs, name)}\n`;
     });
 
-/** Every page with figures, and the picture, by path from the repository's root: as they should be. */
+/** The contents that every page with figures, and the picture, should have, by path from the repository's root. */
 export async function docsFrom(runs: Runs): Promise<Map<string, string>> {
-  // Not there where the kit runs without its development tools, as on a load host.
+  // prettier is missing if the kit runs without its development tools, as on a load host.
   const { format, resolveConfig } = await import('prettier');
   const pages = ['README.md', ...readdirSync(path.join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((page) =>
     page.endsWith('.md'),

@@ -1,11 +1,11 @@
-/** docs/figures.json: the newest runs, from where the pages quote. Pure. */
+/** docs/figures.json: the newest runs, which the pages quote. Pure. */
 import { titleOf, type PeerName } from '../bench/peers.js';
 import { parsePointKey, type Point } from '../bench/point.js';
 import type { Columns, Figures } from '../bench/record.js';
 
 export interface RecordedRun {
   readonly command: string;
-  /** As `2026-11-22`. */
+  /** For example `2026-11-22`. */
   readonly date: string;
   readonly machine: string;
   readonly figures: Figures;
@@ -34,6 +34,6 @@ export const recordedPeers = ({ figures }: RecordedRun): RecordedPeer[] =>
 export const written = (value: number | undefined, digits = 10): string =>
   value === undefined ? '–' : value.toLocaleString('en-US', { maximumFractionDigits: digits });
 
-/** The file's text: a row is a line. */
+/** The text of the file, with one line for each row. */
 export const textOfRuns = (runs: object): string =>
   `${JSON.stringify(runs, null, 2).replaceAll(/\{\n\s+([^{}]*?)\n\s+\}/g, (_, inner: string) => `{ ${inner.replaceAll(/\n\s+/g, ' ')} }`)}\n`;

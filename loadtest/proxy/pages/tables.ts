@@ -1,4 +1,4 @@
-/** The tables that pages fill from docs/figures.json, by the name behind `<!-- figures: `. Pure. */
+/** The tables of pages from docs/figures.json, by the name after `<!-- figures: `. Pure. */
 import { comparable, COMPARISON_NAMES, COMPARISONS, keptRate, mostOpsBeside } from '../bench/figures.js';
 import { isShadow } from '../bench/peers.js';
 import { pointKey } from '../bench/point.js';
@@ -25,7 +25,7 @@ const kept = ({ columns, rate }: Pick<RecordedPeer, 'columns' | 'rate'>): boolea
 const inClosedLoop = (run: RecordedRun): RecordedPeer[] => recordedPeers(run).filter(({ rate }) => rate === null);
 const ofShadow = (run: RecordedRun): RecordedPeer[] => inClosedLoop(run).filter(({ peer }) => isShadow(peer));
 
-/** The leading figure: one row a peer, one column a load. */
+/** The main figure: one row for each peer, one column for each load. */
 function leading(run: RecordedRun): string {
   const all = inClosedLoop(run);
   const loads = [...new Set(all.map(load))];
@@ -93,7 +93,7 @@ function required(run: RecordedRun, { soak }: Runs): string {
   );
 }
 
-/** `reachOf` of the recorded run, on as many cores as its machine had. */
+/** `reachOf` for the recorded run, with the number of cores of its machine. */
 function reachIn(
   { figures, machine }: RecordedRun,
   { key }: RecordedPeer,

@@ -1,11 +1,12 @@
 /**
- * Shows which functions a CPU profile's time was spent in: `node dist/loadtest/proxy/profile/top.js FILE.cpuprofile
- * [rows]`. Source of the format: the Chrome DevTools protocol, `Profiler.Profile` (times in microseconds).
+ * Shows in which functions the time of a CPU profile was spent: `node dist/loadtest/proxy/profile/top.js
+ * FILE.cpuprofile [rows]`. Source of the format: the Chrome DevTools protocol, `Profiler.Profile` (times in
+ * microseconds).
  */
 import { readFileSync } from 'node:fs';
 import Table from 'cli-table3';
 
-/** The part of a profile that is read: call tree nodes, and which node was on top at each sample. */
+/** The part of a profile that is used: call tree nodes, and the node on top at each sample. */
 export interface CpuProfile {
   readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
   readonly samples: readonly number[];
@@ -15,18 +16,18 @@ export interface CpuProfile {
 interface CallFrame {
   readonly functionName: string;
   readonly url: string;
-  /** From 0. */
+  /** The first line is 0. */
   readonly lineNumber: number;
 }
 
 export interface Entry {
-  /** Function, file and line (from 1), or what the engine calls it: `(idle)`, `(garbage collector)`, `(program)`. */
+  /** Function, file and line (from 1), or the engine's name: `(idle)`, `(garbage collector)`, `(program)`. */
   readonly where: string;
-  /** Milliseconds in the function itself. */
+  /** Milliseconds in the function itself, without functions that it calls. */
   readonly self: number;
 }
 
-/** Functions by the time spent in themselves, the longest first. */
+/** Functions by the time in themselves, the longest first. */
 export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): Entry[] {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   const times = new Map<string, number>();

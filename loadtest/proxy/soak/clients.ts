@@ -1,6 +1,6 @@
 /**
- * A process full of connected clients (raw sockets) that send at a moderate rate. Started by `main.ts` with one
- * argument, a JSON `ClientsTask`; says `connected` when all are, and its `Totals` when it is stopped.
+ * A process with many connected clients (raw sockets) that send at a moderate rate. `main.ts` starts it with one
+ * argument, a JSON `ClientsTask`. It prints `connected` when all clients are, and its `Totals` when it is stopped.
  */
 import { connect, type Socket } from 'node:net';
 import { decodeReply, text } from '../../../shadow-proxy/src/resp/decode.js';
@@ -11,11 +11,11 @@ import { judgeReply, nextRequest, type Request } from './traffic.js';
 export interface ClientsTask {
   readonly port: number;
   readonly clients: number;
-  /** Commands a second, over all of the process's clients. */
+  /** Commands per second, over all of the process's clients. */
   readonly rate: number;
-  /** Bytes. */
+  /** Maximum size of a value, in bytes. */
   readonly maxValue: number;
-  /** Clients a second that hang up, in mid-command or not, and reconnect. */
+  /** Clients per second that disconnect, perhaps in the middle of a command, and reconnect. */
   readonly churn: number;
 }
 
@@ -27,10 +27,10 @@ export interface Totals {
   errorTexts: string[];
   /** Replies that cannot belong to their command. */
   wrong: number;
-  /** Connections that ended although the client did not hang up. */
+  /** Connections that ended although the client did not disconnect. */
   lost: number;
   hungUp: number;
-  /** Commands not sent because the client still waited for too many replies. */
+  /** Commands that were not sent because the client still waited for too many replies. */
   heldBack: number;
 }
 
@@ -91,7 +91,7 @@ class Client {
   hangUp(): void {
     const socket = this.#socket;
     totals.hungUp++;
-    void this.connect(); // first, so that the old socket's end is not taken for a lost connection
+    void this.connect(); // first, so that the end of the old socket does not count as a lost connection
     socket.destroy();
   }
 

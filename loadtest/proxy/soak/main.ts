@@ -1,8 +1,8 @@
 /**
- * `npm run soak`: many connected clients, values up to 64 KiB, for minutes; is the proxy's memory small and flat?
- * With `--hostile`: hostile clients; are the others harmed, and is the memory bounded?
- * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell (a server is missing, or the run was too
- * short).
+ * `npm run soak`: runs many connected clients with values up to 64 KiB for minutes, and checks that the proxy's memory
+ * is small and flat. With `--hostile`: runs hostile clients, and checks that they do not harm the others, and that
+ * memory is bounded. Exit codes: 0 requirements met, 1 not met, 2 wrong usage, 3 inconclusive (a server is missing, or
+ * the run was too short).
  */
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ interface ClientGroup {
   stop(): Promise<Totals>;
 }
 
-/** Divides the clients over the processes and waits until all are connected. */
+/** Divides the clients among the processes, and waits until all are connected. */
 async function startClients(rig: Rig, proxy: Proxy, options: Options): Promise<ClientGroup[]> {
   const { processes, clients, rate, maxValue, churn } = options;
   const groups = Array.from({ length: processes }, (_, i) => {

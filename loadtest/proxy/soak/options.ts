@@ -7,13 +7,13 @@ import { DEFAULT_PROXY_COMMAND } from '../../rig/proxy.js';
 export interface Options {
   readonly minutes: number;
   readonly clients: number;
-  /** Commands a second, over all clients. */
+  /** Commands per second, over all clients. */
   readonly rate: number;
   /** Bytes of the longest value. */
   readonly maxValue: number;
-  /** Clients a second that hang up and reconnect. */
+  /** Clients per second that disconnect and reconnect. */
   readonly churn: number;
-  /** Processes that the clients live in. */
+  /** Number of processes that run the clients. */
   readonly processes: number;
   readonly sampleSeconds: number;
   readonly limitMib: number;
@@ -21,9 +21,9 @@ export interface Options {
   /** Folder of the results. */
   readonly out: string;
   readonly json: boolean;
-  /** Hostile clients in place of well-behaved ones. */
+  /** Hostile clients instead of well-behaved ones. */
   readonly hostile: boolean;
-  /** Seconds of each attack; by default the minutes are divided among them. */
+  /** Seconds of each attack; by default the minutes are divided among the attacks. */
   readonly seconds?: number;
   /** Names of attacks. */
   readonly attacks: readonly string[];
@@ -31,11 +31,11 @@ export interface Options {
 }
 
 const ALL = ATTACKS.map(({ name }) => name);
-/** What only one of the two kinds of run takes. */
+/** Options that only one of the two kinds of run accepts. */
 const HOSTILE_ONLY = ['seconds', 'attacks', 'direct'];
 const MEMORY_ONLY = ['clients', 'rate', 'maxValue', 'churn', 'processes', 'sampleSeconds', 'limitMib'];
 
-/** Ends the process with 2 on wrong usage. */
+/** Exits with code 2 on wrong usage. */
 export function parseOptions(argv: readonly string[]): Options {
   const command = new Command('soak');
   command

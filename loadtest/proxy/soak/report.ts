@@ -10,7 +10,7 @@ export interface Measured {
   readonly minutes: number;
   readonly clients: number;
   readonly limitMib: number;
-  /** Bytes before the first client, and the highest under load. */
+  /** Resident bytes before the first client, and the maximum under load. */
   readonly idleRss: number;
   readonly peakRss: number;
   readonly samples: readonly Sample[];
@@ -20,13 +20,13 @@ export interface Measured {
 }
 
 export interface Report extends Measured {
-  /** Why it does not hold; empty when it does. */
+  /** The requirements that are not met; empty if all are. */
   readonly failures: readonly string[];
 }
 
 const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-/** What does not hold. A short run is no failure: its trend is unknown. */
+/** The requirements that are not met. A short run is no failure: its trend is unknown. */
 export function judge({ limitMib, peakRss, trend, totals, snapshot }: Measured): string[] {
   const { mirror, suspects } = snapshot;
   const judged = snapshot.compared + sum(snapshot.inconclusive);
@@ -74,7 +74,7 @@ export function asText(report: Report): string {
   return [table.toString(), RULE, verdict].join('\n');
 }
 
-/** What the memory was used for, in the first and in the last third of the time. */
+/** The parts of the memory in the first and in the last third of the time. */
 function madeOf(samples: readonly Sample[]): string {
   const third = Math.ceil(samples.length / 3);
   const mean = (part: readonly Sample[], of: (sample: Sample) => number): string =>

@@ -1,23 +1,23 @@
 /**
- * Mixed commands whose replies can be checked on their own: every value starts with its key and its length, so a reply
- * that belongs to another command is seen. Seven in ten are reads.
+ * Mixed commands whose replies can be checked separately: every value starts with its key and its length, so that a
+ * reply to another command is noticed. Seven in ten are reads.
  */
 import { isError, isNull, text, type Reply } from '../../../shadow-proxy/src/resp/decode.js';
 import type { Argument } from '../../../shadow-proxy/src/resp/encode.js';
 
 export interface Request {
   readonly args: readonly Argument[];
-  /** Whether the reply can be this command's. */
+  /** Whether the reply may belong to this command. */
   readonly fits: (reply: Reply) => boolean;
 }
 
-/** How many keys of each kind; bounded, so that the servers' memory is. */
+/** Number of keys of each kind, limited so that the servers' memory is, too. */
 const KEYS = { value: 2000, cache: 2000, counter: 200, hash: 200, list: 50, set: 100, board: 20 };
 const FIELDS = 50;
-/** Bytes of the shortest value: room for the longest header. */
+/** Minimum size of a value, in bytes: room for the longest header. */
 const SHORTEST = 32;
 
-/** A value of `length` bytes, enough for its own header, that says to which key it belongs. */
+/** A value of `length` bytes, which must be enough for its header, that names its key. */
 function valueOf(key: string, length: number): Buffer {
   const header = `${key}|${length}|`;
   return Buffer.concat([Buffer.from(header), Buffer.alloc(length - header.length, 'abcdefghijklmnopqrstuvwxyz')]);
@@ -30,7 +30,7 @@ function isValueOf(key: string, reply: Reply): boolean {
 
 const below = (limit: number): number => Math.floor(Math.random() * limit);
 const keyOf = (kind: keyof typeof KEYS): string => `soak:${kind}:${below(KEYS[kind])}`;
-/** Log-uniform: as many values between 32 and 64 bytes as between 32 and 64 KiB. */
+/** A log-uniform length: as many values between 32 and 64 bytes as between 32 and 64 KiB. */
 const lengthUpTo = (max: number): number =>
   Math.floor(Math.exp(Math.log(SHORTEST) + Math.random() * Math.log(Math.max(max, SHORTEST) / SHORTEST)));
 
@@ -89,12 +89,12 @@ function writeValue(kind: 'value' | 'cache', max: number, more: Argument[] = [])
   return { args: ['SET', key, valueOf(key, lengthUpTo(max)), ...more], fits: isOk };
 }
 
-/** One command at random; values have up to `maxValue` bytes. */
+/** One random command; values have up to `maxValue` bytes. */
 export function nextRequest(maxValue: number): Request {
   const makers = Math.random() < 0.7 ? READS : WRITES;
   return makers[below(makers.length)](maxValue);
 }
 
-/** What a reply is to its command. */
+/** Judges a reply to a command. */
 export const judgeReply = (request: Request, reply: Reply): 'right' | 'error' | 'wrong' =>
   isError(reply) ? 'error' : request.fits(reply) ? 'right' : 'wrong';

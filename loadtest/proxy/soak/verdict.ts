@@ -1,6 +1,6 @@
 /** Whether the proxy's memory is small and flat. Pure. */
 
-/** Resident memory at one moment. */
+/** Resident memory at one time. */
 export interface MemorySample {
   /** Seconds since the load began. */
   readonly at: number;
@@ -8,27 +8,27 @@ export interface MemorySample {
   readonly rss: number;
 }
 
-/** What memory is made of, in bytes, as the process reports it. */
+/** The parts of the memory, in bytes, as the process reports them. */
 export interface MemoryParts {
-  /** What V8 has taken for its heap, used or not. */
+  /** Memory that V8 has allocated for its heap, used or not. */
   readonly heap: number;
-  /** Buffers' own memory, outside that heap. */
+  /** Memory of buffers, outside that heap. */
   readonly buffers: number;
 }
 
 export interface Trend {
-  /** Seconds that the judged part spans: the last two thirds of the samples. */
+  /** Length of the judged part, in seconds: the last two thirds of the samples. */
   readonly seconds: number;
-  /** Bytes by which the fitted line rises over that part; negative where it falls. */
+  /** Bytes by which the fitted line rises over that part; negative if it falls. */
   readonly growth: number;
-  /** Bytes up to which a growth counts as noise. */
+  /** Growth up to this, in bytes, counts as noise. */
   readonly noise: number;
-  /** Null where the part is too short to tell. */
+  /** Null if the part is too short. */
   readonly flat: boolean | null;
 }
 
 const MIB = 2 ** 20;
-/** Fewer samples than this do not tell a trend from the sawtooth of garbage collection. */
+/** With fewer samples, a trend cannot be distinguished from the sawtooth of garbage collection. */
 const MIN_SAMPLES = 24;
 
 /** The rule in words, for the report. */

@@ -1,4 +1,4 @@
-/** Found in profile `hangs` (seeds 107, 109): a server that had just ended a script was taken for dead. */
+/** Found in profile `hangs` (seeds 107, 109): a server that had just ended a script was considered down. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LONG, SCRIPTS } from '../../clients/kinds/scripts.js';
