@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
+import { launch, type LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import { ofEach } from '../../shadow-proxy/src/local/active-nodes.js';
 import { startRedis, type LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
@@ -12,7 +12,7 @@ import type { Mesh, Name } from './mesh.js';
 export class Proxies {
   private constructor(
     readonly ports: Readonly<Record<Name, number>>,
-    private readonly launched: readonly Launched[],
+    private readonly launched: readonly LaunchedShard[],
     private readonly source: LocalServer,
     private readonly directory: string,
   ) {}
@@ -21,7 +21,7 @@ export class Proxies {
     const directory = await mkdtemp(join(tmpdir(), 'drill-proxies-'));
     // What a proxy is to leave; nothing is in it.
     const source = await startRedis();
-    const launched: Launched[] = [];
+    const launched: LaunchedShard[] = [];
     for (const name of names) {
       const plan = planFrom(planOf(names, name, source, nodes[name]), 'the drill', { directory, env: {} });
       launched.push(await launch(plan, plan.shards[0], pino({ level: 'silent' }), { firstStart: true }));

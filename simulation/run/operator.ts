@@ -1,7 +1,7 @@
 /** The operator of a run: changes stages, copies, verifies, reloads the plan, and accepts authorities. */
 import { STAGES, type Stage } from '../../shadow-proxy/src/route/stage.js';
 import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
-import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
+import type { LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
 import type { Pace } from '../check/job-pace.js';
@@ -119,7 +119,7 @@ export class Operator {
     });
   }
 
-  #ask(what: string, act: (launched: Launched) => unknown): string {
+  #ask(what: string, act: (launched: LaunchedShard) => unknown): string {
     const { scene } = this;
     scene.proxy.within((launched) => {
       void (async () => {

@@ -1,5 +1,5 @@
 /** What an operator is answered who changes stages, against what there is; and the stages that outlive a process. */
-import type { Launched } from '../../shadow-proxy/src/shard/launch.js';
+import type { LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import { SIDES, type Side, type Stage } from '../../shadow-proxy/src/route/stage.js';
 import type { Consent } from '../../shadow-proxy/src/stages/gate-facts.js';
 import type { Proxy } from '../world/proxy.js';
@@ -23,7 +23,7 @@ export interface Wanted {
 /** A request without an answer. */
 interface Request {
   /** Who was asked. */
-  readonly launched: Launched;
+  readonly launched: LaunchedShard;
   /** Absent: a rollback, which is several changes. */
   readonly wanted?: Wanted;
 }
@@ -69,12 +69,12 @@ export class StageChanges {
   }
 
   /** @throws what the proxy answers */
-  async rollback(launched: Launched, workload: string): Promise<void> {
+  async rollback(launched: LaunchedShard, workload: string): Promise<void> {
     await this.#within({ launched }, () => launched.shard.rollback({ workload }));
   }
 
   /** @throws what the proxy answers */
-  async change(launched: Launched, wanted: Wanted): Promise<void> {
+  async change(launched: LaunchedShard, wanted: Wanted): Promise<void> {
     const { scene } = this;
     const { router } = scene.proxy.parts!;
     const asked = scene.now;
@@ -94,7 +94,7 @@ export class StageChanges {
     if (scene[gains].stillMs > scene.now - asked) scene.fail(`${what}, and the ${gains} has not answered since`);
   }
 
-  #openOf(launched: Launched): readonly Request[] {
+  #openOf(launched: LaunchedShard): readonly Request[] {
     return [...this.#open].filter((each) => each.launched === launched);
   }
 

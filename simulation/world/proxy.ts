@@ -2,7 +2,7 @@
 import { pino, type Logger } from 'pino';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
-import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
+import { launch, type LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import type { Parts } from '../../shadow-proxy/src/shard/parts.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Host, Process } from './process.js';
@@ -25,7 +25,7 @@ export interface ProxyOptions {
 
 export class Proxy {
   process: Process | null = null;
-  launched: Launched | null = null;
+  launched: LaunchedShard | null = null;
   /** Called where a process ends by itself. */
   onEnd: (problem: Error) => void = () => undefined;
   /** Called when a process is about to end, whatever ends it. */
@@ -143,7 +143,7 @@ export class Proxy {
   }
 
   /** Runs `run` as code of the process, in an event of its own. */
-  within(run: (launched: Launched) => void): void {
+  within(run: (launched: LaunchedShard) => void): void {
     const { process, launched } = this;
     if (process === null || launched === null) return;
     this.world.events.after(0, process, () => run(launched));

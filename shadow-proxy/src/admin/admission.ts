@@ -7,7 +7,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isLoopback, parseAddress } from '../plan/endpoint.js';
 
-export interface Asked {
+export interface IncomingRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   /** Files that anybody may read, because they contain nothing about the shards. */
@@ -21,7 +21,7 @@ export interface Refusal {
 }
 
 /** Null if the request is admitted. @param token null: none is required, which is allowed on loopback only */
-export function refusalOf({ method, headers, isPublic }: Asked, token: string | null): Refusal | null {
+export function refusalOf({ method, headers, isPublic }: IncomingRequest, token: string | null): Refusal | null {
   if (method !== 'GET' && method !== 'HEAD' && isForeign(headers)) {
     return {
       code: 'forbidden-origin',

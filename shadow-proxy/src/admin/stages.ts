@@ -10,7 +10,7 @@ import { AdminError, asAdminError } from './errors.js';
 import type { promoteRequest, rollbackRequest, takeBackRequest } from './requests.js';
 import type { ShardControl } from './shard-control.js';
 
-type Of<T> = { shard: string } & T;
+type OnShard<T> = { shard: string } & T;
 
 /** Checks the name that confirms a change to `complete`. @throws {StageError} */
 function confirmed(migration: string, workload: string, named: string | undefined): void {
@@ -26,8 +26,8 @@ export async function promoteAll(
   migration: string,
   shards: readonly ShardControl[],
   { pointOfNoReturn, ...wanted }: Omit<z.infer<typeof promoteRequest>, 'shard'>,
-): Promise<Of<Promotion>[]> {
-  const judged: Of<Promotion>[] = [];
+): Promise<OnShard<Promotion>[]> {
+  const judged: OnShard<Promotion>[] = [];
   for (const shard of shards) {
     try {
       judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
@@ -53,7 +53,7 @@ export async function promoteAll(
     );
   }
   if (judged.some(({ to }) => to.stage === 'complete')) confirmed(migration, wanted.workload, pointOfNoReturn);
-  const done: Of<Promotion>[] = [];
+  const done: OnShard<Promotion>[] = [];
   for (const shard of shards) {
     try {
       done.push({ shard: shard.name, ...(await shard.promote(wanted)) });
@@ -66,20 +66,20 @@ export async function promoteAll(
   return done;
 }
 
-interface Done {
+interface ChangedWorkload {
   readonly shard: string;
   readonly workload: string;
   readonly from: StagePoint;
 }
 
 /** A shard that was not rolled back, and why. */
-interface Stuck {
+interface UnmovedShard {
   readonly shard: string;
   readonly reason: string;
 }
 
 /** @returns a sentence to append to a message */
-async function undone(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<string> {
+async function undone(shards: readonly ShardControl[], done: readonly ChangedWorkload[], why: string): Promise<string> {
   const stuck = await undo(shards, done, why);
   if (stuck.length > 0)
     return `; ${stuck.map(({ shard, reason }) => `${shard} was not moved back: ${reason}`).join('; ')}`;
@@ -87,8 +87,12 @@ async function undone(shards: readonly ShardControl[], done: readonly Done[], wh
 }
 
 /** Goes back stage by stage. @returns the shards that were not rolled back, and why */
-async function undo(shards: readonly ShardControl[], done: readonly Done[], why: string): Promise<readonly Stuck[]> {
-  const stuck: Stuck[] = [];
+async function undo(
+  shards: readonly ShardControl[],
+  done: readonly ChangedWorkload[],
+  why: string,
+): Promise<readonly UnmovedShard[]> {
+  const stuck: UnmovedShard[] = [];
   for (const { shard, workload, from } of [...done].reverse()) {
     const control = shards.find((each) => each.name === shard)!;
     const { stage: now } = control.snapshot().workloads.find(({ name }) => name === workload)!;
@@ -116,10 +120,10 @@ async function undo(shards: readonly ShardControl[], done: readonly Done[], why:
 export async function rollbackAll(
   shards: readonly ShardControl[],
   { workload, ...wanted }: Omit<z.infer<typeof rollbackRequest>, 'shard'>,
-): Promise<Of<Rollback>[]> {
+): Promise<OnShard<Rollback>[]> {
   if (workload === undefined && wanted.drill)
     throw new AdminError('bad-request', 'a rollback drill is for one workload: name it', 400);
-  const done: Of<Rollback>[] = [];
+  const done: OnShard<Rollback>[] = [];
   const refused: AdminError[] = [];
   for (const shard of shards) {
     for (const each of workload === undefined ? answeredByTarget(shard) : [workload]) {
@@ -194,7 +198,7 @@ const isPoint = (value: unknown, { stage, percent }: StagePoint): boolean => {
 };
 
 /** The stages before the change. */
-const pointsBefore = (done: readonly Of<Rollback>[]): Done[] =>
+const pointsBefore = (done: readonly OnShard<Rollback>[]): ChangedWorkload[] =>
   done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 
 /** Workloads whose clients get the target's replies. Those in `complete` refuse the rollback, and say what to do. */

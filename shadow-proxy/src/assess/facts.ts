@@ -1,6 +1,6 @@
 /** Facts that were read from a live server. A fact that could not be read is null, and `refusals` says why. */
 
-import type { Monitored } from './monitor.js';
+import type { MonitorResult } from './monitor.js';
 import type { NewerServer } from '../command/known.js';
 import type { Software } from '../command/release.js';
 import type { UserFacts } from '../command/users.js';
@@ -94,5 +94,5 @@ export interface InstanceFacts {
   readonly fieldTtls: number;
   readonly refusals: readonly string[];
   /** The results of MONITOR; null if it was not requested. */
-  readonly monitored: Monitored | null;
+  readonly monitored: MonitorResult | null;
 }

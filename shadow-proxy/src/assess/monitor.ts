@@ -12,7 +12,7 @@ import { locateArguments } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 
 /** The results of MONITOR. */
-export interface Monitored {
+export interface MonitorResult {
   readonly ms: number;
   readonly commands: number;
   /** Calls of forms that only one of Redis 7 and KeyDB supports, by name as in `formsOf`. */
@@ -48,7 +48,7 @@ export async function monitor(
   ms: number,
   seeKey?: SeeKey,
   signal?: AbortSignal,
-): Promise<Monitored> {
+): Promise<MonitorResult> {
   const dialer = new Dialer(endpoint, CONNECT_MS);
   let socket: TcpSocket | undefined;
   try {
@@ -70,7 +70,7 @@ export async function monitor(
 }
 
 /** @param replies how many commands the server must accept before it shows other clients' commands */
-function watch(socket: TcpSocket, ms: number, replies: number, seeKey?: SeeKey): Promise<Monitored> {
+function watch(socket: TcpSocket, ms: number, replies: number, seeKey?: SeeKey): Promise<MonitorResult> {
   const sample = new Sample(seeKey);
   const since = performance.now();
   let accepted = 0;

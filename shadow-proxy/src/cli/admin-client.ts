@@ -17,7 +17,7 @@ import { typed } from '../text/invocation.js';
 import { quoted } from '../text/shell.js';
 import { exchange } from './exchange.js';
 import { CliError, exitCode } from './exit.js';
-import { renderRefused, type Refused } from './gates.js';
+import { renderRefused, type RefusalBody } from './gates.js';
 import { waitingFor } from './silence.js';
 import { printable, printableAll } from '../text/printable.js';
 
@@ -300,7 +300,7 @@ export class AdminClient {
   }
 }
 
-interface Refusal extends Refused {
+interface Refusal extends RefusalBody {
   readonly code: string;
   readonly message: string;
 }

@@ -26,7 +26,7 @@ interface AskOptions {
 type Side = 'source' | 'target';
 
 /** A server, and the shards that use it. */
-interface Asked {
+interface SharedServer {
   readonly shards: readonly string[];
   readonly endpoint: Endpoint;
 }
@@ -132,7 +132,7 @@ function kindOf(words: readonly string[]): 'question' | 'change' {
 }
 
 /** Each server once, even if several shards use it. */
-function serversOf({ shards }: Plan, side: Side): readonly Asked[] {
+function serversOf({ shards }: Plan, side: Side): readonly SharedServer[] {
   const found = new Map<string, { endpoint: Endpoint; shards: string[] }>();
   for (const shard of shards) {
     const { [side]: endpoint } = shard;
@@ -144,7 +144,11 @@ function serversOf({ shards }: Plan, side: Side): readonly Asked[] {
 }
 
 /** @throws {CliError} if the options select no server, or several */
-function chosen(servers: readonly Asked[], side: Side, { shard, node: address }: AskOptions): readonly Asked[] {
+function chosen(
+  servers: readonly SharedServer[],
+  side: Side,
+  { shard, node: address }: AskOptions,
+): readonly SharedServer[] {
   const all = servers.flatMap(({ shards }) => shards);
   const own = shard === undefined ? servers : servers.filter(({ shards }) => shards.includes(shard));
   if (own.length === 0)
@@ -163,7 +167,7 @@ function chosen(servers: readonly Asked[], side: Side, { shard, node: address }:
 }
 
 /** Asks one server and prints its answer. @returns the exit code */
-async function put({ shards, endpoint }: Asked, words: readonly string[], several: boolean): Promise<number> {
+async function put({ shards, endpoint }: SharedServer, words: readonly string[], several: boolean): Promise<number> {
   const before = several ? `${shards.join(',')}  ` : '';
   try {
     const reply = await asking(endpoint, async (asker) => (await asker.all([words]))[0]);

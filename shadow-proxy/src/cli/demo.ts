@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { launch, type Launched } from '../shard/launch.js';
+import { launch, type LaunchedShard } from '../shard/launch.js';
 import { afterDeath } from '../local/guard.js';
 import {
   standInLimits,
@@ -145,7 +145,7 @@ async function observe(
 }
 
 async function traffic(
-  launched: Launched,
+  launched: LaunchedShard,
   apps: readonly App[],
   options: DemoOptions,
   signal: AbortSignal,
@@ -162,7 +162,7 @@ async function traffic(
 
 /** Changes a value that clients no longer write, and lets a client read it. */
 async function tamper(
-  { shard, ledger }: Launched,
+  { shard, ledger }: LaunchedShard,
   client: App,
   direct: App,
 ): Promise<{ caught: LedgerEntry | null; repaired: boolean }> {

@@ -26,11 +26,19 @@ export function renderFleet(status: FleetStatus, options: AdminClientOptions): s
   const clients = shards.reduce((all, shard) => all + shard.clients, 0);
   const head = `${migration ?? 'migration'}: ${shards.length} of ${count(names.size, 'shard')} served, ${count(workloads.size, 'workload')}, ${count(clients, 'client')}`;
   const problems = [
-    ...silent.map(({ error }): Named => ({ level: 'act', shard: null, text: error.message })),
-    ...unserved.map((shard): Named => ({ level: 'act', shard, text: 'No proxy serves it.' })),
-    ...starting.map(({ shard, problem }): Named => ({ level: 'act', shard, text: `It does not start: ${problem}` })),
+    ...silent.map(({ error }): ShardProblem => ({ level: 'act', shard: null, text: error.message })),
+    ...unserved.map((shard): ShardProblem => ({ level: 'act', shard, text: 'No proxy serves it.' })),
+    ...starting.map(({ shard, problem }): ShardProblem => ({
+      level: 'act',
+      shard,
+      text: `It does not start: ${problem}`,
+    })),
     ...shards.flatMap((shard) =>
-      attentionOf(shard).map(({ level, text }): Named => ({ level, shard: shard.name, text: firstSentence(text) })),
+      attentionOf(shard).map(({ level, text }): ShardProblem => ({
+        level,
+        shard: shard.name,
+        text: firstSentence(text),
+      })),
     ),
     ...[...workloads].flatMap(([name, each]) => unequal(name, each)),
   ];
@@ -46,7 +54,7 @@ export function renderFleet(status: FleetStatus, options: AdminClientOptions): s
   ].join('\n');
 }
 
-interface Named {
+interface ShardProblem {
   readonly level: Attention['level'];
   /** Null if the text names the shard. */
   readonly shard: string | null;
@@ -109,7 +117,7 @@ function tableOf(workloads: ReadonlyMap<string, readonly OnShard[]>): string {
 }
 
 /** Reports a workload whose stage differs between shards. */
-function unequal(name: string, each: readonly OnShard[]): readonly Named[] {
+function unequal(name: string, each: readonly OnShard[]): readonly ShardProblem[] {
   const [, ...others] = byStage(each);
   return others.map(([point, shards]) => ({
     level: 'look',
@@ -119,7 +127,7 @@ function unequal(name: string, each: readonly OnShard[]): readonly Named[] {
 }
 
 /** Joins problems with the same text in one line. Those that need action come first. */
-function linesOf(problems: readonly Named[]): readonly string[] {
+function linesOf(problems: readonly ShardProblem[]): readonly string[] {
   return (Object.keys(LEVELS) as (keyof typeof LEVELS)[]).flatMap((level) => {
     const byText = new Map<string, string[]>();
     for (const { level: its, shard, text } of problems)

@@ -29,7 +29,7 @@ import { CliError, exitCode } from './exit.js';
 import { stderr } from './output.js';
 
 /** A proxy that did not answer, or answered with an error. */
-export interface Silent {
+export interface UnansweredProxy {
   /** The admin address of the proxy. */
   readonly url: string;
   /** Its message says what to do. */
@@ -37,20 +37,20 @@ export interface Silent {
 }
 
 export interface FleetStatus extends ProxyStatus {
-  readonly silent: readonly Silent[];
+  readonly silent: readonly UnansweredProxy[];
   /** Shards of the plan that no proxy serves. */
   readonly unserved: readonly string[];
 }
 
 /** A shard, and the proxy that serves it. */
-interface Served {
+interface ServedShard {
   readonly shard: string;
   readonly proxy: AdminClient;
 }
 
 export class Fleet {
   /** Proxies that did not answer the last question. */
-  silent: readonly Silent[] = [];
+  silent: readonly UnansweredProxy[] = [];
 
   /** @param planned names of the plan's shards; null if only the proxies know them */
   constructor(
@@ -214,7 +214,7 @@ export class Fleet {
 
   /** Changes one shard after the other. If a later one refuses, the earlier changes are taken back. */
   async #allOrNone<T extends ShardPromotion | ShardRollback>(
-    served: readonly Served[],
+    served: readonly ServedShard[],
     workload: string,
     change: (proxy: AdminClient, shard: string) => Promise<readonly T[]>,
   ): Promise<readonly T[]> {
@@ -235,7 +235,7 @@ export class Fleet {
 
   /** @returns a sentence for the error's message */
   async #takeBack(
-    served: readonly Served[],
+    served: readonly ServedShard[],
     done: readonly (ShardPromotion | ShardRollback)[],
     workload: string,
     why: string,
@@ -254,7 +254,7 @@ export class Fleet {
   }
 
   /** @throws {CliError} if a shard of the plan is not served; then nothing was changed */
-  async #everyShard(workload: string): Promise<readonly Served[]> {
+  async #everyShard(workload: string): Promise<readonly ServedShard[]> {
     const [served, missing] = await this.#served();
     if (missing.length === 0) return served;
     throw new CliError(
@@ -265,7 +265,7 @@ export class Fleet {
   }
 
   /** The shards that a proxy serves, and those that none serves: by name, or by the address that does not answer. */
-  async #served(): Promise<[served: readonly Served[], missing: readonly string[]]> {
+  async #served(): Promise<[served: readonly ServedShard[], missing: readonly string[]]> {
     const answers = await this.#ask((proxy) => proxy.status());
     const served = answers.flatMap(({ proxy, answer }) => answer.shards.map(({ name }) => ({ shard: name, proxy })));
     const missing =
@@ -297,7 +297,7 @@ export class Fleet {
     ask: (proxy: AdminClient) => Promise<T>,
     proxies: readonly AdminClient[] = this.proxies,
   ): Promise<readonly { readonly proxy: AdminClient; readonly answer: T }[]> {
-    const silent: Silent[] = [];
+    const silent: UnansweredProxy[] = [];
     const answers = await Promise.all(
       proxies.map(async (proxy) => {
         try {

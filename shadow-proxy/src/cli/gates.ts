@@ -20,7 +20,7 @@ export function nextOf(closed: readonly Pick<Gate, 'command'>[], line: (command:
 }
 
 /** The data of a refusal besides its message. */
-export interface Refused {
+export interface RefusalBody {
   /** The gates of a drill, or the keys that forbid a change; a list if several workloads were refused. */
   readonly details?: Details | readonly Details[];
   /** The gates of each shard. */
@@ -38,7 +38,7 @@ interface Details {
 }
 
 /** The lines after the message of a refusal: gates as in `promote`, keys, and the next commands. */
-export function renderRefused({ details, promotions, next }: Refused, line: (command: string) => string): string {
+export function renderRefused({ details, promotions, next }: RefusalBody, line: (command: string) => string): string {
   const each = [details ?? []].flat();
   const lists = [...(promotions ?? []), ...each].flatMap(({ gates }) => (gates === undefined ? [] : [gates]));
   const closed = lists.flat().filter(({ answer }) => answer !== 'yes');

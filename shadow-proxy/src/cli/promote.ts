@@ -109,7 +109,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
 /** Waits for gates that open by waiting, and then makes the change. @returns the exit code */
 async function make(
   client: Fleet,
-  asked: Wanted,
+  asked: WantedPromotion,
   opening: Opening | null,
   closedOf: (promotions: readonly ShardPromotion[]) => Gate[],
   options: PromoteOptions,
@@ -153,7 +153,7 @@ async function migrationOf(client: Fleet): Promise<string> {
   );
 }
 
-type Wanted = PromoteRequest & { readonly shard?: string };
+type WantedPromotion = PromoteRequest & { readonly shard?: string };
 
 /** The maximum wait: in a window, until its end; at a time of the day, as long as a terminal waits. */
 function waitWithin({ to }: Opening, { wait }: PromoteOptions): number | false {
@@ -169,11 +169,11 @@ function waitWithin({ to }: Opening, { wait }: PromoteOptions): number | false {
  */
 async function schedule(
   client: Fleet,
-  wanted: Wanted,
+  wanted: WantedPromotion,
   opening: Opening,
   closedOf: (promotions: readonly ShardPromotion[]) => readonly Gate[],
   options: PromoteOptions,
-): Promise<{ readonly asked: Wanted; readonly waiting: Waiting } | number> {
+): Promise<{ readonly asked: WantedPromotion; readonly waiting: Waiting } | number> {
   if ((options.overwrite || options.deleteForeign) && options.yes === undefined)
     throw new CliError(
       'option',

@@ -93,9 +93,9 @@ async function gather(options: ReportOptions): Promise<Report> {
 }
 
 /** The answers of proxies, or why there are none. */
-type Answered = { readonly facts: readonly ShardFacts[]; readonly problem: string };
+type ProxyAnswer = { readonly facts: readonly ShardFacts[]; readonly problem: string };
 
-async function ask(client: AdminClient): Promise<Answered> {
+async function ask(client: AdminClient): Promise<ProxyAnswer> {
   try {
     const [{ shards }, evidence, history] = await Promise.all([client.status(), client.evidence(), client.history()]);
     const facts = shards.map((snapshot): ShardFacts => ({
@@ -114,7 +114,7 @@ async function ask(client: AdminClient): Promise<Answered> {
   }
 }
 
-async function askAll(proxies: readonly AdminClient[]): Promise<Answered> {
+async function askAll(proxies: readonly AdminClient[]): Promise<ProxyAnswer> {
   const answers = await Promise.all(proxies.map(ask));
   const problems = answers.filter(({ facts }) => facts.length === 0).map(({ problem }) => problem);
   return {
@@ -124,7 +124,7 @@ async function askAll(proxies: readonly AdminClient[]): Promise<Answered> {
 }
 
 /** The shards of the plan that did not answer, from their saved state. */
-async function withStates(plan: Plan | null, { facts, problem }: Answered): Promise<readonly ShardFacts[]> {
+async function withStates(plan: Plan | null, { facts, problem }: ProxyAnswer): Promise<readonly ShardFacts[]> {
   if (plan === null) {
     if (facts.length > 0) return facts;
     throw new CliError(

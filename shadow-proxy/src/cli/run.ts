@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Consent } from '../stages/gate-facts.js';
-import { launch, type Launched } from '../shard/launch.js';
+import { launch, type LaunchedShard } from '../shard/launch.js';
 import { afterDeath } from '../local/guard.js';
 import { createLogger, LOG_LEVELS, type LogLevel } from '../telemetry/log.js';
 import { PlanError } from '../plan/errors.js';
@@ -102,7 +102,7 @@ const consentOf = ({ overwrite = false, yes = 0 }: RunOptions): Consent => ({
   confirm: yes,
 });
 
-async function observe({ shard, ledger, lost }: Launched, plan: Plan, options: RunOptions): Promise<number> {
+async function observe({ shard, ledger, lost }: LaunchedShard, plan: Plan, options: RunOptions): Promise<number> {
   const began = performance.now();
   const leftMs = (): number | null =>
     options.for === undefined ? null : Math.max(0, options.for - (performance.now() - began));
@@ -123,7 +123,7 @@ async function observe({ shard, ledger, lost }: Launched, plan: Plan, options: R
   return verdict.exitCode;
 }
 
-function report(verdict: RunVerdict, ledger: Launched['ledger']): void {
+function report(verdict: RunVerdict, ledger: LaunchedShard['ledger']): void {
   const latest = ledger.latest().slice(-SHOWN_MISMATCHES);
   if (latest.length > 0) print(`\nThe last ${latest.length} of ${ledger.total} recorded mismatches:`);
   for (const entry of latest) print(`  ${renderMismatch(entry)}`);

@@ -63,7 +63,7 @@ export async function findSources(all: readonly Seeds[]): Promise<Sources> {
   const [first] = found;
   if (found.every(({ cluster }) => cluster === null))
     return { endpoints: found.map(({ endpoint }) => endpoint), cluster: null };
-  const idsOf = ({ cluster }: Found): string => cluster?.facts.masters.map(({ id }) => id).join() ?? '';
+  const idsOf = ({ cluster }: FoundServer): string => cluster?.facts.masters.map(({ id }) => id).join() ?? '';
   if (found.some((each) => idsOf(each) !== idsOf(first)))
     throw new CliError(
       'several-clusters',
@@ -73,12 +73,12 @@ export async function findSources(all: readonly Seeds[]): Promise<Sources> {
   return { endpoints: first.cluster!.endpoints, cluster: first.cluster };
 }
 
-interface Found {
+interface FoundServer {
   readonly endpoint: Endpoint;
   readonly cluster: FoundCluster | null;
 }
 
-async function firstThatAnswers(seeds: Seeds): Promise<Found> {
+async function firstThatAnswers(seeds: Seeds): Promise<FoundServer> {
   const failures: string[] = [];
   for (const endpoint of seeds) {
     try {

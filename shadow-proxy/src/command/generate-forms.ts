@@ -52,7 +52,7 @@ export async function probeForms(sourceUrl: string, targetUrl: string): Promise<
       cost: 0,
     }));
     const probes = [...docs.flatMap(probesOf), ...more];
-    const seen = new Map<string, Seen[]>();
+    const seen = new Map<string, ProbedCall[]>();
     for (const command of new Set(probes.map((probe) => probe.command))) {
       const own = probes.filter((probe) => probe.command === command);
       const [ofSource, ofTarget] = await Promise.all([source.answers(own), target.answers(own)]);
@@ -101,7 +101,7 @@ export async function versionOf(server: Prober): Promise<string> {
 // ── what it means ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** One call and the answers of both servers, with keys and without. */
-interface Seen {
+interface ProbedCall {
   readonly probe: Probe;
   readonly source: readonly Reply[];
   readonly target: readonly Reply[];
@@ -116,7 +116,7 @@ export interface Outcome {
   readonly isFine: boolean;
 }
 
-function formsOf(command: string, calls: readonly Seen[], strings: readonly string[]): GeneratedForm[] {
+function formsOf(command: string, calls: readonly ProbedCall[], strings: readonly string[]): GeneratedForm[] {
   const row = (lacks: 'source' | 'target', how: 'refused' | 'reply', outcomes: readonly Outcome[]): GeneratedForm[] =>
     smallest(outcomes).map(({ words, probe, problem }): GeneratedForm => {
       const from = probe.args.findIndex((arg) => probe.words.includes(arg.toUpperCase()));
@@ -149,7 +149,7 @@ function refusalIn(own: readonly Reply[], other: readonly Reply[]): string | nul
 /** Commands whose replies show the server's own activity. */
 const OF_THE_SERVER = /^(slowlog|latency)\|/;
 
-function otherReply({ probe, source, target }: Seen): string | null {
+function otherReply({ probe, source, target }: ProbedCall): string | null {
   if (OF_THE_SERVER.test(probe.command)) return null;
   const at = source.findIndex(
     (reply, i) => !isError(reply) && !isError(target[i]) && shapeOf(reply) !== shapeOf(target[i]),

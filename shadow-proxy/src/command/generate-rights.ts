@@ -53,8 +53,8 @@ const [USER, PASSWORD] = ['restricted', 'secret'];
 /** Arguments that name a key or a channel, or are a pattern of such names. */
 const NAMES = new Set(['k', 'k2', 'k3', 'd', 'c', '*']);
 
-export type Way = 'plain' | 'transaction' | 'script';
-const WRAPPED: Readonly<Record<Way, (call: Command) => Command[]>> = {
+export type CallContext = 'plain' | 'transaction' | 'script';
+const WRAPPED: Readonly<Record<CallContext, (call: Command) => Command[]>> = {
   plain: (call) => [call],
   transaction: (call) => [['MULTI'], call, ['EXEC']],
   script: (call) => [['EVAL', 'return redis.pcall(unpack(ARGV))', '0', ...call]],
@@ -76,7 +76,7 @@ export async function probeRights(sourceUrl: string, targetUrl: string): Promise
       if (isError(made)) throw new Error(`no user can be made: ${text(made)}`);
     }
     const probes = [...docs.flatMap(probesOf), ...more].filter(({ args }) => !args.includes(DUMP));
-    const seen = new Map<string, Seen[]>();
+    const seen = new Map<string, ComparedCall[]>();
     let calls = 0;
     for (const probe of probes.sort((a, b) => (a.command < b.command ? -1 : a.command > b.command ? 1 : 0))) {
       for (const named of namings(probe)) {
@@ -95,7 +95,7 @@ export async function probeRights(sourceUrl: string, targetUrl: string): Promise
       ] as const)
         for (const { words, probe, problem } of withoutLonger(smallest(outcomes))) {
           const args = problem!.split(' ');
-          const ways: Way[] = ['plain'];
+          const ways: CallContext[] = ['plain'];
           for (const way of ['transaction', 'script'] as const) {
             const [source, target] = await both(servers, probe, args, way);
             if ((who === 'target' ? target : source) === 'done') ways.push(way);
@@ -117,21 +117,21 @@ export async function probeRights(sourceUrl: string, targetUrl: string): Promise
 }
 
 /** The server's answer to a call; `failed` stands for any error except that for a missing right. */
-type Done = 'done' | 'refused' | 'failed' | 'unknown';
+type CallResult = 'done' | 'refused' | 'failed' | 'unknown';
 
-interface Named {
+interface NamedCall {
   readonly args: readonly string[];
   readonly isInside: boolean;
 }
 
-interface Seen extends Named {
+interface ComparedCall extends NamedCall {
   readonly probe: Probe;
-  readonly source: Done;
-  readonly target: Done;
+  readonly source: CallResult;
+  readonly target: CallResult;
 }
 
 /** The call with all its names inside the patterns, and with each of them outside. */
-function namings({ args }: Probe): Named[] {
+function namings({ args }: Probe): NamedCall[] {
   const at = args.flatMap((arg, i) => (i > 0 && NAMES.has(arg) ? [i] : []));
   return [-1, ...at].map((outside) => ({
     args: args.map((arg, i) => (at.includes(i) ? `${i === outside ? OUTSIDE : INSIDE}${arg}` : arg)),
@@ -146,8 +146,8 @@ async function both(
   servers: readonly Prober[],
   { command, group }: Probe,
   args: readonly string[],
-  way: Way,
-): Promise<Done[]> {
+  way: CallContext,
+): Promise<CallResult[]> {
   const holds = (HOLDS_FOR[command] ?? HOLDS[group] ?? []).map((line) => line.split(' '));
   const data = [INSIDE, OUTSIDE].flatMap((prefix) =>
     holds.map((line) => line.map((word, i) => (i > 0 && /^k2?$/.test(word) ? `${prefix}${word}` : word))),
@@ -169,7 +169,7 @@ const REFUSED =
   /NOPERM|ACL failure|insufficient ACL|DEBUG command not allowed|user executing the script can't|user has no permissions/;
 const UNKNOWN = /unknown (sub)?command|Unknown Redis command/i;
 
-function doneOf(replies: readonly Reply[]): Done {
+function doneOf(replies: readonly Reply[]): CallResult {
   const last = replies.at(-1)!;
   const errors = [...replies, ...(replies.length > 1 ? (last.items ?? []) : [])].filter(isError).map(text);
   if (errors.some((each) => REFUSED.test(each))) return 'refused';
@@ -189,7 +189,7 @@ const withoutLonger = (found: Smallest): Smallest =>
  * Calls that one server refuses and the other executes. The target must check the names even if the source lacks the
  * command, because a script may call it.
  */
-function wider(seen: readonly Seen[], stricter: 'source' | 'target', laxer: 'source' | 'target'): Outcome[] {
+function wider(seen: readonly ComparedCall[], stricter: 'source' | 'target', laxer: 'source' | 'target'): Outcome[] {
   return seen.map((each) => {
     const isWider =
       each[laxer] === 'done' &&

@@ -8,7 +8,7 @@ import type { Reply } from '../resp/decode.js';
 import { word } from './shape.js';
 import type { CommandView } from './verdict.js';
 
-type Where = (reply: Reply) => Reply;
+type ScoreNormalizer = (reply: Reply) => Reply;
 
 const NUMBER = /^-?\d[\d.]*(e[+-]?\d+)?$/;
 
@@ -18,18 +18,18 @@ function written(reply: Reply): Reply {
   return NUMBER.test(text) ? { ...reply, data: Buffer.from(`${Number(text) + 0}`) } : reply;
 }
 /** The scores of `[member, score, …]`, or of `[[member, score], …]` as RESP3 has it. */
-const ofPairs: Where = (reply) =>
+const ofPairs: ScoreNormalizer = (reply) =>
   map(reply, (item, i) => (item.items !== null ? at(1)(item) : i % 2 === 1 ? written(item) : item));
-const ofEach: Where = (reply) => map(reply, written);
+const ofEach: ScoreNormalizer = (reply) => map(reply, written);
 const at =
-  (index: number, inside: Where = written): Where =>
+  (index: number, inside: ScoreNormalizer = written): ScoreNormalizer =>
   (reply) =>
     map(reply, (item, i) => (i === index ? inside(item) : item));
 
 const map = (reply: Reply, change: (item: Reply, index: number) => Reply): Reply =>
   reply.items === null ? reply : { ...reply, items: reply.items.map(change) };
 
-const WHERE: ReadonlyMap<string, Where> = new Map(
+const WHERE: ReadonlyMap<string, ScoreNormalizer> = new Map(
   Object.entries({
     zscore: written,
     zincrby: written,
@@ -62,7 +62,7 @@ const WITHSCORES = new Set([
 
 /** With WITHCOORD each place has its coordinates in its entry. */
 const WITHCOORD = new Set(['geosearch', 'georadius', 'georadius_ro', 'georadiusbymember', 'georadiusbymember_ro']);
-const ofPlaces: Where = (reply) => map(reply, (place) => map(place, (item) => map(item, written)));
+const ofPlaces: ScoreNormalizer = (reply) => map(reply, (place) => map(place, (item) => map(item, written)));
 
 /** Whether scores or coordinates may be in the replies to the command. */
 export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name) || WITHCOORD.has(name);

@@ -9,7 +9,7 @@
  * Calls: io, plan.
  */
 import { nextTurn } from '../io/timers.js';
-import { MOST, RingReader, RingWriter, type Received } from './ring.js';
+import { MOST, RingReader, RingWriter, type ReceiveRecord } from './ring.js';
 
 export interface LinkMemory {
   /** The outgoing ring. */
@@ -42,7 +42,7 @@ export class Link {
 
   constructor(
     memory: LinkMemory,
-    private readonly received: Received,
+    private readonly received: ReceiveRecord,
     /** Rings the other thread's bell; that thread calls `rung`. */
     private readonly ring: () => void,
     /** Calls back when this thread has sent everything at hand, so that one bell is enough. */

@@ -12,7 +12,7 @@ import type { ServerOptions } from './server.js';
 const ORDERS: Sender = { queued: 0, emptied: () => undefined };
 
 /** The descriptor inside a `Server` of Node. */
-interface Inside {
+interface ServerWithHandle {
   readonly _handle: { readonly fd: number };
 }
 
@@ -46,7 +46,7 @@ export class NativeFront implements Front {
   async listen({ host, port, first }: ListenAt): Promise<void> {
     if (first === null) this.native.listenAt(this.#handle, host, port, this.#most);
     else {
-      this.native.listenOn(this.#handle, (first as unknown as Inside)._handle.fd, this.#most);
+      this.native.listenOn(this.#handle, (first as unknown as ServerWithHandle)._handle.fd, this.#most);
       // The native socket is a duplicate of the same descriptor: no client is refused meanwhile.
       first.close();
     }

@@ -36,16 +36,16 @@ export interface Native {
 
 const FILE = fileURLToPath(new URL('../../native/front.node', import.meta.url));
 
-interface Loaded {
+interface LoadedModule {
   readonly native: Native | null;
   /** Why the module cannot be loaded; null if it can. */
   readonly problem: string | null;
 }
 
-let loaded: Loaded | undefined;
+let loaded: LoadedModule | undefined;
 
 /** The module; it is loaded once. */
-export function loadNative(): Loaded {
+export function loadNative(): LoadedModule {
   if (loaded === undefined) {
     try {
       loaded = { native: createRequire(import.meta.url)(FILE) as Native, problem: null };
@@ -60,5 +60,5 @@ export function loadNative(): Loaded {
  * The module for the sockets of clients that connect to this address; null: Node's sockets. The native module has no
  * TLS.
  */
-export const nativeFor = (sockets: Plan['sockets'], { tls }: Pick<Listen, 'tls'>): Loaded =>
+export const nativeFor = (sockets: Plan['sockets'], { tls }: Pick<Listen, 'tls'>): LoadedModule =>
   sockets === 'node' || tls !== null ? { native: null, problem: null } : loadNative();

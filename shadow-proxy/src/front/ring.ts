@@ -109,7 +109,7 @@ export class RingWriter extends End {
 }
 
 /** Receives a record; the bytes are valid only during the call. */
-export type Received = (kind: number, id: number, bytes: Uint8Array, start: number, end: number) => void;
+export type ReceiveRecord = (kind: number, id: number, bytes: Uint8Array, start: number, end: number) => void;
 
 export class RingReader extends End {
   constructor(memory: ArrayBufferLike) {
@@ -117,7 +117,7 @@ export class RingReader extends End {
   }
 
   /** Passes on all present records. Returns whether there were any. */
-  take(received: Received): boolean {
+  take(received: ReceiveRecord): boolean {
     const { header, words, bytes, size } = this;
     const written = Atomics.load(header, WRITTEN);
     if (written === this.at) return false;

@@ -27,7 +27,7 @@ export interface Verdict {
 }
 
 /** Observations of one kind of counting command. */
-export interface Seen {
+export interface CountingObservation {
   readonly workload: string;
   readonly kind: CountingKind;
   /** Prefix of the keys, such as `rl:user:*`; null if no key was recorded. */
@@ -39,7 +39,7 @@ export interface Seen {
 
 /** What the proxies have observed; null if they were not asked, or did not answer. */
 export interface Sightings {
-  readonly counting: readonly Seen[];
+  readonly counting: readonly CountingObservation[];
   /** Writes through a proxy of another region than the workload's writer, by workload. */
   readonly secondWriter: Readonly<Record<string, number>>;
 }
@@ -67,10 +67,10 @@ export function judgeWorkload(question: Question): Verdict | null {
   return { workload: workload.name, class: workload.class, ...worst };
 }
 
-const seenOf = ({ workload, sightings }: Question): readonly Seen[] =>
+const seenOf = ({ workload, sightings }: Question): readonly CountingObservation[] =>
   (sightings?.counting ?? []).filter((each) => each.workload === workload.name);
 
-function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[]): Finding {
+function judgeCluster(question: Question, cluster: Cluster, seen: readonly CountingObservation[]): Finding {
   const { topology, workload } = question;
   const writable = cluster.nodes.filter(acceptsWrites);
   const [unread] = cluster.unread;
@@ -103,7 +103,7 @@ function judgeLayout(
   { workload: { name, counterLayout }, sightings }: Question,
   { nodes }: Cluster,
   writable: readonly NodeFacts[],
-  seen: readonly Seen[],
+  seen: readonly CountingObservation[],
 ): Finding {
   const plainKeys = sightings?.secondWriter[name] ?? 0;
   if (counterLayout === 'per-region' && plainKeys > 0) {
@@ -193,7 +193,7 @@ const besideAt = (nodes: readonly NodeFacts[]): string[] =>
   );
 const isBeside = ({ who, command }: Writer): boolean => !who.startsWith(KIT) && countingKind(command) !== null;
 
-function losses(seen: readonly Seen[]): string {
+function losses(seen: readonly CountingObservation[]): string {
   const kinds = new Set(seen.map(({ kind }) => kind));
   if (kinds.size === 0) kinds.add('increment');
   return [...kinds].map((kind) => `${kind}: ${LOSES[kind]}`).join('; ');
@@ -202,8 +202,8 @@ function losses(seen: readonly Seen[]): string {
 const SHOWN = 4;
 
 /** For example `rl:user:* incr 1,200 (20/s)`; the most frequent first. */
-export function tell(seen: readonly Seen[]): string {
-  const total = ({ commands }: Seen): number => Object.values(commands).reduce((a, b) => a + b, 0);
+export function tell(seen: readonly CountingObservation[]): string {
+  const total = ({ commands }: CountingObservation): number => Object.values(commands).reduce((a, b) => a + b, 0);
   const sorted = [...seen].sort((a, b) => total(b) - total(a));
   const shown = sorted.slice(0, SHOWN).map(({ prefix, commands, perSecond }) => {
     const names = Object.entries(commands).map(([name, calls]) => `${name} ${number(calls)}`);
@@ -215,7 +215,7 @@ export function tell(seen: readonly Seen[]): string {
 /** Kinds for which only the sum matters, so that a conflict-free layout would be possible. */
 const SUMS: ReadonlySet<CountingKind> = new Set(['increment', 'window', 'rewrite', 'script']);
 
-function todoFor({ topology, workload }: Question, seen: readonly Seen[]): string {
+function todoFor({ topology, workload }: Question, seen: readonly CountingObservation[]): string {
   const one = `give it one writer (writer: ${topology.regions[0] ?? 'a region'})`;
   const layout = 'or class counter and a conflict-free layout (counterLayout: library or per-region)';
   const plan = workload.class !== 'leaderboard' && seen.every(({ kind }) => SUMS.has(kind)) ? `${one}, ${layout}` : one;

@@ -39,7 +39,7 @@ export class Intake {
 }
 
 /** Node's `Socket`, with its handle, which can be given to another socket. */
-interface Inside {
+interface SocketWithHandle {
   _handle: { useUserBuffer?: unknown } | null;
   _server?: unknown;
   server?: unknown;
@@ -67,7 +67,7 @@ export function readEach(
   received: (bytes: Uint8Array, length: number) => void,
   streamed: (chunk: Buffer) => void = (chunk) => received(chunk, chunk.length),
 ): TcpSocket {
-  const inside = socket as unknown as Inside;
+  const inside = socket as unknown as SocketWithHandle;
   const { _handle: handle } = inside;
   if (socket.constructor !== Socket || typeof handle?.useUserBuffer !== 'function') {
     socket.on('data', streamed);

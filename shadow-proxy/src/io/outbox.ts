@@ -11,7 +11,7 @@ import type { Flushable, Turn } from './turn.js';
 const IN_PLACE = 16 * 1024;
 
 /** The socket that the outbox writes to. */
-type Written = Pick<
+type OutputSocket = Pick<
   ClientSocket,
   'write' | 'writeRange' | 'cork' | 'uncork' | 'destroyed' | 'writable' | 'writableLength'
 >;
@@ -19,7 +19,7 @@ type Written = Pick<
 export class Outbox implements Flushable {
   marked = false;
   readonly #turn: Turn;
-  readonly #socket: Written;
+  readonly #socket: OutputSocket;
   #buffers: Buffer[] = [];
   #starts: number[] = [];
   #ends: number[] = [];
@@ -28,7 +28,7 @@ export class Outbox implements Flushable {
   /** Bytes that the kernel had not taken at the last look. */
   #unsent = 0;
 
-  constructor(turn: Turn, socket: Written) {
+  constructor(turn: Turn, socket: OutputSocket) {
     this.#turn = turn;
     this.#socket = socket;
   }

@@ -18,7 +18,7 @@ export const TIMING = {
 };
 
 /** A condition at one scrape. */
-interface Held {
+interface PresentCondition {
   readonly event: NotifyEvent;
   readonly key: string;
   readonly severity: Severity;
@@ -50,7 +50,7 @@ interface Gate {
 
 /** The conditions of one shard. */
 export class Conditions {
-  readonly #firing = new Map<string, Held>();
+  readonly #firing = new Map<string, PresentCondition>();
   /** Gates that were open in the workload's stage. */
   readonly #gates = new Map<string, Gate>();
   readonly #mismatches = new Map<string, Mismatches>();
@@ -85,11 +85,11 @@ export class Conditions {
     ];
   }
 
-  #say({ version: _, ...held }: Held, state: Happening['state']): Happening {
+  #say({ version: _, ...held }: PresentCondition, state: Happening['state']): Happening {
     return { ...held, shard: this.shard, state };
   }
 
-  #mismatch({ name, stage, mismatches }: WorkloadSnapshot, now: number): Held[] {
+  #mismatch({ name, stage, mismatches }: WorkloadSnapshot, now: number): PresentCondition[] {
     const known = this.#mismatches.get(name);
     if (known === undefined) {
       this.#mismatches.set(name, { total: mismatches, reported: 0, reportedAt: -Infinity, lastAt: 0, episode: null });
@@ -122,7 +122,7 @@ export class Conditions {
     ];
   }
 
-  #growing({ name, suspects }: WorkloadSnapshot, now: number): Held[] {
+  #growing({ name, suspects }: WorkloadSnapshot, now: number): PresentCondition[] {
     const seen = this.#suspects.get(name) ?? [];
     this.#suspects.set(name, seen);
     seen.push({ at: now, keys: suspects });
@@ -149,8 +149,8 @@ export class Conditions {
     ];
   }
 
-  #closedGates({ watch, workloads }: ScrapedShard, now: number): Held[] {
-    return watch.workloads.flatMap(({ workload, gates, since }): Held[] => {
+  #closedGates({ watch, workloads }: ScrapedShard, now: number): PresentCondition[] {
+    return watch.workloads.flatMap(({ workload, gates, since }): PresentCondition[] => {
       const closed = Object.entries(gates).flatMap(([gate, answer]) => {
         const at = this.#closedAt(`${workload}/${gate}`, since, answer, now);
         return at === null || now - at < this.timing.gateHoldMs ? [] : [{ gate, at }];
@@ -186,7 +186,7 @@ export class Conditions {
     return gate.closedAt;
   }
 
-  #frozen({ frozen }: ScrapedShard, now: number): Held[] {
+  #frozen({ frozen }: ScrapedShard, now: number): PresentCondition[] {
     if (frozen === null) return [];
     const key = `${this.shard}/frozen`;
     return [
@@ -204,7 +204,7 @@ export class Conditions {
   }
 }
 
-function outage({ name: shard, outage: now }: ScrapedShard): Held[] {
+function outage({ name: shard, outage: now }: ScrapedShard): PresentCondition[] {
   if (now === null || now.endedAt !== null) return [];
   const { side, since, workloads } = now;
   const summary = `The ${side} of shard ${shard} is down: ${consequence(now)}`;

@@ -35,7 +35,7 @@ export interface NotifierOptions {
   readonly checkMs?: number;
 }
 
-type Notified = Pick<Plan, 'name' | 'notify'>;
+type NotifiedPlan = Pick<Plan, 'name' | 'notify'>;
 
 export class Notifier {
   readonly #outboxes = new Map<string, Outbox>();
@@ -44,7 +44,7 @@ export class Notifier {
   #refreshedAt = 0;
 
   constructor(
-    private plan: Notified,
+    private plan: NotifiedPlan,
     private readonly options: NotifierOptions,
   ) {
     this.reload(plan);
@@ -56,7 +56,7 @@ export class Notifier {
   }
 
   /** If the plan has no receivers, no condition is checked. */
-  reload(plan: Notified): void {
+  reload(plan: NotifiedPlan): void {
     this.plan = plan;
     for (const [name, outbox] of this.#outboxes) {
       if (plan.notify.some((receiver) => receiver.name === name)) continue;

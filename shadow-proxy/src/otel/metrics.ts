@@ -13,7 +13,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { unixMs, unixMsAtZero } from '../io/clock.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
-type Known = MetricObjectWithValues<MetricValue<string>>;
+type MetricSamples = MetricObjectWithValues<MetricValue<string>>;
 type HrTime = readonly [seconds: number, nanoseconds: number];
 
 export class Producer implements MetricProducer {
@@ -33,7 +33,7 @@ export class Producer implements MetricProducer {
 
 const hrTime = (ms: number): HrTime => [Math.floor(ms / 1000), Math.round((ms % 1000) * 1e6)];
 
-function metricOf(known: Known, from: HrTime, to: HrTime): MetricData {
+function metricOf(known: MetricSamples, from: HrTime, to: HrTime): MetricData {
   const { name, help } = known;
   const type = String(known.type);
   const common = {
@@ -54,7 +54,7 @@ function metricOf(known: Known, from: HrTime, to: HrTime): MetricData {
 }
 
 /** Prometheus counts each bucket together with those below it, OpenTelemetry each bucket alone. */
-function histograms({ name, values }: Known): Pick<DataPoint<Histogram>, 'attributes' | 'value'>[] {
+function histograms({ name, values }: MetricSamples): Pick<DataPoint<Histogram>, 'attributes' | 'value'>[] {
   const bySeries = new Map<string, MetricValue<string>[]>();
   for (const each of values) {
     const { le: _, ...own } = each.labels;

@@ -31,7 +31,7 @@ export interface Feed {
   readonly refused: boolean;
 }
 
-class Refused extends Error {}
+class TokenRefused extends Error {}
 
 export class Poller {
   #migration: string | null = null;
@@ -107,7 +107,7 @@ export class Poller {
       this.#answeredAt = Date.now();
       this.#refused = false;
     } catch (error) {
-      if (error instanceof Refused) {
+      if (error instanceof TokenRefused) {
         // Several requests may have been sent with the refused token.
         this.#refused ||= sessionStorage.getItem(TOKEN) !== null;
         sessionStorage.removeItem(TOKEN);
@@ -166,7 +166,7 @@ function joined(a: SeriesSnapshot, b: SeriesSnapshot): SeriesSnapshot {
 }
 
 /**
- * @throws {Refused} if the proxy requires another token
+ * @throws {TokenRefused} if the proxy requires another token
  * @throws {Error} if it does not answer, or answers with an error
  */
 async function get<T>(path: string): Promise<T> {
@@ -181,7 +181,7 @@ async function get<T>(path: string): Promise<T> {
       );
     },
   );
-  if (response.status === 401) throw new Refused();
+  if (response.status === 401) throw new TokenRefused();
   const answer = printableAll(await response.json()) as T & { error?: { message: string } };
   if (response.ok) return answer;
   throw new Error(answer.error?.message ?? `HTTP ${response.status}`);

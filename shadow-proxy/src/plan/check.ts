@@ -20,11 +20,11 @@ import {
 } from './plan.js';
 import { isMirrored } from '../route/stage.js';
 
-type Say = (path: PlanPath, message: string) => void;
+type AddProblem = (path: PlanPath, message: string) => void;
 
 export function checkPlan(plan: Plan): PlanProblem[] {
   const problems: PlanProblem[] = [];
-  const say: Say = (path, message) => problems.push({ path, message });
+  const say: AddProblem = (path, message) => problems.push({ path, message });
   names(plan, say);
   listens(plan, say);
   servers(plan, say);
@@ -34,7 +34,7 @@ export function checkPlan(plan: Plan): PlanProblem[] {
   return problems;
 }
 
-function names(plan: Plan, say: Say): void {
+function names(plan: Plan, say: AddProblem): void {
   duplicates(
     plan.shards,
     (shard) => shard.name.toLowerCase(),
@@ -91,7 +91,7 @@ function names(plan: Plan, say: Say): void {
   });
 }
 
-interface Door {
+interface PlanAddress {
   readonly path: PlanPath;
   readonly address: Address;
 }
@@ -99,21 +99,21 @@ interface Door {
 /**
  * Every address that the plan opens, each once. Shards may share an admin address with the plan, or with each other.
  */
-function doors(plan: Plan): Door[] {
-  const admins: Door[] = [{ path: ['admin', 'listen'], address: plan.admin }];
+function doors(plan: Plan): PlanAddress[] {
+  const admins: PlanAddress[] = [{ path: ['admin', 'listen'], address: plan.admin }];
   plan.shards.forEach(({ admin }, i) => {
     if (admin && !admins.some((other) => formatAddress(other.address) === formatAddress(admin))) {
       admins.push({ path: ['shards', i, 'admin', 'listen'], address: admin });
     }
   });
-  const doorsOf = ({ listen, replica }: ShardPlan, i: number): Door[] => [
+  const doorsOf = ({ listen, replica }: ShardPlan, i: number): PlanAddress[] => [
     { path: ['shards', i, 'listen'], address: listen },
     ...(replica === null ? [] : [{ path: ['shards', i, 'replica'], address: replica.listen }]),
   ];
   return [...plan.shards.flatMap(doorsOf), ...admins];
 }
 
-function listens(plan: Plan, say: Say): void {
+function listens(plan: Plan, say: AddProblem): void {
   const open = doors(plan);
   open.forEach(({ path, address }, i) => {
     const taken = open.slice(0, i).find((other) => collide(other.address, address));
@@ -139,7 +139,7 @@ const ANY_HOST = ['0.0.0.0', '::'];
 const collide = (a: Address, b: Address): boolean =>
   a.port !== 0 && a.port === b.port && (a.host === b.host || ANY_HOST.includes(a.host) || ANY_HOST.includes(b.host));
 
-function servers(plan: Plan, say: Say): void {
+function servers(plan: Plan, say: AddProblem): void {
   plan.shards.forEach((shard, i) => {
     if (sameServer(shard.source, shard.target)) {
       say(
@@ -166,7 +166,7 @@ function servers(plan: Plan, say: Say): void {
   });
 }
 
-function workloads(plan: Plan, say: Say): void {
+function workloads(plan: Plan, say: AddProblem): void {
   const patterns = plan.workloads.flatMap((workload, i) => workload.keys.map((pattern, k) => ({ pattern, i, k })));
   duplicates(
     patterns,
@@ -194,14 +194,14 @@ function workloads(plan: Plan, say: Say): void {
   });
 }
 
-const sayGlob = (pattern: string, path: PlanPath, say: Say): boolean => {
+const sayGlob = (pattern: string, path: PlanPath, say: AddProblem): boolean => {
   const problem = patternProblem(pattern);
   if (problem !== null) say(path, `is ${JSON.stringify(pattern)}, which ${problem}`);
   return problem === null;
 };
 
 /** Reports a pattern that matches no key for its workload, because earlier workloads have all its keys. */
-function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
+function globs(plan: Plan, field: 'keys' | 'channels', say: AddProblem): void {
   const earlier: { readonly pattern: string; readonly i: number }[] = [];
   plan.workloads.forEach((workload, i) => {
     const patterns = workload[field];
@@ -230,7 +230,7 @@ function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
   });
 }
 
-function sharedTargets(plan: Plan, say: Say): void {
+function sharedTargets(plan: Plan, say: AddProblem): void {
   plan.shards.forEach((shard, i) => {
     const sharing = plan.shards
       .map((other, n) => ({ other, n }))
@@ -254,7 +254,7 @@ function sharedTargets(plan: Plan, say: Say): void {
   });
 }
 
-function topology(plan: Plan, say: Say): void {
+function topology(plan: Plan, say: AddProblem): void {
   const { mode, regions } = plan.topology;
   if (mode === 'active-active' && plan.cluster !== null)
     say(
@@ -307,7 +307,7 @@ function topology(plan: Plan, say: Say): void {
 }
 
 /** Checks what the proxy needs to count a workload per region. */
-function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: PlanPath, say: Say): void {
+function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: PlanPath, say: AddProblem): void {
   if (name === 'default')
     say(
       [...path, 'counterLayout'],

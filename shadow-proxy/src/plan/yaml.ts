@@ -66,13 +66,13 @@ function explain(code: string, message: string): string {
 const unquoted = (word: string): string =>
   `has ${word} without quotes, which YAML reads as an alias: quote a pattern that begins with *, such as "${word === '*' ? '*:session' : word}"`;
 
-interface Found {
+interface YamlProblem {
   readonly message: string;
   readonly offset: number;
 }
 
 /** Tags such as `!text`, which no field of a plan accepts. */
-const tagsIn = ({ warnings }: Document): Found[] =>
+const tagsIn = ({ warnings }: Document): YamlProblem[] =>
   warnings.map(({ code, message, pos }) => ({
     message:
       code === 'TAG_RESOLVE_FAILED'
@@ -82,8 +82,8 @@ const tagsIn = ({ warnings }: Document): Found[] =>
   }));
 
 /** Aliases without an anchor: the operator meant a pattern. */
-function aliasesIn(document: Document): Found[] {
-  const found: Found[] = [];
+function aliasesIn(document: Document): YamlProblem[] {
+  const found: YamlProblem[] = [];
   const anchors = new Set<string>();
   visit(document, {
     Node(_, node: Node) {
@@ -97,7 +97,7 @@ function aliasesIn(document: Document): Found[] {
   return found;
 }
 
-function tooDeep({ contents }: Document): Found[] {
+function tooDeep({ contents }: Document): YamlProblem[] {
   const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0;
   const pending: { node: unknown; depth: number }[] = [{ node: contents, depth: 0 }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

@@ -44,12 +44,12 @@ export async function factsFromState(plan: Plan, shard: string, problem: string)
   };
 }
 
-type Known = NonNullable<ReturnType<typeof readEvidence>['value']>['workloads'][string];
+type SavedEvidence = NonNullable<ReturnType<typeof readEvidence>['value']>['workloads'][string];
 
 function outlook(
   workload: WorkloadPlan,
   state: ShardState,
-  known: Known | undefined,
+  known: SavedEvidence | undefined,
   latencies: readonly LatencyWindow[],
 ): NextStage {
   const point = state.workloads[workload.name] ?? { stage: workload.stage, percent: workload.percent };

@@ -116,9 +116,9 @@ export function parseRunbook(name: string, markdown: string): Runbook {
   return { name, title: title ?? name, steps };
 }
 
-type Say = (line: number, what: string) => void;
+type AddProblem = (line: number, what: string) => void;
 
-function takeFence({ lang = '', text }: Tokens.Code, line: number, steps: Step[], say: Say): void {
+function takeFence({ lang = '', text }: Tokens.Code, line: number, steps: Step[], say: AddProblem): void {
   if (lang === SAMPLE) {
     const last = steps.at(-1);
     if (last === undefined) say(line, `\`${SAMPLE}\` must follow a step, and there is none before it`);
@@ -131,7 +131,7 @@ function takeFence({ lang = '', text }: Tokens.Code, line: number, steps: Step[]
   }
 }
 
-function readStep(text: string, line: number, say: Say): Step | null {
+function readStep(text: string, line: number, say: AddProblem): Step | null {
   const document = parseDocument(text);
   for (const { message, linePos } of document.errors) say(line + (linePos?.[0].line ?? 1), message.split('\n')[0]);
   if (document.errors.length > 0) return null;
@@ -142,7 +142,7 @@ function readStep(text: string, line: number, say: Say): Step | null {
 }
 
 /** Reports a step inside a list or a quotation, which would not be found. */
-function checkNested(token: Token, line: number, say: Say): void {
+function checkNested(token: Token, line: number, say: AddProblem): void {
   const inside = [
     ...(('tokens' in token && token.tokens) || []),
     ...(('items' in token && (token.items as Token[])) || []),

@@ -26,14 +26,14 @@ class LibraryFunction extends Routine {
   }
 }
 
-interface Known {
+interface KnownFunctions {
   readonly runId: string;
   readonly at: number;
   readonly functions: ReadonlyMap<string, LibraryFunction>;
 }
 
 export class Functions {
-  readonly #known = new Map<Server, Known>();
+  readonly #known = new Map<Server, KnownFunctions>();
 
   /** Undefined for a function that no server is known to have. */
   find(name: string): Routine | undefined {

@@ -16,7 +16,7 @@ import type {
   MemberExpression,
   Statement,
 } from 'luaparse';
-import { isMany, literalOf, Values, type Binding, type KeyName, type Seen, type SeenCall } from './values.js';
+import { isMany, literalOf, Values, type Binding, type KeyName, type ReadText, type SeenCall } from './values.js';
 
 /** A call of a command. */
 export interface Call {
@@ -117,7 +117,7 @@ const binding = (some: Partial<Binding> = {}): Binding => ({
 
 class Reader {
   readonly #scopes: Map<string, Binding>[] = [];
-  readonly #globals: Seen['globals'] = { KEYS: binding(), ARGV: binding() };
+  readonly #globals: ReadText['globals'] = { KEYS: binding(), ARGV: binding() };
   readonly #bindings = new Map<Identifier, Binding>();
   readonly #calls: SeenCall[] = [];
   readonly #callbacks: Expression[] = [];

@@ -35,7 +35,7 @@ export interface SeenCall {
 }
 
 /** The contents of a text, when all of it is read. */
-export interface Seen {
+export interface ReadText {
   readonly globals: Readonly<Record<'KEYS' | 'ARGV', Binding>>;
   /** The binding of each name where it is used. */
   readonly bindings: ReadonlyMap<Identifier, Binding>;
@@ -48,7 +48,7 @@ const SEVERAL: ReadonlySet<string> = new Set(['byte', 'find', 'match', 'gsub']);
 const NUMBERS_OF_STRING: ReadonlySet<string> = new Set(['byte', 'find', 'len']);
 
 export class Values {
-  constructor(private readonly seen: Seen) {}
+  constructor(private readonly seen: ReadText) {}
 
   /** Whether the name means the declared keys, or the arguments, as the server passes them. */
   #isCallers(of: Binding, which: 'KEYS' | 'ARGV'): boolean {

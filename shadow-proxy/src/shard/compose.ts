@@ -52,7 +52,7 @@ import { SuspectWorkloads } from '../suspects/workloads.js';
 import { Series } from '../telemetry/series.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
 import { Dialer } from '../upstream/dialer.js';
-import { Liveness, type Watched } from '../upstream/liveness.js';
+import { Liveness, type WatchedServer } from '../upstream/liveness.js';
 import { Server } from '../upstream/server.js';
 import { changeStage, promotionContext } from './control.js';
 import { abandon, hindrance, startMirrors, twinRefusal } from './connections.js';
@@ -283,7 +283,7 @@ function composeHealth(parts: Core & OrderParts & ClientParts): Health {
   const silenced = { source: 0, target: 0 };
   const silence = {
     silentMs: () => settings.plan.limits.silentMs,
-    closed: ({ side }: Watched, { clientId }: { readonly clientId: number }, silentMs: number) => {
+    closed: ({ side }: WatchedServer, { clientId }: { readonly clientId: number }, silentMs: number) => {
       silenced[side]++;
       logger.warn(
         { server: side, clientId, silentMs: Math.round(silentMs) },

@@ -6,7 +6,7 @@ import { Admin, AdminError } from '../admin/server.js';
 import { after, sleep } from '../io/timers.js';
 import type { Shard } from './contract.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
-import { launch, LaunchError, type Launched } from './launch.js';
+import { launch, LaunchError, type LaunchedShard } from './launch.js';
 import type { Otel } from '../otel/otel.js';
 import { Notifier } from '../notify/notifier.js';
 import { formatAddress } from '../plan/endpoint.js';
@@ -29,7 +29,7 @@ export interface DaemonOptions {
 export class Daemon {
   /** Resolves when another process has taken over a shard, and nothing is served any more. */
   readonly lost: Promise<LaunchError>;
-  #launched: readonly Launched[] = [];
+  #launched: readonly LaunchedShard[] = [];
   #admins: Admin[] = [];
   #waiting = false;
   /** Why a shard is not started yet, by its name. */
@@ -112,7 +112,7 @@ export class Daemon {
   }
 
   /** A server may refuse the proxy for a while (a password, loading of data): the shard is tried again. */
-  async #launchOne(name: string): Promise<Launched> {
+  async #launchOne(name: string): Promise<LaunchedShard> {
     const observer = this.#otel?.observer(name);
     for (;;) {
       try {
@@ -160,7 +160,7 @@ export class Daemon {
 
   readonly #shards = (): readonly Shard[] => this.#launched.map(({ shard }) => shard);
 
-  #add(launched: Launched): void {
+  #add(launched: LaunchedShard): void {
     this.#problems.delete(launched.shard.name);
     this.#launched = [...this.#launched, launched];
     void launched.lost.then(async (reason) => {

@@ -18,7 +18,7 @@ import type { Suspects } from '../suspects/suspects.js';
 import type { DeferredPairs } from '../suspects/deferred.js';
 import type { MirrorFacts, ServerFacts, ShardFacts, WorkloadFacts } from './snapshot.js';
 
-export interface Observed {
+export interface ObservedParts {
   readonly name: string;
   /** When the shard was built, in ms of the monotonic clock. */
   readonly since: number;
@@ -41,7 +41,7 @@ export interface Observed {
 
 const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 
-export function factsOf(parts: Observed): ShardFacts {
+export function factsOf(parts: ObservedParts): ShardFacts {
   const { sequencer, clients, suspects, failover, monitor } = parts;
   const now = monotonicMs();
   const { workloads, otherShards } = sequencer.router;
@@ -97,7 +97,7 @@ export function factsOf(parts: Observed): ShardFacts {
   };
 }
 
-function serverFacts({ sequencer, monitor, silenced }: Observed, side: Side, isUsed: boolean): ServerFacts {
+function serverFacts({ sequencer, monitor, silenced }: ObservedParts, side: Side, isUsed: boolean): ServerFacts {
   const { endpoint, runId, version, up, full, identity, problem, losses } = sequencer.servers[side];
   return {
     url: endpoint.label,
@@ -134,7 +134,7 @@ function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isN
 const workloadFacts = (
   workload: Workload,
   suspects: WorkloadFacts['suspects'],
-  { adjudicator, automatic, clients }: Observed,
+  { adjudicator, automatic, clients }: ObservedParts,
 ): WorkloadFacts => ({
   name: workload.name,
   workloadClass: workload.workloadClass,

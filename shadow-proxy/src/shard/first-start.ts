@@ -11,7 +11,7 @@ const ENOUGH_KEYS = 0.95;
 /** Maximum time for counting the keys of the target, in ms. */
 const FIRST_COUNT_MS = 60_000;
 
-type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'collector' | 'logger'>;
+type FirstStartParts = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'collector' | 'logger'>;
 
 /**
  * If the plan's first stage is beyond off, the gate applies, too: if the target has keys that the shard did not write,
@@ -21,7 +21,7 @@ type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'col
  * @throws {Error} if that cannot be determined
  */
 export async function admitFirst(
-  { sequencer, admitted, keeper, collector, logger }: Needed,
+  { sequencer, admitted, keeper, collector, logger }: FirstStartParts,
   { alike, consent, ownership }: ShardOptions,
 ): Promise<void> {
   const goesOn = (ownership.predecessor?.note ?? '') !== '';
@@ -62,7 +62,7 @@ async function admitUsers({
   sequencer,
   collector,
   logger,
-}: Pick<Needed, 'sequencer' | 'collector' | 'logger'>): Promise<void> {
+}: Pick<FirstStartParts, 'sequencer' | 'collector' | 'logger'>): Promise<void> {
   const { router, servers } = sequencer;
   const workload = router.workloads.find(({ stage }) => stageRule(stage).authority === 'target');
   if (workload === undefined) return;
@@ -76,7 +76,7 @@ async function admitUsers({
 }
 
 /** Keys from before the dual write are not on the mirror. */
-export async function beginCopies(parts: Needed, { alike }: ShardOptions): Promise<void> {
+export async function beginCopies(parts: FirstStartParts, { alike }: ShardOptions): Promise<void> {
   if (alike) return void tellOfMissingKeys(parts);
   for (const workload of parts.sequencer.router.workloads) {
     if (workload.stage === 'dualwrite' || workload.stage === 'shadow') await parts.flipper.beginCopy(workload);
@@ -84,7 +84,7 @@ export async function beginCopies(parts: Needed, { alike }: ShardOptions): Promi
 }
 
 /** Logs a message for the operator if both servers should hold the same data, and cannot. */
-async function tellOfMissingKeys({ sequencer, logger }: Needed): Promise<void> {
+async function tellOfMissingKeys({ sequencer, logger }: FirstStartParts): Promise<void> {
   const { servers, router } = sequencer;
   const { keylessRule } = router.default;
   if (!keylessRule.mirrorsWrites) return;

@@ -25,7 +25,7 @@ import {
   StateError,
   StateStore,
   type Admission,
-  type Around,
+  type AroundChange,
   type HistoryEvent,
   type ShardState,
   type StatePatch,
@@ -36,7 +36,7 @@ import { whyTaken } from './listener.js';
 import { inheritState, nowServed, writtenByAll } from './inherit.js';
 import { startShard } from './shard.js';
 
-export interface Launched {
+export interface LaunchedShard {
   readonly shard: Shard;
   readonly ledger: Ledger;
   /** Resolves when another process has taken over the shard, and nothing is served any more. */
@@ -114,7 +114,7 @@ export async function launch(
     recorded = () => undefined,
     observer = null,
   }: LaunchOptions = {},
-): Promise<Launched> {
+): Promise<LaunchedShard> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
@@ -230,7 +230,7 @@ async function start(
   shardPlan: ShardPlan,
   logger: Logger,
   { standby, alike, consent, firstStart, shards, shardCount, recorded, observer, from }: StartOptions,
-): Promise<Omit<Launched, 'lost'>> {
+): Promise<Omit<LaunchedShard, 'lost'>> {
   await inheritState(plan, shardPlan, logger);
   const around = { ...aroundOf(ownership, shardPlan, logger), recorded };
   const state = await StateStore.open(plan.state, shardPlan.name, around);
@@ -307,7 +307,7 @@ async function start(
  * A stage change takes effect when each standby knows it: otherwise a standby that takes over would use the earlier
  * stages.
  */
-function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Omit<Around, 'recorded'> {
+function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Omit<AroundChange, 'recorded'> {
   /** The digest that was spread last; null before the first change, which is made at the start. */
   let spread: string | null = null;
   return {

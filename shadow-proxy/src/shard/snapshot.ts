@@ -53,7 +53,7 @@ export interface WorkloadFacts extends Pick<
 }
 
 /** Fields that are copied into the snapshot unchanged. */
-type Plain = Pick<
+type UnchangedFields = Pick<
   ShardSnapshot,
   | 'name'
   | 'clients'
@@ -83,7 +83,7 @@ type Plain = Pick<
 >;
 
 export interface ShardFacts {
-  readonly plain: Plain;
+  readonly plain: UnchangedFields;
   /** The present time, in ms since 1970. */
   readonly now: number;
   readonly servers: Readonly<Record<Side, ServerFacts>>;

@@ -35,25 +35,25 @@ export interface AutomaticContext {
 
 const LOOK_MS = 5_000;
 
-interface Exceeded {
+interface ExceededLimit {
   readonly since: number;
   readonly evidence: string;
 }
 
 /** Observations of one workload since it entered its stage. */
-interface Watched {
+interface WatchedWorkload {
   readonly point: string;
   replies: number;
   errors: number;
   /** Limits that are exceeded, by their name. */
-  readonly exceeded: Map<string, Exceeded>;
+  readonly exceeded: Map<string, ExceededLimit>;
   checks: readonly CheckResult[];
   /** Since when all gates of the next step are open, in ms of the monotonic clock; null if one is closed. */
   openSince: number | null;
 }
 
 export class Automatic {
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new Map<string, WatchedWorkload>();
   #timer: Timer | undefined;
   /** Workloads that are being moved. */
   readonly #moving = new Set<string>();
@@ -123,12 +123,12 @@ export class Automatic {
     if (late.length > 0) void this.#act(plan, workload, late);
   }
 
-  async #ask({ checks }: GuardPlan, workload: Workload, watched: Watched): Promise<void> {
+  async #ask({ checks }: GuardPlan, workload: Workload, watched: WatchedWorkload): Promise<void> {
     const answers = await this.context.collector.askChecks(workload);
     watched.checks = answers.filter(({ name }) => checks.includes(name));
   }
 
-  async #act({ action, forSeconds }: GuardPlan, workload: Workload, late: readonly Exceeded[]): Promise<void> {
+  async #act({ action, forSeconds }: GuardPlan, workload: Workload, late: readonly ExceededLimit[]): Promise<void> {
     const { name } = workload;
     const held = this.context.holds()[name];
     if ((held !== undefined && held.why !== 'paused') || this.#moving.has(name)) return;
@@ -152,11 +152,11 @@ export class Automatic {
     }
   }
 
-  #watch({ name, stage, percent, counters }: Workload): Watched {
+  #watch({ name, stage, percent, counters }: Workload): WatchedWorkload {
     const point = formatPoint({ stage, percent });
     const known = this.#watched.get(name);
     if (known?.point === point) return known;
-    const fresh: Watched = {
+    const fresh: WatchedWorkload = {
       point,
       replies: counters.answeredByTarget,
       errors: counters.errorsOfTarget,

@@ -14,7 +14,7 @@ import { LISTED, StageError } from './stage-change.js';
 /** Number of parts that are written at once. */
 const AT_ONCE = 500;
 
-interface Carried {
+interface CarriedCounter {
   readonly name: string;
   readonly value: number;
   /** Unix ms; null if the counter does not expire. */
@@ -71,12 +71,12 @@ export class Carry {
     });
   }
 
-  async #read(): Promise<Carried[]> {
+  async #read(): Promise<CarriedCounter[]> {
     const { sequencer, redact } = this.context;
     const server = sequencer.servers.source;
     const scanner = new Scanner(server, sequencer.swaps);
     const connection = await server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials });
-    const found = new Map<string, Carried>();
+    const found = new Map<string, CarriedCounter>();
     const others: string[] = [];
     try {
       for await (const { id, keys } of scanner.pages(null)) {
@@ -116,7 +116,7 @@ export class Carry {
 }
 
 /** Null if the key is no counter. */
-function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | null {
+function carriedOf(key: Buffer, value: Reply, pttl: Reply): CarriedCounter | 'gone' | null {
   if (isError(value)) return null;
   if (value.data === null) return 'gone';
   const said = text(value);

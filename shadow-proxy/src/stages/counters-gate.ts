@@ -5,7 +5,7 @@
 import { byKind } from '../command/counting.js';
 import type { CountingKind } from '../command/counting-kind.js';
 import type { Cluster } from '../guard/facts.js';
-import { judgeWorkload, type Seen, type Sightings, type Verdict } from '../guard/judge.js';
+import { judgeWorkload, type CountingObservation, type Sightings, type Verdict } from '../guard/judge.js';
 import { readClusters } from '../guard/read.js';
 import { allWorkloads, type Plan, type ShardPlan } from '../plan/plan.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
@@ -42,8 +42,8 @@ export function sightingsOf(shards: readonly CountingSnapshot[]): Sightings {
 }
 
 /** Adds up what several shards have observed for the same keys. */
-function together(all: readonly Seen[]): Seen[] {
-  const found = new Map<string, Seen>();
+function together(all: readonly CountingObservation[]): CountingObservation[] {
+  const found = new Map<string, CountingObservation>();
   for (const each of all) {
     const id = JSON.stringify([each.workload, each.kind, each.prefix]);
     const { commands = {}, perSecond = 0 } = found.get(id) ?? {};

@@ -4,7 +4,7 @@ import type { Verdict } from '../guard/judge.js';
 import { monotonicMs, unixMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
-import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../storage/evidence.js';
+import { EvidenceBook, type Drill, type LatencyWindow, type WorkloadTotals } from '../storage/evidence.js';
 import type { Author } from '../storage/sealed.js';
 import type { Latest } from '../telemetry/series.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
@@ -459,7 +459,7 @@ function seen({
   stage,
   percent,
   counters: { compared, allowed, mismatches, inconclusive, inconclusiveByScript, unsupported },
-}: Workload): Seen {
+}: Workload): WorkloadTotals {
   return {
     name,
     stage,

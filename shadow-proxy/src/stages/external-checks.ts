@@ -28,7 +28,7 @@ const WATCH_MS = 60_000;
 /** After this time, in ms, an answer is not shown. */
 const STALE_MS = 300_000;
 
-interface Asked {
+interface CheckAnswers {
   readonly at: number;
   readonly results: Promise<readonly CheckResult[]>;
   /** Null until the answers have come. */
@@ -37,7 +37,7 @@ interface Asked {
 
 /** Runs the checks of a plan, and remembers the last answers for each workload. */
 export class ExternalChecks {
-  readonly #asked = new Map<string, Asked>();
+  readonly #asked = new Map<string, CheckAnswers>();
 
   constructor(private readonly checks: () => readonly CheckPlan[]) {}
 
@@ -62,11 +62,11 @@ export class ExternalChecks {
     return this.checks().filter(({ workloads }) => workloads === null || workloads.includes(workload));
   }
 
-  #askAfter(about: CheckedWorkload, checks: readonly CheckPlan[], ms: number): Asked {
+  #askAfter(about: CheckedWorkload, checks: readonly CheckPlan[], ms: number): CheckAnswers {
     const last = this.#asked.get(about.workload);
     if (last !== undefined && monotonicMs() - last.at < ms) return last;
     const results = Promise.all(checks.map((check) => askCheck(check, about)));
-    const asked: Asked = { at: monotonicMs(), results, answered: null };
+    const asked: CheckAnswers = { at: monotonicMs(), results, answered: null };
     void results.then((answered) => (asked.answered = answered));
     this.#asked.set(about.workload, asked);
     return asked;

@@ -61,7 +61,7 @@ const later = ({ command, ...gate }: Gate, before: readonly Gate[]): Gate =>
 const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
 
 /** Closed gates that an operator passes. */
-export interface Forced {
+export interface ForcedGates {
   /** All gates except `target` and `users`. */
   readonly force?: boolean;
   /** The gate `suspects`: writes that the mirror lacks are lost. */
@@ -73,7 +73,7 @@ export interface Forced {
 /** The closed gates that keep the workload in its stage. */
 export const closedGates = (
   gates: readonly Gate[],
-  { force = false, forceSuspects = false, forceUsers = false }: Forced = {},
+  { force = false, forceSuspects = false, forceUsers = false }: ForcedGates = {},
 ): Gate[] =>
   gates.filter(({ name, answer }) => {
     if (answer === 'yes') return false;

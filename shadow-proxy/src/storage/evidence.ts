@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { UnsupportedCalls } from '../route/router.js';
 import { SIDES, STAGES, type StagePoint } from '../route/stage.js';
-import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
+import { readSealed, writeSealed, type Author, type ReadResult } from './sealed.js';
 import type { Latest } from '../telemetry/series.js';
 
 const counts = z.record(z.string(), z.number());
@@ -72,7 +72,7 @@ export type LastPassed = Readonly<z.infer<typeof file>['passed']>;
 export type LatencyWindow = z.infer<typeof file>['latencies'][number];
 
 /** Totals of one workload since the start of the process. */
-export interface Seen extends StagePoint {
+export interface WorkloadTotals extends StagePoint {
   readonly name: string;
   readonly compared: number;
   readonly allowed: ReadonlyMap<string, number>;
@@ -96,7 +96,7 @@ export class EvidenceBook {
   readonly problem: string | null;
   readonly #path: string;
   readonly #workloads = new Map<string, Mutable>();
-  readonly #before = new Map<string, Seen>();
+  readonly #before = new Map<string, WorkloadTotals>();
   /** The minute that was counted last, by workload. */
   readonly #minute = new Map<string, number>();
   /** Calls that were added already, by workload and form. */
@@ -126,7 +126,7 @@ export class EvidenceBook {
    * @returns whether a crash must not lose the observations: a mismatch, or a form that is not supported and is seen
    * for the first time
    */
-  update(now: Date, seen: readonly Seen[]): boolean {
+  update(now: Date, seen: readonly WorkloadTotals[]): boolean {
     this.#isNew = false;
     for (const each of seen) this.#add(now, each);
     return this.#isNew;
@@ -191,7 +191,7 @@ export class EvidenceBook {
     });
   }
 
-  #add(now: Date, seen: Seen): void {
+  #add(now: Date, seen: WorkloadTotals): void {
     const evidence = this.#current(now, seen);
     const before = this.#before.get(seen.name);
     this.#before.set(seen.name, { ...seen, allowed: new Map(seen.allowed), mismatches: new Map(seen.mismatches) });
@@ -210,7 +210,7 @@ export class EvidenceBook {
     if (!evidence.hours.includes(hour)) evidence.hours = [...evidence.hours, hour].sort((a, b) => a - b);
   }
 
-  #addUnsupported(now: Date, { name, unsupported: seen }: Seen, evidence: Mutable): void {
+  #addUnsupported(now: Date, { name, unsupported: seen }: WorkloadTotals, evidence: Mutable): void {
     let added = this.#unsupported.get(name);
     if (added === undefined) this.#unsupported.set(name, (added = new Map()));
     for (const [form, { lacks, calls }] of seen) {
@@ -225,7 +225,7 @@ export class EvidenceBook {
   }
 
   /** The evidence of a workload, which is empty again if its stage has changed. */
-  #current(now: Date, { name, stage, percent }: Seen): Mutable {
+  #current(now: Date, { name, stage, percent }: WorkloadTotals): Mutable {
     const known = this.#workloads.get(name);
     if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent)))
       return known;
@@ -275,5 +275,5 @@ function addEach(
 }
 
 /** What the process that served last wrote. @param served the process's name in the state */
-export const readEvidence = (directory: string, served: string | null): Read<z.infer<typeof file>> =>
+export const readEvidence = (directory: string, served: string | null): ReadResult<z.infer<typeof file>> =>
   readSealed(join(directory, FILE), served, file);

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { SIDES } from '../route/stage.js';
-import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
+import { readSealed, writeSealed, type Author, type ReadResult } from './sealed.js';
 
 const optionalNumber = z.number().positive().optional();
 
@@ -105,7 +105,7 @@ export const noCounts = (): JobCounts => ({
 const FILE = 'job.json';
 
 /** The last job of the process that served last. @param served the process's name in the state */
-export const readJob = (directory: string, served: string | null): Read<JobRecord> =>
+export const readJob = (directory: string, served: string | null): ReadResult<JobRecord> =>
   readSealed(join(directory, FILE), served, jobRecord);
 
 /**

@@ -50,7 +50,7 @@ export function writeSealed(path: string, author: Author, value: object): void {
   replaceFile(path, seal({ author, value }));
 }
 
-export interface Read<T> {
+export interface ReadResult<T> {
   /** Null if there is nothing that can be trusted. */
   readonly value: T | null;
   /** Why the file cannot be trusted; null if it can, or there is no file. */
@@ -61,8 +61,8 @@ export interface Read<T> {
  * What the process that served last wrote, or a later process that never served.
  * @param served the process that served last, as the state names it; null if none did
  */
-export function readSealed<T>(path: string, served: string | null, schema: z.ZodType<T>): Read<T> {
-  const no = (problem: string | null): Read<T> => ({
+export function readSealed<T>(path: string, served: string | null, schema: z.ZodType<T>): ReadResult<T> {
+  const no = (problem: string | null): ReadResult<T> => ({
     value: null,
     problem: problem && `${path} cannot be used: ${problem}`,
   });

@@ -147,7 +147,7 @@ const PUT_BACK_TRIES = 10;
 const PUT_BACK_MS = 100;
 
 /** What a process that changes the state does around each change. */
-export interface Around {
+export interface AroundChange {
   /** Runs before the change. It throws if another process has taken over the shard, to which the state belongs then. */
   fence(next: ShardState): Promise<void>;
   /** Runs when the change is on the disk, before anything relies on it. It does not throw. */
@@ -156,7 +156,7 @@ export interface Around {
   recorded(event: HistoryEvent): void;
 }
 
-const ALONE: Around = {
+const ALONE: AroundChange = {
   fence: () => Promise.resolve(),
   spread: () => Promise.resolve(),
   recorded: () => undefined,
@@ -178,7 +178,7 @@ export class StateStore {
     directory: string,
     shard: string,
     previous: ShardState | null,
-    private readonly around: Around,
+    private readonly around: AroundChange,
   ) {
     this.#directory = directory;
     this.previous = previous;
@@ -190,7 +190,7 @@ export class StateStore {
    * the state.
    * @throws {StateError}
    */
-  static async open(stateDirectory: string, shard: string, around: Around = ALONE): Promise<StateStore> {
+  static async open(stateDirectory: string, shard: string, around: AroundChange = ALONE): Promise<StateStore> {
     const directory = join(stateDirectory, shard);
     try {
       await diskAsync.mkdir(directory);

@@ -370,17 +370,23 @@ export const METRICS: readonly Metric[] = [
   ofReceiver('notifications_queued', 'gauge', 'Notifications that wait to be sent', [], (r) => one(r.queued)),
 ];
 
-type Read = (shard: ScrapedShard) => readonly Sample[];
+type ReadSamples = (shard: ScrapedShard) => readonly Sample[];
 
-function gauge(name: string, help: string, labels: readonly string[], read: Read): Metric {
+function gauge(name: string, help: string, labels: readonly string[], read: ReadSamples): Metric {
   return ofShard(name, 'gauge', help, labels, read);
 }
 
-function counter(name: string, help: string, labels: readonly string[], read: Read): Metric {
+function counter(name: string, help: string, labels: readonly string[], read: ReadSamples): Metric {
   return ofShard(name, 'counter', help, labels, read);
 }
 
-function ofShard(name: string, type: Metric['type'], help: string, labels: readonly string[], read: Read): Metric {
+function ofShard(
+  name: string,
+  type: Metric['type'],
+  help: string,
+  labels: readonly string[],
+  read: ReadSamples,
+): Metric {
   return {
     name: `shadow_proxy_${name}`,
     type,

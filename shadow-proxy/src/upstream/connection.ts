@@ -40,7 +40,7 @@ export class Connection {
   readonly #socket: TcpSocket;
   readonly #reader = new FrameReader();
   #owner: ConnectionOwner;
-  #asked: Asked[] = [];
+  #asked: PendingQuestion[] = [];
   #ended = false;
 
   constructor(connected: TcpSocket, turn: Turn, intake = new Intake()) {
@@ -100,7 +100,7 @@ export class Connection {
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {
       const replies: Reply[] = [];
-      const asked: Asked = {
+      const asked: PendingQuestion = {
         replies: 1,
         take: (buffer, start) =>
           void (replies.push(decodeReply(buffer, start).reply) === commands.length && resolve(replies)),
@@ -157,7 +157,7 @@ export class Connection {
 }
 
 /** A caller that waits for `replies` replies; it gets `buffer[start, end)`. */
-interface Asked {
+interface PendingQuestion {
   readonly replies: number;
   take(buffer: Buffer, start: number, end: number): void;
   reject(reason: Error): void;

@@ -26,7 +26,7 @@ const STRIKES = 3;
 const LISTENER_MS = 15_000;
 
 /** A server, and the connections to it that are watched. */
-export interface Watched {
+export interface WatchedServer {
   readonly side: Side;
   readonly connections: Pick<ServerConnections, 'list' | 'glance'>;
 }
@@ -35,10 +35,10 @@ export interface LivenessContext {
   /** How long a connection may wait for a reply, in ms, before the server is asked about it. */
   silentMs(): number;
   /** The connection was closed after `silentMs` of silence. */
-  closed(server: Watched, connection: Connection, silentMs: number): void;
+  closed(server: WatchedServer, connection: Connection, silentMs: number): void;
 }
 
-interface Seen {
+interface ConnectionActivity {
   /** `Connection.chunks` at that time. */
   chunks: number;
   /** Since when the connection has brought nothing, and whether it was waiting then; in ms of `listenedMs`. */
@@ -57,11 +57,11 @@ export function isSilent(line: string | undefined): boolean {
 }
 
 export class Liveness {
-  readonly #seen = new WeakMap<Connection, Seen>();
+  readonly #seen = new WeakMap<Connection, ConnectionActivity>();
   #stopped = false;
 
   constructor(
-    private readonly server: Watched,
+    private readonly server: WatchedServer,
     private readonly context: LivenessContext,
   ) {}
 

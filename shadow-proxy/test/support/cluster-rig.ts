@@ -13,7 +13,7 @@ import { text, type Reply } from '../../src/resp/decode.js';
 import type { Stage } from '../../src/route/stage.js';
 import type { JobRequest } from '../../src/storage/job-file.js';
 import type { JobSnapshot } from '../../src/telemetry/snapshot.js';
-import { launch, type Launched } from '../../src/shard/launch.js';
+import { launch, type LaunchedShard } from '../../src/shard/launch.js';
 import type { Shard } from '../../src/shard/contract.js';
 import { derive } from '../../src/upstream/cluster.js';
 import { nodesOf } from '../../src/upstream/slots.js';
@@ -40,7 +40,7 @@ export interface ClusterRigOptions {
 }
 
 export class ClusterRig {
-  launched: Launched[] = [];
+  launched: LaunchedShard[] = [];
   plan!: Plan;
   readonly #clients: Cluster[] = [];
 

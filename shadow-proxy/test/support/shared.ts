@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { launch, type Launched } from '../../src/shard/launch.js';
+import { launch, type LaunchedShard } from '../../src/shard/launch.js';
 import { startRedis, type LocalServer } from '../../src/local/servers.js';
 import { planFrom } from '../../src/plan/load.js';
 import type { JobRequest } from '../../src/storage/job-file.js';
@@ -44,7 +44,7 @@ export interface Reported {
 }
 
 export class Shared {
-  shards: Launched[] = [];
+  shards: LaunchedShard[] = [];
   #wires: Wire[] = [];
 
   constructor(

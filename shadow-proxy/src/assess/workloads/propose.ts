@@ -91,11 +91,11 @@ function groupBy<T>(all: readonly T[], keyOf: (each: T) => string): Map<string, 
   return groups;
 }
 
-type Judged = Pick<Proposed, 'family' | 'kind'>;
+type JudgedFamily = Pick<Proposed, 'family' | 'kind'>;
 
 /** By week; a narrower pattern comes before every wider one, because otherwise it would match no key. */
-function ordered(workloads: readonly Judged[]): Judged[] {
-  const placed: Judged[] = [];
+function ordered(workloads: readonly JudgedFamily[]): JudgedFamily[] {
+  const placed: JudgedFamily[] = [];
   for (const each of [...workloads].sort((a, b) => WEEK[a.kind.class] - WEEK[b.kind.class])) {
     const wider = placed.findIndex((other) => patternIncludes(other.family.pattern, each.family.pattern));
     if (wider === -1) placed.push(each);

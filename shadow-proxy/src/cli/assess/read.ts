@@ -17,7 +17,7 @@ import { findSources, type Seeds, type Sources } from '../sources.js';
 /** From docs/figures.json, shadow@1, rounded down: pipeline 1, stage shadow, on two shared cores. */
 export const PROXY_OPS = 59_000;
 
-export interface Asked {
+export interface AssessRequest {
   readonly sources: readonly Seeds[];
   readonly target: Seeds | null;
   /** How long the load is watched. */
@@ -38,7 +38,7 @@ export interface Read {
 }
 
 /** Reads all servers at once, so that they are watched at the same time. @throws {AskError} */
-export async function readAll({ sources, target, watchMs, monitorMs }: Asked): Promise<Read> {
+export async function readAll({ sources, target, watchMs, monitorMs }: AssessRequest): Promise<Read> {
   const [from, to] = await Promise.all([findSources(sources), target && findSources([target])]);
   const read = await askingAll([...from.endpoints, ...(to?.endpoints.slice(0, 1) ?? [])], (endpoint, signal) =>
     readInstance(endpoint, { watchMs }, signal),

@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { clusterUrl } from '../../assess/cluster/snippet.js';
 import { compose } from '../../assess/workloads/compose.js';
 import type { Endpoint } from '../../plan/endpoint.js';
-import type { Observed } from './observe.js';
+import type { SourceObservations } from './observe.js';
 
 export interface DraftOptions {
   readonly from: string;
@@ -36,7 +36,7 @@ const PLACEHOLDER = 'redis://keydb.internal:6379';
  * @param seen observations of the source
  */
 export function draftOf(
-  seen: Observed,
+  seen: SourceObservations,
   options: DraftOptions,
 ): { text: string; env: Readonly<Record<string, string>> } {
   const { source, target, facts, findings } = seen;
@@ -91,7 +91,7 @@ const variableIn = (url: string): string | null => /:\$\{([^}]+)\}@/.exec(url)?.
 const urlOf = ({ label }: Endpoint, variable: string): string => label.replace(':***@', `:\${${variable}}@`);
 
 function serversOf(
-  { source, target, cuts }: Observed,
+  { source, target, cuts }: SourceObservations,
   { name, listen, ca: file, out }: DraftOptions,
   urls: { readonly source: string; readonly target: string },
 ): object {

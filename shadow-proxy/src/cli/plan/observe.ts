@@ -25,7 +25,7 @@ export interface Sampling {
   readonly monitorMs: number | null;
 }
 
-export interface Observed {
+export interface SourceObservations {
   readonly source: Sources;
   readonly target: Sources | null;
   readonly facts: readonly InstanceFacts[];
@@ -49,7 +49,11 @@ const LARGE = { bytes: 1 << 20, elements: 10_000 };
 /** The servers' own channels: keyspace events, and those of Sentinel. */
 const ITS_OWN = /^__/;
 
-export async function observe(source: Sources, target: Sources | null, sampling: Sampling): Promise<Observed> {
+export async function observe(
+  source: Sources,
+  target: Sources | null,
+  sampling: Sampling,
+): Promise<SourceObservations> {
   const { keys, sample, monitorMs } = sampling;
   const all = keys.reduce((a, b) => a + b, 0);
   const families = new Families(LARGE);
@@ -106,7 +110,7 @@ async function monitorAll(
   endpoints: readonly Endpoint[],
   ms: number | null,
   families: Families,
-): Promise<Observed['monitored']> {
+): Promise<SourceObservations['monitored']> {
   if (ms === null) return 'MONITOR was not run (--monitor 10s): what is done to the keys was not seen.';
   announceMonitor(endpoints.length, ms);
   try {

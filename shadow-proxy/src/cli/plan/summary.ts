@@ -8,12 +8,12 @@ import { typed } from '../../text/invocation.js';
 import { quoted } from '../../text/shell.js';
 import { fold } from '../fold.js';
 import { PLAIN } from '../table.js';
-import type { Observed } from './observe.js';
+import type { SourceObservations } from './observe.js';
 
 /** Column widths that fit 80 columns with a blank in between. */
 const COLUMNS = [20, 13, 12, 5, 8, 6, 7];
 
-export function summaryOf(observed: Observed, file: string): string {
+export function summaryOf(observed: SourceObservations, file: string): string {
   const { proposal, keys, sampled, monitored } = observed;
   const looked = `${number(sampled)} of ${count(keys, 'key')} sampled${typeof monitored === 'string' ? '' : `, ${count(monitored.commands, 'command')} seen by MONITOR`}`;
   const left = proposal.uncovered.reduce((sum, family) => sum + family.keys, 0);

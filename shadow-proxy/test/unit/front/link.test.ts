@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Link, type Sender } from '../../../src/front/link.js';
-import { MOST, ringMemory, type Received } from '../../../src/front/ring.js';
+import { MOST, ringMemory, type ReceiveRecord } from '../../../src/front/ring.js';
 
 const sender = (): Sender & { emptiedTimes: number } => ({
   queued: 0,
@@ -13,7 +13,7 @@ const sender = (): Sender & { emptiedTimes: number } => ({
   },
 });
 
-function linked(received: Received, drained?: () => void) {
+function linked(received: ReceiveRecord, drained?: () => void) {
   const [there, back] = [ringMemory(4 * MOST), ringMemory(4 * MOST)];
   const rings = { near: 0, far: 0 };
   const near: Link = new Link({ out: there, in: back }, () => undefined, () => ring('far'), setImmediate, drained); // prettier-ignore

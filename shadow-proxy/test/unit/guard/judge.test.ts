@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from '../../../src/guard/facts.js';
-import { judgeWorkload, type Question, type Safety, type Seen } from '../../../src/guard/judge.js';
+import { judgeWorkload, type Question, type Safety, type CountingObservation } from '../../../src/guard/judge.js';
 import { cluster, node, pair } from '../../integration/guard/nodes.js';
 
 const COUNTER = { name: 'rl', class: 'counter', writer: null, counterLayout: 'plain' } as const;
@@ -13,14 +13,14 @@ const GENERAL = { ...COUNTER, class: 'general' } as const;
 const TOPOLOGY = { mode: 'active-active', regions: ['eu', 'us'], secondWriter: 'refuse', outageMinutes: 60 } as const;
 const PRIMARY = { ...TOPOLOGY, mode: 'primary-replica', regions: [] } as const;
 
-const seen = (kind: Seen['kind'], name: string): Seen => ({
+const seen = (kind: CountingObservation['kind'], name: string): CountingObservation => ({
   workload: 'rl',
   kind,
   prefix: 'rl:*',
   commands: { [name]: 1200 },
   perSecond: 20,
 });
-const sighted = (...counting: Seen[]): Question['sightings'] => ({ counting, secondWriter: {} });
+const sighted = (...counting: CountingObservation[]): Question['sightings'] => ({ counting, secondWriter: {} });
 const one = (change: object = {}): Cluster => cluster([node('eu', { role: 'master', masters: [], ...change })]);
 
 const cases: readonly [name: string, expected: Safety | null, why: RegExp, Partial<Question>][] = [
@@ -206,7 +206,7 @@ for (const [name, expected, why, change] of cases) {
 }
 
 test('the verdict says how each kind breaks, and a layout is offered only for sums', () => {
-  const of = (kind: Seen['kind'], name: string) =>
+  const of = (kind: CountingObservation['kind'], name: string) =>
     judgeWorkload({ topology: TOPOLOGY, workload: GENERAL, clusters: [pair()], sightings: sighted(seen(kind, name)) })!;
   for (const [kind, name, lost] of [
     ['lock', 'set nx', /both nodes give the lock/],

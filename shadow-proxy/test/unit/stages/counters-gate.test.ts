@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CountingKind } from '../../../src/command/counting-kind.js';
-import type { Seen } from '../../../src/guard/judge.js';
+import type { CountingObservation } from '../../../src/guard/judge.js';
 import { judgeAll, sightingsOf } from '../../../src/stages/counters-gate.js';
 import type { Plan, WorkloadClass } from '../../../src/plan/plan.js';
 import type { ShardSnapshot, WorkloadSnapshot } from '../../../src/telemetry/snapshot.js';
 
 const seen = (workload: string, kind: CountingKind, prefix: string, commands: Record<string, number>, perSecond = 1) =>
-  ({ workload, kind, prefix, commands, perSecond }) satisfies Seen;
+  ({ workload, kind, prefix, commands, perSecond }) satisfies CountingObservation;
 
 type Shard = Pick<ShardSnapshot, 'counting' | 'workloads'>;
 const shard = (
-  counting: readonly Seen[],
+  counting: readonly CountingObservation[],
   workloads: readonly Partial<Pick<WorkloadSnapshot, 'name' | 'secondWriterWrites' | 'byCommand'>>[] = [],
 ): Shard =>
   ({

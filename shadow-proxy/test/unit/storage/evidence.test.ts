@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { EvidenceBook, type Seen } from '../../../src/storage/evidence.js';
+import { EvidenceBook, type WorkloadTotals } from '../../../src/storage/evidence.js';
 import { scratch } from '../../support/plans.js';
 
 const AUTHOR = { process: 'p1', before: 'p1' };
 
-const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({
+const seen = (compared: number, changes: Partial<WorkloadTotals> = {}): WorkloadTotals => ({
   name: 'w',
   stage: 'shadow',
   percent: 100,
