@@ -46,8 +46,7 @@ export class Figures {
 
   #check(): void {
     for (const seat of this.scene.seats)
-      if (seat.isEnding && seat.answers && this.scene.now > seat.endsBy)
-        this.scene.fail(`${this.scene.nameOf(seat)} was asked to end, and does not`);
+      if (seat.isLateToEnd) this.scene.fail(`${this.scene.nameOf(seat)} was asked to end, and does not`);
     this.#serves();
     const snapshot = this.scene.proxy.snapshot();
     if (snapshot === null) {

@@ -39,8 +39,9 @@ export class Proxy {
   readonly plan: Plan;
   /** It was asked to end, and has not ended yet. */
   isEnding = false;
-  /** Then it should have ended. */
-  endsBy = Infinity;
+  #askedToEndAt = 0;
+  /** For how long it may wait for its mirrors. */
+  #drainMs = 0;
   readonly #logger: Logger;
 
   constructor(
@@ -112,7 +113,8 @@ export class Proxy {
   end(drainMs: number, ended: () => void): void {
     const { process } = this;
     this.isEnding = true;
-    this.endsBy = this.world.events.now + drainMs + END_MS;
+    this.#askedToEndAt = this.world.events.now;
+    this.#drainMs = drainMs;
     this.within(({ shard, stop }) => {
       void shard
         .drain(drainMs)
@@ -123,6 +125,13 @@ export class Proxy {
           ended();
         });
     });
+  }
+
+  /** Whether it should have ended: it was asked to, and was not stopped since, for long enough. */
+  get isLateToEnd(): boolean {
+    if (!this.isEnding || !this.answers) return false;
+    const since = Math.max(this.#askedToEndAt, this.process!.stoppedUntil);
+    return this.world.events.now > since + this.#drainMs + END_MS;
   }
 
   /** Whether its process runs, and is not stopped. */

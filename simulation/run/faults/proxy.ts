@@ -52,8 +52,6 @@ export function proxyFaults(
       if (proxy.process === null) return null;
       const ms = random.between(1, profile.faults.proxyPauseMs ?? 1_000);
       proxy.process.stopUntil(scene.now + ms);
-      // It ends so much later.
-      proxy.endsBy += ms;
       return `the proxy is stopped for ${ms.toFixed(0)} ms`;
     },
     powerLoss() {
