@@ -38,8 +38,8 @@ export const FENCES: readonly Fault[] = [
   {
     id: 'a-rollback-leaves-the-fence',
     file: FENCE,
-    from: 'else if (fence !== null && (fence.users.length > 0 || fence.hand === null)) await',
-    to: 'else if (fence !== null && fence.hand === null && fence.users.length === 0) await',
+    from: 'fence !== null && (fence.users.length > 0 || fence.hand === null))',
+    to: 'fence !== null && fence.hand === null && fence.users.length === 0)',
     tests,
   },
   {

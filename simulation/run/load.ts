@@ -264,6 +264,8 @@ export class Load {
     if (isError(reply)) {
       const code = reply.slice(1).split(' ', 1)[0];
       this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+      if (code === 'NOPERM' && scene.profile.fenced === true)
+        scene.fail(`${client}, which uses the proxy, was fenced out: ${reply}`, namesOf(operation.keys));
     } else this.commands.set(args[0], (this.commands.get(args[0]) ?? 0) + 1);
     if (args[0] === 'DUMP') this.#commands.draw.dumped(reply);
     if (args[0] === 'CLIENT' && args[1] === 'ID') this.#commands.draw.identified(reply);
@@ -385,12 +387,12 @@ const ms = (at: number): string => (at % 1e8).toFixed(3);
 const PLAIN: Session = { protocol: 2, database: 0, user: null };
 
 /** Some of the clients use RESP3, another database, or a user that may not use every command. */
-const sessionOf = (at: number, { clients, databases, oneLane, certain, faults }: Profile): Session =>
+const sessionOf = (at: number, { clients, databases, oneLane, certain, faults, fenced }: Profile): Session =>
   oneLane === true
     ? PLAIN
     : {
         protocol: at % 3 === 0 ? 3 : 2,
         database:
           databases !== undefined ? databases[at % databases.length] : at === clients ? 2 : at === clients - 1 ? 1 : 0,
-        user: at !== 2 ? null : certain === true || faults.hang !== undefined ? OTHER : LIMITED,
+        user: at !== 2 ? null : certain === true || faults.hang !== undefined || fenced === true ? OTHER : LIMITED,
       };

@@ -161,6 +161,8 @@ export interface Profile {
   readonly isOfOtherShard?: (key: string) => boolean;
   /** A client writes to the target, bypassing the proxy. */
   readonly bypassed?: boolean;
+  /** The source is fenced while clients get replies of the target. */
+  readonly fenced?: boolean;
 }
 
 /** Connections that differ: what was sent first arrives last. */
@@ -407,6 +409,14 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'bypassed',
       {},
       { mix: { strings: 4, lists: 2, transactions: 1 }, clients: 5, pipeline: 2, thinkMs: [10, 80], bypassed: true },
+    ),
+    profile(
+      'fenced',
+      { stageChange: 100, proxyKill: 900, sourceRestart: 8_000, pause: 800, pauseMs: 300, cut: 200, rollback: 800 },
+      {
+        mix: { ...COMMON, strings: 4, lists: 3, blocking: 6, hashes: 2, streams: 2, transactions: 2, longScripts: 0 },
+        ...{ thinkMs: [0, 40], stage: 'rampdown', backfillAfterMs: 100, fenced: true, plan: { fence: 'acl' } },
+      },
     ),
     profile(
       'foreign',

@@ -5,6 +5,7 @@ import type { ServerHost } from '../world/server-host.js';
 import { Bypassing } from './bypassing.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
+import { FenceCheck } from './fence.js';
 import { ForeignKeys } from './foreign-keys.js';
 import { Figures } from './figures.js';
 import { Load } from './load.js';
@@ -91,6 +92,7 @@ class Run {
   readonly #tenures: Tenures;
   readonly #bypassing: Bypassing | null;
   readonly #foreignKeys: ForeignKeys | null;
+  readonly #fence: FenceCheck | null;
   readonly #otherShard: OtherShard | null;
   #cleanChecks = 0;
 
@@ -103,6 +105,7 @@ class Run {
     new Starts(this.#scene, this.#checks);
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
+    this.#fence = profile.fenced === true ? new FenceCheck(this.#scene) : null;
     this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
     const { isOfOtherShard } = profile;
     this.#otherShard = isOfOtherShard === undefined ? null : new OtherShard(this.#scene, isOfOtherShard);
@@ -143,7 +146,7 @@ class Run {
       unsearched: load.unsearched,
       messages: load.messages,
       commands: load.commands,
-      bypassing: this.#bypassing?.tried ?? new Map<string, number>(),
+      bypassing: this.#bypassing?.tried ?? this.#fence?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }
@@ -160,6 +163,7 @@ class Run {
     this.#operator.start();
     this.#figures.start();
     this.#bypassing?.start();
+    this.#fence?.start();
     this.#tenures.start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);
@@ -219,7 +223,7 @@ class Run {
     const isCalm = (): boolean => {
       if (scene.now <= checkAt || load.waiting.length > 0 || scene.isClockUnknown || !isWell()) return false;
       checkAt = scene.now + CHECK_MS;
-      return checks.isClean;
+      return checks.isClean && (this.#fence?.isAtRest ?? true);
     };
     const isOver = await scene.world.events.run(() => scene.finding !== null || isCalm(), SETTLE_MS);
     if (scene.finding !== null) return;
@@ -230,6 +234,8 @@ class Run {
           `${load.waiting.length} commands have waited for a reply for ${SETTLE_MS / 1000} s: ${first.client}: ${first.args.join(' ')}`,
           first.keys.map((key) => partsOf(key).name),
         );
+      const fence = this.#fence?.problem ?? null;
+      if (fence !== null) throw new Finding(`the fence is not lifted: ${fence}`);
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }
     checks.atRest();

@@ -1,6 +1,7 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { LONG, SCRIPTS } from '../clients/kinds/scripts.js';
+import { KIT, KIT_RULES } from './fence.js';
 import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
 import type { Pace } from '../check/job-pace.js';
 import { isForbidden } from '../check/forbidden.js';
@@ -92,7 +93,8 @@ export class Scene {
       ...(profile.faults.hang === undefined && { [LIMITED.name]: LIMITED_RULES }),
       [OTHER.name]: OTHER_RULES,
     };
-    this.source = new ServerHost(this.world, 'redis', SOURCE, { users });
+    const ofSource = { ...users, ...(profile.fenced === true && { [KIT.name]: KIT_RULES }) };
+    this.source = new ServerHost(this.world, 'redis', SOURCE, { users: ofSource });
     this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
     for (const { model } of [this.source, this.target])
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
@@ -108,7 +110,8 @@ export class Scene {
       this.target.model.evicted = 3;
     }
     const plan = { default: { stage: profile.stage }, ...profile.plan };
-    const urls = { source: `redis://${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
+    const login = profile.fenced === true ? `${KIT.name}:${KIT.password}@` : '';
+    const urls = { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
       const host = this.world.newHost(i === 0 ? '10.0.0.1' : `10.0.0.${10 + i}`);
       const seat = new Proxy(

@@ -88,7 +88,8 @@ export class StageChanges {
     if (stage !== 'off') this.#limit(request, what);
     await this.#within(request, () => launched.shard.changeStage(wanted));
     if (after > before) this.#promoted(wanted.workload);
-    if (isSecond) scene.fail(`${what} while another stage change is in progress`);
+    // One that raises the fence is not in progress before that: all is checked again behind it.
+    if (isSecond && scene.profile.fenced !== true) scene.fail(`${what} while another stage change is in progress`);
     if (gains === null) return;
     if (frozen !== null) scene.fail(`${what}, although repairs are frozen: ${frozen}`);
     if (scene[gains].stillMs > scene.now - asked) scene.fail(`${what}, and the ${gains} has not answered since`);
@@ -104,8 +105,9 @@ export class StageChanges {
     try {
       await act();
     } catch (problem) {
-      // The guard's own changes are none of the operator's.
-      if ((problem as Problem).code === 'busy' && others === 0 && this.scene.proxy.plan.guard === null)
+      // The guard's own changes are none of the operator's. A fence is lifted before a refusal is answered.
+      const { profile, proxy } = this.scene;
+      if ((problem as Problem).code === 'busy' && others === 0 && proxy.plan.guard === null && profile.fenced !== true)
         this.scene.fail(`no other stage change is in progress: ${(problem as Problem).message}`);
       throw problem;
     } finally {

@@ -1,6 +1,7 @@
 /** The sum of several runs, and what they have not shown: a run in which nothing happened proves nothing. */
 import { COMMANDS } from '../check/reply-types.js';
 import { NAMES } from './bypassing.js';
+import { LET_IN, REFUSED } from './fence.js';
 import { DURATIONS, type Fault, type Profile } from './profiles.js';
 import type { Result } from './run.js';
 
@@ -45,6 +46,9 @@ export class Totals {
       ...(this.profile.bypassed === true ? NAMES : [])
         .filter((name) => !this.#bypassing.has(name))
         .map((name) => `no write bypassed the proxy: ${name}`),
+      ...(this.profile.fenced === true ? [LET_IN, REFUSED] : [])
+        .filter((what) => !this.#bypassing.has(what))
+        .map((what) => `never: ${what}`),
       ...(this.#cleanChecks === 0 ? ['the servers were never compared at rest'] : []),
       ...(this.#linearized === 0 && this.profile.mix.followed !== undefined ? ['no history was checked'] : []),
       ...(this.#messages === 0 && this.profile.mix.publish !== undefined ? ['no subscriber got a message'] : []),

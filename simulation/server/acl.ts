@@ -28,7 +28,7 @@ const auth: Run = (client, args) => {
   return OK;
 };
 
-function describe(user: User): string {
+export function describe(user: User): string {
   const words = [user.on ? 'on' : 'off', ...(user.nopass ? ['nopass'] : [])];
   for (const digest of user.passwords) words.push(`#${digest}`);
   if (user.keys.length > 0) words.push(user.keysText());
@@ -82,7 +82,12 @@ export function setUser(server: State, name: string, rules: readonly string[]): 
     next.channels = old.channels;
     next.commands = old.commands;
   }
-  for (const rule of rules) next.apply(rule);
+  for (const rule of rules) {
+    const named = /^[+-]([^@|]+)/.exec(rule)?.[1].toLowerCase();
+    if (named !== undefined && !server.knows(named))
+      throw new Refusal(`ERR Error in ACL SETUSER modifier '${rule}': Unknown command or category name in ACL`);
+    next.apply(rule);
+  }
   server.users.set(name, next);
   for (const client of server.clients.values()) if (client.user === old && old !== undefined) client.user = next;
 }

@@ -350,6 +350,10 @@ export class ModelServer extends State {
     return null;
   }
 
+  override knows(name: string): boolean {
+    return this.#table.has(name);
+  }
+
   override lackingRight({ user }: Client, command: Command, args: readonly string[]): 'command' | 'keys' | null {
     if (user === null) return null;
     if (!user.allCommands && !command.flags.has('no_auth') && !user.mayRun(command as Command & Ruled))

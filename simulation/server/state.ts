@@ -413,6 +413,8 @@ export abstract class State {
     this.databases = Array.from({ length: options.databases }, (_, id) => new Database(this, id));
   }
 
+  /** Whether it has the command. @param name in lower case */
+  abstract knows(name: string): boolean;
   /** Runs a command as a client would, without checks; scripts use it. */
   abstract call(client: Client, args: readonly string[]): string;
 

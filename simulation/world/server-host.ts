@@ -39,6 +39,8 @@ export class ServerHost {
   #endedAt = 0;
   /** When it last started without its keys, in ms of virtual time. */
   lostAt = -Infinity;
+  /** When it last started, in ms of virtual time. */
+  startedAt = 0;
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -153,6 +155,7 @@ export class ServerHost {
       this.lostAt = this.world.events.now;
       for (const { id, keys } of this.model.databases) for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
     }
+    this.startedAt = this.world.events.now;
     this.model.restart(keepData);
     this.#listen();
   }

@@ -20,8 +20,11 @@ export async function changeStage(
   // Observations up to now belong to the present stage.
   collector.collect();
   try {
-    if (fence.isFor(request)) await raiseFence({ collector, flipper, fence }, request);
-    return await flipper.change(request);
+    if (!fence.isFor(request)) return await flipper.change(request);
+    return await fence.keptWhile(async () => {
+      await raiseFence({ collector, flipper, fence }, request);
+      return flipper.change(request);
+    });
   } finally {
     collector.collect();
     // A failover does not wait for the fence.

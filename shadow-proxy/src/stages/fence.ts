@@ -67,6 +67,8 @@ export class Fence {
   #timer: Timer | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #problem: string | null = null;
+  /** How many stage changes that need it are in progress. */
+  #needed = 0;
 
   constructor(private readonly by: FenceContext) {
     const { fence } = by.source;
@@ -106,7 +108,20 @@ export class Fence {
     return this.by.plan().fence === 'acl' && !failover && stageRule(stage).authority === 'target';
   }
 
-  /** Called before clients are sent to the target. @throws {StageError} with nothing changed */
+  /** A stage change needs the fence: until it ends, no other change and no look lifts what it raises. */
+  async keptWhile<T>(change: () => Promise<T>): Promise<T> {
+    this.#needed++;
+    try {
+      return await change();
+    } finally {
+      this.#needed--;
+    }
+  }
+
+  /**
+   * Called before clients are sent to the target, within `keptWhile`.
+   * @throws {StageError} then `settle` undoes what was done
+   */
   async raise(workload: string, note: FenceNote = {}): Promise<void> {
     try {
       await this.#serially(async () => {
@@ -116,7 +131,6 @@ export class Fence {
       });
     } catch (problem) {
       const { message } = problem as Error;
-      await this.settle();
       throw new StageError('refused', `"${workload}" keeps its stage: the source cannot be fenced: ${message}`);
     }
   }
@@ -128,7 +142,8 @@ export class Fence {
     const settled = this.#serially(async () => {
       const { fence } = state();
       if (this.#isWanted) await this.#tend();
-      else if (fence !== null && (fence.users.length > 0 || fence.hand === null)) await this.#lower(fence.hand, {});
+      else if (this.#needed === 0 && fence !== null && (fence.users.length > 0 || fence.hand === null))
+        await this.#lower(fence.hand, {});
       this.#problem = null;
     });
     await inTime(settled, LIFT_MS, () => new Error('the source does not answer')).catch((problem: Error) => {

@@ -1,0 +1,94 @@
+/**
+ * Writers that bypass the proxy where the plan has a fence: while clients get replies of the target, the source refuses
+ * their writes. When it is lifted, its users may do what they might before.
+ */
+import { OTHER } from '../clients/kinds/sessions.js';
+import { describe } from '../server/acl.js';
+import { ReplyReader, type Reply } from '../clients/replies.js';
+import type { Scene } from './scene.js';
+
+/** The kit's user at the source. */
+export const KIT = { name: 'kit', password: 'of-the-kit' } as const;
+export const KIT_RULES = ['on', `>${KIT.password}`, '~*', '&*', '+@all'];
+
+/** A source that has restarted has its fence again within so long. */
+const RAISED_MS = 8_000;
+/** What has to happen in each run. */
+export const [LET_IN, REFUSED] = ['a writer was let in', 'a writer was refused'];
+/** How often, in ms, one of them tries to write. */
+const TRY_MS = [1, 40] as const;
+
+export class FenceCheck {
+  /** How often a writer was let in, and how often it was refused. */
+  readonly tried = new Map<string, number>();
+  readonly #before: ReadonlyMap<string, string>;
+
+  constructor(private readonly scene: Scene) {
+    this.#before = this.#rules;
+  }
+
+  start(): void {
+    const { scene } = this;
+    scene.later(scene.random.between(...TRY_MS), () => {
+      this.#try();
+      this.start();
+    });
+  }
+
+  /** Whether users may do what they might before, unless a fence is wanted. */
+  get isAtRest(): boolean {
+    return this.#isWanted || this.#problem === null;
+  }
+
+  get #problem(): string | null {
+    const now = this.#rules;
+    for (const [name, rules] of this.#before)
+      if (now.get(name) !== rules) return `user ${name} has the rules ${now.get(name)}, and had ${rules}`;
+    const added = [...now.keys()].filter((name) => !this.#before.has(name));
+    return added.length === 0 ? null : `the source has further users: ${added.join(', ')}`;
+  }
+
+  /** @returns what is wrong when everything is at rest; null if nothing is */
+  get problem(): string | null {
+    return this.isAtRest ? null : this.#problem;
+  }
+
+  get #rules(): ReadonlyMap<string, string> {
+    return new Map([...this.scene.source.model.users.values()].map((user) => [user.name, describe(user)]));
+  }
+
+  get #isWanted(): boolean {
+    const { stage } = this.scene;
+    return stage === 'live' || stage === 'rampdown';
+  }
+
+  /** A write that changes nothing, by one of the users that may write. */
+  #try(): void {
+    const { scene } = this;
+    const { source } = scene;
+    if (!source.isUp || source.stillMs > 0) return;
+    const isWanted = this.#isWanted;
+    const replies = this.#ask(
+      scene.random.chance(0.5) ? ['DEL nothing'] : [`AUTH ${OTHER.name} ${OTHER.password}`, 'DEL nothing'],
+    );
+    const reply = replies.at(-1)!;
+    const what = reply === 0 ? LET_IN : String(reply).startsWith('-NOPERM') ? REFUSED : 'another reply';
+    this.tried.set(what, (this.tried.get(what) ?? 0) + 1);
+    if (reply === 0 && isWanted && scene.now - source.startedAt > RAISED_MS)
+      scene.fail(`a writer that bypasses the proxy is let in at the source in stage ${scene.stage}`);
+  }
+
+  #ask(commands: readonly string[]): readonly Reply[] {
+    const reader = new ReplyReader();
+    const replies: Reply[] = [];
+    const client = this.scene.source.model.connect(
+      (bytes) => reader.feed(bytes),
+      () => undefined,
+      { host: '10.0.1.8', port: 40_000 },
+    );
+    for (const command of commands) client.receive(Buffer.from(`${command}\r\n`));
+    for (let reply = reader.next(); reply !== undefined; reply = reader.next()) replies.push(reply);
+    client.end();
+    return replies;
+  }
+}
