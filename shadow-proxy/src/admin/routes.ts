@@ -230,7 +230,7 @@ function shardsNamed({ shards }: AdminContext, name: string | undefined): readon
   if (named.length > 0) return named;
   throw new AdminError(
     'unknown-shard',
-    `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`,
+    `there is no shard ${name} here. The shards: ${all.map((shard) => shard.name).join(', ')}`,
     404,
   );
 }
@@ -256,7 +256,8 @@ function readiness(context: AdminContext): Answer {
 
 function series(context: AdminContext, query: URLSearchParams): object {
   const since = Number(query.get('since') ?? 0);
-  if (!Number.isFinite(since)) throw new AdminError('bad-request', 'since is a moment in milliseconds since 1970', 400);
+  if (!Number.isFinite(since))
+    throw new AdminError('bad-request', 'since must be a time in milliseconds since 1970', 400);
   const shards = shardsNamed(context, query.get('shard') ?? undefined);
   return {
     version: 1,

@@ -130,7 +130,11 @@ export class Admin {
       const file = this.options.page?.(pathname) ?? null;
       const route = routeAt(pathname);
       if (file === null && route === undefined)
-        throw new AdminError('not-found', `there is no ${pathname}: ${Object.keys(ROUTES).join(', ')} are there`, 404);
+        throw new AdminError(
+          'not-found',
+          `there is no path ${pathname}. The paths: ${Object.keys(ROUTES).join(', ')}`,
+          404,
+        );
       const known = this.#admit(request, file !== null, PROBES.has(pathname));
       if (file !== null) return sendFile(request, response, pathname, file);
       checkMethod(request, response, pathname, Object.keys(route!));

@@ -152,12 +152,16 @@ function chosen(
   const all = servers.flatMap(({ shards }) => shards);
   const own = shard === undefined ? servers : servers.filter(({ shards }) => shards.includes(shard));
   if (own.length === 0)
-    throw new CliError('unknown-shard', `--shard ${shard}: there is no such shard: ${all.join(', ')}`, exitCode.usage);
+    throw new CliError(
+      'unknown-shard',
+      `--shard ${shard}: there is no such shard. The shards: ${all.join(', ')}`,
+      exitCode.usage,
+    );
   if (address === undefined) return own;
   if (own.length > 1)
     throw new CliError(
       'option',
-      `--node is of one ${side}, and the plan has ${own.length}: add --shard, one of ${all.join(', ')}`,
+      `--node names a node of one ${side}, and the plan has ${own.length}: add --shard, one of ${all.join(', ')}`,
       exitCode.usage,
     );
   const [{ shards, endpoint }] = own;

@@ -282,7 +282,7 @@ export class Fleet {
     const names = this.planned ?? answers.flatMap(({ answer }) => answer.shards.map(({ name }) => name));
     if (names.includes(shard))
       throw new CliError('unreachable', `no proxy serves ${shard}${this.#problems()}`, exitCode.inconclusive);
-    throw new CliError('unknown-shard', `there is no shard ${shard}: ${names.join(', ')}`, exitCode.usage);
+    throw new CliError('unknown-shard', `there is no shard ${shard}. The shards: ${names.join(', ')}`, exitCode.usage);
   }
 
   async #each<T>(

@@ -93,7 +93,7 @@ async function readStatus(fleet: Fleet, options: StatusOptions): Promise<[text: 
   if (wrong !== undefined)
     throw new CliError(
       'unknown-shard',
-      `--shard ${wrong}: there is no such shard: ${known.join(', ')}`,
+      `--shard ${wrong}: there is no such shard. The shards: ${known.join(', ')}`,
       exitCode.usage,
     );
   if (json) return [JSON.stringify(shards, null, 2), status];

@@ -83,7 +83,10 @@ export class Outbox {
     this.#closed = true;
     clearTimer(this.#retry);
     if (this.#queue.length > 0)
-      this.logger.warn({ receiver: this.receiver.name, notifications: this.#queue.length }, 'not sent before the end');
+      this.logger.warn(
+        { receiver: this.receiver.name, notifications: this.#queue.length },
+        'notifications were not sent before the proxy stopped',
+      );
   }
 
   /** Resolves when nothing waits, or the next attempt is delayed. */

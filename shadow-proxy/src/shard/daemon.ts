@@ -275,5 +275,7 @@ function shardsOf(plan: Plan, only: string | null): readonly ShardPlan[] {
   const shards = plan.shards.filter(({ name }) => name === only);
   if (shards.length > 0) return shards;
   const names = plan.shards.map(({ name }) => name).join(', ');
-  throw new PlanError('--shard', [{ path: [], message: `there is no shard ${only} in the plan: ${names}` }]);
+  throw new PlanError('--shard', [
+    { path: [], message: `there is no shard ${only} in the plan. The shards: ${names}` },
+  ]);
 }

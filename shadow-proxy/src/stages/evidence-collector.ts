@@ -123,7 +123,10 @@ export class EvidenceCollector {
     this.#checks = new ExternalChecks(() => context.plan().checks);
     this.#book = new EvidenceBook(directory, author);
     if (this.#book.problem !== null)
-      context.logger.warn({ problem: this.#book.problem }, 'the gates count from now on');
+      context.logger.warn(
+        { problem: this.#book.problem },
+        'the saved evidence is not used: the gates count from now on',
+      );
     this.#minutes = new LatencyMinutes(context.sequencer.latencies, {
       sampled: context.sampled,
       minute: (now, latest, workloads) => {

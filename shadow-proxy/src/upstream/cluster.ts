@@ -47,7 +47,9 @@ export async function derive(plan: Plan, file: string, keeps = false): Promise<P
   const derived = withShards(plan, cluster, refine(source, target, cluster.cuts));
   const [problem] = checkPlan(derived);
   if (problem)
-    throw new PlanError(file, [{ path: ['cluster'], message: `gives shards that do not fit: ${problem.message}` }]);
+    throw new PlanError(file, [
+      { path: ['cluster'], message: `gives shards that the plan does not allow: ${problem.message}` },
+    ]);
   if (keeps) keepMaps(plan.state, { source, target });
   return derived;
 }

@@ -66,7 +66,10 @@ test('each server is asked once, with its login; what changes it is confirmed; n
             assert.deepEqual([refused.code, /ask does not take/.test(refused.stderr)], [2, true], refused.stderr);
           }
           const both = await ask('source', 'ping', '--node', `127.0.0.1:${second.source.port}`);
-          assert.match(both.stderr, /--node is of one source, and the plan has 2: add --shard, one of s0, s1/);
+          assert.match(
+            both.stderr,
+            /--node names a node of one source, and the plan has 2: add --shard, one of s0, s1/,
+          );
 
           await second.source.kill('SIGKILL');
           const silent = await ask('source', 'ping');

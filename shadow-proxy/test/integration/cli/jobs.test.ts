@@ -184,7 +184,7 @@ describe('backfill and verify', () => {
         await tell('backfill', '--workload', 'session'),
         /^2 there is no workload "session" \(did you mean sessions\?\): the plan has sessions, default/,
       );
-      assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
+      assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here\. The shards: a/);
       assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*above 0, up to 100/);
       assert.match(await tell('backfill', '--stop'), /^1 no backfill or verify job is running: nothing was stopped/);
       assert.match(await tell('accept', '--shard', 'b'), /^2 --shard b: the proxy has no such shard\. Its shards: a/);

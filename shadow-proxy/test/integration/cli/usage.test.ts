@@ -165,7 +165,7 @@ test('the error for a shard that the plan does not have lists the shards that it
     '--log-level',
     'silent',
   ]);
-  assert.deepEqual([code, stderr], [2, '--shard: there is no shard z in the plan: a\n']);
+  assert.deepEqual([code, stderr], [2, '--shard: there is no shard z in the plan. The shards: a\n']);
 });
 
 test('durations and percentages are read with their units', () => {

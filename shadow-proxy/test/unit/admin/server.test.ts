@@ -111,7 +111,7 @@ describe('the admin HTTP', () => {
     const port = await start(t, [stillShard('a')]);
     const missing = await ask(port, 'GET', '/api/stages');
     assert.equal(missing.status, 404);
-    assert.match(missing.body.error.message, /there is no \/api\/stages: .*\/api\/status/);
+    assert.match(missing.body.error.message, /there is no path \/api\/stages\. The paths: .*\/api\/status/);
     const method = await ask(port, 'POST', '/api/status');
     assert.deepEqual([method.status, method.headers.allow], [405, 'GET, HEAD']);
     assert.equal((await ask(port, 'GET', '/api/promote')).status, 405);
@@ -379,7 +379,7 @@ describe('a change of stage', () => {
       [{ to: 'live' }, 400, /workload/],
       [{ workload: 'w', to: 'live', percent: 101 }, 400, /percent/],
       [{ workload: 'w', to: 'live', forced: true }, 400, /forced/],
-      [{ workload: 'w', to: 'live', shard: 'z' }, 404, /there is no shard z here: a/],
+      [{ workload: 'w', to: 'live', shard: 'z' }, 404, /there is no shard z here\. The shards: a/],
       [`"${'x'.repeat(100_000)}"`, 413, /over 65536 bytes/],
     ] as const) {
       const answer = await move(port, body);

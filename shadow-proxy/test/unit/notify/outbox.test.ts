@@ -130,7 +130,7 @@ describe('an outbox', () => {
     await until(() => attempts === 1);
     await outbox.close(1_000);
     assert.equal(attempts, 2);
-    assert.match(lines.at(-1)!, /"notifications":1,"msg":"not sent before the end"/);
+    assert.match(lines.at(-1)!, /"notifications":1,"msg":"notifications were not sent before the proxy stopped"/);
     const deaf = new Outbox(aReceiver(), logger, LIMITS, () => new Promise(() => undefined));
     deaf.push(aNotice());
     const before = performance.now();
