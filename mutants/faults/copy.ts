@@ -79,8 +79,8 @@ export const COPY: readonly Fault[] = [
   {
     id: 'copies-do-not-make-way-for-slow-replies',
     file: 'shadow-proxy/src/copy/job/rate-limiter.ts',
-    from: 'else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);',
-    to: 'else if (this.#window < LEAST) this.#window = LEAST;',
+    from: 'if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);',
+    to: 'if (this.#window < LEAST) this.#window = LEAST;',
     tests: ['unit/copy/rate-limiter'],
     unseen: 'It pauses all the same; between two pauses more keys are under way, up to 2,048: more than a run has.',
   },
@@ -94,10 +94,26 @@ export const COPY: readonly Fault[] = [
   {
     id: 'bytes-a-second-are-not-limited',
     file: 'shadow-proxy/src/copy/job/rate-limiter.ts',
-    from: 'bytes / (this.limits.bytesPerSecond ?? Infinity)',
+    from: 'bytes / (this.limits().bytesPerSecond ?? Infinity)',
     to: '0',
     tests: ['unit/copy/rate-limiter'],
     unseen: '2,048 keys may be under way before the bytes of the first count: more keys than a run has.',
+  },
+  {
+    id: 'a-pause-is-forgotten-at-a-restart',
+    file: 'shadow-proxy/src/copy/job/jobs.ts',
+    from: 'this.#run(left.request, certain ? left : null, left.paused);',
+    to: 'this.#run(left.request, certain ? left : null);',
+    tests: ['integration/cli/job.test'],
+    unseen: 'No operator of a run pauses a job.',
+  },
+  {
+    id: 'a-paused-job-goes-on',
+    file: 'shadow-proxy/src/copy/job/job.ts',
+    from: 'hindrance: () => this.#held ?? this.context.hindrance(writes),',
+    to: 'hindrance: () => this.context.hindrance(writes),',
+    tests: ['integration/cli/job.test'],
+    unseen: 'No operator of a run pauses a job.',
   },
   {
     id: 'a-target-without-room-is-filled',

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { redactSecrets } from '../plan/endpoint.js';
 import { STAGES } from '../route/stage.js';
-import { jobRequest } from '../storage/job-file.js';
+import { jobLimits, jobRequest } from '../storage/job-file.js';
 
 /** For a change to `complete`: the migration's name. */
 const pointOfNoReturn = z.string().optional();
@@ -91,3 +91,16 @@ export const startJobRequest = jobRequest
   .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })
   // A sample of 0 % would check no key.
   .extend({ shard: z.string().optional(), by, sample: z.number().gt(0).max(100).optional() });
+
+/** What changes of a job that runs: at least one limit, or its state. */
+export const changeJobRequest = z
+  .strictObject({
+    shard: z.string().optional(),
+    limits: jobLimits.optional(),
+    state: z.enum(['pause', 'resume']).optional(),
+    reason: words(1000),
+    by,
+  })
+  .refine(({ limits = {}, state }) => state !== undefined || Object.keys(limits).length > 0, {
+    message: `give state (pause or resume), or limits with at least one of ${Object.keys(jobLimits.shape).join(', ')}`,
+  });

@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import {
+  changeJobRequest,
   startJobRequest,
   acceptRequest,
   fenceRequest,
@@ -211,6 +212,11 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     GET: reads(({ shards }) => ({ jobs: shards().map((shard) => ({ shard: shard.name, job: shard.snapshot().job })) })),
     /** { shard?, kind, workloads?, repair?, dryRun?, again?, deletes?, sample?, limits?, by? } → { jobs } */
     POST: takes(startJobRequest, (context, request) => ({ jobs: startJobs(context, request) })),
+    /**
+     * { shard?, limits?, state?: pause | resume, reason?, by? } → { jobs }: changes the jobs that run. A limit that is
+     * null ends it, one that is absent stays.
+     */
+    PATCH: takes(changeJobRequest, (context, request) => ({ jobs: changeJobs(context, request) })),
     /** Stops the jobs where they are → { jobs }. */
     DELETE: reads(({ shards }) => ({
       jobs: shards()
@@ -295,6 +301,16 @@ async function accept(
   for (const shard of frozen.length > 0 ? frozen : shards)
     accepted.push({ shard: shard.name, servers: await shard.acceptAuthority(runIds) });
   return accepted;
+}
+
+/** @throws {JobError} where none runs */
+function changeJobs(
+  context: AdminContext,
+  { shard: name, ...change }: z.infer<typeof changeJobRequest>,
+): { shard: string; job: JobSnapshot }[] {
+  const named = shardsNamed(context, name);
+  const running = named.filter((shard) => shard.snapshot().job?.state === 'running');
+  return (running.length > 0 ? running : named).map((shard) => ({ shard: shard.name, job: shard.changeJob(change) }));
 }
 
 function startJobs(

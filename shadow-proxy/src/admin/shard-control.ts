@@ -1,4 +1,5 @@
 /** The interface of a running shard for the admin API and the CLI. */
+import type { JobChange } from '../copy/job/jobs.js';
 import type { JobRequest } from '../storage/job-file.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { Side } from '../route/stage.js';
@@ -74,6 +75,8 @@ export interface ShardControl {
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
   /** Starts a backfill or a verification. `by`: who requests it, for the history of deleted keys. @throws {JobError} */
   startJob(request: JobRequest, by?: string): JobSnapshot;
+  /** Changes the job that runs; what was changed survives a restart. @throws {JobError} */
+  changeJob(change: JobChange): JobSnapshot;
   /** Stops the job where it is. @throws {JobError} */
   stopJob(): JobSnapshot;
 }

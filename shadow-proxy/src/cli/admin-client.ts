@@ -9,6 +9,7 @@ import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../st
 import type { AdminAddress } from '../plan/admins.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { readWhole } from '../plan/file.js';
+import type { JobChange } from '../copy/job/jobs.js';
 import type { JobRequest } from '../storage/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/state.js';
@@ -66,6 +67,8 @@ export interface ShardJob {
 
 export type StartJobRequest = Pick<JobRequest, 'kind'> &
   Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
+
+export type ChangeJobRequest = JobChange & { readonly shard?: string };
 
 /** The stage to which a workload of a shard is taken back, and why. */
 export interface TakeBackRequest {
@@ -233,6 +236,10 @@ export class AdminClient {
 
   startJob(request: StartJobRequest): Promise<readonly ShardJob[]> {
     return this.#list('jobs', 'shard', 'POST', '/api/jobs', request);
+  }
+
+  changeJobs(request: ChangeJobRequest): Promise<readonly ShardJob[]> {
+    return this.#list('jobs', 'shard', 'PATCH', '/api/jobs', request);
   }
 
   stopJobs(): Promise<readonly ShardJob[]> {

@@ -169,6 +169,14 @@ export function percentage(text: string): number {
   return value;
 }
 
+/** A number above 0, or `none`. */
+export function positiveOrNone(text: string): number | 'none' {
+  if (text === 'none') return text;
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  if (!(value > 0)) throw new InvalidArgumentError('Give a number above 0, or none.');
+  return value;
+}
+
 /** A number above 0. */
 export function positive(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;

@@ -15,6 +15,7 @@ import {
   AdminClient,
   type AcceptedShard,
   type AdminClientOptions,
+  type ChangeJobRequest,
   type FenceRequest,
   type StartJobRequest,
   type ProxyStatus,
@@ -123,6 +124,23 @@ export class Fleet {
     this.silent = silent;
     if (missing.length > 0) stderr.write(`Not begun on ${missing.join(', ')}: no proxy answers${this.#problems()}\n`);
     return jobs;
+  }
+
+  /** Changes the jobs that run, of every shard or of the one that is named. @throws {CliError} where none runs */
+  async changeJobs(request: ChangeJobRequest): Promise<readonly ShardJob[]> {
+    if (request.shard !== undefined) return (await this.#serving(request.shard)).changeJobs(request);
+    if (this.proxies.length === 1) return this.proxies[0].changeJobs(request);
+    const answers = await this.#ask((proxy) => proxy.jobs());
+    const { silent } = this;
+    const running = answers.filter(({ answer }) => answer.some(({ job }) => job?.state === 'running'));
+    // One that has none refuses, and says so.
+    const asked = running.length > 0 ? running : answers;
+    const changed = await this.#each(
+      (proxy) => proxy.changeJobs(request),
+      asked.map(({ proxy }) => proxy),
+    );
+    this.silent = [...silent, ...this.silent];
+    return changed;
   }
 
   /** Stops the jobs of every shard. */

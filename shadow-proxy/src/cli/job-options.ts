@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { JobRequest } from '../storage/job-file.js';
-import { sum } from '../telemetry/snapshot.js';
+import { sum, type JobLimits } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { addAdminOptions, type AdminClientOptions, type StartJobRequest } from './admin-client.js';
@@ -11,12 +11,17 @@ import { Fleet } from './fleet.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 import { stderr, stdout } from './output.js';
 
-export interface JobOptions extends AdminClientOptions {
+export interface LimitOptions {
+  readonly keysPerSecond?: number | 'none';
+  readonly bytesPerSecond?: number | 'none';
+  readonly maxP99Ms?: number | 'none';
+  readonly maxMirrorP99Ms?: number | 'none';
+  readonly maxReplicaLagBytes?: number | 'none';
+}
+
+export interface JobOptions extends AdminClientOptions, LimitOptions {
   readonly workload?: readonly string[];
   readonly shard?: string;
-  readonly keysPerSecond?: number;
-  readonly bytesPerSecond?: number;
-  readonly maxP99Ms?: number;
   readonly stop?: boolean;
   readonly json?: boolean;
 }
@@ -28,6 +33,8 @@ export const addJobOptions = (command: Command): Command =>
     .option('--keys-per-second <n>', 'at most this many keys per second', positive)
     .option('--bytes-per-second <n>', 'at most this many bytes per second', positive)
     .option('--max-p99-ms <n>', "slow down while the authority's p99 is above this, in ms", positive)
+    .option('--max-mirror-p99-ms <n>', "slow down while the mirror's p99 is above this, in ms", positive)
+    .option('--max-replica-lag-bytes <n>', 'wait while a replica of the mirror is behind by more than this', positive)
     .option('--stop', 'stop the running job; the same command without --stop continues it')
     .option('--json', 'print JSON; progress as JSON lines on standard error');
 
@@ -44,7 +51,7 @@ export async function runJob(
   deletes: ReadonlyMap<string, number> | null = null,
 ): Promise<readonly EndedJob[]> {
   const client = await Fleet.open(options);
-  const { workload: workloads, shard, keysPerSecond, bytesPerSecond, maxP99Ms } = options;
+  const { workload: workloads, shard } = options;
   let shards: readonly string[] = [];
   if (options.stop === true) {
     shards = shardsOf(await client.stopJobs());
@@ -56,7 +63,7 @@ export async function runJob(
       shard,
       by: userInfo().username,
       workloads: workloads === undefined ? undefined : [...workloads],
-      limits: { keysPerSecond, bytesPerSecond, maxP99Ms },
+      limits: limitsOf(options),
     };
     if (deletes === null) shards = await begin(client, wanted);
     else
@@ -94,6 +101,20 @@ export async function evictionNotes(ended: readonly EndedJob[], options: JobOpti
     .join('');
 }
 
+/** The limits that options name; null ends one. */
+export const limitsOf = ({
+  keysPerSecond,
+  bytesPerSecond,
+  maxP99Ms,
+  maxMirrorP99Ms,
+  maxReplicaLagBytes,
+}: LimitOptions): JobLimits =>
+  Object.fromEntries(
+    Object.entries({ keysPerSecond, bytesPerSecond, maxP99Ms, maxMirrorP99Ms, maxReplicaLagBytes })
+      .filter(([, limit]) => limit !== undefined)
+      .map(([name, limit]) => [name, limit === 'none' ? null : limit]),
+  );
+
 async function begin(client: Fleet, request: StartJobRequest): Promise<readonly string[]> {
   try {
     return shardsOf(await client.startJob(request));
@@ -102,7 +123,8 @@ async function begin(client: Fleet, request: StartJobRequest): Promise<readonly 
     const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === request.kind);
     // The running job has ended meanwhile.
     if (running.length === 0) return shardsOf(await client.startJob(request));
-    stderr.write(`A ${request.kind} job is running already: following it.\n`);
+    const kept = Object.keys(request.limits ?? {}).length > 0 ? ' Its limits stay; change them with job' : '';
+    stderr.write(`A ${request.kind} job is running already: following it.${kept}\n`);
     return shardsOf(running);
   }
 }

@@ -50,7 +50,11 @@ export async function follow(
         if (error.code !== 'unreachable' || performance.now() - disconnectedSince > DISCONNECTED_MS) throw error;
         return null;
       });
-      if (jobs !== null) {
+      // A proxy that starts again answers before its shards are there.
+      const there = jobs !== null && shards.every((name) => jobs.some(({ shard }) => shard === name));
+      if (jobs !== null && !there) disconnectedSince ??= performance.now();
+      const isLost = disconnectedSince !== null && performance.now() - disconnectedSince > DISCONNECTED_MS;
+      if (jobs !== null && (there || isLost)) {
         disconnectedSince = null;
         silence.heard();
         const followed = jobs.filter((each): each is EndedJob => shards.includes(each.shard) && each.job !== null);

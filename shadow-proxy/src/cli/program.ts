@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   status: async () => (await import('./status.js')).addStatus,
   backfill: async () => (await import('./backfill.js')).addBackfill,
   verify: async () => (await import('./verify.js')).addVerify,
+  job: async () => (await import('./job.js')).addJob,
   accept: async () => (await import('./accept.js')).addAccept,
   promote: async () => (await import('./promote.js')).addPromote,
   cancel: async () => (await import('./cancel.js')).addCancel,

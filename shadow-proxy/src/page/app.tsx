@@ -1,5 +1,8 @@
 /// <reference lib="dom" />
-/** Runs in the browser: the status page, drawn again after each answer of the proxy. It is read-only. */
+/**
+ * Runs in the browser: the status page, drawn again after each answer of the proxy. It changes nothing but a running
+ * job.
+ */
 import { render } from 'preact';
 import type { JSX } from 'preact';
 import '../html/draw.js';
@@ -7,6 +10,7 @@ import type { NotStarted } from '../telemetry/snapshot.js';
 import { Poller, type Feed } from './feed.js';
 import { CommandLine, Runbook, type TypedAs } from './command.js';
 import { headlineOf, titleOf, type ShardNeeds } from './headline.js';
+import { JobChanger } from './job-controls.js';
 import { Next, ShardSection } from './shard.js';
 import { Glossary } from './term.js';
 
@@ -29,7 +33,9 @@ function draw(feed: Feed): void {
   document.title = titleOf(feed.migration, needsOf(feed), feed.wantsToken);
   render(
     <CommandLine.Provider value={typedAs}>
-      <Page {...feed} now={Date.now()} />
+      <JobChanger.Provider value={(shard, change) => poller.changeJob(shard, change)}>
+        <Page {...feed} now={Date.now()} />
+      </JobChanger.Provider>
     </CommandLine.Provider>,
     root,
   );

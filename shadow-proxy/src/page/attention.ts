@@ -121,7 +121,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       job?.state === 'running' && job.reason !== null,
       'look',
       `The ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}.`,
-      { runbook: 'BackfillStalled' },
+      { ...((job?.paused ?? null) !== null && { command: 'job --resume' }), runbook: 'BackfillStalled' },
     ],
     [
       sum(unsupported) > 0,

@@ -1,9 +1,10 @@
 /// <reference lib="dom" />
-/** Runs in the browser: asks the proxy repeatedly, and keeps its answers. It is read-only. */
+/** Runs in the browser: asks the proxy repeatedly, and keeps its answers. It changes nothing but a running job. */
 import type { ShardEvidence } from '../stages/next-stage.js';
 import { COLUMNS, type Column, type SeriesSnapshot } from '../telemetry/series.js';
 import type { NotStarted, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/history.js';
+import type { WantedChange } from './job-controls.js';
 import type { ShardView } from './shard.js';
 import { printableAll } from '../text/printable.js';
 import { attentionOf } from './attention.js';
@@ -63,6 +64,17 @@ export class Poller {
       await this.#readStatus();
       await Promise.all([this.#readSeries(), this.#readEvidence()]);
     });
+  }
+
+  /** Resolves with why it was refused; null where it was done. */
+  async changeJob(shard: string, change: WantedChange): Promise<string | null> {
+    try {
+      await ask('/api/jobs', 'PATCH', { shard, ...change, by: 'the status page' });
+    } catch (error) {
+      return error instanceof TokenRefused ? 'the proxy wants its admin token' : (error as Error).message;
+    }
+    await this.#ask(() => this.#readStatus());
+    return null;
   }
 
   get feed(): Feed {
@@ -132,7 +144,14 @@ export class Poller {
     this.#before = this.#status;
     this.#status = shards;
     // The history is read again if something may have been added to it.
-    const flips = shards.map(({ name, flips: count, frozen }) => `${name} ${count} ${frozen}`).join();
+    const flips = shards
+      .map(({ name, flips: count, frozen, job }) => [
+        name,
+        count,
+        frozen,
+        job && JSON.stringify([job.limits, job.paused]),
+      ])
+      .join();
     if (flips === this.#flips) return;
     const { history } = await get<{ history: { shard: string; events: HistoryEvent[] }[] }>('/api/history');
     this.#flips = flips;
@@ -169,10 +188,15 @@ function joined(a: SeriesSnapshot, b: SeriesSnapshot): SeriesSnapshot {
  * @throws {TokenRefused} if the proxy requires another token
  * @throws {Error} if it does not answer, or answers with an error
  */
-async function get<T>(path: string): Promise<T> {
+const get = <T>(path: string): Promise<T> => ask(path, 'GET');
+
+/** @throws as `get` does */
+async function ask<T>(path: string, method: string, body?: object): Promise<T> {
   const token = sessionStorage.getItem(TOKEN);
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(path, { headers, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  const request = { method, headers, body: body && JSON.stringify(body) };
+  const response = await fetch(path, { ...request, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
     (error: Error) => {
       throw new Error(
         error.name === 'TimeoutError'

@@ -40,8 +40,10 @@ progress { width: 100%; height: .5rem; accent-color: var(--s1); display: block; 
 summary { cursor: pointer; color: var(--quiet); margin-top: .4rem; }
 .servers th { width: 5em; }
 form.token { max-width: 28rem; }
+form.controls { display: flex; flex-wrap: wrap; gap: .3rem .9rem; align-items: baseline; }
 input, button { font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: .3rem; padding: .35rem .6rem; }
 input { width: 100%; margin: .3rem 0 .6rem; }
+form.controls input { width: 6em; margin: 0; }
 .stale { opacity: .55; }
 @media (max-width: 40rem) {
   .gates li { grid-template-columns: 6.5em minmax(0, 1fr); }

@@ -2,15 +2,15 @@
 import type { JSX } from 'preact';
 import { Table } from '../html/table.js';
 import { bytes, count, duration, list, number } from '../text/figures.js';
-import { describeEvent } from '../storage/history.js';
 import type { LedgerTail } from '../telemetry/ledger.js';
 import type { RedactedEntry } from '../telemetry/ledger-tail.js';
 import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
-import type { HistoryEvent } from '../storage/history.js';
+import { describeEvent, describeLimits, type HistoryEvent } from '../storage/history.js';
+import { JobChanger, JobControls } from './job-controls.js';
 import { Term } from './term.js';
 
 /** The last job of each kind, side by side; a kind without a job is shown as missing. */
-export function Jobs({ snapshot: { job, earlierJobs } }: { snapshot: ShardSnapshot }): JSX.Element {
+export function Jobs({ snapshot: { name, job, earlierJobs } }: { snapshot: ShardSnapshot }): JSX.Element {
   const jobs = [...(job === null ? [] : [job]), ...earlierJobs];
   const restore = jobs.find(({ kind }) => kind === 'restore');
   return (
@@ -18,20 +18,20 @@ export function Jobs({ snapshot: { job, earlierJobs } }: { snapshot: ShardSnapsh
       {(['backfill', 'verify'] as const).map((kind) => {
         const last = jobs.find((each) => each.kind === kind);
         return last !== undefined ? (
-          <Job job={last} />
+          <Job job={last} shard={name} />
         ) : (
           <p class="quiet job">
             No <Term of={kind} /> since the proxy started.
           </p>
         );
       })}
-      {restore !== undefined && <Job job={restore} />}
+      {restore !== undefined && <Job job={restore} shard={name} />}
     </div>
   );
 }
 
-/** A backfill, a verify or a restore, running or ended. */
-export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
+/** A backfill, a verify or a restore, running or ended. @param shard on the status page: where it runs */
+export function Job({ job, shard }: { job: JobSnapshot | null; shard?: string }): JSX.Element {
   if (job === null) return <p class="quiet">No backfill and no verify yet.</p>;
   const {
     kind,
@@ -101,8 +101,17 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
       </dl>
       <p class="note">
         started {moment(job.startedAt)}
+        {job.paused !== null && `, paused since ${moment(job.paused.since)}`}
         {job.endedAt !== null && `, ended ${moment(job.endedAt)}`}
+        {state === 'running' &&
+          describeLimits({ ...job.limits }) !== '' &&
+          `, limits: ${describeLimits({ ...job.limits })}`}
       </p>
+      {state === 'running' && shard !== undefined && (
+        <JobChanger.Consumer>
+          {(change) => change !== null && <JobControls key={job.startedAt} shard={shard} job={job} change={change} />}
+        </JobChanger.Consumer>
+      )}
       {(examples.length > 0 || failures.length > 0) && (
         <ul>
           {examples.map(({ db, key, kind: how }) => (

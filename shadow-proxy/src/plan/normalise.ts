@@ -48,7 +48,7 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, onAuthorityChange, hashFieldTtl, threads, sockets, failover, limits } = file;
+  const { topology, onAuthorityChange, hashFieldTtl, threads, sockets, failover, limits, jobs } = file;
   const { ledger, gates, knownClients, knownUsers, fence } = file;
   if ((file.shards === undefined) === (file.cluster === undefined))
     problems.push(
@@ -82,6 +82,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
     state: resolve(surroundings.directory, file.state),
     limits,
+    jobs,
     knownClients,
     knownUsers,
     fence,

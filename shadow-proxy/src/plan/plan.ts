@@ -113,6 +113,8 @@ export interface Plan {
   /** Absolute path of the directory of the durable state. */
   readonly state: string;
   readonly limits: Limits;
+  /** Of each backfill and verify, where it has no limit of its own. */
+  readonly jobs: JobLimitsPlan;
   /** Names or addresses of clients that may be connected to a source bypassing the proxy. */
   readonly knownClients: readonly string[];
   /** ACL users that no client of the proxy uses. */
@@ -361,6 +363,14 @@ export interface GuardPlan {
   readonly checks: readonly string[];
   /** The workloads that are guarded; null: all. */
   readonly workloads: readonly string[] | null;
+}
+
+/** Absent: not limited. */
+export interface JobLimitsPlan {
+  /** The highest 99th percentile of the mirror's replies, in ms. */
+  readonly maxMirrorP99Ms?: number;
+  /** How many bytes a replica of the mirror may lack. */
+  readonly maxReplicaLagBytes?: number;
 }
 
 export interface RolloutPlan {

@@ -383,6 +383,17 @@ const limits = z.strictObject({
     .describe('A key with this number of elements or more is copied in chunks, too'),
 });
 
+const jobs = z.strictObject({
+  maxMirrorP99Ms: z
+    .number()
+    .positive()
+    .describe("A job slows down while the mirror's p99 is above this, in ms. Default: no limit")
+    .optional(),
+  maxReplicaLagBytes: bytes
+    .describe('A job waits while a replica of the mirror is behind by more than this. Default: no limit')
+    .optional(),
+});
+
 const opentelemetry = z.strictObject({
   url: z
     .string()
@@ -629,6 +640,9 @@ export const planSchema = z.strictObject({
     ),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Limits and timeouts'),
+  jobs: jobs
+    .prefault({})
+    .describe('Limits of each backfill and verify that has none of its own (`shadow-compare job`)'),
   knownClients: z
     .array(z.string().min(1))
     .default([])

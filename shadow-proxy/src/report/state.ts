@@ -116,6 +116,7 @@ const jobFrom = ({ request, state, reason, startedAt, endedAt, counts }: JobReco
   workloads: request.workloads ?? ['all workloads written to both servers'],
   state: state === 'running' ? 'stopped' : state,
   reason: state === 'running' ? 'the process ended' : reason,
+  paused: null,
   startedAt,
   endedAt,
   total: counts.scanned,

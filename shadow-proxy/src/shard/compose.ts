@@ -399,6 +399,7 @@ function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
       ...parts.sharing,
       ...parts,
       large: settings.large,
+      planned: () => settings.plan.jobs,
       hindrance: (copies) => hindrance(parts, copies),
       since: () => trust.since,
       repairs: () => authorities.frozen === null,

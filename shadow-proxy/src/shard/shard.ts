@@ -24,6 +24,7 @@ import {
   type RollbackRequest,
 } from '../stages/promotion.js';
 import type { StageChange, StageRequest } from '../stages/stage-change.js';
+import type { JobChange } from '../copy/job/jobs.js';
 import type { JobRequest } from '../storage/job-file.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
@@ -124,6 +125,13 @@ class RunningShard implements Shard {
     if (deletes > 0 && !dryRun)
       this.parts.keeper.noteDeletes({ event: 'deletes', kind, workloads: begun.workloads, keys: deletes, by }, deletes);
     return begun;
+  }
+
+  changeJob(change: JobChange): JobSnapshot {
+    const job = this.parts.jobs.change(change);
+    const { kind, workloads } = job;
+    this.parts.keeper.noteJob({ event: 'job', kind, workloads, ...change });
+    return job;
   }
 
   stopJob(): JobSnapshot {

@@ -211,6 +211,16 @@ export class StateKeeper implements Persistence {
     }
   }
 
+  /** Records in the history that a job was changed. Write errors are logged. */
+  noteJob(event: HistoryEvent): void {
+    this.by.state.update({}, event).catch((problem: Error) => {
+      this.by.logger.error(
+        { ...event, problem: problem.message },
+        'the history cannot be written: it does not record that the job was changed',
+      );
+    });
+  }
+
   /** Records in the history that a job may delete keys of the mirror. Write errors are logged. */
   noteDeletes(event: HistoryEvent, keys: number): void {
     this.by.state.update({}, event).catch((problem: Error) => {

@@ -26,6 +26,7 @@ export function describeEvent(event: HistoryEvent): string {
     return `servers accepted that this release does not know: ${(event.versions as readonly string[]).join(', ')}${event.by === undefined ? '' : `, by ${String(event.by)}`}: ${String(event.reason)}`;
   if (event.event === 'deletes')
     return `${String(event.kind)} of ${(event.workloads as readonly string[]).join(', ')} may delete ${String(event.keys)} keys that only the mirror has${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
+  if (event.event === 'job') return describeJobChange(event);
   if (event.event === 'runbook')
     return `runbook ${String(event.runbook)}: ${String(event.step)} ${event.kind === 'undo' ? 'undone' : 'run'}${event.held === true ? '' : ', and its result was NOT as expected'}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   if (event.event === 'wait') {
@@ -41,6 +42,32 @@ export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;
   const { time: _, revision: __, event: name, ...details } = event;
   return `${name} ${JSON.stringify(details)}`;
+}
+
+/** By the name in the admin API. */
+export const LIMIT_NAMES: Readonly<Record<string, string>> = {
+  keysPerSecond: 'keys a second',
+  bytesPerSecond: 'bytes a second',
+  maxP99Ms: "ms of the authority's p99",
+  maxMirrorP99Ms: "ms of the mirror's p99",
+  maxReplicaLagBytes: 'bytes that a replica of the mirror lacks',
+};
+
+/** Such as `at most 500 keys a second`; a limit that was ended is `no limit of keys a second`. */
+export const describeLimits = (limits: Readonly<Record<string, unknown>>): string =>
+  Object.entries(limits)
+    .filter(([, limit]) => limit !== undefined)
+    .map(
+      ([name, limit]) => `${limit === null ? 'no limit of' : `at most ${String(limit)}`} ${LIMIT_NAMES[name] ?? name}`,
+    )
+    .join(', ');
+
+function describeJobChange({ kind, workloads, limits, state, by, reason }: HistoryEvent): string {
+  const changes = [
+    ...(state === 'pause' ? ['paused'] : state === 'resume' ? ['goes on'] : []),
+    describeLimits((limits ?? {}) as Readonly<Record<string, unknown>>),
+  ].filter((each) => each !== '');
+  return `${String(kind)} of ${(workloads as readonly string[]).join(', ')}: ${changes.join(', ')}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}`;
 }
 
 function describeStage(event: HistoryEvent): string {

@@ -4,7 +4,17 @@ import { z } from 'zod';
 import { SIDES } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type ReadResult } from './sealed.js';
 
-const optionalNumber = z.number().positive().optional();
+/** Null: not limited, whatever the plan says; absent: as the plan says. */
+const limit = z.number().positive().nullable().optional();
+
+/** The `JobLimits` of a snapshot. */
+export const jobLimits = z.strictObject({
+  keysPerSecond: limit,
+  bytesPerSecond: limit,
+  maxP99Ms: limit,
+  maxMirrorP99Ms: limit,
+  maxReplicaLagBytes: limit,
+});
 
 export const jobRequest = z.strictObject({
   /** `restore` copies data that a restarted authority has lost back from its mirror. */
@@ -23,7 +33,7 @@ export const jobRequest = z.strictObject({
   deletes: z.int().min(0).default(0),
   /** Percent of the keys that are checked. */
   sample: z.number().min(0).max(100),
-  limits: z.strictObject({ keysPerSecond: optionalNumber, bytesPerSecond: optionalNumber, maxP99Ms: optionalNumber }),
+  limits: jobLimits,
   /** Started by the proxy itself, because a whole workload is suspect. */
   automatic: z.boolean(),
 });
@@ -53,6 +63,8 @@ const counts = z.strictObject({
  */
 export type JobCounts = z.infer<typeof counts>;
 
+const pause = z.object({ since: z.string(), by: z.string().nullable(), reason: z.string().nullable() });
+
 const jobRecord = z.object({
   version: z.literal(1),
   request: jobRequest,
@@ -75,6 +87,8 @@ const jobRecord = z.object({
     })
     .nullable(),
   counts,
+  /** Null: it is not paused. */
+  paused: pause.nullable().default(null),
   /**
    * Keys that may have been deleted from the mirror so far, of those that an operator confirmed: for this job, and for
    * each workload before its dual write. After a crash the number may be too high.

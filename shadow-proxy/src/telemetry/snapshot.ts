@@ -166,6 +166,26 @@ export interface JobDifference {
   readonly kind: string;
 }
 
+/** What a job may take. Null: not limited; absent: as the plan says, or not limited where this is what holds. */
+export interface JobLimits {
+  readonly keysPerSecond?: number | null;
+  readonly bytesPerSecond?: number | null;
+  /** The highest 99th percentile of the authority's replies, in ms. */
+  readonly maxP99Ms?: number | null;
+  /** The highest 99th percentile of the mirror's replies, in ms. */
+  readonly maxMirrorP99Ms?: number | null;
+  /** How many bytes a replica of the mirror may lack. */
+  readonly maxReplicaLagBytes?: number | null;
+}
+
+/** An operator lets a job wait. */
+export interface JobPause {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly by: string | null;
+  readonly reason: string | null;
+}
+
 /** A backfill, a verification, or a restore to an authority. */
 export interface JobSnapshot {
   readonly kind: 'backfill' | 'verify' | 'restore';
@@ -181,6 +201,10 @@ export interface JobSnapshot {
   readonly state: 'running' | 'done' | 'stopped' | 'failed';
   /** Why the job waits, or has ended early; null if neither. */
   readonly reason: string | null;
+  /** What holds now. */
+  readonly limits: JobLimits;
+  /** Since when an operator lets it wait; null where none does. */
+  readonly paused: JobPause | null;
   /** ISO 8601. */
   readonly startedAt: string;
   readonly endedAt: string | null;

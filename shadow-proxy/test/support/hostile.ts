@@ -34,7 +34,7 @@ export class HostilePeer {
   }
 }
 
-const isHttp = (chunk: Buffer): boolean => /^(GET|POST|DELETE|PUT) \//.test(chunk.toString('latin1', 0, 8));
+const isHttp = (chunk: Buffer): boolean => /^(GET|POST|PATCH|DELETE|PUT) \//.test(chunk.toString('latin1', 0, 8));
 const commandsIn = (chunk: Buffer): number => chunk.toString('latin1').match(/^\*\d+\r$/gm)?.length ?? 0;
 
 /** An HTTP answer, whole. */

@@ -152,6 +152,8 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   workloads: ['sessions'],
   state: 'running',
   reason: null,
+  limits: {},
+  paused: null,
   startedAt: '2026-11-21T12:00:00.000Z',
   endedAt: null,
   total: 1000,

@@ -57,6 +57,9 @@ export function stillShard(name: string, refuse: (request: PromoteRequest) => vo
     startJob: () => {
       throw new JobError('busy', 'a backfill is under way');
     },
+    changeJob: () => {
+      throw new JobError('none', 'no backfill or verification is running: nothing was changed');
+    },
     stopJob: () => {
       throw new JobError('none', 'nothing is under way');
     },

@@ -19,7 +19,14 @@ import { isoTime, monotonicMs } from '../../io/clock.js';
 import { sleep } from '../../io/timers.js';
 import { ScanError } from '../../upstream/scan-page.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../../storage/job-file.js';
-import { NOT_COPIED, type JobDifference, type JobFailure, type JobSnapshot } from '../../telemetry/snapshot.js';
+import {
+  NOT_COPIED,
+  type JobDifference,
+  type JobFailure,
+  type JobLimits,
+  type JobPause,
+  type JobSnapshot,
+} from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
 import { keyId } from '../../suspects/suspects.js';
 import type { SuspectWorkloads } from '../../suspects/workloads.js';
@@ -31,14 +38,17 @@ import { CopyScheduler, Halt, type FlowContext } from './scheduler.js';
 import { isTemporary } from '../large/temporary.js';
 import type { Thresholds } from '../large/size.js';
 import { RateLimiter } from './rate-limiter.js';
+import { ReplicaLag } from './replica-lag.js';
 import { MemoryGuard, RoomError } from './memory-guard.js';
 import { WrittenKeys } from '../repair/written-keys.js';
 import { inDatabases, Scanner, type Checkpoint, type Page as ScannedPage, type ScannedKey } from './scanner.js';
 
 export interface JobContext
-  extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete' | 'recounted'>, ChooserContext {
+  extends Omit<FlowContext, 'failed' | 'hindrance' | 'held' | 'mayDelete' | 'recounted'>, ChooserContext {
   /** Why nothing may be copied or compared now; null if nothing forbids it. */
   readonly hindrance: (copies: boolean) => string | null;
+  /** The plan's limits of jobs. A job's own stand before them. */
+  readonly planned: () => JobLimits;
   /** A key of this size or more is copied in chunks. */
   readonly large: Thresholds;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
@@ -113,20 +123,27 @@ export class Job {
   /** How many keys may be deleted before the record says so: it is written ahead of the deletions. */
   #deletesNoted = 0;
   #total = 0;
-  /** Keys that were scanned before this process. */
+  /** Keys that were scanned before its speed is measured. */
   #scannedBefore: number;
   #savedAt = 0;
   #suspended = false;
-  readonly #since = monotonicMs();
-  /** Keys that were seen before this process. */
+  /** Since when its speed is measured. */
+  #since = monotonicMs();
+  #request: JobRequest;
+  #paused: JobPause | null;
+  readonly #lag: ReplicaLag;
+  /** Keys that were seen before that. */
   #before: number;
 
   constructor(
-    readonly request: JobRequest,
+    request: JobRequest,
     private readonly context: JobContext,
     resumed: JobRecord | null,
+    paused: JobPause | null = null,
   ) {
     const { router, latencies } = context.sequencer;
+    this.#request = request;
+    this.#paused = paused;
     const wanted = router.workloads.filter(
       ({ name }) => request.workloads === null || request.workloads.includes(name),
     );
@@ -139,7 +156,12 @@ export class Job {
     for (const workload of this.#workloads)
       this.#deleted.set(workload, resumed?.deleting.workloads[workload.name] ?? 0);
     this.#startedAt = resumed?.startedAt ?? isoTime();
-    this.#pace = new RateLimiter(request.limits, latencies[this.#authorities[0] ?? 'source']);
+    const authority = this.#authorities[0] ?? 'source';
+    this.#pace = new RateLimiter(() => this.limits, latencies[authority], latencies[otherSide(authority)]);
+    this.#lag = new ReplicaLag(
+      () => this.#authorities.map((side) => context.sequencer.servers[otherSide(side)]),
+      () => this.limits.maxReplicaLagBytes ?? null,
+    );
     this.#flow = this.#newFlow();
     this.#chooser = new Chooser(
       context,
@@ -153,6 +175,43 @@ export class Job {
 
   get running(): boolean {
     return this.#state === 'running';
+  }
+
+  /** What was asked for, with what was changed since. */
+  get request(): JobRequest {
+    return this.#request;
+  }
+
+  /** What holds now: its own limits, then the plan's. */
+  get limits(): JobLimits {
+    const own = Object.entries(this.#request.limits).filter(([, limit]) => limit !== undefined);
+    return { ...this.context.planned(), ...Object.fromEntries(own) };
+  }
+
+  get paused(): JobPause | null {
+    return this.#paused;
+  }
+
+  /** Why no key may begin, whatever the servers do; null where keys may. */
+  get #held(): string | null {
+    if (this.#paused === null) return this.#lag.problem;
+    const { by, reason } = this.#paused;
+    return `paused${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}`;
+  }
+
+  /**
+   * Changes it while it runs; the change survives a restart.
+   * @param limits that change; others stay
+   * @param paused undefined leaves it as it is
+   */
+  change(limits: JobLimits, paused: JobPause | null | undefined): void {
+    this.#request = { ...this.#request, limits: { ...this.#request.limits, ...limits } };
+    if (paused !== undefined) this.#paused = paused;
+    this.#pace.changed();
+    this.#since = monotonicMs();
+    this.#before = this.#counts.seen;
+    this.#scannedBefore = this.#counts.scanned;
+    this.#save();
   }
 
   get #swaps(): Swaps {
@@ -183,7 +242,7 @@ export class Job {
     if (!stopped || !this.#isCurrent || this.#at === null) return null;
     const record = this.#record;
     // The operator has confirmed deletions once more.
-    return { ...record, deleting: { ...record.deleting, confirmed: 0 } };
+    return { ...record, paused: null, deleting: { ...record.deleting, confirmed: 0 } };
   }
 
   /** Resolves when the job has ended, with success or not. */
@@ -217,6 +276,7 @@ export class Job {
     unlisten();
     this.#written?.end();
     this.#pace.close();
+    this.#lag.close();
     logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'keyspace scan finished');
   }
 
@@ -271,7 +331,8 @@ export class Job {
         ...this.context,
         report,
         mayDelete: (workload, key) => this.#mayDelete(workload, key),
-        hindrance: () => this.context.hindrance(writes),
+        hindrance: () => this.#held ?? this.context.hindrance(writes),
+        held: () => this.#held !== null,
         recounted: ({ workload, db, key }) => this.#report({ kind: 'miscounted', workload, db, key, holders: {} }),
         failed: ({ db, key }, { message }) => this.#failed(db, key, message),
       },
@@ -516,6 +577,7 @@ export class Job {
       endedAt: this.#endedAt,
       at: willRescan || this.#at === null ? null : this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id)),
       counts: willRescan ? noCounts() : this.#counts,
+      paused: this.#paused,
       deleting: {
         confirmed: this.#confirmedDeletes + (running ? this.#deletesNoted : 0),
         workloads: Object.fromEntries(
@@ -529,7 +591,8 @@ export class Job {
     const { kind, repair, dryRun, sample, automatic } = this.request;
     const seconds = Math.max(0.001, (monotonicMs() - this.#since) / 1000);
     const { seen, scanned } = this.#counts;
-    const rate = (from: number, to: number): number => (this.running ? (to - from) / seconds : 0);
+    const moves = this.running && this.#paused === null;
+    const rate = (from: number, to: number): number => (moves ? (to - from) / seconds : 0);
     const scanRate = rate(this.#scannedBefore, scanned);
     const total = this.#state === 'done' ? scanned : Math.max(this.#total, scanned);
     return {
@@ -540,7 +603,9 @@ export class Job {
       automatic,
       workloads: this.#workloads.map(({ name }) => name),
       state: this.#state,
-      reason: this.running ? (this.#flow.hindrance ?? this.#reason) : this.#reason,
+      reason: this.running ? (this.#held ?? this.#flow.hindrance ?? this.#reason) : this.#reason,
+      limits: this.limits,
+      paused: this.running ? this.#paused : null,
       startedAt: this.#startedAt,
       endedAt: this.#endedAt,
       total,

@@ -2,11 +2,11 @@
  * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the
  * next; and workloads that are suspect as a whole are verified and repaired by themselves.
  */
-import { monotonicMs } from '../../io/clock.js';
+import { isoTime, monotonicMs } from '../../io/clock.js';
 import { clearTimer, every, type Timer } from '../../io/timers.js';
 import type { Authorities } from '../../pipeline/authorities.js';
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
-import type { JobSnapshot } from '../../telemetry/snapshot.js';
+import type { JobLimits, JobPause, JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
 import { ACCEPT, promoteOf } from '../../telemetry/advice.js';
 import { NOT_COPIED } from '../../telemetry/snapshot.js';
@@ -35,6 +35,15 @@ export class JobError extends Error {
   ) {
     super(message);
   }
+}
+
+/** What an operator changes of a job that runs. */
+export interface JobChange {
+  /** Those that change: null ends a limit. */
+  readonly limits?: JobLimits;
+  readonly state?: 'pause' | 'resume';
+  readonly reason?: string;
+  readonly by?: string;
 }
 
 /** Suspicions that end only when an operator sees to them. */
@@ -66,7 +75,8 @@ export class Jobs {
    */
   begin(left: JobRecord | null, certain: boolean): void {
     // What was written since the authority restarted only the last process knew.
-    if (left?.state === 'running' && left.request.kind !== 'restore') this.#run(left.request, certain ? left : null);
+    if (left?.state === 'running' && left.request.kind !== 'restore')
+      this.#run(left.request, certain ? left : null, left.paused);
     this.#timer = every(LOOK_MS, () => this.#verifySuspects()).unref();
   }
 
@@ -77,7 +87,12 @@ export class Jobs {
    */
   start(request: JobRequest): JobSnapshot {
     if (this.#job?.running === true && !this.#job.request.automatic)
-      throw new JobError('busy', `a ${this.#job.request.kind} is running: wait for its end, or stop it (--stop)`);
+      throw new JobError(
+        'busy',
+        this.#job.paused === null
+          ? `a ${this.#job.request.kind} is running: wait for its end, or stop it (--stop)`
+          : `a ${this.#job.request.kind} is paused: let it go on (job --resume), or stop it (--stop)`,
+      );
     const { router } = this.context.sequencer;
     const names = router.workloads.map(({ name }) => name);
     const unknown = request.workloads?.find((name) => router.named(name) === undefined);
@@ -128,6 +143,24 @@ export class Jobs {
     return this.#job.snapshot();
   }
 
+  /**
+   * Changes the limits of the job that runs, or pauses it, or lets it go on. What is so already stays.
+   * @throws {JobError}
+   */
+  change({ limits = {}, state, reason, by }: JobChange): JobSnapshot {
+    const job = this.#job;
+    if (job?.running !== true)
+      throw new JobError('none', 'no backfill or verification is running: nothing was changed');
+    const pause: JobPause = { since: isoTime(), by: by ?? null, reason: reason ?? null };
+    const paused = state === 'resume' ? null : state === 'pause' ? (job.paused ?? pause) : undefined;
+    job.change(limits, paused);
+    this.context.logger.info(
+      { job: job.request.kind, limits: job.limits, paused: job.paused, by, reason },
+      'the job was changed',
+    );
+    return job.snapshot();
+  }
+
   snapshot(): JobSnapshot | null {
     return this.#job?.snapshot() ?? null;
   }
@@ -143,8 +176,8 @@ export class Jobs {
     this.#job?.suspend();
   }
 
-  #run(request: JobRequest, from: JobRecord | null): JobSnapshot {
-    const job = new Job(request, this.context, from);
+  #run(request: JobRequest, from: JobRecord | null, paused: JobPause | null = null): JobSnapshot {
+    const job = new Job(request, this.context, from, paused);
     this.#job = job;
     this.#lastOf.set(request.kind, job);
     const began = monotonicMs();

@@ -1,17 +1,14 @@
 /**
  * How fast keys are copied or verified: no faster than was asked for, half as fast as clients get their commands
- * answered while they keep the servers busy, and slower where the authority's latency is above what was asked for.
+ * answered while they keep the servers busy, and slower where a server's latency is above what was asked for. What was
+ * asked for may change at any time.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Latencies } from '../../io/latency.js';
+import type { JobLimits } from '../../telemetry/snapshot.js';
 
-/** What the operator allows; what is absent is not limited. */
-export interface RateLimits {
-  readonly keysPerSecond?: number;
-  readonly bytesPerSecond?: number;
-  /** The highest 99th percentile of the authority's replies to clients, in ms. */
-  readonly maxP99Ms?: number;
-}
+/** What is allowed. Null and absent: not limited. */
+export type RateLimits = Pick<JobLimits, 'keysPerSecond' | 'bytesPerSecond' | 'maxP99Ms' | 'maxMirrorP99Ms'>;
 
 /** Keys under way at once. */
 const MOST = 2048;
@@ -46,20 +43,24 @@ export class RateLimiter {
   #replies: number;
   /** Replies of the authority to what was asked for its keys. */
   #own = 0;
-  #unwatch: () => void = () => undefined;
-  readonly #recent: Histogram = build({
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: 60_000_000,
-    numberOfSignificantValueDigits: 2,
-  });
+  #closed = false;
+  readonly #watches: readonly LatencyWatch[];
 
-  /** @param latencies of the authority's replies, to clients and to what is asked for the keys */
+  /**
+   * @param latencies of the authority's replies, to clients and to what is asked for the keys
+   * @param mirror latencies of the mirror's replies, to what it is sent
+   */
   constructor(
-    private readonly limits: RateLimits,
+    private readonly limits: () => RateLimits,
     private readonly latencies: Latencies,
+    mirror: Latencies,
   ) {
     this.#replies = latencies.histogram.totalCount;
-    if (limits.maxP99Ms !== undefined) this.#unwatch = latencies.watch(this.#recent);
+    this.#watches = [
+      new LatencyWatch(latencies, () => limits().maxP99Ms),
+      new LatencyWatch(mirror, () => limits().maxMirrorP99Ms),
+    ];
+    for (const each of this.#watches) each.follow();
   }
 
   /**
@@ -83,12 +84,12 @@ export class RateLimiter {
   /** Keys in flight, all asked for as one operation, and bytes. */
   spent(now: number, keys: number, bytes: number): void {
     if (keys > 0) this.#own++;
-    const cost = Math.max(keys / this.#rate, bytes / (this.limits.bytesPerSecond ?? Infinity)) * 1000;
+    const cost = Math.max(keys / this.#rate, bytes / (this.limits().bytesPerSecond ?? Infinity)) * 1000;
     if (cost > 0) this.#nextAt = Math.max(this.#nextAt, now - CREDIT_MS) + cost;
   }
 
   get #rate(): number {
-    return Math.min(this.limits.keysPerSecond ?? Infinity, this.#left);
+    return Math.min(this.limits().keysPerSecond ?? Infinity, this.#left);
   }
 
   #measure(now: number): void {
@@ -102,18 +103,70 @@ export class RateLimiter {
   }
 
   #measureLatency(now: number): void {
-    const { maxP99Ms } = this.limits;
-    if (maxP99Ms === undefined || this.#recent.totalCount < ENOUGH_REPLIES) return;
-    const p99 = this.#recent.getValueAtPercentile(99) / 1000;
-    this.#recent.reset();
-    if (p99 <= maxP99Ms) this.#window = Math.min(MOST, this.#window + Math.max(1, this.#window >> 3));
-    else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);
+    if (this.#closed) return;
+    const answers = this.#watches.map((each) => each.exceeds());
+    if (this.#watches.every((each) => !each.on)) this.#window = MOST;
+    else if (answers.includes(true)) this.#slowDown(now);
+    else if (answers.includes(false)) this.#window = Math.min(MOST, this.#window + Math.max(1, this.#window >> 3));
+  }
+
+  #slowDown(now: number): void {
+    if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);
     // At its lowest rate the job is already slow; it also pauses.
     else this.#nextAt = now + MEASURE_MS;
   }
 
+  /** What was owed to the old limits is forgiven. */
+  changed(): void {
+    this.#nextAt = 0;
+    for (const each of this.#watches) each.follow();
+  }
+
   close(): void {
-    this.#unwatch();
-    this.#unwatch = () => undefined;
+    this.#closed = true;
+    for (const each of this.#watches) each.close();
+  }
+}
+
+/** The 99th percentile of a server's latest replies, compared with what is allowed. */
+class LatencyWatch {
+  #unwatch: (() => void) | null = null;
+  readonly #recent: Histogram = build({
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 60_000_000,
+    numberOfSignificantValueDigits: 2,
+  });
+
+  /** @param most in ms */
+  constructor(
+    private readonly latencies: Latencies,
+    private readonly most: () => number | null | undefined,
+  ) {}
+
+  /** Whether replies are measured. */
+  get on(): boolean {
+    return this.#unwatch !== null;
+  }
+
+  /** Measures replies from now on, if there is a limit; else measures none. */
+  follow(): void {
+    if (typeof this.most() !== 'number') this.close();
+    else this.#unwatch ??= this.latencies.watch(this.#recent);
+  }
+
+  /** Null where too few replies came since it was asked last. */
+  exceeds(): boolean | null {
+    this.follow();
+    const most = this.most();
+    if (typeof most !== 'number' || this.#recent.totalCount < ENOUGH_REPLIES) return null;
+    const p99 = this.#recent.getValueAtPercentile(99) / 1000;
+    this.#recent.reset();
+    return p99 > most;
+  }
+
+  close(): void {
+    this.#unwatch?.();
+    this.#unwatch = null;
+    this.#recent.reset();
   }
 }

@@ -28,6 +28,8 @@ export interface FlowContext {
   readonly suspects: Suspects;
   /** Why nothing may be copied now; null if it may. */
   readonly hindrance: () => string | null;
+  /** Whether keys that have begun wait, too: an operator has paused the job, or replicas lag. */
+  readonly held: () => boolean;
   /** Whether suspect keys are being copied again. */
   readonly repairs: () => boolean;
   /** What was written since an authority restarted or was replaced; null if that is not known. */
@@ -50,6 +52,8 @@ const MAX_BYTES = 32 << 20;
 /** Copies and questions that wait for a mirror, in bytes. */
 const QUEUED_BYTES = 8 << 20;
 const HINDERED_MS = 20;
+/** A large key looks so often whether its limits have changed. */
+const HELD_MS = 250;
 /** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be repaired already. */
 const RETRY_MS = 200;
 const LOOKS = 3;
@@ -368,8 +372,11 @@ export class CopyScheduler {
 
   async #paced(bytes: number): Promise<void> {
     this.pace.spent(monotonicMs(), 0, bytes);
-    const ms = this.pace.waitMs(monotonicMs());
-    if (ms > 0) await sleep(ms);
+    for (;;) {
+      const ms = this.context.held() ? HINDERED_MS : Math.min(this.pace.waitMs(monotonicMs()), HELD_MS);
+      if (ms === 0 || this.#halted !== null) return;
+      await sleep(ms);
+    }
   }
 
   #retry(tasks: readonly Task[], copies: boolean, ms = RETRY_MS): void {

@@ -34,6 +34,7 @@ const MORE: Readonly<Record<string, readonly (readonly string[])[]>> = {
   rollback: [['--offline'], ['--all']],
   verify: [['--repair'], ['--stop']],
   backfill: [['--delete-foreign'], ['--dry-run']],
+  job: [['--pause']],
   promote: [['--dry-run'], ['--overwrite', '--yes', '1']],
   guard: [['--no-proxy']],
   assess: [['--monitor', '300ms']],

@@ -28,6 +28,7 @@ const OTHER_TESTS: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-compare (cancel|promote .*(--at|--window))/, 'cli/waiting.test.ts'],
   // The migration on this machine has one shard, of another name.
   [/^shadow-compare ask .*--shard/, 'cli/ask.test.ts'],
+  [/^shadow-compare job --/, 'cli/job.test.ts'],
   [/^shadow-compare fence apply/, 'cli/fence.test.ts'],
   [/^shadow-compare plan init/, 'cli/plan-init.test.ts'],
   [/^shadow-compare notify .*--test/, 'cli/notify.test.ts'],

@@ -191,7 +191,7 @@ async function serve(t: TestContext, { snapshot, series = EMPTY, history = [] }:
       automate: nobody,
       acceptAuthority: nobody,
     },
-    ...{ startJob: nobody, stopJob: nobody },
+    ...{ startJob: nobody, changeJob: nobody, stopJob: nobody },
   };
   const admin = await Admin.start({
     host: '127.0.0.1',

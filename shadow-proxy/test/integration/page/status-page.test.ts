@@ -237,3 +237,41 @@ async function takePictures(browser: Browser, admin: string, directory: string):
     }
   }
 }
+
+test('a job that runs is paused, limited and let go on from the page, and a limit that is none is refused', async (t) => {
+  await scene(t, async ({ admin }, servers, browser) => {
+    const source = new Redis(servers.source.url);
+    t.after(() => source.disconnect());
+    for (let i = 0; i < 1_000; i++) await source.set(`session:${i}`, i);
+    await fetch(`${admin}/api/jobs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"kind":"verify","limits":{"keysPerSecond":10}}',
+    });
+    const job = async () => (await status(admin))[0].job!;
+    const { page, complaints } = await openPage(browser);
+    await page.goto(admin);
+    const controls = '[data-job="verify"] form.controls';
+    await page.click(`${controls} >> text=Pause`);
+    await until(async () => (await job()).paused !== null);
+    assert.equal((await job()).paused!.by, 'the status page');
+    await page.waitForSelector(`${controls} >> text=Let it go on`);
+    assert.match(
+      await page.innerText('.attention, [data-headline]'),
+      /verify waits: paused by the status page|to watch/,
+    );
+    await page.fill(`${controls} [name=keysPerSecond]`, '-5');
+    await page.click(`${controls} >> text=Change the limits`);
+    await page.waitForSelector(`${controls} >> text=Not changed: "-5" is no number above 0, nor none`);
+    await page.fill(`${controls} [name=keysPerSecond]`, '5000');
+    await page.click(`${controls} >> text=Change the limits`);
+    await until(async () => (await job()).limits.keysPerSecond === 5_000);
+    assert.notEqual((await job()).paused, null, 'a limit does not let it go on');
+    assert.equal(await overflow(page), 0);
+    await page.click(`${controls} >> text=Let it go on`);
+    await until(async () => (await job()).state === 'done');
+    await page.waitForSelector(controls, { state: 'detached' });
+    assert.match(await page.innerText('.history'), /verify of .*: at most 5000 keys a second, by the status page/);
+    assert.deepEqual(complaints, []);
+  });
+});

@@ -43,6 +43,7 @@ const LEFT_TO_OTHERS: readonly (readonly [line: RegExp, why: string])[] = [
 /** What may be refused, in a fleet that has no such fault now: the exit code, and what is said then. */
 const REFUSED: readonly (readonly [line: RegExp, says: RegExp])[] = [
   [/^shadow-compare accept/, /nothing is frozen/],
+  [/^shadow-compare job --/, /no backfill or verification is running/],
   [/^shadow-compare (backfill|verify) --stop/, /no backfill or verification|is under way|none/i],
   [/^shadow-compare promote .*--dry-run/, /closed: nothing was changed|not a later one|later/],
   [/^shadow-compare (promote|rollback) /, /is in (shadow|live|off|dualwrite)|stage|not-clean|closed|several/],

@@ -110,6 +110,7 @@ describe('a path of the table', () => {
       'POST /api/automation',
       'POST /api/accept',
       'POST /api/jobs',
+      'PATCH /api/jobs',
     ]);
     const changing = Object.entries(ROUTES).flatMap(([path, route]) =>
       Object.keys(route).flatMap((method) => (['GET', 'HEAD'].includes(method) ? [] : [`${method} ${path}`])),
