@@ -16,6 +16,22 @@ import type { HistoryEvent } from '../storage/state.js';
 import type { Side, StagePoint } from '../route/stage.js';
 import { typed } from '../text/invocation.js';
 import { quoted } from '../text/shell.js';
+import {
+  accepted,
+  evidence,
+  fence,
+  listOf,
+  named,
+  notStarted,
+  ofShard,
+  promotion,
+  rollback,
+  shardHistory,
+  shardJob,
+  shardSnapshot,
+  type Check,
+  type ShardNames,
+} from './answers.js';
 import { exchange } from './exchange.js';
 import { CliError, exitCode } from './exit.js';
 import { renderRefused, type RefusalBody } from './gates.js';
@@ -175,40 +191,48 @@ export class AdminClient {
   async status(): Promise<ProxyStatus> {
     const path = '/api/status';
     const answer = await this.#call<Partial<ProxyStatus>>('GET', path);
-    const shards = this.#listIn<ShardSnapshot>(answer, 'shards', 'name', path);
-    const { migration, starting = [] } = answer;
-    return { migration: typeof migration === 'string' ? migration : null, shards, starting };
+    const shards = this.#listIn<ShardSnapshot>(answer, 'shards', shardSnapshot, path);
+    const starting =
+      answer.starting === undefined ? [] : this.#listIn<NotStarted>(answer, 'starting', notStarted, path);
+    return { migration: typeof answer.migration === 'string' ? answer.migration : null, shards, starting };
+  }
+
+  /** The shards that it serves, and their workloads, whatever else another release says of them. */
+  async names(): Promise<readonly ShardNames[]> {
+    const path = '/api/status';
+    const answer = await this.#call<object>('GET', path);
+    return this.#listIn<ShardNames>(answer, 'shards', named, path);
   }
 
   accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {
-    return this.#list('accepted', 'shard', 'POST', '/api/accept', request);
+    return this.#list('accepted', accepted, 'POST', '/api/accept', request);
   }
 
   promote(request: PromoteRequest & ToShards): Promise<readonly ShardPromotion[]> {
-    return this.#list('promotions', 'shard', 'POST', '/api/promote', request);
+    return this.#list('promotions', promotion, 'POST', '/api/promote', request);
   }
 
   rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
-    return this.#list('rollbacks', 'shard', 'POST', '/api/rollback', request);
+    return this.#list('rollbacks', rollback, 'POST', '/api/rollback', request);
   }
 
   /** The fences, with the users and clients that may not write to the sources, or would not be allowed to. */
   fences(): Promise<readonly ShardFence[]> {
-    return this.#list('fences', 'shard', 'GET', '/api/fence');
+    return this.#list('fences', fence, 'GET', '/api/fence');
   }
 
   /** Raises or lifts the fence. */
   fence(request: FenceRequest): Promise<readonly ShardFence[]> {
-    return this.#list('fences', 'shard', 'POST', '/api/fence', request);
+    return this.#list('fences', fence, 'POST', '/api/fence', request);
   }
 
   /** Moves a workload back to its stage of minutes ago, because another process refused the same change. */
   takeBack(request: TakeBackRequest): Promise<readonly { readonly shard: string }[]> {
-    return this.#list('takenBack', 'shard', 'POST', '/api/take-back', request);
+    return this.#list('takenBack', ofShard, 'POST', '/api/take-back', request);
   }
 
   history(): Promise<readonly ShardHistory[]> {
-    return this.#list('history', 'shard', 'GET', '/api/history');
+    return this.#list('history', shardHistory, 'GET', '/api/history');
   }
 
   /** Adds an entry to the history of every shard of the proxy. */
@@ -227,38 +251,38 @@ export class AdminClient {
   }
 
   evidence(): Promise<readonly ShardEvidence[]> {
-    return this.#list('shards', 'shard', 'GET', '/api/evidence');
+    return this.#list('shards', evidence, 'GET', '/api/evidence');
   }
 
   jobs(): Promise<readonly ShardJob[]> {
-    return this.#list('jobs', 'shard', 'GET', '/api/jobs');
+    return this.#list('jobs', shardJob, 'GET', '/api/jobs');
   }
 
   startJob(request: StartJobRequest): Promise<readonly ShardJob[]> {
-    return this.#list('jobs', 'shard', 'POST', '/api/jobs', request);
+    return this.#list('jobs', shardJob, 'POST', '/api/jobs', request);
   }
 
   changeJobs(request: ChangeJobRequest): Promise<readonly ShardJob[]> {
-    return this.#list('jobs', 'shard', 'PATCH', '/api/jobs', request);
+    return this.#list('jobs', shardJob, 'PATCH', '/api/jobs', request);
   }
 
   stopJobs(): Promise<readonly ShardJob[]> {
-    return this.#list('jobs', 'shard', 'DELETE', '/api/jobs');
+    return this.#list('jobs', shardJob, 'DELETE', '/api/jobs');
   }
 
-  /** A list in an answer; each of its entries names its shard. */
-  async #list<T>(part: string, naming: string, method: string, path: string, body?: object): Promise<readonly T[]> {
-    return this.#listIn(await this.#call(method, path, body), part, naming, path);
+  /** A list in an answer, whose entries pass the check. */
+  async #list<T>(part: string, each: Check, method: string, path: string, body?: object): Promise<readonly T[]> {
+    return this.#listIn(await this.#call(method, path, body), part, each, path);
   }
 
-  #listIn<T>(answer: object, part: string, naming: string, path: string): readonly T[] {
-    const list = (answer as Readonly<Record<string, unknown>>)[part];
-    const names = (each: unknown): boolean =>
-      typeof each === 'object' &&
-      each !== null &&
-      typeof (each as Readonly<Record<string, unknown>>)[naming] === 'string';
-    if (Array.isArray(list) && list.every(names)) return list as T[];
-    throw this.#noProxy(path, `answers, but without "${part}" as a proxy has it`);
+  #listIn<T>(answer: object, part: string, each: Check, path: string): readonly T[] {
+    const problem = listOf(part, each)(answer, '');
+    if (problem === null) return (answer as Readonly<Record<string, readonly T[]>>)[part];
+    throw this.#noProxy(
+      path,
+      `answers without ${printable(problem)}: is it a proxy of another version than this shadow-compare`,
+      '? Install both from one release, or give',
+    );
   }
 
   async #call<T>(method: string, path: string, body?: object): Promise<T> {
@@ -287,8 +311,8 @@ export class AdminClient {
     throw this.#refused(status, refusal);
   }
 
-  #noProxy(path: string, what: string): CliError {
-    const message = `${this.#url}${path} ${what}. Give the admin address of the proxy with --admin or --plan`;
+  #noProxy(path: string, what: string, then = '. Give'): CliError {
+    const message = `${this.#url}${path} ${what}${then} the admin address of the proxy with --admin or --plan`;
     return new CliError('unreachable', message, exitCode.inconclusive);
   }
 

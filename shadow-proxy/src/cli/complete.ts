@@ -45,7 +45,7 @@ export async function workloadsFor(words: readonly string[], waitMs = PATIENCE_M
     const names = inFolder();
     if (names !== null) return names;
   }
-  const { shards } = await new AdminClient({ admin, tokenFile }, null, waitMs).status();
+  const shards = await new AdminClient({ admin, tokenFile }, null, waitMs).names();
   return [...new Set(shards.flatMap((shard) => shard.workloads.map(({ name }) => name)))];
 }
 

@@ -284,8 +284,8 @@ export class Fleet {
 
   /** The shards that a proxy serves, and those that none serves: by name, or by the address that does not answer. */
   async #served(): Promise<[served: readonly ServedShard[], missing: readonly string[]]> {
-    const answers = await this.#ask((proxy) => proxy.status());
-    const served = answers.flatMap(({ proxy, answer }) => answer.shards.map(({ name }) => ({ shard: name, proxy })));
+    const answers = await this.#ask((proxy) => proxy.names());
+    const served = answers.flatMap(({ proxy, answer }) => answer.map(({ name }) => ({ shard: name, proxy })));
     const missing =
       this.planned?.filter((name) => !served.some(({ shard }) => shard === name)) ?? this.silent.map(({ url }) => url);
     return [served, missing];
@@ -294,10 +294,10 @@ export class Fleet {
   /** The proxy that serves the shard. @throws {CliError} */
   async #serving(shard: string): Promise<AdminClient> {
     if (this.proxies.length === 1) return this.proxies[0];
-    const answers = await this.#ask((proxy) => proxy.status());
-    const found = answers.find(({ answer }) => answer.shards.some(({ name }) => name === shard));
+    const answers = await this.#ask((proxy) => proxy.names());
+    const found = answers.find(({ answer }) => answer.some(({ name }) => name === shard));
     if (found !== undefined) return found.proxy;
-    const names = this.planned ?? answers.flatMap(({ answer }) => answer.shards.map(({ name }) => name));
+    const names = this.planned ?? answers.flatMap(({ answer }) => answer.map(({ name }) => name));
     if (names.includes(shard))
       throw new CliError('unreachable', `no proxy serves ${shard}${this.#problems()}`, exitCode.inconclusive);
     throw new CliError('unknown-shard', `there is no shard ${shard}. The shards: ${names.join(', ')}`, exitCode.usage);

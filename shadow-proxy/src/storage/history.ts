@@ -10,8 +10,19 @@ export interface HistoryEvent {
   readonly [detail: string]: unknown;
 }
 
-/** The description of an event, without its time. */
+/**
+ * The description of an event, without its time. An event that lacks what its kind has, as of another release, is shown
+ * as it is.
+ */
 export function describeEvent(event: HistoryEvent): string {
+  try {
+    return describeKnown(event);
+  } catch {
+    return describeOther(event);
+  }
+}
+
+function describeKnown(event: HistoryEvent): string {
   if (event.event === 'stage') return describeStage(event);
   if (event.event === 'owner')
     return `process ${String(event.process)} serves the shard${event.from === undefined ? '' : `: it took over from ${String(event.from)}`}`;
@@ -40,7 +51,10 @@ export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'suspect')
     return `every key of ${(event.workloads as readonly string[]).join(', ')} is suspect: ${String(event.reason)}`;
   if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;
-  const { time: _, revision: __, event: name, ...details } = event;
+  return describeOther(event);
+}
+
+function describeOther({ time: _, revision: __, event: name, ...details }: HistoryEvent): string {
   return `${name} ${JSON.stringify(details)}`;
 }
 

@@ -85,7 +85,7 @@ export const SLOW: Readonly<Record<string, Behaviour>> = {
 /** An error has no line break. */
 const inLine = Buffer.from(HOSTILE.replaceAll(/[\r\n]/g, ' ')).toString('latin1');
 const bulk = `$${Buffer.byteLength(HOSTILE)}\r\n${Buffer.from(HOSTILE).toString('latin1')}\r\n`;
-const LISTS = ['shards', 'jobs', 'history', 'changes', 'accepted', 'promotions', 'rollbacks'];
+const LISTS = ['shards', 'jobs', 'history', 'changes', 'accepted', 'promotions', 'rollbacks', 'fences', 'takenBack'];
 
 /** Peers that answer at once. */
 export const QUICK: Readonly<Record<string, Behaviour>> = {

@@ -25,7 +25,7 @@ test('every command that takes a server or a proxy is tried', () => {
 });
 
 const { 'refuses every command': refuses, 'closes in the middle of an answer': closes, 'answers HTML': html } = QUICK;
-const { 'answers with control characters': controls } = QUICK;
+const { 'answers with control characters': controls, 'answers with entries that have only their names': names } = QUICK;
 const { 'hangs after it has accepted': hangs } = SLOW;
 // Those that hang need time, the others CPU: side by side, the file takes as long as the slowest of them.
 describe('every command ends well:', { concurrency: 3 }, () => {
@@ -37,6 +37,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
       'closes in the middle of an answer': closes,
       'answers HTML': html,
       'answers with control characters': controls,
+      'answers with entries that have only their names': names,
     },
     cases.filter(({ more, only }) => only === undefined && more.length === 0),
   );
