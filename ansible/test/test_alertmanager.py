@@ -83,7 +83,7 @@ def refused(play, tmp_path, check, name, cases):
 
 
 def test_a_receiver_without_a_name_of_its_own_is_refused(play, tmp_path):
-    [check, *_] = yaml.safe_load((ROOT / "roles/alertmanager/tasks/main.yml").read_text())
+    [check, *_] = yaml.safe_load((ROOT / "roles/alertmanager/tasks/assertions.yml").read_text())
     cases = [[{"webhook_configs": []}], [{"name": "a"}, {"name": "a"}], [{"name": 7}], [{"name": "a"}, {"name": "b"}], []]
     told = refused(play, tmp_path, check, "alertmanager_receivers", cases)
     assert [message and message.partition("in this order: ")[2] for message in told] == ['[""].', '["a", "a"].', "[7].", None, None]

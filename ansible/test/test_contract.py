@@ -53,7 +53,7 @@ def play_of(group, directory):
     seen = "{{ {%s} | to_json }}" % ", ".join(f"'{name}': {name}" for name in ["host_tuning_data_mount", *SEEN.get(group, [])])
     tasks = [
         {"ansible.builtin.validate_argument_spec": {"argument_spec": "{{ (lookup('ansible.builtin.file', item) | from_yaml).argument_specs.main.options }}"}, "loop": specs},
-        *([{"ansible.builtin.include_tasks": str(ROOT / "roles/keydb/tasks/guardrail.yml")}] if group == "keydb" else []),
+        *([{"ansible.builtin.include_tasks": str(ROOT / "roles/keydb/tasks/assertions.yml")}] if group == "keydb" else []),
         {"ansible.builtin.file": {"path": home, "state": "directory", "mode": "0700"}},
         {"ansible.builtin.copy": {"content": seen, "dest": f"{home}/{group}.json", "mode": "0600"}},
         *[{"ansible.builtin.template": {"src": str(ROOT / "roles" / file.replace("/", "/templates/")) + ".j2", "dest": f"{home}/{file.split('/')[1]}", "mode": "0600"}} for file in FILES[group]],

@@ -36,7 +36,7 @@ def assertion(play, a_plan, role="active", **variables):
     tasks = [
         {"ansible.builtin.include_vars": str(ROOT / "roles/keydb/defaults/main.yml")},
         {"ansible.builtin.include_vars": str(ROOT / "roles/keydb/vars/main.yml")},
-        {"ansible.builtin.include_tasks": str(ROOT / "roles/keydb/tasks/guardrail.yml")},
+        {"ansible.builtin.include_tasks": str(ROOT / "roles/keydb/tasks/assertions.yml")},
     ]
     return play(tasks, keydb_plan=a_plan, keydb_initial_role=role, **variables)
 

@@ -1,6 +1,7 @@
 """The preflight: which hosts it refuses, and in which words. Programs of a host are files on a PATH of the test's."""
 
 import gzip
+import hashlib
 import http.server
 import json
 import os
@@ -333,15 +334,19 @@ class Connection(ConnectionBase):
 """
 
 
+PLAN = {"version": 1, "name": "p", "shards": [{"name": "s", "source": "redis://10.0.0.1:6379", "target": "redis://t.example.net:6379"}]}
+
+
 def run(machine, tmp_path, book, hosts, *more):
     """Runs a playbook of the kit. @returns exit code, and the output"""
     connections = tmp_path / "connections"
     connections.mkdir(exist_ok=True)
     (connections / "fake_ssm.py").write_text(SSM)
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "preflight_os_release": str(machine.release), "keydb_install_method": "binary", "keydb_binary_src": "/bin/true", "keydb_binary_checksum": "", "migration_kit_node_method": "package"}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "preflight_os_release": str(machine.release), "keydb_install_method": "binary", "keydb_binary_src": "/bin/true", "keydb_binary_checksum": "", "migration_kit_node_method": "package", "grafana_install_method": "none"}
+    (tmp_path / "migration.yaml").write_text(json.dumps(PLAN))
     inventory = tmp_path / "inventory.json"
     inventory.write_text(json.dumps({"all": {"vars": local, "children": {group: {"hosts": members} for group, members in hosts.items()}}}))
-    env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_CONNECTION_PLUGINS": str(connections), "PATH": f"{machine.programs}:{os.environ['PATH']}"}
+    env = {**os.environ, "MIGRATION_PLAN": str(tmp_path / "migration.yaml"), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_CONNECTION_PLUGINS": str(connections), "PATH": f"{machine.programs}:{os.environ['PATH']}"}
     done = subprocess.run([PROGRAM, "-i", inventory, *more, ROOT / "playbooks" / f"{book}.yml" if isinstance(book, str) else book], env=env, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
@@ -402,3 +407,70 @@ def test_each_host_is_checked_once(machine, tmp_path):
 def test_the_table_of_the_readme_says_the_same():
     rows = re.findall(r"^\| ((?:Debian|Ubuntu)[^|]*) \| ([^|]*) \| ([^|]*) \|$", (ROOT / "README.md").read_text(), re.M)
     assert rows == [(each["name"], ", ".join(ARCHITECTURES), each["tested"]) for each in SYSTEMS]
+
+
+#: Files with assertions, and why the preflight does not make those of all of them.
+ASSERTIONS = {
+    **{f"{role}/tasks/assertions.yml": "made by the preflight" for role in ["keydb", "sentinel", "grafana", "alertmanager"]},
+    **{f"keydb/tasks/install-{method}.yml": "preflight_info looks at the same" for method in ["binary", "container", "package", "repository"]},
+    **{f"migration_kit/tasks/node-{method}.yml": "preflight_info looks at the same" for method in ["binary", "repository"]},
+    "bucket_upload/tasks/timer.yml": "the role installs the client first",
+    "keydb/tasks/carry-over.yml": "asks the sources",
+    "keydb/tasks/hand-over-cluster.yml": "asks the nodes",
+    "keydb/tasks/tls.yml": "looks at the certificate on the host",
+    "shadow_proxy/tasks/shards.yml": "asks both clusters",
+}
+
+
+def assertions(tasks):
+    for task in tasks:
+        if "ansible.builtin.assert" in task:
+            yield task
+        for part in ["block", "rescue", "always"]:
+            yield from assertions(task.get(part, []))
+
+
+def test_every_assertion_of_a_role_is_made_by_the_preflight_or_has_a_reason():
+    found = {str(path.relative_to(ROOT / "roles")) for path in ROOT.glob("roles/*/tasks/*.yml") if list(assertions(yaml.safe_load(path.read_text()) or []))}
+    assert found == set(ASSERTIONS)
+    asked = next(task for task in yaml.safe_load((ROOT / "playbooks/preflight.yml").read_text())[0]["tasks"] if task["name"].startswith("Ask the roles"))
+    assert {f"{each['role']}/tasks/assertions.yml" for each in asked["loop"]} == {path for path, reason in ASSERTIONS.items() if reason.startswith("made")}
+
+
+KEYDB_NODE = {"keydb_install_method": "repository", "infra_target": "t", "infra_initial_role": "active"}
+
+
+def test_the_preflight_says_what_roles_would_refuse(machine, tmp_path):
+    """In one message, with all hosts; what a role refuses after that run was what the preflight had passed."""
+    machine.says("dpkg-query", "ii 6:6.3.4-1")
+    targets = {"t": {"name": "t.example.net", "nodes": ["k1"], "primary": "k1", "shards": ["s"], "slots": None, "pinned": False, "writer_port": 6379, "any_port": 6380}}
+    common = {"infra_targets": targets, "infra_ports": {"keydb": 6390, "sentinel": 26379}, "infra_address": "127.0.0.1"}
+    hosts = {
+        "keydb": {"k1": {**common, **KEYDB_NODE}},
+        "sentinel": {"s1": {**common, "keydb_install_method": "repository"}},
+        "monitoring": {"m1": {"grafana_install_method": "repository"}, "m2": {"grafana_install_method": "package"}, "m3": {"alertmanager_receivers": [{"name": "a"}, {"name": "a"}]}, "fit": {"alertmanager_receivers": [{"name": "a", "webhook_configs": [{"url": "{{ a_password_that_is_fetched_later }}"}]}]}},
+    }
+    code, output = run(machine, tmp_path, "preflight", hosts)
+    assert code != 0 and not re.search(r"changed=[1-9]", output)
+    message = re.search(r"The preflight refuses .*?\n\n", output, re.S).group(0).splitlines()
+    assert message[0] == "The preflight refuses 5 of 6 hosts. Nothing was changed."
+    found = {line.split(":")[0]: line for line in message[1:] if line}
+    assert "keydb_initial_role is active, and topology.mode of the plan is primary-replica" in found["k1"]
+    assert "Sentinel(s) in the inventory's group sentinel, and a majority" in found["s1"]
+    assert "grafana_repository_key_checksum is not set" in found["m1"]
+    assert "set grafana_package_url" in found["m2"]
+    assert "every receiver needs a name of its own" in found["m3"]
+
+
+@pytest.mark.parametrize("file,prefix", [("keydb/tasks/install-binary.yml", "keydb_binary"), ("migration_kit/tasks/node-binary.yml", "migration_kit_node")])
+def test_a_role_takes_a_program_behind_a_link_as_the_preflight_does(play, host, tmp_path, file, prefix):
+    program, link = tmp_path / "program-1.2", tmp_path / "program"
+    program.write_bytes(b"#!/bin/sh\n")
+    link.symlink_to(program)
+    checksum = "sha256:" + hashlib.sha256(program.read_bytes()).hexdigest()
+    looked = yaml.safe_load((ROOT / "roles" / file).read_text())[:2]
+    variables = {f"{prefix}_src": str(link), f"{prefix}_checksum": checksum}
+    code, output = play(looked, **variables)
+    assert code == 0, output
+    code, output = play(looked, **{**variables, f"{prefix}_checksum": CHECKSUM})
+    assert code != 0 and "is not the file that" in output
