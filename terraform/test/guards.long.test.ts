@@ -39,9 +39,6 @@ class Copy {
     t.after(() => rmSync(this.#root, { recursive: true, force: true }));
     const copy = join(this.#root, 'terraform');
     cpSync(TERRAFORM, copy, { recursive: true, filter: (path) => basename(path) !== '.terraform' });
-    // The supported systems are in one list with Ansible's.
-    const vars = join('ansible', 'playbooks', 'vars');
-    cpSync(join(TERRAFORM, '..', vars), join(this.#root, vars), { recursive: true });
     this.directory = join(copy, relative(TERRAFORM, original));
     for (const file of terraformFiles('.tftest.hcl').filter((each) => dirname(each) === join(original, 'tests'))) {
       const text = readFileSync(file, 'utf8');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serveSchema, type StandIn } from '../schema/provider.js';
 import { TERRAFORM, terraformFiles } from './files.js';
@@ -49,13 +49,28 @@ describe(
       });
     }
 
+    test('terraform/ copied alone is valid, and plans the minimal example', async (t) => {
+      const copy = mkdtempSync(join(tmpdir(), 'terraform-alone-'));
+      t.after(() => rmSync(copy, { recursive: true, force: true }));
+      cpSync(TERRAFORM, copy, { recursive: true, filter: (path) => basename(path) !== '.terraform' });
+      for (const directory of directories) {
+        const workspace = new Workspace(t, terraform!, join(copy, relative(TERRAFORM, directory)), provider.env);
+        for (const step of [() => workspace.init(), () => workspace.run('validate', '-no-color')]) {
+          const { code, output } = await step();
+          assert.equal(code, 0, `${relative(TERRAFORM, directory)}: ${output}`);
+        }
+      }
+      if (opentofu) return t.skip('valid; the test of the example overrides single instances, which OpenTofu cannot');
+      const example = new Workspace(t, terraform!, join(copy, 'examples', 'minimal'), provider.env);
+      for (const step of [() => example.init(), () => example.run('test', '-no-color')]) {
+        const { code, output } = await step();
+        assert.equal(code, 0, output);
+      }
+    });
+
     test('the example files of environments/aws are a whole environment', async (t) => {
-      const repository = mkdtempSync(join(tmpdir(), 'terraform-examples-'));
-      t.after(() => rmSync(repository, { recursive: true, force: true }));
-      const copy = join(repository, 'terraform');
-      // The supported systems are in one list with Ansible's.
-      const vars = join('ansible', 'playbooks', 'vars');
-      cpSync(join(TERRAFORM, '..', vars), join(repository, vars), { recursive: true });
+      const copy = mkdtempSync(join(tmpdir(), 'terraform-examples-'));
+      t.after(() => rmSync(copy, { recursive: true, force: true }));
       cpSync(join(TERRAFORM, 'modules'), join(copy, 'modules'), { recursive: true });
       const aws = join(copy, 'environments', 'aws');
       cpSync(join(TERRAFORM, 'environments', 'aws'), aws, { recursive: true });

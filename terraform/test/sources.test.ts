@@ -46,6 +46,14 @@ function refusals(directory: string): string[] {
     .flatMap(({ expects }) => expects);
 }
 
+test("the supported systems are those of Ansible's preflight", () => {
+  const [ours, theirs] = [
+    join(TERRAFORM, 'environments', 'aws', 'systems.yml'),
+    join(TERRAFORM, '..', 'ansible', 'playbooks', 'vars', 'systems.yml'),
+  ].map((file) => readFileSync(file, 'utf8'));
+  assert.equal(ours, theirs, 'copy ansible/playbooks/vars/systems.yml to terraform/environments/aws');
+});
+
 describe('form', () => {
   test('every variable has a type and says what it is; every output says what it is', () => {
     assert.deepEqual(

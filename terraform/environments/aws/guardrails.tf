@@ -21,8 +21,9 @@ locals {
 
   source_names = local.clustered ? ["cluster"] : keys(local.shards)
 
-  # One list for the plan and for Ansible's preflight. An image is refused by its name only where that is a vendor's.
-  systems           = yamldecode(file("${path.module}/../../../ansible/playbooks/vars/systems.yml"))
+  # A copy of the list of Ansible's preflight, so that this folder needs no other. An image is refused by its name only where that is a
+  # vendor's.
+  systems           = yamldecode(file("${path.module}/systems.yml"))
   image_name        = coalesce(data.aws_ami.this.name, "-")
   image_platform    = coalesce(data.aws_ami.this.platform_details, "-")
   supported_image   = anytrue([for system in local.systems.supported_systems : can(regex("^${system.image}", local.image_name))])

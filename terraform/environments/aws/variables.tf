@@ -70,7 +70,7 @@ variable "subnet_ids" {
 
 variable "ami_id" {
   type        = string
-  description = "AMI of all hosts (Debian 12 or 13, Ubuntu 22.04 or 24.04; arm64 for Graviton), pinned."
+  description = "AMI of all hosts (Debian 12 or 13, Ubuntu 22.04 or 24.04; for x86-64, as the instance types are by default), pinned."
 
   validation {
     condition     = can(regex("^ami-[0-9a-f]{8,17}$", var.ami_id))
@@ -209,7 +209,7 @@ variable "source_secret_kms_key_arns" {
 
 variable "keydb" {
   type = object({
-    instance_type     = optional(string, "r7g.large")
+    instance_type     = optional(string, "r7i.large")
     nodes_per_target  = optional(number, 2)
     maxmemory_percent = optional(number, 60)
     spread            = optional(bool, true)
@@ -220,7 +220,7 @@ variable "keydb" {
 }
 
 variable "shadow_proxy" {
-  type        = object({ per_shard = optional(number), instance_type = optional(string, "c7g.large"), data = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 16 }) })
+  type        = object({ per_shard = optional(number), instance_type = optional(string, "c7i.large"), data = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 16 }) })
   description = "The proxies: one thread serves a shard, so a fast core counts, not many. per_shard: 2 in two zones, one of which serves, or 1; by default 2 with names_via = nlb. With dns it is 1: names have both addresses with 2, and clients must then try the second where the first refuses."
   default     = {}
 
@@ -232,7 +232,7 @@ variable "shadow_proxy" {
 
 variable "monitoring" {
   type = object({
-    instance_type = optional(string, "t4g.medium")
+    instance_type = optional(string, "t3.medium")
     data          = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 64 })
     emails        = optional(set(string), [])
     alerts_to     = optional(map(object({ to = string, ports = set(number) })), {})
@@ -251,7 +251,7 @@ variable "monitoring" {
 }
 
 variable "loadgen" {
-  type        = object({ hosts = optional(number, 0), instance_type = optional(string, "c7g.xlarge") })
+  type        = object({ hosts = optional(number, 0), instance_type = optional(string, "c7i.xlarge") })
   description = "Load-test hosts; hosts = 0 switches them off."
   default     = {}
 }

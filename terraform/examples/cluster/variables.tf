@@ -15,7 +15,7 @@ variable "subnet_ids" {
 
 variable "ami_id" {
   type        = string
-  description = "AMI of all hosts: Debian 12 or 13, Ubuntu 22.04 or 24.04; arm64."
+  description = "AMI of all hosts: Debian 12 or 13, Ubuntu 22.04 or 24.04; for x86-64."
 }
 
 variable "client_security_group_ids" {

@@ -25,9 +25,9 @@ module "migration" {
   }
   source_secrets = { source-proxy = var.redis_secret_arn }
 
-  keydb        = { instance_type = "r7g.2xlarge", nodes_per_target = 3, data = { gib = 256, iops = 6000, throughput = 250 } }
-  shadow_proxy = { instance_type = "c7g.xlarge" }
-  monitoring   = { instance_type = "t4g.large", emails = ["oncall@example.com"] }
+  keydb        = { instance_type = "r7i.2xlarge", nodes_per_target = 3, data = { gib = 256, iops = 6000, throughput = 250 } }
+  shadow_proxy = { instance_type = "c7i.xlarge" }
+  monitoring   = { instance_type = "t3.large", emails = ["oncall@example.com"] }
   loadgen      = { hosts = var.load_test ? 2 : 0 }
 
   # One name for each group of workloads that moves as one: to is source, proxy or target.
@@ -44,7 +44,7 @@ module "migration" {
 
   prices = {
     currency      = "USD"
-    instance_hour = { "r7g.2xlarge" = 0.43, "c7g.xlarge" = 0.15, "t4g.large" = 0.07 }
+    instance_hour = { "r7i.2xlarge" = 0.43, "c7i.xlarge" = 0.15, "t3.large" = 0.07 }
     gib_month     = 0.08
     iops_month    = 0.005
     mibs_month    = 0.04

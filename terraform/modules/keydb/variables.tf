@@ -80,8 +80,8 @@ variable "allow_single_zone" {
 
 variable "instance_type" {
   type        = string
-  description = "Instance type of the nodes. Graviton by default; another architecture needs an AMI of its own."
-  default     = "r7g.large"
+  description = "Instance type of the nodes. x86-64 by default, which releases are tested on; arm64 (Graviton) needs an AMI of its own."
+  default     = "r7i.large"
 }
 
 variable "data" {

@@ -37,8 +37,8 @@ variable "hosts" {
 
 variable "instance_type" {
   type        = string
-  description = "Instance type of the load-test hosts. Graviton by default; another architecture needs an AMI of its own."
-  default     = "c7g.xlarge"
+  description = "Instance type of the load-test hosts. x86-64 by default, which releases are tested on; arm64 (Graviton) needs an AMI of its own."
+  default     = "c7i.xlarge"
 }
 
 variable "secret_arns" {

@@ -52,8 +52,8 @@ variable "emails" {
 
 variable "instance_type" {
   type        = string
-  description = "Instance type of the monitoring host. Graviton by default; another architecture needs an AMI of its own."
-  default     = "t4g.medium"
+  description = "Instance type of the monitoring host. x86-64 by default, which releases are tested on; arm64 (Graviton) needs an AMI of its own."
+  default     = "t3.medium"
 }
 
 variable "data" {

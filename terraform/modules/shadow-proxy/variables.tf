@@ -61,8 +61,8 @@ variable "allow_single_zone" {
 
 variable "instance_type" {
   type        = string
-  description = "Instance type of the proxies: one thread serves a shard, so a fast core counts, not many. Graviton by default; another architecture needs an AMI of its own."
-  default     = "c7g.large"
+  description = "Instance type of the proxies: one thread serves a shard, so a fast core counts, not many. x86-64 by default, which releases are tested on; arm64 (Graviton) needs an AMI of its own."
+  default     = "c7i.large"
 }
 
 variable "data" {

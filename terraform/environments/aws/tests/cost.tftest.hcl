@@ -52,7 +52,7 @@ run "without_prices" {
   command = plan
 
   assert {
-    condition     = output.cost.month == null && contains(output.cost.without_price, "instances r7g.large") && output.cost.parts["instances r7g.large"].count == 2
+    condition     = output.cost.month == null && contains(output.cost.without_price, "instances r7i.large") && output.cost.parts["instances r7i.large"].count == 2
     error_message = "counts, and which prices are missing"
   }
 }
@@ -63,7 +63,7 @@ run "with_prices" {
   variables {
     prices = {
       currency      = "EUR"
-      instance_hour = { "r7g.large" = 0.10, "c7g.large" = 0.08, "t4g.medium" = 0.04 }
+      instance_hour = { "r7i.large" = 0.10, "c7i.large" = 0.08, "t3.medium" = 0.04 }
       gib_month     = 0.1
       zone_month    = 0.5
       secret_month  = 0.4

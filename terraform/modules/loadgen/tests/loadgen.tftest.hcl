@@ -44,7 +44,7 @@ run "switched_on" {
   }
 
   assert {
-    condition     = keys(output.hosts) == ["loadgen-1", "loadgen-2"] && output.billed.instances["c7g.xlarge"] == 2
+    condition     = keys(output.hosts) == ["loadgen-1", "loadgen-2"] && output.billed.instances["c7i.xlarge"] == 2
     error_message = "two hosts"
   }
 }
