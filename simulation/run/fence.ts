@@ -7,10 +7,6 @@ import { describe } from '../server/acl.js';
 import { ReplyReader, type Reply } from '../clients/replies.js';
 import type { Scene } from './scene.js';
 
-/** The kit's user at the source. */
-export const KIT = { name: 'kit', password: 'of-the-kit' } as const;
-export const KIT_RULES = ['on', `>${KIT.password}`, '~*', '&*', '+@all'];
-
 /** A source that has restarted has its fence again within so long. */
 const RAISED_MS = 8_000;
 /** What has to happen in each run. */

@@ -1,8 +1,7 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
 import { LONG, SCRIPTS } from '../clients/kinds/scripts.js';
-import { KIT, KIT_RULES } from './fence.js';
-import { LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
+import { KIT, KIT_RULES, LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
 import type { Pace } from '../check/job-pace.js';
 import { isForbidden } from '../check/forbidden.js';
 import { Timeline } from '../check/timeline.js';

@@ -7,6 +7,9 @@ export const LIMITED = { name: 'limited', password: 'secret' } as const;
 /** A user that may do everything, on connections of its own. */
 export const OTHER = { name: 'other', password: 'secret' } as const;
 export const OTHER_RULES = ['on', `>${OTHER.password}`, '~*', '&*', '+@all'];
+/** The kit's own user at a source that is fenced. */
+export const KIT = { name: 'kit', password: 'of-the-kit' } as const;
+export const KIT_RULES = ['on', `>${KIT.password}`, '~*', '&*', '+@all'];
 export const LIMITED_RULES = [
   'on',
   `>${LIMITED.password}`,

@@ -1,7 +1,7 @@
 /** Found in profile `fenced` (seed 3): another stage change lifted the fence under a promotion that had raised it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KIT, KIT_RULES } from '../../run/fence.js';
+import { KIT, KIT_RULES } from '../../clients/kinds/sessions.js';
 import { setUser } from '../../server/acl.js';
 import { KeptWorld } from '../../kept/world.js';
 
