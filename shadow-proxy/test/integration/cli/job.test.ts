@@ -94,7 +94,7 @@ test('a change that names nothing, or a limit that is none, is refused by name',
     assert.match(await tell('--keys-per-second', '0'), /^2 .*--keys-per-second.*Give a number above 0, or none/);
     assert.match(await tell('--pause', '--resume'), /^2 .*--pause.*cannot be used with.*--resume/);
     assert.match(await tell('--reason', 'none'), /^2 --reason goes with a change: add --pause, --resume, or a limit/);
-    assert.match(await tell('--pause', '--shard', 'b'), /^2 there is no shard b here: a/);
+    assert.match(await tell('--pause', '--shard', 'b'), /^2 there is no shard b here\. The shards: a/);
     const patch = async (body: object): Promise<string> => {
       const answer = await fetch(`${admin}/api/jobs`, {
         method: 'PATCH',
