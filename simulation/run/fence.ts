@@ -31,22 +31,14 @@ export class FenceCheck {
     });
   }
 
-  /** Whether users may do what they might before, unless a fence is wanted. */
-  get isAtRest(): boolean {
-    return this.#isWanted || this.#problem === null;
-  }
-
-  get #problem(): string | null {
+  /** Why users may not do just what they might before; null if they may, or if a fence is wanted. */
+  get problem(): string | null {
+    if (this.#isWanted) return null;
     const now = this.#rules;
     for (const [name, rules] of this.#before)
       if (now.get(name) !== rules) return `user ${name} has the rules ${now.get(name)}, and had ${rules}`;
     const added = [...now.keys()].filter((name) => !this.#before.has(name));
     return added.length === 0 ? null : `the source has further users: ${added.join(', ')}`;
-  }
-
-  /** @returns what is wrong when everything is at rest; null if nothing is */
-  get problem(): string | null {
-    return this.isAtRest ? null : this.#problem;
   }
 
   get #rules(): ReadonlyMap<string, string> {

@@ -209,6 +209,10 @@ class Run {
     };
   }
 
+  get #fenceProblem(): string | null {
+    return this.#fence?.problem ?? null;
+  }
+
   /** No faults, no new commands: everything must come to rest, and both servers hold the same. */
   async #settle(): Promise<void> {
     const scene = this.#scene;
@@ -223,7 +227,7 @@ class Run {
     const isCalm = (): boolean => {
       if (scene.now <= checkAt || load.waiting.length > 0 || scene.isClockUnknown || !isWell()) return false;
       checkAt = scene.now + CHECK_MS;
-      return checks.isClean && (this.#fence?.isAtRest ?? true);
+      return checks.isClean && this.#fenceProblem === null;
     };
     const isOver = await scene.world.events.run(() => scene.finding !== null || isCalm(), SETTLE_MS);
     if (scene.finding !== null) return;
@@ -234,8 +238,7 @@ class Run {
           `${load.waiting.length} commands have waited for a reply for ${SETTLE_MS / 1000} s: ${first.client}: ${first.args.join(' ')}`,
           first.keys.map((key) => partsOf(key).name),
         );
-      const fence = this.#fence?.problem ?? null;
-      if (fence !== null) throw new Finding(`the fence is not lifted: ${fence}`);
+      if (this.#fenceProblem !== null) throw new Finding(`the fence is not lifted: ${this.#fenceProblem}`);
       throw new Finding(`the shard is not clean ${SETTLE_MS / 1000} s after the last fault: ${checks.status}`);
     }
     checks.atRest();

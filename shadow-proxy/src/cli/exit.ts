@@ -164,22 +164,27 @@ export function share(text: string): number {
 
 /** A number from 0 to 100. */
 export function percentage(text: string): number {
-  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  const value = decimalIn(text);
   if (!(value >= 0 && value <= 100)) throw new InvalidArgumentError('Give a number from 0 to 100.');
   return value;
 }
 
 /** A number above 0, or `none`. */
 export function positiveOrNone(text: string): number | 'none' {
-  if (text === 'none') return text;
-  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (!(value > 0)) throw new InvalidArgumentError('Give a number above 0, or none.');
-  return value;
+  return text === 'none' ? text : numberAbove0(text, 'Give a number above 0, or none.');
 }
 
 /** A number above 0. */
 export function positive(text: string): number {
-  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (!(value > 0)) throw new InvalidArgumentError('Give a number above 0.');
+  return numberAbove0(text, 'Give a number above 0.');
+}
+
+/** @param refusal what is said of any other text */
+function numberAbove0(text: string, refusal: string): number {
+  const value = decimalIn(text);
+  if (!(value > 0)) throw new InvalidArgumentError(refusal);
   return value;
 }
+
+/** NaN if the text is no decimal number without a sign. */
+const decimalIn = (text: string): number => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN);

@@ -138,7 +138,7 @@ export class Environment {
     assert.equal(code, 0, output);
   }
 
-  /** Goes on from a state that was made elsewhere. */
+  /** Goes on from a state that another run, or another release, has made. */
   adopt(text: string): void {
     writeFileSync(this.workspace.state, text);
   }
