@@ -87,8 +87,8 @@ export const NOTED: readonly Fault[] = [
   {
     id: 'keys-that-the-journal-names-are-no-suspects',
     file: 'shadow-proxy/src/shard/state-keeper.ts',
-    from: 'const { keys, workloads, everything } = journal.left;',
-    to: 'const { keys, workloads, everything } = { ...journal.left, keys: [] };',
+    from: 'const { keys, workloads, everything } = left;',
+    to: 'const { keys, workloads, everything } = { ...left, keys: [] };',
     tests: [CONTENTS],
   },
 ];
@@ -169,6 +169,20 @@ export const KEPT: readonly Fault[] = [
     file: `${STORAGE}journal-reader.ts`,
     from: "if (!isNo(bytes, GAP_AT)) return unless('is incomplete: the disk was full');",
     to: '',
+    tests: [JOURNAL],
+  },
+  {
+    id: 'a-journal-that-is-rotated-while-it-is-read-is-believed',
+    file: `${STORAGE}journal-reader.ts`,
+    from: 'if (isSame && !isTorn) return records;',
+    to: 'if (!isTorn) return records;',
+    tests: [JOURNAL],
+  },
+  {
+    id: 'a-write-that-is-read-half-way-is-damage',
+    file: `${STORAGE}journal-reader.ts`,
+    from: 'if (isSame && !isTorn) return records;',
+    to: 'if (isSame) return records;',
     tests: [JOURNAL],
   },
 ];

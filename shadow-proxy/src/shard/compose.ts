@@ -107,12 +107,13 @@ function composeCore({ plan, shard, state, ownership, hashKey, logger }: ShardOp
 }
 
 function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
-  const { plan, state, ownership } = options;
+  const { plan, left, ownership } = options;
   const { events, directory, author } = core;
   const journal: Journal = new Journal({
     directory,
     id: author.process,
-    before: state.previous,
+    before: author.before,
+    left,
     settle: () => drained(sequencer),
     carry: () => void events.emit('carry'),
     failed: ({ message }) =>
@@ -148,7 +149,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
     suspects,
     deferred,
   });
-  const keeper = new StateKeeper({ ...core, journal, sequencer, suspects, suspectWorkloads, authorities });
+  const keeper = new StateKeeper({ ...core, left, journal, sequencer, suspects, suspectWorkloads, authorities });
   return {
     turn,
     servers,

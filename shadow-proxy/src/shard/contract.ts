@@ -5,6 +5,7 @@ import type { Ownership } from '../lease/ownership.js';
 import type { Observer } from '../pipeline/observer.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import type { Consent } from '../stages/gate-facts.js';
+import type { JournalRecords } from '../storage/journal-reader.js';
 import type { StateStore } from '../storage/state.js';
 import type { Ledger } from '../telemetry/ledger.js';
 
@@ -36,6 +37,8 @@ export interface ShardOptions {
   readonly hashKey: Buffer;
   /** Has the stages in effect: `state.current.workloads`. */
   readonly state: StateStore;
+  /** The suspects that the last process left. */
+  readonly left: JournalRecords;
   /** The shard belongs to this process as long as `ownership` holds it. */
   readonly ownership: Ownership;
   /**

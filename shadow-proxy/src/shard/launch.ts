@@ -16,6 +16,7 @@ import { PlanError } from '../plan/errors.js';
 import type { Plan, ShardPlan, Stages } from '../plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from '../plan/reload.js';
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
+import { readLeftJournal } from '../storage/journal-reader.js';
 import { Ledger } from '../telemetry/ledger.js';
 import {
   isCopy,
@@ -271,8 +272,9 @@ async function start(
       ledger,
       hashKey,
       state,
+      left: await readLeftJournal(directory, state.previous),
       ownership,
-      unknownBecause: unknownBecause,
+      unknownBecause,
       alike,
       consent,
       shards,

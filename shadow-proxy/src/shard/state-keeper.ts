@@ -12,6 +12,7 @@ import { holdsAfter } from '../stages/holds.js';
 import type { FlipContext } from '../stages/flip.js';
 import { readJob, writeJob, type JobRecord } from '../storage/job-file.js';
 import type { Journal } from '../storage/journal.js';
+import type { JournalRecords } from '../storage/journal-reader.js';
 import type { Author } from '../storage/sealed.js';
 import type { Hold, HistoryEvent, ServerSeen, ShardState, StatePatch, StateStore } from '../storage/state.js';
 import type { Suspects } from '../suspects/suspects.js';
@@ -34,6 +35,8 @@ export interface StateKeeperOptions {
   readonly author: Author;
   readonly state: StateStore;
   readonly journal: Journal;
+  /** The suspects that the last process left. */
+  readonly left: JournalRecords;
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly suspectWorkloads: SuspectWorkloads;
@@ -149,8 +152,8 @@ export class StateKeeper implements Persistence {
    * @returns whether all of them are known
    */
   takeOver(reason: string | null): boolean {
-    const { logger, journal, sequencer, suspectWorkloads } = this.by;
-    const { keys, workloads, everything } = journal.left;
+    const { logger, journal, left, sequencer, suspectWorkloads } = this.by;
+    const { keys, workloads, everything } = left;
     for (const { db, key, touched } of keys)
       sequencer.suspects.key(db, key, touched ? 'process-ended' : 'process-ended-unwritten');
     for (const [name, why] of workloads) {
@@ -172,7 +175,7 @@ export class StateKeeper implements Persistence {
 
   /** The event of the history for a journal that is not complete. */
   #journalEvent(): HistoryEvent | undefined {
-    const reason = this.by.journal.left.everything;
+    const reason = this.by.left.everything;
     const workloads = this.by.sequencer.router.workloads
       .filter(({ keylessRule }) => keylessRule.mirrorsWrites)
       .map(({ name }) => name);

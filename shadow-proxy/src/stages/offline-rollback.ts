@@ -21,7 +21,7 @@ import { Ownership } from '../lease/ownership.js';
 import { Turn } from '../io/turn.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
-import { readJournal, type JournalRecords } from '../storage/journal-reader.js';
+import { readLeftJournal, type JournalRecords } from '../storage/journal-reader.js';
 import { readState, StateStore, type HistoryEvent } from '../storage/state.js';
 import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';
@@ -121,7 +121,7 @@ async function rollBack(
   const { repaired: repaired, lost } = await repair(
     shard.name,
     readHashKey(join(plan.state, shard.name)) ?? makeHashKey(join(plan.state, shard.name)),
-    readJournal(join(plan.state, shard.name), state.previous),
+    await readLeftJournal(join(plan.state, shard.name), state.previous),
     router,
     moving,
     dialers,

@@ -2,8 +2,9 @@
  * Reads the journal that a process left. If it cannot be read, or is not from the process that the state names, every
  * key is suspect.
  */
-import { join } from 'node:path';
+import { monotonicMs } from '../io/clock.js';
 import { disk } from '../io/files.js';
+import { sleep } from '../io/timers.js';
 import { crc32 } from './checksum.js';
 import {
   BOOT_BYTES,
@@ -14,13 +15,13 @@ import {
   HEADER,
   KEY,
   MAGIC,
-  NAMES,
   NO,
   SEGMENT_BYTES,
   SERVES_AT,
   UNWRITTEN,
   WORKLOAD,
   bootId,
+  pathsIn,
 } from './journal-format.js';
 
 /** A key that was written, or was suspect. */
@@ -50,11 +51,53 @@ export interface JournalMark {
   readonly cleanShutdown: boolean;
 }
 
+/** How long, in ms, records may seem to be damaged because another process is writing them. */
+const WRITTEN_MS = 1_000;
+const AGAIN_MS = 10;
+
 /**
- * The suspects that the last process left. No process may run now.
+ * The suspects that the last process left. That process has lost the shard, and may not have noticed: it may still
+ * write. A read may then meet half of a write, or one file before a rotation and the other file after it. So the files
+ * are read until two reads find the same; a file with damaged records is read again for `WRITTEN_MS`.
+ *
+ * What that process records from now on is sent to no server: its connections were closed before.
+ * @param mark the state's entry; null if there is no state
+ */
+export async function readLeftJournal(directory: string, mark: JournalMark | null): Promise<JournalRecords> {
+  if (mark === null) return NOTHING;
+  const until = monotonicMs() + WRITTEN_MS;
+  for (let files = readFiles(directory); ;) {
+    const { records, isTorn } = parse(directory, files, mark);
+    const again = readFiles(directory);
+    const isSame = files.every((bytes, i) => isEqual(bytes, again[i]));
+    if (isSame && !isTorn) return records;
+    if (monotonicMs() >= until)
+      return isSame ? records : { ...records, everything: `another process still writes to ${directory}` };
+    await sleep(AGAIN_MS);
+    files = readFiles(directory);
+  }
+}
+
+/**
+ * The suspects that the last process left. No process may write now: see `readLeftJournal`.
  * @param mark the state's entry; null if there is no state
  */
 export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
+  return mark === null ? NOTHING : parse(directory, readFiles(directory), mark).records;
+}
+
+type File = Buffer | null;
+
+const readFiles = (directory: string): File[] => pathsIn(directory).map(readIfThere);
+const isEqual = (one: File, other: File): boolean =>
+  one === null || other === null ? one === other : one.equals(other);
+
+/** @returns what the files say, and whether records are damaged */
+function parse(
+  directory: string,
+  files: readonly File[],
+  mark: JournalMark,
+): { readonly records: JournalRecords; readonly isTorn: boolean } {
   const keys = new Map<string, LeftKey>();
   const workloads = new Map<string, string>();
   const reasons: string[] = [];
@@ -65,23 +108,35 @@ export function readJournal(directory: string, mark: JournalMark | null): Journa
     } else if (kind === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
     else reasons.push(body.toString());
   };
-  // Without a state no process has ever served the shard.
-  if (mark === null) return { keys: [], workloads, everything: null };
-  for (const name of NAMES) {
-    const problem = readSegment(readIfThere(join(directory, name)), mark, note);
-    if (problem !== null) reasons.push(`${join(directory, name)} ${problem}`);
+  let isTorn = false;
+  for (const [i, path] of pathsIn(directory).entries()) {
+    const problem = readSegment(files[i], mark, note);
+    if (problem === null) continue;
+    reasons.push(`${path} ${problem.text}`);
+    isTorn ||= problem.isTorn;
   }
-  return { keys: [...keys.values()], workloads, everything: reasons[0] ?? null };
+  return { records: { keys: [...keys.values()], workloads, everything: reasons[0] ?? null }, isTorn };
 }
+
+/** Without a state no process has ever served the shard. */
+const NOTHING: JournalRecords = { keys: [], workloads: new Map(), everything: null };
 
 const ZEROS = Buffer.alloc(64 << 10);
 const EARLIER = 'is of an earlier release, which had no checksums';
 
 type Note = (kind: number, db: number, body: Buffer) => void;
 
-/** Returns why a part of the file cannot be trusted; null if all of it can, or if nothing was suspect. */
-function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
-  const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
+/** Why a part of a file cannot be trusted. */
+interface Problem {
+  readonly text: string;
+  /** Whether the records are damaged, or seem so because the file was read in the middle of a write. */
+  readonly isTorn: boolean;
+}
+
+/** Returns null if all of the file can be trusted, or if nothing was suspect. */
+function readSegment(bytes: File, { journal, cleanShutdown }: JournalMark, note: Note): Problem | null {
+  const always = (text: string): Problem => ({ text, isTorn: false });
+  const unless = (text: string, isTorn = false): Problem | null => (cleanShutdown ? null : { text, isTorn });
   if (bytes === null) return unless('is missing');
   if (
     bytes.length < HEADER ||
@@ -92,13 +147,13 @@ function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMa
       journal === null ? EARLIER : `is damaged: its header cannot be read (the file has ${bytes.length} bytes)`,
     );
   }
-  if (journal === null && !cleanShutdown) return EARLIER;
+  if (journal === null && !cleanShutdown) return always(EARLIER);
   const [id, before] = [8, 16].map((at) => bytes.toString('hex', at, at + 8));
   const isFollower = before === journal && isNo(bytes, SERVES_AT);
   if (journal !== null && id !== journal && !isFollower)
-    return 'is not of the process that state.json names: one of them is an older copy';
+    return always('is not of the process that state.json names: one of them is an older copy');
   const torn = readBatches(bytes, note);
-  if (torn !== null) return unless(torn);
+  if (torn !== null) return unless(torn, true);
   if (!isNo(bytes, GAP_AT)) return unless('is incomplete: the disk was full');
   const now = bootId();
   if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now)
@@ -140,7 +195,7 @@ function isZeros(bytes: Buffer): boolean {
   return true;
 }
 
-function readIfThere(path: string): Buffer | null {
+function readIfThere(path: string): File {
   try {
     return disk.readFile(path);
   } catch (problem) {

@@ -31,7 +31,7 @@ import {
   headerOf,
   pathsIn,
 } from './journal-format.js';
-import { readJournal, type JournalMark, type JournalRecords, type LeftKey } from './journal-reader.js';
+import type { JournalRecords, LeftKey } from './journal-reader.js';
 
 /** Maximum size of both files together; beyond it, one record says that everything is suspect. */
 const MAX_BYTES = 256 << 20;
@@ -43,8 +43,10 @@ export interface JournalOptions {
   readonly directory: string;
   /** The ID of the process that writes the journal: 16 hex digits. */
   readonly id: string;
-  /** The state's entry when the process began; null if there was no state. */
-  readonly before: JournalMark | null;
+  /** The ID of the process that wrote the journal before; null if there was none, or it had no ID. */
+  readonly before: string | null;
+  /** The suspects that it left. */
+  readonly left: JournalRecords;
   /** Resolves when everything that is in flight now is confirmed or suspect. */
   settle(): Promise<void>;
   /** Records again what is suspect at this moment. */
@@ -65,8 +67,6 @@ interface Segment {
 }
 
 export class Journal {
-  /** The suspects that the process before left. */
-  readonly left: JournalRecords;
   readonly #by: JournalOptions;
   readonly #header: Buffer;
   #current: Segment;
@@ -85,15 +85,14 @@ export class Journal {
   #forgetting: Timer | undefined;
 
   /**
-   * Reads what the previous process left, and begins a new journal that repeats all of it. The files are new ones: a
-   * process that lost its lease and has not ended still has the old files open.
+   * Begins a new journal that repeats what the process before left. The files are new ones: a process that lost its
+   * lease and has not ended still has the old files open.
    * @throws {Error} if the directory cannot be written
    */
   constructor(options: JournalOptions) {
     const { directory, id, before } = (this.#by = options);
     disk.mkdir(directory);
-    this.left = readJournal(directory, before);
-    this.#header = headerOf(id, before?.journal ?? id);
+    this.#header = headerOf(id, before ?? id);
     const paths = pathsIn(directory);
     const [current, other] = paths.map((path) => this.#open(`${path}.new`));
     this.#current = current;
@@ -217,7 +216,7 @@ export class Journal {
   }
 
   #noteLeft(): void {
-    const { keys, workloads, everything } = this.left;
+    const { keys, workloads, everything } = this.#by.left;
     for (const key of keys) this.noteSuspect(key);
     for (const [name, why] of workloads) this.noteWorkload(name, why);
     if (everything !== null) this.noteEverything(everything);

@@ -8,6 +8,7 @@ import { KeptWorld } from '../../kept/world.js';
 import { SimulatedWorld } from '../../world/world.js';
 
 const [ID, DIRECTORY] = ['0123456789abcdef', '/state'];
+const NOTHING: JournalRecords = { keys: [], workloads: new Map(), everything: null };
 
 interface Written {
   readonly journal: Journal;
@@ -26,7 +27,7 @@ async function withJournal(body: (written: Written) => Promise<void>): Promise<v
   world.events.current = world.newProcess('proxy', host);
   const suspects: string[] = [];
   const journal: Journal = new Journal({
-    ...{ directory: DIRECTORY, id: ID, before: null, failed: () => undefined },
+    ...{ directory: DIRECTORY, id: ID, before: null, left: NOTHING, failed: () => undefined },
     settle: () => Promise.resolve(),
     carry: () => suspects.forEach((name) => note(journal, name)),
   });

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { disk } from '../../../src/io/files.js';
 import { crc32 } from '../../../src/storage/checksum.js';
 import { Journal, type JournalOptions } from '../../../src/storage/journal.js';
-import { readJournal, type JournalRecords } from '../../../src/storage/journal-reader.js';
+import { readJournal, readLeftJournal, type JournalRecords } from '../../../src/storage/journal-reader.js';
 import { scratch } from '../../support/plans.js';
 import { fillDisk, freeDisk, smallDisk } from '../../support/disk.js';
 
@@ -16,6 +17,7 @@ const ENDED = { journal: ID, cleanShutdown: false };
 const OPTIONS = {
   id: ID,
   before: null,
+  left: { keys: [], workloads: new Map(), everything: null },
   settle: () => never,
   carry: () => undefined,
   failed: (problem: Error) => assert.fail(problem),
@@ -118,19 +120,20 @@ test('a journal carries more suspects than fit in a file to the next process, al
   first.flush();
   // Neither of these two comes to serve: the state still names the first.
   for (const id of ['1'.repeat(16), '2'.repeat(16)]) {
-    const next: Journal = open(directory, { id, before: ENDED, settle: settled, carry: () => noteAll(next) });
-    assert.deepEqual([next.left.keys.length, next.left.everything], [names.length, null]);
+    const found = readJournal(directory, ENDED);
+    assert.deepEqual([found.keys.length, found.everything], [names.length, null]);
+    const next: Journal = open(directory, { id, before: ID, left: found, settle: settled, carry: () => noteAll(next) });
     next.noteWorkload('w', `in doubt: ${id[0]}`);
     next.flush();
     next.close();
   }
+  const found = readJournal(directory, ENDED);
   const journal: Journal = open(directory, {
-    id: '3'.repeat(16),
-    before: ENDED,
+    ...{ id: '3'.repeat(16), before: ID, left: found },
     settle: settled,
     carry: () => noteAll(journal),
   });
-  assert.deepEqual([...journal.left.workloads], [['w', 'in doubt: 2']]);
+  assert.deepEqual([...found.workloads], [['w', 'in doubt: 2']]);
   journal.rotate();
   await settled();
   await settled();
@@ -236,11 +239,57 @@ describe('a part of a journal that cannot be read makes all keys suspect:', () =
   test('it stays so until it is dealt with, though the process after it never came to serve', (t) => {
     const directory = written(t);
     truncateSync(join(directory, 'journal-a'), 0);
-    const next = open(directory, { id: '1'.repeat(16), before: ENDED });
+    const next = open(directory, { id: '1'.repeat(16), before: ID, left: readJournal(directory, ENDED) });
     assert.match(suspicion(directory)!, /journal-a is damaged/);
     // Once it serves, the state names it: one that does not is older.
     next.serve();
     assert.match(suspicion(directory)!, /is not of the process that state.json names/);
+  });
+});
+
+describe('a journal whose process lost the shard, and still writes', () => {
+  test('is read again where a write was met half way', async (t) => {
+    const directory = join(scratch(t), 'journal');
+    const journal = open(directory);
+    for (let i = 0; i < 50; i++) note(journal, `key:${i}`.padEnd(200, '-'));
+    const path = join(directory, 'journal-a');
+    const whole = readFileSync(path);
+    // The last write reached over the end of a page, and only the second page was seen.
+    const half = Buffer.from(whole);
+    half.fill(0, whole.indexOf('key:18') - 17, 4096);
+    writeFileSync(path, half);
+    assert.match(readJournal(directory, ENDED).everything!, /is damaged after byte 39/);
+    const reading = readLeftJournal(directory, ENDED);
+    // It has read both files twice by now.
+    writeFileSync(path, whole);
+    const { keys, everything } = await reading;
+    assert.deepEqual([keys.length, everything], [50, null]);
+  });
+
+  test('is damaged where it stays so', async (t) => {
+    const directory = join(scratch(t), 'journal');
+    note(open(directory), 'key');
+    truncateSync(join(directory, 'journal-a'), 100);
+    assert.match((await readLeftJournal(directory, ENDED)).everything!, /journal-a was truncated/);
+  });
+
+  test('is read again where it was rotated between its two files', async (t) => {
+    const directory = join(scratch(t), 'journal');
+    const atOnce = { then: (run: () => void) => run() } as Promise<void>;
+    const journal: Journal = open(directory, { settle: () => atOnce, carry: () => note(journal, 'suspect') });
+    journal.rotate();
+    const readFile = disk.readFile;
+    let isRotated = false;
+    t.mock.method(disk, 'readFile', (path: string) => {
+      const bytes = readFile(path);
+      // Read for the first time, this file is empty; then it lists the suspect, and the other is emptied.
+      if (!isRotated && path.endsWith('journal-a')) {
+        isRotated = true;
+        journal.rotate();
+      }
+      return bytes;
+    });
+    assert.deepEqual(contentOf(await readLeftJournal(directory, ENDED)), [['0:suspect'], [], null]);
   });
 });
 
