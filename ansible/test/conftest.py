@@ -1,9 +1,13 @@
-"""What the tests have in common: a playbook run on this machine, a real server on a free port."""
+"""What the tests have in common: what Ansible makes of a role, a playbook run on this machine, a real server on a free port."""
 
+import contextlib
+import importlib
+import io
 import itertools
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -18,6 +22,20 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "plugins/module_utils"))
 # ansible-playbook stands beside this Python, whatever the PATH says.
 PROGRAM = Path(sys.executable).parent / "ansible-playbook"
+# Ansible reads it when it is imported.
+os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
+
+import ansible.module_utils
+from ansible.module_utils.testing import patch_module_args
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar, trust_as_template
+
+init_plugin_loader()
+LOADER = DataLoader()
+# A module finds the kit's module_utils there, as in the archive that Ansible sends.
+ansible.module_utils.__path__.append(str(ROOT / "plugins/module_utils"))
+sys.path.insert(0, str(ROOT / "plugins/modules"))
 
 
 def pytest_configure(config):
@@ -53,13 +71,43 @@ def wait_for(port, name):
     raise TimeoutError(f"{name} did not start")
 
 
+def of_roles(*roles, parts=("defaults", "vars")):
+    """Defaults and variables of roles, as templates that Ansible has not worked out yet. @returns them by name, in a new dictionary"""
+    files = [ROOT / "roles" / role / part / "main.yml" for part in parts for role in roles]
+    return {name: value for file in files if file.exists() for name, value in (LOADER.load_from_file(str(file), trusted_as_template=True) or {}).items()}
+
+
+def evaluate(expression, variables):
+    """What Ansible makes of an expression. No playbook is started for it: that costs a second of CPU time, and each module half a second more."""
+    return Templar(LOADER, variables=variables).template(trust_as_template("{{ %s }}" % expression))
+
+
+def render(role, template, **variables):
+    """@returns the text of a template of a role, with the role's defaults and variables where none are given"""
+    path = ROOT / "roles" / role / "templates" / template
+    return evaluate("lookup('ansible.builtin.template', '%s')" % path, {**of_roles(role), **variables})
+
+
+def module(name, check=False, **arguments):
+    """Runs a module of the kit in this process; its arguments are checked against its spec. @returns what it gives back, with `failed` and `msg` where it fails"""
+    said = io.StringIO()
+    with patch_module_args({**arguments, "_ansible_check_mode": check}), contextlib.redirect_stdout(said), pytest.raises(SystemExit):
+        importlib.import_module(name).main()
+    return {"failed": False, **json.loads(said.getvalue())}
+
+
+def ansible(*words, **environment):
+    """Runs ansible-playbook. @returns exit code, and the output"""
+    done = subprocess.run([PROGRAM, *words], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
 def playbook(tmp_path, plays, **variables):
     """Runs plays against localhost. @returns exit code, and the output with its lines unfolded"""
     path = tmp_path / "playbook.json"
     path.write_text(json.dumps(plays))
-    command = [PROGRAM, "-i", "localhost,", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(variables), path]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
+    code, output = ansible("-i", "localhost,", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(variables), path)
+    return code, " ".join(output.split())
 
 
 @pytest.fixture
@@ -70,6 +118,33 @@ def play(tmp_path):
         return playbook(tmp_path, [{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], **variables)
 
     return run
+
+
+RESULT = re.compile(r"^(?:ok|changed|fatal|failed): \[([^]]+?)(?: -> [^]]+)?\][^\n]*? => (?={)", re.M)
+
+
+def results(output):
+    """What a run printed with ANSIBLE_CALLBACK_RESULT_FORMAT=json. @returns by host, the results of its tasks that have one, in their order"""
+    found = {}
+    for line in RESULT.finditer(output):
+        found.setdefault(line[1], []).append(json.JSONDecoder().raw_decode(output, line.end())[0])
+    return found
+
+
+def refusals(directory, tasks, cases, **common):
+    """Runs tasks for several cases at once, each a host with variables of its own.
+
+    @param cases by name of the case: its variables. They come before `common`, such as those of a role
+    @returns by name of the case: the message of the task that refused it, or None where no task did
+    """
+    inventory, path = directory / "cases.json", directory / "cases-playbook.json"
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory.write_text(json.dumps({"all": {"vars": {**common, **local}, "hosts": cases}}))
+    path.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [*tasks, {"ansible.builtin.debug": {"msg": "not refused"}}]}]))
+    _, output = ansible("-i", inventory, path, ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    last = {name: of[-1]["msg"] for name, of in results(output).items()}
+    assert set(last) == set(cases), output
+    return {name: None if message == "not refused" else message for name, message in last.items()}
 
 
 @pytest.fixture(scope="session")

@@ -4,15 +4,13 @@ Everything that follows from the inventory and the plan alone is worked out here
 """
 
 import json
-import os
 import re
-import subprocess
 import sys
 
 import pytest
 import yaml
 
-from conftest import PROGRAM, ROOT
+from conftest import ROOT, ansible, of_roles, render, results
 
 TERRAFORM = ROOT.parent / "terraform"
 EXAMPLE = TERRAFORM / "examples" / "complete"
@@ -41,24 +39,22 @@ FILES = {
 SEEN = {"keydb": ["keydb_carry_over_sources", "keydb_cluster_nodes", "keydb_cluster_source"], "monitoring": ["prometheus_targets"], "shadow_proxy": ["shadow_proxy_secret_files", "shadow_proxy_admin_url"]}
 
 
-def of_role(role, part):
-    path = ROOT / "roles" / role / part / "main.yml"
-    return yaml.safe_load(path.read_text()) if path.exists() else {}
-
-
-def play_of(group, directory):
-    """Each role's arguments against its specs, then its files into the directory of the host."""
+def play_of(group):
+    """Each role's arguments against its specs, then what its files would have."""
     specs = [str(ROOT / "roles" / role / "meta" / "argument_specs.yml") for role in ROLES[group]]
-    home = f"{directory}/{{{{ inventory_hostname }}}}"
-    seen = "{{ {%s} | to_json }}" % ", ".join(f"'{name}': {name}" for name in ["host_tuning_data_mount", *SEEN.get(group, [])])
+    files = {file.split("/")[1]: "lookup('ansible.builtin.template', '%s.j2')" % (ROOT / "roles" / file.replace("/", "/templates/")) for file in FILES[group]}
+    seen = {name: name for name in ["host_tuning_data_mount", *SEEN.get(group, [])]}
+    said = {**files, f"{group}.json": dictionary(seen)}
     tasks = [
         {"ansible.builtin.validate_argument_spec": {"argument_spec": "{{ (lookup('ansible.builtin.file', item) | from_yaml).argument_specs.main.options }}"}, "loop": specs},
         *([{"ansible.builtin.include_tasks": str(ROOT / "roles/keydb/tasks/assertions.yml")}] if group == "keydb" else []),
-        {"ansible.builtin.file": {"path": home, "state": "directory", "mode": "0700"}},
-        {"ansible.builtin.copy": {"content": seen, "dest": f"{home}/{group}.json", "mode": "0600"}},
-        *[{"ansible.builtin.template": {"src": str(ROOT / "roles" / file.replace("/", "/templates/")) + ".j2", "dest": f"{home}/{file.split('/')[1]}", "mode": "0600"}} for file in FILES[group]],
+        {"ansible.builtin.debug": {"msg": "{{ %s }}" % dictionary(said)}},
     ]
-    return {"hosts": group, "gather_facts": True, "gather_subset": ["!all", "hardware"], "vars_files": [str(ROOT / f"roles/{role}/vars/main.yml") for role in ["keydb", "sentinel"]], "tasks": tasks}
+    return {"hosts": group, "gather_facts": False, "vars_files": [str(ROOT / f"roles/{role}/vars/main.yml") for role in ["keydb", "sentinel"]], "tasks": tasks}
+
+
+def dictionary(expressions):
+    return "{%s}" % ", ".join(f"'{name}': {expression}" for name, expression in expressions.items())
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +62,19 @@ def hosts(tmp_path_factory):
     return written(tmp_path_factory.mktemp("contract"), EXAMPLE)
 
 
+#: All hosts are this machine: what it has is looked at once.
+FACTS = {"hosts": "all", "gather_facts": False, "tasks": [{"ansible.builtin.setup": {"gather_subset": ["!all", "hardware"]}, "run_once": True}]}
+
+
 def written(root, example):
-    """By host, by name of the file: what Ansible would write there for the inventory and the plan of an example."""
+    """By host, by name of the file: what Ansible would write there for the inventory and the plan of an example. Instead of `GROUP.json`: the variables in SEEN."""
     inventory = json.loads((example / "tests" / "inventory.json").read_text())["all"]
     directory = root / "ansible" / "playbooks"
     directory.mkdir(parents=True)
     (directory / "group_vars").symlink_to(ROOT / "playbooks" / "group_vars")
     (root / "dashboards").symlink_to(ROOT.parent / "dashboards")
     # As in a play that has the roles: their defaults give way to group_vars.
-    defaults = {name: value for role in {role for roles in ROLES.values() for role in roles} for name, value in of_role(role, "defaults").items()}
+    defaults = of_roles(*{role for roles in ROLES.values() for role in roles}, parts=["defaults"])
     (directory / "defaults.json").write_text(json.dumps({"all": {"vars": defaults}}))
     given = {
         "migration_plan_file": str(example / "migration.yaml"),
@@ -83,12 +83,10 @@ def written(root, example):
         "migration_kit_archive": "/kit.tar.gz",
         "migration_kit_version": "1",
     }
-    (directory / "playbook.json").write_text(json.dumps([play_of(group, directory) for group in ROLES]))
-    command = [PROGRAM, "-i", directory / "defaults.json", "-i", example / "tests" / "inventory.json", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(given), directory / "playbook.json"]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
-    names = {name for group in inventory["children"].values() for name in group.get("hosts", {})}
-    return {name: {file.name: file.read_text() for file in (directory / name).iterdir()} for name in names}
+    (directory / "playbook.json").write_text(json.dumps([FACTS, *map(play_of, ROLES)]))
+    code, output = ansible("-i", directory / "defaults.json", "-i", example / "tests" / "inventory.json", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(given), directory / "playbook.json", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    assert code == 0, output[-5000:]
+    return {name: {file: text for result in of if isinstance(result["msg"], dict) for file, text in result["msg"].items()} for name, of in results(output).items()}
 
 
 def test_every_variable_is_known_on_both_sides():
@@ -156,18 +154,14 @@ def test_a_password_in_rotation_is_accepted_in_both_generations(hosts):
     assert re.search(r"^user app on #[0-9a-f]{64} #[0-9a-f]{64} ", hosts["keydb-0-2"]["users.acl"], re.M)
 
 
-def test_users_of_the_source_are_carried_over_as_they_are(play, tmp_path):
+def test_users_of_the_source_are_carried_over_as_they_are():
     lines = [f"user {name} on #{'a' * 64} {rules}" for name, rules in [("default", "~* &* +@all"), ("alice", "~a:* resetchannels &c:* -@all +@read")]]
     names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel"]
     for carried, default in [(lines, lines[0]), (lines[1:], "user default off nopass resetchannels -@all")]:
-        file = tmp_path / "users.acl"
-        tasks = [{"ansible.builtin.template": {"src": str(ROOT / "roles/keydb/templates/users.acl.j2"), "dest": str(file), "mode": "0600"}}]
-        code, output = play(tasks, keydb_carried_users=carried, keydb_app_users=[], keydb_passwords={name: {"use": name, "accept": [name]} for name in names})
-        assert code == 0, output
-        written = file.read_text().splitlines()
-        assert [line for line in written if line.startswith("user default ")] == [default]
-        assert written[-1] == lines[1]
-        assert len(written) == 8
+        users = render("keydb", "users.acl.j2", keydb_carried_users=carried, keydb_app_users=[], keydb_passwords={name: {"use": name, "accept": [name]} for name in names}).splitlines()
+        assert [line for line in users if line.startswith("user default ")] == [default]
+        assert users[-1] == lines[1]
+        assert len(users) == 8
 
 
 def test_replicas_follow_the_primary_at_keydbs_own_port(hosts):
@@ -177,7 +171,7 @@ def test_replicas_follow_the_primary_at_keydbs_own_port(hosts):
 
 
 def test_sources_are_asked_from_the_host_that_they_let_in_and_as_the_plan_does(hosts):
-    sources = json.loads(hosts["keydb-0-1"]["keydb.json"])["keydb_carry_over_sources"]
+    sources = hosts["keydb-0-1"]["keydb.json"]["keydb_carry_over_sources"]
     told = {each["host"]: (each["port"], each["tls"], each["user"], each["login"], each["via"]) for each in sources}
     assert told == {"master.orders.euc1.cache.amazonaws.com": (6379, True, "proxy", True, "proxy-orders"), "10.0.0.12": (6379, False, "", False, "proxy-carts")}
 
@@ -185,7 +179,7 @@ def test_sources_are_asked_from_the_host_that_they_let_in_and_as_the_plan_does(h
 def test_every_secret_that_the_plan_names_is_written(hosts):
     named = set(re.findall(r"(?:passwordFile|tokenFile): ([^\s,}]+)", (EXAMPLE / "migration.yaml").read_text()))
     for name in INVENTORY["children"]["shadow_proxy"]["hosts"]:
-        assert set(json.loads(hosts[name]["shadow_proxy.json"])["shadow_proxy_secret_files"]) == named
+        assert set(hosts[name]["shadow_proxy.json"]["shadow_proxy_secret_files"]) == named
 
 
 def test_each_proxy_runs_its_shard(hosts):
@@ -193,11 +187,11 @@ def test_each_proxy_runs_its_shard(hosts):
         [peer] = [other for other in INVENTORY["children"]["shadow_proxy"]["hosts"].values() if other["infra_shard"] == host["infra_shard"] and other != host]
         waits = f"--shard {host['infra_shard']} --standby --peer http://{peer['infra_address']}:{peer['infra_admin_port']}\n"
         assert waits in hosts[name]["shadow-proxy.service"]
-        assert json.loads(hosts[name]["shadow_proxy.json"])["shadow_proxy_admin_url"] == f"http://{host['infra_address']}:{host['infra_admin_port']}"
+        assert hosts[name]["shadow_proxy.json"]["shadow_proxy_admin_url"] == f"http://{host['infra_address']}:{host['infra_admin_port']}"
 
 
 def test_prometheus_reads_where_each_one_listens(hosts):
-    targets = {job: {target for of in told for target in of["targets"]} for job, told in json.loads(hosts["monitoring"]["monitoring.json"])["prometheus_targets"].items()}
+    targets = {job: {target for of in told for target in of["targets"]} for job, told in hosts["monitoring"]["monitoring.json"]["prometheus_targets"].items()}
     keydb, proxies = INVENTORY["children"]["keydb"]["hosts"], INVENTORY["children"]["shadow_proxy"]["hosts"]
     assert targets["redis-exporter"] == {"127.0.0.1:9121", *(f"{host['infra_address']}:9121" for host in keydb.values())}
     assert targets["haproxy"] == {f"{host['infra_address']}:8404" for host in keydb.values()}
@@ -218,5 +212,5 @@ def test_snapshots_and_reports_go_where_the_host_may_write(hosts):
 def test_data_is_where_the_volume_is(hosts):
     for group, directory in {"keydb": "/var/lib/keydb", "shadow_proxy": "/var/lib/shadow-proxy", "monitoring": "/var/lib/prometheus"}.items():
         for name in INVENTORY["children"][group]["hosts"]:
-            assert json.loads(hosts[name][f"{group}.json"])["host_tuning_data_mount"] == directory
+            assert hosts[name][f"{group}.json"]["host_tuning_data_mount"] == directory
             assert HOSTS[name]["infra_data_device"].startswith("/dev/disk/by-id/")

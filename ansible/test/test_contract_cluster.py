@@ -28,7 +28,7 @@ def test_a_node_starts_in_cluster_mode_and_has_its_role_from_the_cluster(hosts):
 
 def test_every_node_knows_who_gets_which_slots(hosts):
     for name in KEYDB:
-        nodes = {each["name"]: each for each in json.loads(hosts[name]["keydb.json"])["keydb_cluster_nodes"]}
+        nodes = {each["name"]: each for each in hosts[name]["keydb.json"]["keydb_cluster_nodes"]}
         assert {each: (node["slots"], node["replicates"]) for each, node in nodes.items()} == {
             "keydb-0-1": ("0-5460", ""), "keydb-0-2": ("", "keydb-0-1"), "keydb-1-1": ("5461-10922", ""), "keydb-1-2": ("", "keydb-1-1"), "keydb-2-1": ("10923-16383", ""), "keydb-2-2": ("", "keydb-2-1"),
         }
@@ -36,7 +36,7 @@ def test_every_node_knows_who_gets_which_slots(hosts):
 
 
 def test_the_source_is_asked_from_the_host_of_a_proxy(hosts):
-    told = json.loads(hosts["keydb-0-1"]["keydb.json"])
+    told = hosts["keydb-0-1"]["keydb.json"]
     source = told["keydb_cluster_source"]
     assert source["nodes"] == ["10.0.0.11:6379", "10.0.0.12:6379", "10.0.0.13:6379"]
     assert (source["user"], source["login"], source["tls"]) == ("proxy", True, False) and source["via"] in PROXIES
@@ -54,7 +54,7 @@ def test_each_shard_has_a_proxy_and_its_standby(hosts):
 
 
 def test_nodes_are_watched_with_their_shard_and_the_source_by_its_nodes(hosts):
-    targets = json.loads(hosts["monitoring"]["monitoring.json"])["prometheus_targets"]
+    targets = hosts["monitoring"]["monitoring.json"]["prometheus_targets"]
     watched = {(each["labels"]["side"], each["labels"]["instance"], each["labels"]["shard"]) for each in targets["redis-exporter"]}
     assert watched == {
         *{("target", f"keydb-{t}-{n}", shard) for t, shard in enumerate(["slots-0", "slots-5461", "slots-10923"]) for n in [1, 2]},
