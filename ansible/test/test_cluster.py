@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from keydb_nodes import REDIS, nodes, until  # noqa: F401 - a fixture
-from conftest import ROOT
+from conftest import ROOT, module, render
 from resp import Server
 
 MASTERS = {"a": "0-5460", "b": "5461-10922", "c": "10923-16383"}
@@ -17,20 +17,12 @@ KEYS = {"a": "bar", "b": "test", "c": "foo"}
 
 
 @pytest.fixture
-def make(play, nodes):  # noqa: F811
-    """Runs the module. @returns its exit code, and what it returned"""
+def make(nodes):  # noqa: F811
+    """Runs the module. @returns what it gives back"""
 
     def run(*names, slots=MASTERS, replicas=REPLICAS, check=False, more=(), **others):
         wanted = [{"name": name, "host": "127.0.0.1", "port": nodes.ports[name], "slots": slots.get(name, ""), "replicates": replicas.get(name, "")} for name in names or SIX]
-        file = nodes.directory / "result.json"
-        code, output = play(
-            [
-                {"keydb_cluster": {"nodes": [*wanted, *more], "timeout": 20, **others}, "check_mode": check, "register": "done", "ignore_errors": True},
-                {"ansible.builtin.copy": {"content": "{{ done | to_json }}", "dest": str(file), "mode": "0600"}},
-            ]
-        )
-        assert code == 0, output
-        return json.loads(file.read_text())
+        return module("keydb_cluster", check=check, nodes=[*wanted, *more], **{"timeout": 20, **others})
 
     return run
 
@@ -166,29 +158,19 @@ def test_a_master_of_the_source_is_not_divided(nodes, make):  # noqa: F811
     assert make("a", "b", slots={"a": "0-10922", "b": "10923-16383"}, replicas={}, source_slots=["0-5460", "5461-10922", "10923-16383"])["changed"]
 
 
-def test_the_layout_of_a_source_is_read_from_the_first_node_that_answers(play, six):
-    file = six.directory / "layout.json"
-    layout = {"cluster_layout": {"nodes": ["127.0.0.1:1", "127.0.0.1:%d" % six.ports["c2"]]}, "register": "seen"}
-    code, output = play([layout, {"ansible.builtin.copy": {"content": "{{ seen.masters | to_json }}", "dest": str(file), "mode": "0600"}}])
-    assert code == 0, output
-    assert json.loads(file.read_text()) == {"127.0.0.1:%d" % six.ports[name]: slots for name, slots in MASTERS.items()}
-    code, output = play([{"cluster_layout": {"nodes": ["127.0.0.1:1"]}}])
-    assert code != 0 and "no node says which slots it has (127.0.0.1:1:" in output
+def test_the_layout_of_a_source_is_read_from_the_first_node_that_answers(six):
+    seen = module("cluster_layout", nodes=["127.0.0.1:1", "127.0.0.1:%d" % six.ports["c2"]])
+    assert seen["masters"] == {"127.0.0.1:%d" % six.ports[name]: slots for name, slots in MASTERS.items()}
+    refused(module("cluster_layout", nodes=["127.0.0.1:1"]), "no node says which slots it has (127.0.0.1:1:")
 
 
 @pytest.mark.parametrize("cluster,allowed", [(True, True), (False, False)])
-def test_applications_may_ask_a_cluster_where_slots_are_and_nothing_else_of_it(play, nodes, cluster, allowed):  # noqa: F811
+def test_applications_may_ask_a_cluster_where_slots_are_and_nothing_else_of_it(nodes, cluster, allowed):  # noqa: F811
     """KeyDB counts all of CLUSTER as @admin and @dangerous, which applications may not run; clients of a cluster cannot do without these."""
     names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel", "keydb-app"]
-    file = nodes.directory / "users.acl"
-    tasks = [
-        *[{"ansible.builtin.include_vars": str(ROOT / f"roles/keydb/{part}/main.yml")} for part in ["defaults", "vars"]],
-        {"ansible.builtin.template": {"src": str(ROOT / "roles/keydb/templates/users.acl.j2"), "dest": str(file), "mode": "0600"}},
-    ]
-    code, output = play(tasks, keydb_cluster=cluster, keydb_passwords={name: {"use": name, "accept": [name]} for name in names})
-    assert code == 0, output
+    users = render("keydb", "users.acl.j2", keydb_cluster=cluster, keydb_passwords={name: {"use": name, "accept": [name]} for name in names})
     nodes.start("a")
-    for line in file.read_text().splitlines():
+    for line in users.splitlines():
         if line.startswith("user app "):
             assert nodes.ask("a", "ACL", "SETUSER", *line.split()[1:]) == "OK"
     with Server("127.0.0.1", nodes.ports["a"], "app", "keydb-app") as server:
