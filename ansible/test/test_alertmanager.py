@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import yaml
 
-from conftest import PROGRAM, ROOT, free_port, wait_for
+from conftest import PROGRAM, ROOT, evaluate, free_port, of_roles, refusals, wait_for
 from host import Host
 
 sys.path.insert(0, str(ROOT / "plugins/filter"))
@@ -25,8 +25,6 @@ KIT = ROOT.parent / "dashboards" / "prometheus"
 EXAMPLE = yaml.safe_load((KIT / "alertmanager.example.yml").read_text())
 SECRET = "Zq3/s3cr3t"
 LACKS = "no root, or no mounts of its own for it, here: Alertmanager as the role makes it was not tried"
-#: What the role works out; in a play without the role.
-VARIABLES = [{"ansible.builtin.include_vars": str(ROOT / f"roles/alertmanager/{part}/main.yml")} for part in ["defaults", "vars"]]
 
 
 def test_values_of_receivers_are_shown_as_their_place():
@@ -36,33 +34,30 @@ def test_values_of_receivers_are_shown_as_their_place():
     assert hide_values("as it is", {"r": []}) == "as it is"
 
 
-def configuration(play, tmp_path, **variables):
-    """What the role would write."""
-    file = tmp_path / "alertmanager.json"
-    code, output = play([*VARIABLES, {"ansible.builtin.copy": {"content": "{{ {'config': alertmanager_config, 'quiet': alertmanager_quiet} | to_json }}", "dest": str(file), "mode": "0600"}}], **variables)
-    assert code == 0, output
-    return json.loads(file.read_text())
+def worked_out(expression, **variables):
+    """What the role works out."""
+    return evaluate(expression, {**of_roles("alertmanager"), **variables})
 
 
-def test_without_receivers_the_route_says_so_and_is_that_of_the_example(play, tmp_path):
-    made = configuration(play, tmp_path)
-    assert made == {"config": {"route": made["config"]["route"], "receivers": [{"name": "nobody-is-notified"}]}, "quiet": []}
-    assert made["config"]["route"] == {**{key: value for key, value in EXAMPLE["route"].items() if key != "routes"}, "receiver": "nobody-is-notified"}
+def test_without_receivers_the_route_says_so_and_is_that_of_the_example():
+    config = worked_out("alertmanager_config")
+    assert config == {"route": config["route"], "receivers": [{"name": "nobody-is-notified"}]}
+    assert worked_out("alertmanager_quiet") == []
+    assert config["route"] == {**{key: value for key, value in EXAMPLE["route"].items() if key != "routes"}, "receiver": "nobody-is-notified"}
 
 
+@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
 @pytest.mark.parametrize("listen,asked", [("0.0.0.0:9093", "127.0.0.1:9093"), (":9093", "127.0.0.1:9093"), ("[::]:9093", "127.0.0.1:9093"), ("10.0.0.1:9093", "10.0.0.1:9093")])
-def test_it_is_asked_where_it_listens(play, tmp_path, listen, asked):
-    code, output = play([*VARIABLES, {"ansible.builtin.debug": {"msg": "{{ alertmanager_url }}"}}], alertmanager_listen=listen)
-    assert code == 0 and f"msg: http://{asked} " in output, output
+def test_it_is_asked_where_it_listens(listen, asked):
+    assert worked_out("alertmanager_url", alertmanager_listen=listen) == f"http://{asked}"
 
 
-def test_receivers_routes_and_global_options_are_alertmanagers_own(play, tmp_path):
+def test_receivers_routes_and_global_options_are_alertmanagers_own(tmp_path):
     receivers = [{"name": "team", "webhook_configs": [{"url": "http://127.0.0.1/a"}]}, {"name": "nobody"}, {"name": "empty", "email_configs": []}]
     routes = [{"matchers": ["severity = critical"], "receiver": "nobody"}]
     given = {"alertmanager_receivers": receivers, "alertmanager_routes": routes, "alertmanager_route": {"group_wait": "5s"}, "alertmanager_global": {"smtp_from": "a@b.c"}, "alertmanager_inhibit_rules": EXAMPLE["inhibit_rules"]}
-    made = configuration(play, tmp_path, **given)
-    assert made["quiet"] == ["nobody", "empty"]
-    config = made["config"]
+    assert worked_out("alertmanager_quiet", **given) == ["nobody", "empty"]
+    config = worked_out("alertmanager_config", **given)
     assert config["route"] == {"receiver": "team", "group_by": ["alertname", "shard", "instance"], "group_wait": "5s", "group_interval": "5m", "repeat_interval": "12h", "routes": routes}
     assert (config["receivers"], config["global"], config["inhibit_rules"]) == (receivers, {"smtp_from": "a@b.c"}, EXAMPLE["inhibit_rules"])
     if shutil.which("amtool") is None:
@@ -72,29 +67,20 @@ def test_receivers_routes_and_global_options_are_alertmanagers_own(play, tmp_pat
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def refused(play, tmp_path, check, name, cases):
-    """@returns for each value of a variable what a check of it says, None where it says nothing; in one play"""
-    file = tmp_path / "refused.json"
-    tried = [task for i, case in enumerate(cases) for task in [*([] if case is ... else [{"ansible.builtin.set_fact": {name: case}}]), {**check, "register": f"case{i}", "ignore_errors": True}]]
-    found = {"ansible.builtin.copy": {"content": "{{ [%s] | to_json }}" % ", ".join(f"case{i}" for i in range(len(cases))), "dest": str(file), "mode": "0600"}}
-    code, output = play([*VARIABLES, *tried, found])
-    assert code == 0, output
-    return [each["msg"] if each["failed"] else None for each in json.loads(file.read_text())]
-
-
-def test_a_receiver_without_a_name_of_its_own_is_refused(play, tmp_path):
+def test_a_receiver_without_a_name_of_its_own_is_refused(tmp_path):
     [check, *_] = yaml.safe_load((ROOT / "roles/alertmanager/tasks/assertions.yml").read_text())
     cases = [[{"webhook_configs": []}], [{"name": "a"}, {"name": "a"}], [{"name": 7}], [{"name": "a"}, {"name": "b"}], []]
-    told = refused(play, tmp_path, check, "alertmanager_receivers", cases)
-    assert [message and message.partition("in this order: ")[2] for message in told] == ['[""].', '["a", "a"].', "[7].", None, None]
+    told = refusals(tmp_path, [check], {f"case{i}": {"alertmanager_receivers": case} for i, case in enumerate(cases)}, **of_roles("alertmanager"))
+    assert [message and message.partition("in this order: ")[2] for message in (told[f"case{i}"] for i in range(len(cases)))] == ['[""].', '["a", "a"].', "[7].", None, None]
 
 
-def test_an_alertmanager_of_your_own_is_a_target(play, tmp_path):
+def test_an_alertmanager_of_your_own_is_a_target(tmp_path):
     [check] = yaml.safe_load((ROOT / "playbooks/observability.yml").read_text())[-1]["pre_tasks"]
     right = [..., None, [], [{"targets": ["a.example.net:9093", "[fd00::1]:9093"], "labels": {"x": "y"}}]]
     wrong = ["a:9093", [{"targets": ["http://a:9093"]}], [{"targets": ["a"]}], [{"targets": "a:9093"}], ["a:9093"], [{}]]
-    told = refused(play, tmp_path, check, "alertmanagers", right + wrong)
-    assert told == [None] * len(right) + [f'alertmanagers is {json.dumps(each)}: write a list of targets, HOST:PORT without http://, such as [{{targets: ["alertmanager.example.net:9093"]}}].' for each in wrong]
+    cases = {f"case{i}": {} if case is ... else {"alertmanagers": case} for i, case in enumerate(right + wrong)}
+    told = refusals(tmp_path, [check], cases)
+    assert [told[name] for name in cases] == [None] * len(right) + [f'alertmanagers is {json.dumps(each)}: write a list of targets, HOST:PORT without http://, such as [{{targets: ["alertmanager.example.net:9093"]}}].' for each in wrong]
 
 
 #: A systemd for the units of packages, where there is none: it starts what they name, as the user that they name, and signals it.

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from conftest import ROOT, free_port, wait_for
+from conftest import ROOT, free_port, render, wait_for
 
 PASSWORD = "a\"b$c#d'e\\f`g é"
 SOURCES = (ROOT.parent / "rehearsal" / "sources.yml").read_text()
@@ -29,7 +29,7 @@ def server(tmp_path):
 
 
 @pytest.mark.parametrize("password,up", [(PASSWORD, "1"), ("another", "0")])
-def test_it_is_up_where_it_is_logged_in(play, server, tmp_path, password, up):
+def test_it_is_up_where_it_is_logged_in(server, tmp_path, password, up):
     programs = [shutil.which(name) for name in ["redis-server", "prometheus-redis-exporter"]]
     if None in programs:
         pytest.skip("no redis-server, or no prometheus-redis-exporter: the login at a source was not tried")
@@ -38,12 +38,7 @@ def test_it_is_up_where_it_is_logged_in(play, server, tmp_path, password, up):
     (tmp_path / "users.acl").write_text(f"user default off\nuser exporter on #{hashlib.sha256(PASSWORD.encode()).hexdigest()} {rules}\n")
     server(programs[0], "--port", str(port), "--save", "", "--aclfile", str(tmp_path / "users.acl"))
     file = tmp_path / "environment"
-    tasks = [
-        {"ansible.builtin.include_vars": str(ROOT / "roles/redis_exporter/defaults/main.yml")},
-        {"ansible.builtin.template": {"src": str(ROOT / "roles/redis_exporter/templates/redis-exporter.env.j2"), "dest": str(file), "mode": "0600"}},
-    ]
-    code, output = play(tasks, redis_exporter_address="", redis_exporter_user="exporter", redis_exporter_password=password, redis_exporter_listen=f"127.0.0.1:{listen}")
-    assert code == 0, output
+    file.write_text(render("redis_exporter", "redis-exporter.env.j2", redis_exporter_address="", redis_exporter_user="exporter", redis_exporter_password=password, redis_exporter_listen=f"127.0.0.1:{listen}"))
     server("sh", "-c", f"set -a; . {file}; exec {programs[1]} --set-client-name")
     wait_for(port, "redis-server")
     wait_for(listen, "the exporter")

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from conftest import ROOT, free_port
+from conftest import free_port, render
 from resp import Server
 
 NODES = [{"name": "one", "address": "127.0.0.1"}, {"name": "two", "address": "127.0.0.2"}]
@@ -91,7 +91,7 @@ class Scene:
 
 
 @pytest.fixture
-def stand_up(play, tmp_path):
+def stand_up(tmp_path):
     """A function that starts it all for a target; ended with the test."""
     keydb = os.environ.get("KEYDB_SERVER") or shutil.which("keydb-server")
     if keydb is None or shutil.which("haproxy") is None:
@@ -103,16 +103,12 @@ def stand_up(play, tmp_path):
         for i in range(2):
             scene.node(keydb, i, target.get("active", False))
         file = tmp_path / "haproxy.cfg"
-        tasks = [
-            {"ansible.builtin.include_vars": str(ROOT / "roles/haproxy/defaults/main.yml")},
-            *[{"ansible.builtin.template": {"src": str(ROOT / f"roles/haproxy/templates/{name}.j2"), "dest": str(tmp_path / name), "mode": "0600"}} for name in ["haproxy.cfg", "servers.state"]],
-        ]
         whole = {"name": "t", "writer_port": scene.writer, "any_port": scene.any, "primary": "one", "nodes": NODES, **target}
         given = {"haproxy_targets": [whole], "haproxy_keydb_port": scene.keydb, "haproxy_stats_port": scene.stats, "haproxy_check_password": PASSWORD, "haproxy_check_ms": 200, "haproxy_maxconn": 100, "haproxy_roles_port": scene.roles, "haproxy_sentinel_port": scene.sentinel}
-        code, output = play(tasks, **given)
-        assert code == 0, output
+        (tmp_path / "servers.state").write_text(render("haproxy", "servers.state.j2", **given))
+        config = render("haproxy", "haproxy.cfg.j2", **given).replace("/etc/haproxy/", f"{tmp_path}/")
         # This machine may have no user of that name.
-        file.write_text("\n".join(line for line in file.read_text().replace("/etc/haproxy/", f"{tmp_path}/").split("\n") if line.strip() not in ("user haproxy", "group haproxy")))
+        file.write_text("\n".join(line for line in config.split("\n") if line.strip() not in ("user haproxy", "group haproxy")))
         scene.start("haproxy", "haproxy", "-db", "-f", str(file))
         return scene
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import render
 
 UNITS = {
     "shadow_proxy": "shadow-proxy.service",
@@ -20,26 +20,16 @@ GIVEN = {
 MOST_EXPOSED = {"shadow_proxy": 2.5, "keydb": 2.5, "redis_exporter": 3.5}
 
 
-@pytest.fixture
-def render(play, tmp_path):
-    """A function that renders a role's unit with its defaults; programs that this machine does not have stand in for by /bin/true."""
-
-    def run(role):
-        file = tmp_path / UNITS[role]
-        tasks = [
-            {"ansible.builtin.include_vars": str(ROOT / f"roles/{role}/defaults/main.yml")},
-            {"ansible.builtin.template": {"src": str(ROOT / f"roles/{role}/templates/{UNITS[role]}.j2"), "dest": str(file), "mode": "0600"}},
-        ]
-        code, output = play(tasks, **GIVEN[role])
-        assert code == 0, output
-        return file
-
-    return run
+def unit(role, directory):
+    """Writes a role's unit, as its defaults have it. @returns its path"""
+    file = directory / UNITS[role]
+    file.write_text(render(role, f"{UNITS[role]}.j2", **GIVEN[role]))
+    return file
 
 
 @pytest.mark.parametrize("role", UNITS)
-def test_a_unit_takes_from_its_process_what_it_does_not_need(render, role):
-    file = render(role)
+def test_a_unit_takes_from_its_process_what_it_does_not_need(tmp_path, role):
+    file = unit(role, tmp_path)
     lines = file.read_text().split("\n")
     for line in ["SystemCallFilter=@system-service", "SystemCallErrorNumber=EPERM", "LimitCORE=0", "ProtectProc=invisible", "RestrictRealtime=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="]:
         assert line in lines, line
@@ -52,10 +42,10 @@ def test_a_unit_takes_from_its_process_what_it_does_not_need(render, role):
 
 
 @pytest.mark.parametrize("role", UNITS)
-def test_systemd_takes_the_unit(render, role):
+def test_systemd_takes_the_unit(tmp_path, role):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze: the units were not looked at by systemd")
-    file = render(role)
+    file = unit(role, tmp_path)
     started = [line for line in file.read_text().split("\n") if line.startswith("ExecStart=")]
     assert len(started) == 1
     file.write_text(file.read_text().replace(started[0], "ExecStart=/bin/true"))
