@@ -1,33 +1,41 @@
 """What Prometheus is told on the monitoring host, from the example inventory: the kit's configuration and rules, every host, the labels."""
 
 import json
-import os
 import shutil
 import subprocess
 
 import pytest
 import yaml
 
-from conftest import PROGRAM, ROOT
+from conftest import ROOT, ansible, results
 
 WANTED = "{{ {'targets': prometheus_targets, 'config': prometheus_config, 'rules': prometheus_rule_files, 'ours': alertmanager_enabled | bool, 'inhibit': alertmanager_inhibit_rules} }}"
 PASSWORDS = {name: {"use": "x", "accept": ["x"]} for name in ["proxy-admin-token", "keydb-exporter", "grafana-admin"]}
 
 
-def ask(**variables):
-    options = ["-i", ROOT / "inventory" / "example.yml", "--playbook-dir", ROOT / "playbooks", "-c", "local"]
-    plan = str(ROOT.parent / "migration.example.yaml")
-    given = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net", "migration_plan_file": plan, **variables})
-    command = [PROGRAM.parent / "ansible", "monitoring", *options, "-m", "debug", "-a", "msg=" + WANTED, "-e", given]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    # ansible.cfg has results printed as YAML.
-    return yaml.safe_load(done.stdout.partition(" =>")[2])["msg"]
+#: What differs from the inventory: another Alertmanager, instead of the kit's, and beside it.
+YOURS = [{"targets": ["alertmanager.example.net:9093"]}]
+GIVEN = {"ours": {}, "yours": {"alertmanagers": YOURS}, "both": {"alertmanagers": YOURS, "alertmanager_enabled": True}}
 
 
 @pytest.fixture(scope="module")
-def told():
-    return ask()
+def asked(tmp_path_factory):
+    """By name of GIVEN: what the monitoring host is told then."""
+    directory = tmp_path_factory.mktemp("prometheus") / "ansible" / "playbooks"
+    directory.mkdir(parents=True)
+    (directory / "group_vars").symlink_to(ROOT / "playbooks" / "group_vars")
+    (directory.parents[1] / "dashboards").symlink_to(ROOT.parent / "dashboards")
+    plays = [{"hosts": "monitoring", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": WANTED}, "vars": given} for given in GIVEN.values()]}]
+    (directory / "playbook.json").write_text(json.dumps(plays))
+    given = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net", "migration_plan_file": str(ROOT.parent / "migration.example.yaml")})
+    code, output = ansible("-i", ROOT / "inventory" / "example.yml", "-c", "local", "-e", given, directory / "playbook.json", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    assert code == 0, output
+    return dict(zip(GIVEN, (result["msg"] for result in results(output)["monitoring"]), strict=True))
+
+
+@pytest.fixture(scope="module")
+def told(asked):
+    return asked["ours"]
 
 
 def test_every_job_has_its_targets_and_every_host_is_read(told):
@@ -56,11 +64,9 @@ def test_alerts_go_to_the_alertmanager_of_this_host(told):
     assert told["inhibit"] == yaml.safe_load((ROOT.parent / "dashboards/prometheus/alertmanager.example.yml").read_text())["inhibit_rules"]
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_or_to_yours_or_to_both(both):
-    yours = [{"targets": ["alertmanager.example.net:9093"]}]
-    told = ask(alertmanagers=yours, **({"alertmanager_enabled": True} if both else {}))
-    assert (told["ours"], told["targets"]["alertmanager"]) == (both, [*([{"targets": ["127.0.0.1:9093"]}] if both else []), *yours])
+def test_or_to_yours_or_to_both(asked):
+    assert (asked["yours"]["ours"], asked["yours"]["targets"]["alertmanager"]) == (False, YOURS)
+    assert (asked["both"]["ours"], asked["both"]["targets"]["alertmanager"]) == (True, [{"targets": ["127.0.0.1:9093"]}, *YOURS])
 
 
 def test_prometheus_takes_it_with_the_kits_rules(told, tmp_path):

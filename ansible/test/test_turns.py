@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import yaml
 
-from conftest import PROGRAM, ROOT
+from conftest import ROOT, ansible, results
 
 
 STANDBY = (503, "standby")
@@ -45,39 +43,51 @@ def admin(status, reason=None):
     server.server_close()
 
 
-@pytest.mark.parametrize(
-    "first,second,turns",
-    [
-        (None, None, [["a"], ["a-b"]]),
-        ((200,), None, [["a-b"], ["a"]]),
-        ((200,), STANDBY, [["a-b"], ["a"]]),
-        (STANDBY, (200,), [["a"], ["a-b"]]),
-        (STANDBY, STANDBY, [["a"], ["a-b"]]),
-        # Its server is down: it serves all the same.
-        ((503,), STANDBY, [["a-b"], ["a"]]),
-    ],
-)
-def test_the_proxy_that_serves_comes_second(tmp_path, first, second, turns):
+#: By shard: what the first proxy of the inventory says, what the other one says, and which of both has its turn first.
+SHARDS = {
+    "nobody-serves": (None, None, "first"),
+    "the-first-alone": ((200,), None, "second"),
+    "the-first": ((200,), STANDBY, "second"),
+    "the-second": (STANDBY, (200,), "first"),
+    "two-standbys": (STANDBY, STANDBY, "first"),
+    # Its server is down: it serves all the same.
+    "the-first-is-not-ready": ((503,), STANDBY, "second"),
+}
+
+
+@pytest.fixture(scope="module")
+def turns(tmp_path_factory):
+    """By number of the turn: the hosts that have it; with a shard that has one proxy alone."""
     plays = yaml.safe_load((ROOT / "playbooks" / "shadow-proxy.yml").read_text())
     [who] = [play for play in plays if play["name"] == "Who serves"]
-    show = [
-        {"hosts": f"shadow_proxy_turn_{n}", "gather_facts": False, "tasks": [{"ansible.builtin.copy": {"content": "", "dest": f"{tmp_path}/{n}-{{{{ inventory_hostname }}}}", "mode": "0600"}}]}
-        for n in [1, 2]
-    ]
-    directory = tmp_path / "playbooks"
+    show = [{"hosts": f"shadow_proxy_turn_{n}", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": n}}]} for n in [1, 2]]
+    directory = tmp_path_factory.mktemp("turns") / "playbooks"
     directory.mkdir()
     for name in ["group_vars", "tasks"]:
         (directory / name).symlink_to(ROOT / "playbooks" / name)
-    with admin(*(first or [None])) as one, admin(*(second or [None])) as two, admin(200) as alone:
-        host = {"infra_address": "127.0.0.1", "infra_shard": "a"}
-        hosts = {
-            "a-b": {**host, "infra_admin_port": two, "infra_initial_role": "standby"},
-            "a": {**host, "infra_admin_port": one, "infra_initial_role": "first"},
-            "c": {**host, "infra_admin_port": alone, "infra_shard": "c"},
-        }
-        (directory / "inventory.json").write_text(json.dumps({"all": {"children": {"shadow_proxy": {"hosts": hosts}}}}))
+    with contextlib.ExitStack() as stack:
+        hosts = {"alone": {"infra_shard": "alone", "infra_admin_port": stack.enter_context(admin(200))}}
+        for shard, (first, second, _) in SHARDS.items():
+            # Neither the order of the inventory nor that of names says who is the first.
+            for name, role, said in [("a-second", "standby", second), ("first", "first", first)]:
+                hosts[f"{name}-{shard}"] = {"infra_shard": shard, "infra_initial_role": role, "infra_admin_port": stack.enter_context(admin(*(said or [None])))}
+        local = {"infra_address": "127.0.0.1", "ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        (directory / "inventory.json").write_text(json.dumps({"all": {"vars": local, "children": {"shadow_proxy": {"hosts": hosts}}}}))
         (directory / "playbook.json").write_text(json.dumps([who, *show]))
-        command = [PROGRAM, "-i", directory / "inventory.json", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, directory / "playbook.json"]
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-    assert [sorted(path.name[2:] for path in tmp_path.glob(f"{n}-*")) for n in [1, 2]] == [sorted(turns[0] + ["c"]), turns[1]]
+        code, output = ansible("-i", directory / "inventory.json", directory / "playbook.json", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    assert code == 0, output[-3000:]
+    found = {name: [result["msg"] for result in of] for name, of in results(output).items()}
+    assert set(found) == set(hosts) and all(len(each) == 1 for each in found.values()), "each host has one turn"
+    return {n: {name for name, [turn] in found.items() if turn == n} for n in [1, 2]}
+
+
+@pytest.mark.parametrize("shard", SHARDS)
+def test_the_proxy_that_serves_comes_second(turns, shard):
+    proxies = {"first": f"first-{shard}", "second": f"a-second-{shard}"}
+    begins = proxies.pop(SHARDS[shard][2])
+    [other] = proxies.values()
+    assert begins in turns[1] and other in turns[2]
+
+
+def test_a_proxy_alone_does_not_wait(turns):
+    assert "alone" in turns[1]
