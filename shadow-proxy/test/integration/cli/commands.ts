@@ -11,7 +11,11 @@ import { proxyProgram } from '../../../src/cli/proxy-program.js';
 import { HostilePeer, SLOW as SLOW_PEERS, type Behaviour } from '../../support/hostile.js';
 import { assertPrintable } from '../../support/raw-text.js';
 import { scratch } from '../../support/plans.js';
-import { Program } from './process.js';
+import type { Ended } from './many-commands.js';
+import { Program, runCommandWith } from './process.js';
+
+/** A process of its own, or one that runs a command after the other. */
+type How = 'process' | 'shared';
 
 /** A command, and more options than those that lead it to the peer. */
 export interface Case {
@@ -134,15 +138,18 @@ const DEADLINE_MS = 90_000;
 /** Commands wait for them, and need no CPU meanwhile. */
 const SLOW = Object.values(SLOW_PEERS);
 
-/** A test for each of the commands with each of the peers. */
+/**
+ * A test for each of the commands with each of the peers. With those that are slow each command is a process of its
+ * own, for so many wait at the same time; with the others, processes run one command after the other.
+ */
 export function testAgainst(peers: Readonly<Record<string, Behaviour>>, cases: readonly Case[]): void {
   for (const [peer, behaviour] of Object.entries(peers))
-    describe(`a peer that ${peer}:`, { concurrency: SLOW.includes(behaviour) ? 16 : 6 }, () => {
+    describe(`a peer that ${peer}:`, { concurrency: SLOW.includes(behaviour) ? 24 : 1 }, () => {
       for (const each of cases)
         test(nameOf(each), async (t) => {
           const hostile = await HostilePeer.start(behaviour);
           t.after(() => hostile.stop());
-          await endsWell(t, each, hostile.port);
+          await endsWell(t, each, hostile.port, SLOW.includes(behaviour) ? 'process' : 'shared');
         });
     });
 }
@@ -150,28 +157,34 @@ export function testAgainst(peers: Readonly<Record<string, Behaviour>>, cases: r
 /** What a command may say of itself: no stack, no file of ours, nothing of JavaScript's. */
 const RAW = / {4}at |node_modules|file:\/\/|node:internal|\bTypeError\b|\[object |Trace:/;
 
+/** Runs it to its end, as a process of its own or in one that others share. */
+async function ended(t: TestContext, each: Case, how: How, args: readonly string[], tmp: string): Promise<Ended> {
+  const env = { TMPDIR: tmp, SHADOW_PROXY_TOKEN: null };
+  if (how === 'shared' && each.program === 'shadow-compare') return runCommandWith(env, args, DEADLINE_MS);
+  const program = new Program(t, each.program, args, { ...env, SHADOW_PROXY_TOKEN: undefined });
+  return { code: await program.exit(DEADLINE_MS), stdout: program.stdout, stderr: program.stderr };
+}
+
 /**
  * Runs it to its end: in time, with an exit code that its manual has, with a sentence and no stack, and with nothing
  * left in the folder for temporary files.
  */
-export async function endsWell(t: TestContext, each: Case, port: number): Promise<string> {
+export async function endsWell(t: TestContext, each: Case, port: number, how: How): Promise<string> {
   const directory = scratch(t, { 'plan.yaml': '' });
   writeFileSync(join(directory, 'plan.yaml'), planOf(directory, port));
   const temporary = join(directory, 'tmp');
   mkdirSync(temporary);
   const began = performance.now();
-  const program = new Program(t, each.program, argumentsOf(each, directory, port), {
-    TMPDIR: temporary,
-    SHADOW_PROXY_TOKEN: undefined,
-  });
-  const code = await program.exit(DEADLINE_MS);
-  const summary = `${nameOf(each)} ended with ${code} after ${Math.round(performance.now() - began)} ms: ${program.stdout}${program.stderr}`;
+  const { code, stdout, stderr } = await ended(t, each, how, argumentsOf(each, directory, port), temporary);
+  const printed = stdout + stderr;
+  const took = Math.round(performance.now() - began);
+  const summary = `${nameOf(each)} ended with ${code} after ${took} ms: ${printed}`;
   const codes = manualOf(each.command)!.exits.map(([documented]) => documented);
   assert.ok(codes.includes(code!), `${summary}\n${codes.join()} are documented`);
-  assert.doesNotMatch(program.stdout + program.stderr, RAW, summary);
-  assert.doesNotMatch(program.stdout + program.stderr, /secret|unexpected error/, summary);
-  assertPrintable(program.stdout + program.stderr, summary);
-  if (code !== 0) assert.notEqual(program.stdout + program.stderr, '', summary);
+  assert.doesNotMatch(printed, RAW, summary);
+  assert.doesNotMatch(printed, /secret|unexpected error/, summary);
+  assertPrintable(printed, summary);
+  if (code !== 0) assert.notEqual(printed, '', summary);
   assert.deepEqual(readdirSync(temporary), [], summary);
   return summary;
 }

@@ -1,4 +1,4 @@
-/** Each command of the CLI beside a server that fails after so many replies. Real processes. */
+/** Each command of the CLI beside each of the hostile peers, and a server that fails after so many replies. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startRedis, stopServers } from '../../../src/local/servers.js';
@@ -22,7 +22,7 @@ describe('a server that fails after so many replies, at each of them:', () => {
         // Enough for the longest dialogue: after it, nothing breaks any more.
         for (let replies = 0; replies < 40; replies++) {
           const peer = await HostilePeer.start(breaking(server.port, replies, fault));
-          const summary = await endsWell(t, each, peer.port);
+          const summary = await endsWell(t, each, peer.port, 'shared');
           peer.stop();
           if (/ ended with 3 /.test(summary)) broken++;
         }

@@ -1,4 +1,4 @@
-/** Each command of the CLI beside servers that refuse, hang or answer nonsense. Real processes. */
+/** Each command of the CLI beside servers that refuse, hang or answer nonsense. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { patienceMs } from '../../support/patience.js';
 import { scratch } from '../../support/plans.js';
 import { PROGRAMS } from '../../support/programs.js';
 import { casesOf, nameOf, testAgainst } from './commands.js';
-import { runProgram } from './process.js';
+import { runCommand, runCommandWith } from './process.js';
 
 const cases = await casesOf();
 
@@ -57,7 +57,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
         const shard = { name: 'a', listen: 'redis://127.0.0.1:0', source: 'redis://127.0.0.1:1', target: url };
         const plan = scratch(t, { 'plan.yaml': stringify({ version: 1, name: 'test', shards: [shard] }) });
         const began = performance.now();
-        const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', args(url, join(plan, 'plan.yaml')));
+        const { code, stdout, stderr } = await runCommand(...args(url, join(plan, 'plan.yaml')));
         assert.equal(code, 3, stdout + stderr);
         assert.match(stdout + stderr, /WRONGPASS/);
         assert.ok(stderr.split('redis://').length <= 2, `the server is named once: ${stderr}`);
@@ -122,32 +122,30 @@ describe('every command ends well:', { concurrency: 3 }, () => {
       writeFileSync(plan, stringify({ version: 1, name: 'test', shards: [shard], admin }));
       return { admin: admin.listen, plan, directory };
     };
-    const status = async (t: TestContext, args: readonly string[], token?: string): Promise<string> => {
-      const { code, stderr } = await runProgram(t, 'shadow-compare', ['status', ...args], {
-        SHADOW_PROXY_TOKEN: token,
-      });
+    const status = async (args: readonly string[], token: string | null = null): Promise<string> => {
+      const { code, stderr } = await runCommandWith({ SHADOW_PROXY_TOKEN: token }, ['status', ...args]);
       return `${code} ${stderr}`;
     };
 
     test('is asked for where there is none', async (t) => {
       const { admin } = await proxy(t);
       assert.match(
-        await status(t, ['--admin', admin]),
+        await status(['--admin', admin]),
         /^2 the proxy at \S+ requires its admin token: set SHADOW_PROXY_TOKEN/,
       );
     });
 
     test('is named by where it comes from, and what it hides', async (t) => {
       const { plan, directory } = await proxy(t);
-      assert.match(await status(t, ['--plan', plan]), /^2 .* refuses the token from the plan: /);
+      assert.match(await status(['--plan', plan]), /^2 .* refuses the token from the plan: /);
       assert.match(
-        await status(t, ['--plan', plan], 'other'),
+        await status(['--plan', plan], 'other'),
         /refuses the token from SHADOW_PROXY_TOKEN: .*\. The plan has another token: unset SHADOW_PROXY_TOKEN to use it/,
       );
-      assert.doesNotMatch(await status(t, ['--plan', plan], 'planned'), /another token/);
+      assert.doesNotMatch(await status(['--plan', plan], 'planned'), /another token/);
       writeFileSync(join(directory, 'own'), 'own\n');
       assert.match(
-        await status(t, ['--plan', plan, '--token-file', join(directory, 'own')], 'other'),
+        await status(['--plan', plan, '--token-file', join(directory, 'own')], 'other'),
         /refuses the token from --token-file \S+\/own: /,
       );
     });
@@ -156,7 +154,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
       const { admin } = await proxy(t);
       for (const token of ['two words', 'two\nlines', 'café', ''])
         assert.match(
-          await status(t, ['--admin', admin], token),
+          await status(['--admin', admin], token),
           /^2 SHADOW_PROXY_TOKEN (has a character|is empty)/,
           token,
         );
@@ -170,7 +168,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
         const peer = await HostilePeer.start(hangs);
         t.after(() => peer.stop());
         const args = ['local', 'up', '--directory', directory, option, String(peer.port)];
-        const { code, stderr } = await runProgram(t, 'shadow-compare', args);
+        const { code, stderr } = await runCommand(...args);
         assert.deepEqual(
           [code, stderr],
           [2, `${option} ${peer.port} is in use: choose another port, or leave ${option} out\n`],
@@ -189,7 +187,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
         '--admin-port',
         port,
       ];
-      const { code, stderr } = await runProgram(t, 'shadow-compare', args);
+      const { code, stderr } = await runCommand(...args);
       assert.deepEqual([code, stderr.includes('is that of --redis-port, too')], [2, true], stderr);
     });
   });
@@ -202,7 +200,7 @@ describe('every command ends well:', { concurrency: 3 }, () => {
     t.after(() => child.kill());
     const running = { id: 'x', pid: child.pid, proxy: `redis://127.0.0.1:${peer.port}` };
     writeFileSync(join(directory, 'running.json'), JSON.stringify(running));
-    const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'traffic', '--directory', directory]);
+    const { code, stderr } = await runCommand('local', 'traffic', '--directory', directory);
     assert.equal(code, 1, stderr);
     assert.match(stderr, /^(Connecting to the proxy at .*\n)+the proxy at \S+: no answer within 10 s\n$/);
   });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../../support/patience.js';
 import { PROGRAMS } from '../../support/programs.js';
 import { until } from '../../support/shard.js';
-import type { Ended } from './many-commands.js';
+import type { Answer, Asked, Ended } from './many-commands.js';
 
 const WAIT_MS = 20_000;
 
@@ -76,25 +76,34 @@ const idle: ChildProcess[] = [];
 
 /**
  * Runs a command of `shadow-compare` to its end, in a process that runs many of them: to start one takes longer than
- * most commands. What a process of its own is about is for `runProgram`: environment, terminal, signals, its end.
+ * most commands. What a process of its own is about is for `runProgram`: terminal, signals, its end.
  */
-export async function runCommand(...args: readonly string[]): Promise<Ended> {
+export const runCommand = (...args: readonly string[]): Promise<Ended> => runCommandWith({}, args);
+
+/**
+ * The same with other variables of the environment; null: not set. It ends when nothing is left of the command that
+ * would keep a process of its own alive.
+ *
+ * @throws {Error} when it does not end in time
+ */
+export async function runCommandWith(env: Asked['env'], args: readonly string[], waitMs = WAIT_MS): Promise<Ended> {
   const child = idle.pop() ?? fork(PROGRAMS['many-commands'], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   child.channel!.ref();
   const timer = new AbortController();
   try {
-    child.send(args);
-    const [ended] = (await Promise.race([
+    child.send({ args, env } satisfies Asked);
+    const [{ wasLast, ...ended }] = (await Promise.race([
       once(child, 'message', { signal: timer.signal }),
-      once(child, 'exit', { signal: timer.signal }).then(([code]) => {
-        throw new Error(`${args.join(' ')} ended its process with ${code}`);
+      // What it has sent before comes first.
+      once(child, 'disconnect', { signal: timer.signal }).then(() => {
+        throw new Error(`${args.join(' ')} ended its process with ${child.exitCode ?? child.signalCode}`);
       }),
-      sleep(patienceMs(WAIT_MS), undefined, { signal: timer.signal }).then(() => {
+      sleep(patienceMs(waitMs), undefined, { signal: timer.signal }).then(() => {
         child.kill('SIGKILL');
-        throw new Error(`${args.join(' ')} did not end within ${WAIT_MS} ms`);
+        throw new Error(`${args.join(' ')} did not end within ${waitMs} ms`);
       }),
-    ])) as [Ended];
-    idle.push(child);
+    ])) as [Answer];
+    if (!wasLast) idle.push(child);
     return ended;
   } finally {
     timer.abort();
