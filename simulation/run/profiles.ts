@@ -51,6 +51,8 @@ export interface Faults {
   readonly refusal?: number;
   /** A server refuses a step of new connections for up to `troubleMs`. */
   readonly handshake?: number;
+  /** A server ends, and its replica is promoted with all keys: Sentinels name another address. */
+  readonly failover?: number;
   /** The clock of a server, or of the proxy's machine, is set by 0.6 s to `clockSetMs`, forwards or back. */
   readonly clockSet?: number;
   readonly clockSetMs?: number;
@@ -163,6 +165,8 @@ export interface Profile {
   readonly bypassed?: boolean;
   /** The source is fenced while clients get replies of the target. */
   readonly fenced?: boolean;
+  /** Each server has a replica, and Sentinels name its address. */
+  readonly sentinels?: boolean;
 }
 
 /** Connections that differ: what was sent first arrives last. */
@@ -505,6 +509,11 @@ export const PROFILES: readonly Profile[] = [
   profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
   profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50, stageChange: 20 }),
   ...WITHOUT_SESSIONS,
+  profile(
+    'sentinels',
+    { failover: 800, cut: 150, stageChange: 150, proxyKill: 2_000, pause: 1_500, pauseMs: 500 },
+    { thinkMs: [0, 60], pipeline: 3, sentinels: true },
+  ),
   profile('upgrades', { proxyStop: 100, proxyPause: 800, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {
     ...{ cut: 30, leave: 40, silence: 50, silenceMs: 1_000, pause: 2_000, pauseMs: 2_000, slowReader: 60 },

@@ -10,6 +10,8 @@ import type { Random } from '../world/random.js';
 import { WORLD } from '../world/events.js';
 import { Proxy, PROXY_PORT } from '../world/proxy.js';
 import type { NetworkOptions } from '../world/network.js';
+import { Group } from '../world/group.js';
+import { Sentinel } from '../world/sentinel.js';
 import { ServerHost } from '../world/server-host.js';
 import { SimulatedWorld } from '../world/world.js';
 import type { Profile } from './profiles.js';
@@ -17,6 +19,8 @@ import { Recorder } from './program.js';
 
 const SOURCE = { host: '10.0.0.2', port: 6379 };
 const TARGET = { host: '10.0.0.3', port: 6379 };
+const REPLICAS = { source: { host: '10.0.0.4', port: 6379 }, target: { host: '10.0.0.5', port: 6379 } };
+const SENTINELS = ['10.0.0.21', '10.0.0.22', '10.0.0.23'];
 
 /** Faults that clients do not notice: they leave by themselves, and no client depends on the mirror. */
 const HARMLESS: ReadonlySet<string> = new Set(['leave', 'outage']);
@@ -46,6 +50,9 @@ export class Scene {
   readonly random: Random;
   readonly source: ServerHost;
   readonly target: ServerHost;
+  /** Both servers with their replicas; empty without Sentinels. */
+  readonly groups: readonly Group[];
+  readonly sentinels: readonly Sentinel[];
   /** Those that may serve the shard: the first, and its standbys. */
   readonly seats: readonly Proxy[];
   /** Clients connect to whichever serves. */
@@ -95,7 +102,18 @@ export class Scene {
     const ofSource = { ...users, ...(profile.fenced === true && { [KIT.name]: KIT_RULES }) };
     this.source = new ServerHost(this.world, 'redis', SOURCE, { users: ofSource });
     this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
-    for (const { model } of [this.source, this.target])
+    const hasSentinels = profile.sentinels === true;
+    this.groups = hasSentinels
+      ? [
+          new Group(this.world, 'source', this.source, REPLICAS.source, { users: ofSource }),
+          new Group(this.world, 'target', this.target, REPLICAS.target, { users }),
+        ]
+      : [];
+    this.sentinels = hasSentinels ? SENTINELS.map((host) => new Sentinel(this.world, host)) : [];
+    for (const { name, master } of this.groups)
+      for (const { masters } of this.sentinels) masters.set(name, master.address);
+    const servers = [this.source, this.target, ...this.groups.map(({ replica }) => replica)];
+    for (const { model } of servers)
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
     if (profile.endsAtLeave === true && this.random.chance(0.5))
       for (const { model } of [this.source, this.target])
@@ -110,7 +128,10 @@ export class Scene {
     }
     const plan = { default: { stage: profile.stage }, ...profile.plan };
     const login = profile.fenced === true ? `${KIT.name}:${KIT.password}@` : '';
-    const urls = { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
+    const byName = this.sentinels.map(({ label }) => label).join(',');
+    const urls = hasSentinels
+      ? { source: `redis+sentinel://${login}${byName}/source`, target: `redis+sentinel://${byName}/target` }
+      : { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
       const host = this.world.newHost(i === 0 ? '10.0.0.1' : `10.0.0.${10 + i}`);
       const seat = new Proxy(
@@ -141,6 +162,8 @@ export class Scene {
         this.note(`${name} ← ${address}`, args);
         if (isForbidden(args)) this.fail(`the ${name} was sent ${args.join(' ')}`);
       };
+    for (const { name, replica } of this.groups)
+      replica.onCommand = (address, args) => this.note(`replica of the ${name} ← ${address}`, args);
   }
 
   /** The one that serves, or was the last that did. */

@@ -1,5 +1,6 @@
 /** Faults of the two servers. */
 import type { ModelServer } from '../../server/server.js';
+import type { Address } from '../../world/network.js';
 import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
 import type { Strikes } from './strikes.js';
@@ -15,6 +16,8 @@ const LEAST_SET_MS = 600;
 
 /** Long enough for a failover. */
 const LEAST_HANG_MS = 5_000;
+/** Within so long each Sentinel knows of a failover. */
+const LEARNED_MS = 800;
 /** Of the time after which a server is down. */
 const BLIP_SHARE = 0.6;
 
@@ -47,6 +50,7 @@ export function serverFaults(
   | 'refusal'
   | 'handshake'
   | 'clockSet'
+  | 'failover'
 > {
   const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
@@ -181,6 +185,17 @@ export function serverFaults(
     outage() {
       const mirror = scene.mirror;
       return mirror && restart(mirror, true, random.between(4_000, 15_000));
+    },
+    failover() {
+      const group = random.pick(scene.groups);
+      const ms = random.between(1, 2_000);
+      const learned = (at: Address): void => {
+        scene.say(`the ${group.name} is at ${at.host}`);
+        for (const { masters } of scene.sentinels)
+          scene.later(random.between(0, LEARNED_MS), () => masters.set(group.name, at));
+      };
+      if (!group.failOver(ms, random.between(0, 1_000), learned)) return null;
+      return `the ${group.name} ends, and its replica is promoted`;
     },
     clockSet() {
       // Two that nearly cancel each other out are not seen by the proxy.
