@@ -98,8 +98,9 @@ export class Commands {
     mix: Partial<Mix>,
     keys: number,
     private readonly unixMs: () => number,
+    tags: readonly string[],
   ) {
-    this.draw = new Draw(random, keys);
+    this.draw = new Draw(random, keys, tags);
     this.#kinds = Object.keys(mix) as Kind[];
     let sum = 0;
     this.#until = this.#kinds.map((kind) => (sum += mix[kind]!));

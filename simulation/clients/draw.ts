@@ -50,6 +50,8 @@ export class Draw {
     readonly random: Random,
     /** How many keys of each kind. */
     private readonly keys: number,
+    /** Hash tags of their names, by turns; empty: none. */
+    private readonly tags: readonly string[] = [],
   ) {}
 
   /** Draws a command whose keys are all in one group: two of each kind. */
@@ -63,7 +65,8 @@ export class Draw {
   /** A name of the kind. */
   key(kind: string): string {
     if (this.#group !== null) return `${this.#group}:${kind}${this.random.below(2)}`;
-    return `${kind}${this.random.below(this.keys)}`;
+    const number = this.random.below(this.keys);
+    return `${kind}${number}${this.tags[number % this.tags.length] ?? ''}`;
   }
 
   /** A name that no command has had; with `ago`, that of so many calls before. */

@@ -31,6 +31,9 @@ const THINKING_SHARE = 0.1;
 /** The client that queues more than all clients may together. */
 const HOARDER = 'client 1';
 
+/** Of a cluster's keys: two slots of the shard, of which one has most keys, and one of another shard. */
+const TAGS = ['{b}', '{b}', '{c}', '{b}', '{d}'];
+
 export class Load {
   readonly clients: Client[] = [];
   readonly subscribers: Subscriber[] = [];
@@ -72,7 +75,8 @@ export class Load {
       mayAbort: Object.keys(profile.faults).length > 0,
       leftMs: profile.endsAtLeave === true ? LEFT_MS : undefined,
     });
-    this.#commands = new Commands(world.random.fork(), profile.mix, profile.keys, () => scene.source.unixMs);
+    const tags = profile.topology === 'clusters' ? TAGS : [];
+    this.#commands = new Commands(world.random.fork(), profile.mix, profile.keys, () => scene.source.unixMs, tags);
     for (let i = 1; i <= profile.clients; i++) {
       const client = new Client(
         `client ${i}`,

@@ -1,6 +1,6 @@
 /** What a run does: load, faults by probability, operator. Times are milliseconds of virtual time. */
 import type { Mix } from '../clients/commands.js';
-import { SLOTS, slotOf } from '../check/slots.js';
+import { SLOTS, slotOf } from '../server/slots.js';
 import type { NetworkOptions } from '../world/network.js';
 
 /** The mean time between two of a kind; absent: never. */
@@ -165,8 +165,8 @@ export interface Profile {
   readonly bypassed?: boolean;
   /** The source is fenced while clients get replies of the target. */
   readonly fenced?: boolean;
-  /** Each server has a replica, and Sentinels name its address. */
-  readonly sentinels?: boolean;
+  /** Each server has a replica. Sentinels name the master, or it has half of the slots of a cluster. */
+  readonly topology?: 'sentinels' | 'clusters';
 }
 
 /** Connections that differ: what was sent first arrives last. */
@@ -241,6 +241,9 @@ const REGIONAL: Profile['plan'] = {
     { name: 'theirs', keys: ['u*'], writer: 'us', stage: 'complete' },
     { name: 'apart', keys: ['y*'], writer: 'us', stage: 'off' },
   ],
+};
+const CLUSTERS: Profile['plan'] = {
+  cluster: { source: 'redis://10.0.0.6:6379', target: 'redis://10.0.0.7:6379', listen: 'redis://10.0.0.1:7000' },
 };
 const isUpper = (key: string): boolean => slotOf(key) >= SLOTS / 2;
 /** Two shards have the same target. */
@@ -512,7 +515,15 @@ export const PROFILES: readonly Profile[] = [
   profile(
     'sentinels',
     { failover: 800, cut: 150, stageChange: 150, proxyKill: 2_000, pause: 1_500, pauseMs: 500 },
-    { thinkMs: [0, 60], pipeline: 3, sentinels: true },
+    { thinkMs: [0, 60], pipeline: 3, topology: 'sentinels' },
+  ),
+  profile(
+    'clusters',
+    { failover: 800, cut: 150, stageChange: 150, proxyKill: 2_000, pause: 1_500, pauseMs: 500 },
+    {
+      ...{ thinkMs: [0, 60], pipeline: 3, keys: 10, mix: { ...ALL, databases: 0.1 }, databases: [0] },
+      ...{ topology: 'clusters', plan: CLUSTERS },
+    },
   ),
   profile('upgrades', { proxyStop: 100, proxyPause: 800, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {

@@ -10,6 +10,7 @@ import type { Random } from '../world/random.js';
 import { WORLD } from '../world/events.js';
 import { Proxy, PROXY_PORT } from '../world/proxy.js';
 import type { NetworkOptions } from '../world/network.js';
+import { Cluster, CLUSTER_MODE } from '../world/cluster.js';
 import { Group } from '../world/group.js';
 import { Sentinel } from '../world/sentinel.js';
 import { ServerHost } from '../world/server-host.js';
@@ -21,6 +22,9 @@ const SOURCE = { host: '10.0.0.2', port: 6379 };
 const TARGET = { host: '10.0.0.3', port: 6379 };
 const REPLICAS = { source: { host: '10.0.0.4', port: 6379 }, target: { host: '10.0.0.5', port: 6379 } };
 const SENTINELS = ['10.0.0.21', '10.0.0.22', '10.0.0.23'];
+const NEIGHBOURS = { source: { host: '10.0.0.6', port: 6379 }, target: { host: '10.0.0.7', port: 6379 } };
+/** Within so long each Sentinel, or each node, knows of a failover. */
+const LEARNED_MS = 800;
 
 /** Faults that clients do not notice: they leave by themselves, and no client depends on the mirror. */
 const HARMLESS: ReadonlySet<string> = new Set(['leave', 'outage']);
@@ -50,9 +54,10 @@ export class Scene {
   readonly random: Random;
   readonly source: ServerHost;
   readonly target: ServerHost;
-  /** Both servers with their replicas; empty without Sentinels. */
+  /** Both servers with their replicas; empty where they have none. */
   readonly groups: readonly Group[];
-  readonly sentinels: readonly Sentinel[];
+  readonly #sentinels: readonly Sentinel[];
+  readonly #clusters: ReadonlyMap<Group, Cluster>;
   /** Those that may serve the shard: the first, and its standbys. */
   readonly seats: readonly Proxy[];
   /** Clients connect to whichever serves. */
@@ -100,18 +105,24 @@ export class Scene {
       [OTHER.name]: OTHER_RULES,
     };
     const ofSource = { ...users, ...(profile.fenced === true && { [KIT.name]: KIT_RULES }) };
-    this.source = new ServerHost(this.world, 'redis', SOURCE, { users: ofSource });
-    this.target = new ServerHost(this.world, 'keydb', TARGET, { users });
-    const hasSentinels = profile.sentinels === true;
-    this.groups = hasSentinels
-      ? [
-          new Group(this.world, 'source', this.source, REPLICAS.source, { users: ofSource }),
-          new Group(this.world, 'target', this.target, REPLICAS.target, { users }),
-        ]
-      : [];
-    this.sentinels = hasSentinels ? SENTINELS.map((host) => new Sentinel(this.world, host)) : [];
+    const config = profile.topology === 'clusters' ? CLUSTER_MODE : {};
+    this.source = new ServerHost(this.world, 'redis', SOURCE, { users: ofSource, config });
+    this.target = new ServerHost(this.world, 'keydb', TARGET, { users, config });
+    this.groups =
+      profile.topology === undefined
+        ? []
+        : [
+            new Group(this.world, 'source', this.source, REPLICAS.source, { users: ofSource, config }),
+            new Group(this.world, 'target', this.target, REPLICAS.target, { users, config }),
+          ];
+    this.#sentinels =
+      profile.topology === 'sentinels' ? SENTINELS.map((host) => new Sentinel(this.world, host)) : [];
     for (const { name, master } of this.groups)
-      for (const { masters } of this.sentinels) masters.set(name, master.address);
+      for (const { masters } of this.#sentinels) masters.set(name, master.address);
+    this.#clusters =
+      profile.topology === 'clusters'
+        ? new Map(this.groups.map((group) => [group, new Cluster(this.world, group, NEIGHBOURS[group.name])]))
+        : new Map();
     const servers = [this.source, this.target, ...this.groups.map(({ replica }) => replica)];
     for (const { model } of servers)
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
@@ -128,8 +139,8 @@ export class Scene {
     }
     const plan = { default: { stage: profile.stage }, ...profile.plan };
     const login = profile.fenced === true ? `${KIT.name}:${KIT.password}@` : '';
-    const byName = this.sentinels.map(({ label }) => label).join(',');
-    const urls = hasSentinels
+    const byName = this.#sentinels.map(({ label }) => label).join(',');
+    const urls = this.#sentinels.length > 0
       ? { source: `redis+sentinel://${login}${byName}/source`, target: `redis+sentinel://${byName}/target` }
       : { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
@@ -244,6 +255,15 @@ export class Scene {
 
   troubledUntil(seat: Proxy): number {
     return this.#troubledUntil.get(seat) ?? 0;
+  }
+
+  /** The group has another master: others learn it one after the other. */
+  failedOver(group: Group): void {
+    const { address } = group.master;
+    this.say(`the ${group.name} is at ${address.host}`);
+    for (const { masters } of this.#sentinels)
+      this.later(this.random.between(0, LEARNED_MS), () => masters.set(group.name, address));
+    this.#clusters.get(group)?.changed(this.random.between(0, LEARNED_MS));
   }
 
   /** As a supervisor does. */

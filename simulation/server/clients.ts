@@ -1,6 +1,7 @@
 /** Commands of connections: HELLO, SELECT, CLIENT, RESET and the like. */
 import { authenticate } from './acl.js';
 import { integerOf, needCount, needInteger } from './numbers.js';
+import { refuseInCluster } from './cluster.js';
 import { lower, Options } from './options.js';
 import {
   bulk,
@@ -202,6 +203,7 @@ export const CLIENT_COMMANDS: Readonly<Record<string, Run>> = {
   select(client, args) {
     const index = integerOf(args[1]);
     if (Number.isNaN(index) || Math.abs(index) > 2 ** 31 - 1) throw NOT_INTEGER;
+    if (index !== 0) refuseInCluster(client.server, 'SELECT is');
     const database = client.server.databases[index];
     if (database === undefined) throw NO_DATABASE;
     client.database = database;

@@ -1,4 +1,5 @@
 /** Commands of keys of any type: deletion, expiry, names, DUMP and RESTORE, SCAN. */
+import { refuseInCluster } from './cluster.js';
 import { copyOf, dump, restored } from './dump.js';
 import { matches } from './glob.js';
 import { int64Of, integerOf, MAX_INT64, needInteger } from './numbers.js';
@@ -134,6 +135,7 @@ function databaseAt({ server }: Client, text: string): Database {
 }
 
 const move: Run = (client, args) => {
+  refuseInCluster(client.server, 'MOVE is');
   const { database } = client;
   const to = databaseAt(client, args[2]);
   if (to === database) throw SAME_OBJECT;
@@ -157,6 +159,8 @@ const copy: Run = (client, args) => {
     else if (word === 'db' && options.more) target = databaseAt(client, options.next());
     else throw SYNTAX;
   }
+  if (target !== database && client.server.cluster !== null)
+    throw new Refusal('ERR Copying to another database is not allowed in cluster mode');
   if (target === database && from === to) throw SAME_OBJECT;
   const entry = database.get(from);
   if (entry === undefined) return ZERO;
@@ -234,6 +238,7 @@ const flush =
 
 const swap: Run = (client, args) => {
   const { server } = client;
+  refuseInCluster(server, 'SWAPDB is');
   const [first, second] = args.slice(1).map((text, i) => {
     const index = integerOf(text);
     if (Number.isNaN(index) || Math.abs(index) > 2 ** 31 - 1)

@@ -6,6 +6,7 @@ import { RequestParser } from '../../shadow-proxy/src/resp/request.js';
 import { ProtocolError } from '../../shadow-proxy/src/resp/scan.js';
 import { ACL_COMMANDS, setUser } from './acl.js';
 import { CLIENT_COMMANDS } from './clients.js';
+import { CLUSTER_COMMANDS, isLocal, Redirection, redirection } from './cluster.js';
 import { commandTable, keysOf } from './command-table.js';
 import { HASH_COMMANDS } from './hashes.js';
 import { infoCommands, SETTINGS, SETTINGS_OF_REDIS } from './info.js';
@@ -77,6 +78,7 @@ export class ModelServer extends State {
       ...TRANSACTION_COMMANDS,
       ...ACL_COMMANDS,
       ...CLIENT_COMMANDS,
+      ...CLUSTER_COMMANDS,
       ...infoCommands(() => this.#table),
     };
     this.#table = commandTable(engine, (name) => {
@@ -255,6 +257,7 @@ export class ModelServer extends State {
       if (command instanceof Refusal) throw command;
       const lacked = this.lackingRight(client, command, args);
       if (lacked !== null) throw refusedInScript(this.engine, lacked);
+      if (!isLocal(client, command, args)) throw new Refusal(NOT_LOCAL);
       this.#noteKeys(client, command, args);
       return command.run(client, args);
     } catch (refusal) {
@@ -270,6 +273,7 @@ export class ModelServer extends State {
       if (queues) client.spoilt = true;
       if (!(command instanceof Refusal) && command.name === 'exec') {
         client.endTransaction();
+        if (refused instanceof Redirection) throw refused;
         throw new Refusal(`EXECABORT Transaction discarded because of: ${refused.text}`);
       }
       throw refused;
@@ -337,7 +341,10 @@ export class ModelServer extends State {
       const denied = this.#denied(client, command, args);
       if (denied !== null) return denied;
     }
-    const refused = this.#refuses(client, command.name, args) ?? refusedByState(client, command);
+    const refused =
+      this.#refuses(client, command.name, args) ??
+      redirection(client, command, args) ??
+      refusedByState(client, command);
     if (refused !== null) return refused;
     if (client.subscribed > 0 && client.protocol === 2 && !WHILE_SUBSCRIBED.has(name))
       return new Refusal(
@@ -411,6 +418,7 @@ const unknownOfKeydb = (args: readonly string[]): Refusal =>
   );
 
 const DEMOTED = '-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n';
+const NOT_LOCAL = 'ERR Script attempted to access a non local key in a cluster node';
 const NO_AUTH = new Refusal('NOAUTH Authentication required.');
 
 /** One client's connection, from the side of the network. */

@@ -2,6 +2,7 @@
  * What a server holds: databases, clients, settings. Commands read and change it; how bytes become commands is in
  * server.ts.
  */
+import type { ClusterView } from './cluster.js';
 import type { Protocol } from './reply.js';
 import { Refusal, WRONG_TYPE } from './reply.js';
 import type { Surroundings } from './surroundings.js';
@@ -395,6 +396,8 @@ export abstract class State {
   readonly knownScripts = new Map<string, Script>();
   /** Commands and scripts that a client has sent and the model lacks. */
   readonly lacking = new Set<string>();
+  /** What it knows of its cluster; null without cluster mode. */
+  cluster: ClusterView | null = null;
   /** Replication. */
   replicaOf: { readonly host: string; readonly port: number; up: boolean } | null = null;
   replId = '';

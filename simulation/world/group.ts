@@ -11,7 +11,7 @@ export class Group {
 
   constructor(
     private readonly world: SimulatedWorld,
-    readonly name: string,
+    readonly name: 'source' | 'target',
     readonly master: ServerHost,
     replicaAt: Address,
     options: Omit<ModelOptions, 'port'>,
@@ -22,10 +22,10 @@ export class Group {
 
   /**
    * The master ends; after `ms` the replica is promoted, and the former master is a replica `backMs` later.
-   * @param promoted called with the master's new address
+   * @param promoted called when the master has its new address
    * @returns whether the master was up
    */
-  failOver(ms: number, backMs: number, promoted: (at: Address) => void): boolean {
+  failOver(ms: number, backMs: number, promoted: () => void): boolean {
     const { master, replica, world } = this;
     if (!master.isUp || !replica.isUp) return false;
     const [from, to] = [master.address, replica.address];
@@ -34,10 +34,12 @@ export class Group {
       // The master was started again before.
       if (master.isUp) return;
       replica.stop();
-      master.startAt(to);
-      promoted(to);
+      master.address = to;
+      replica.address = from;
+      master.start(true);
+      promoted();
       world.events.after(backMs, WORLD, () => {
-        replica.startAt(from);
+        replica.start(true);
         this.#follow();
       });
     });

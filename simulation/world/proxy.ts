@@ -1,5 +1,6 @@
 /** A process of the proxy with one shard: the product's own code, from `launch` on. */
 import { pino, type Logger } from 'pino';
+import { derive } from '../../shadow-proxy/src/upstream/cluster.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
 import { launch, type LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
@@ -60,7 +61,9 @@ export class Proxy {
     const shard = { name: 's0', listen: `redis://${this.host.address}:${PROXY_PORT}`, source, target };
     return planFrom(
       {
-        ...{ version: 1, name: 'simulated', shards: [shard], workloads: [], default: { stage: 'shadow' } },
+        // Those of a cluster are derived from its slots.
+        ...(plan.cluster === undefined && { shards: [shard] }),
+        ...{ version: 1, name: 'simulated', workloads: [], default: { stage: 'shadow' } },
         ...{ state: '/state', threads: 0, sockets: 'node' },
         ...plan,
         ...more,
@@ -81,7 +84,10 @@ export class Proxy {
     this.startedAt = this.world.events.now;
     const standby = this.options.isStandby === true || (this.options.hasStandbys === true && this.starts > 1);
     this.world.events.after(0, process, () => {
-      launch(this.plan, this.plan.shards[0], this.#logger, { firstStart: this.starts === 1, standby }).then(
+      const launched = derive(this.plan, 'simulated', true).then((plan) =>
+        launch(plan, plan.shards[0], this.#logger, { firstStart: this.starts === 1, standby }),
+      );
+      launched.then(
         (launched) => {
           this.launched = launched;
           this.onServe();

@@ -45,6 +45,7 @@ export class ServerHost {
   constructor(
     private readonly world: SimulatedWorld,
     readonly engine: Engine,
+    /** Where it listens from the next start on. */
     public address: { readonly host: string; readonly port: number },
     options: Omit<ModelOptions, 'port'> = {},
   ) {
@@ -158,13 +159,6 @@ export class ServerHost {
     this.startedAt = this.world.events.now;
     this.model.restart(keepData);
     this.#listen();
-  }
-
-  /** Starts with its data at another address. */
-  startAt(address: { readonly host: string; readonly port: number }): void {
-    this.stop();
-    this.address = address;
-    this.start(true);
   }
 
   /** SIGSTOP, and SIGCONT after so long: what arrives meanwhile is read then, in any order between connections. */

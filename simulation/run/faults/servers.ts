@@ -1,6 +1,5 @@
 /** Faults of the two servers. */
 import type { ModelServer } from '../../server/server.js';
-import type { Address } from '../../world/network.js';
 import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
 import type { Strikes } from './strikes.js';
@@ -16,8 +15,6 @@ const LEAST_SET_MS = 600;
 
 /** Long enough for a failover. */
 const LEAST_HANG_MS = 5_000;
-/** Within so long each Sentinel knows of a failover. */
-const LEARNED_MS = 800;
 /** Of the time after which a server is down. */
 const BLIP_SHARE = 0.6;
 
@@ -189,12 +186,7 @@ export function serverFaults(
     failover() {
       const group = random.pick(scene.groups);
       const ms = random.between(1, 2_000);
-      const learned = (at: Address): void => {
-        scene.say(`the ${group.name} is at ${at.host}`);
-        for (const { masters } of scene.sentinels)
-          scene.later(random.between(0, LEARNED_MS), () => masters.set(group.name, at));
-      };
-      if (!group.failOver(ms, random.between(0, 1_000), learned)) return null;
+      if (!group.failOver(ms, random.between(0, 1_000), () => scene.failedOver(group))) return null;
       return `the ${group.name} ends, and its replica is promoted`;
     },
     clockSet() {

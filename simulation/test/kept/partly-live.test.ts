@@ -1,7 +1,7 @@
 /** Found by `npm run simulate -- --profile half`. Real servers confirm too fast for a test to see the moment. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SLOTS, slotOf } from '../../check/slots.js';
+import { SLOTS, slotOf } from '../../server/slots.js';
 import { KeptWorld } from '../../kept/world.js';
 
 const isLive = (key: string): boolean => slotOf(key) < SLOTS / 2;

@@ -1,0 +1,138 @@
+/**
+ * Cluster mode: which node has which slots, and what a node answers to commands on keys of others. Source: cluster.c
+ * of Redis 7.0, `getNodeByQuery` and `clusterGenNodesDescription`. Slots do not move between nodes.
+ */
+import { keysOf } from './command-table.js';
+import { array, bulk, bulks, integer, Refusal } from './reply.js';
+import { slotOf, SLOTS } from './slots.js';
+import type { Client, Command, Run, State } from './state.js';
+import { container } from './subcommand.js';
+
+export interface ClusterNode {
+  /** 40 hexadecimal digits. */
+  readonly id: string;
+  readonly host: string;
+  readonly port: number;
+  /** The ID of its master; null for a master. */
+  readonly masterId: string | null;
+  /** First and last slot of each range; empty for a replica. */
+  readonly slots: readonly (readonly [number, number])[];
+}
+
+/** What one node knows of its cluster. */
+export interface ClusterView {
+  /** The ID of this node. */
+  readonly id: string;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** Refuses a command whose keys this node does not have. An EXEC that gets it discards its transaction. */
+export class Redirection extends Refusal {}
+
+const CROSS_SLOT = new Redirection("CROSSSLOT Keys in request don't hash to the same slot");
+const DISABLED = new Refusal('ERR This instance has cluster support disabled');
+
+const isIn =
+  (slot: number) =>
+  ({ slots }: ClusterNode): boolean =>
+    slots.some(([first, last]) => first <= slot && slot <= last);
+
+/** The slots of the keys that the command names. */
+function slotsOf(command: Command, args: readonly string[]): ReadonlySet<number> {
+  return new Set(keysOf(command, args).map(({ index }) => slotOf(args[index])));
+}
+
+/** Why the client must ask another node, or use keys of one slot; null where the node may run the command. */
+export function redirection(client: Client, command: Command, args: readonly string[]): Redirection | null {
+  const view = client.server.cluster;
+  if (view === null) return null;
+  const isExec = command.name === 'exec';
+  const run = isExec && client.multi !== null ? client.multi : [{ command, args }];
+  const slots = new Set(run.flatMap((each) => [...slotsOf(each.command, each.args)]));
+  const [slot] = slots;
+  if (slots.size === 0) return null;
+  if (slots.size > 1) return CROSS_SLOT;
+  const owner = view.nodes.find(isIn(slot));
+  if (owner === undefined) return new Redirection('CLUSTERDOWN Hash slot not served');
+  if (owner.id === view.id) return null;
+  const mine = view.nodes.find(({ id }) => id === view.id);
+  const isRead = run.every((each) => !each.command.isWrite);
+  if (client.readsReplica && isRead && mine?.masterId === owner.id) return null;
+  return new Redirection(`MOVED ${slot} ${owner.host}:${owner.port}`);
+}
+
+/** Whether a script may use the keys of a command that it calls. */
+export function isLocal({ server }: Client, command: Command, args: readonly string[]): boolean {
+  const view = server.cluster;
+  if (view === null) return true;
+  const mine = view.nodes.find(({ id }) => id === view.id);
+  return [...slotsOf(command, args)].every((slot) => mine !== undefined && isIn(slot)(mine));
+}
+
+/** @throws {Refusal} in cluster mode, which has database 0 alone */
+export function refuseInCluster({ cluster }: State, what: string): void {
+  if (cluster !== null) throw new Refusal(`ERR ${what} not allowed in cluster mode`);
+}
+
+const endOf = ({ host, port, id }: ClusterNode): string => array([bulk(host), integer(port), bulk(id), array([])]);
+
+function slotsReply({ nodes }: ClusterView): string {
+  const ranges = nodes.flatMap((master) => {
+    const replicas = nodes.filter(({ masterId }) => masterId === master.id);
+    return master.slots.map(([first, last]) =>
+      array([integer(first), integer(last), ...[master, ...replicas].map(endOf)]),
+    );
+  });
+  return array(ranges);
+}
+
+function nodesText({ id: own, nodes }: ClusterView): string {
+  return nodes
+    .map(({ id, host, port, masterId, slots }) => {
+      const flags = `${id === own ? 'myself,' : ''}${masterId === null ? 'master' : 'slave'}`;
+      const ranges = slots.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`));
+      return [id, `${host}:${port}@${port + 10_000}`, flags, masterId ?? '-', 0, 0, 1, 'connected', ...ranges].join(' ');
+    })
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+const inCluster =
+  (answer: (view: ClusterView, client: Client, args: readonly string[]) => string): Run =>
+  (client, args) => {
+    const { cluster } = client.server;
+    if (cluster === null) throw DISABLED;
+    return answer(cluster, client, args);
+  };
+
+/** Names of keys in the slot. */
+const keysIn = ({ server }: Client, slot: number): string[] =>
+  [...server.databases[0].keys.keys()].filter((key) => slotOf(key) === slot);
+
+function slotArgument(text: string): number {
+  const slot = Number(text);
+  if (!(slot >= 0 && slot < SLOTS)) throw new Refusal('ERR Invalid slot');
+  return slot;
+}
+
+const cluster = container({
+  slots: inCluster(slotsReply),
+  nodes: inCluster((view) => bulk(nodesText(view))),
+  myid: inCluster(({ id }) => bulk(id)),
+  info: inCluster(({ nodes }) => {
+    const known = [
+      ['cluster_state', 'ok'],
+      ['cluster_slots_assigned', SLOTS],
+      ['cluster_known_nodes', nodes.length],
+      ['cluster_size', nodes.filter(({ slots }) => slots.length > 0).length],
+    ];
+    return bulk(known.map(([name, value]) => `${name}:${value}\r\n`).join(''));
+  }),
+  keyslot: inCluster((_view, _client, args) => integer(slotOf(args[2]))),
+  countkeysinslot: inCluster((_view, client, args) => integer(keysIn(client, slotArgument(args[2])).length)),
+  getkeysinslot: inCluster((_view, client, args) =>
+    bulks(keysIn(client, slotArgument(args[2])).slice(0, Number(args[3]))),
+  ),
+});
+
+export const CLUSTER_COMMANDS: Readonly<Record<string, Run>> = { cluster };
