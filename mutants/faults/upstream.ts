@@ -3,6 +3,20 @@ import type { Fault } from '../fault.js';
 
 export const UPSTREAM: readonly Fault[] = [
   {
+    id: 'a-replica-is-used-as-the-master',
+    file: 'shadow-proxy/src/upstream/handshake.ts',
+    from: "if (role.items && text(role.items[0]) !== 'master')",
+    to: "if (role.items && text(role.items[0]) === '')",
+    tests: ['unit/upstream/require-master'],
+  },
+  {
+    id: 'a-redirection-of-a-server-reaches-the-client',
+    file: 'shadow-proxy/src/session/cluster-face.ts',
+    from: 'if (slot === undefined) return null;',
+    to: "if (slot !== '') return null;",
+    tests: ['unit/session/cluster-face'],
+  },
+  {
     id: 'evictions-before-our-time-count',
     file: 'shadow-proxy/src/upstream/losses.ts',
     from: 'if (last === null) return;\n    const evicted = rise(last.evicted, seen.evicted);',

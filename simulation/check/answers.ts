@@ -39,6 +39,11 @@ export function wrongAnswer(args: readonly string[], reply: Reply, waitedMs: num
   return isAsked ? null : `${args.join(' ')} got ${JSON.stringify(reply)}`;
 }
 
+/** The host that a cluster's redirection names, as in `-MOVED 3300 10.0.0.2:6379`; null for other errors. */
+export function redirectedTo(error: string): string | null {
+  return /^-(?:MOVED|ASK) \d+ (.*):\d+$/.exec(error)?.[1] ?? null;
+}
+
 /** Values of the keys `q…` begin with the name of their key. */
 function foreignValue([, ...keys]: readonly string[], reply: Reply): string | null {
   if (!Array.isArray(reply) || keys.some((key) => key[0] !== 'q')) return null;

@@ -1,5 +1,5 @@
 /** The clients of a run: what they send, and what came of it. */
-import { blocksMs, wrongAnswer } from '../check/answers.js';
+import { blocksMs, redirectedTo, wrongAnswer } from '../check/answers.js';
 import { crossingProblem, namesOther } from '../check/crossing.js';
 import { Histories } from '../check/histories.js';
 import { MirroredMessages } from '../check/mirrored-messages.js';
@@ -32,7 +32,7 @@ const THINKING_SHARE = 0.1;
 const HOARDER = 'client 1';
 
 /** Of a cluster's keys: two slots of the shard, of which one has most keys, and one of another shard. */
-const TAGS = ['{b}', '{b}', '{c}', '{b}', '{d}'];
+export const TAGS = ['{b}', '{b}', '{c}', '{b}', '{d}'];
 
 export class Load {
   readonly clients: Client[] = [];
@@ -270,6 +270,9 @@ export class Load {
       this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
       if (code === 'NOPERM' && scene.profile.fenced === true)
         scene.fail(`${client}, which uses the proxy, was fenced out: ${reply}`, namesOf(operation.keys));
+      const named = redirectedTo(reply);
+      if (named !== null && named !== scene.address.host)
+        scene.fail(`${client} was sent to a server: ${reply}`, namesOf(operation.keys));
     } else this.commands.set(args[0], (this.commands.get(args[0]) ?? 0) + 1);
     if (args[0] === 'DUMP') this.#commands.draw.dumped(reply);
     if (args[0] === 'CLIENT' && args[1] === 'ID') this.#commands.draw.identified(reply);

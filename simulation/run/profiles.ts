@@ -53,6 +53,8 @@ export interface Faults {
   readonly handshake?: number;
   /** A server ends, and its replica is promoted with all keys: Sentinels name another address. */
   readonly failover?: number;
+  /** A slot of a cluster moves to another node with its keys, and back. */
+  readonly slotMove?: number;
   /** The clock of a server, or of the proxy's machine, is set by 0.6 s to `clockSetMs`, forwards or back. */
   readonly clockSet?: number;
   readonly clockSetMs?: number;
@@ -519,7 +521,7 @@ export const PROFILES: readonly Profile[] = [
   ),
   profile(
     'clusters',
-    { failover: 800, cut: 150, stageChange: 150, proxyKill: 2_000, pause: 1_500, pauseMs: 500 },
+    { slotMove: 600, failover: 800, cut: 150, stageChange: 150, proxyKill: 2_000, pause: 1_500, pauseMs: 500 },
     {
       ...{ thinkMs: [0, 60], pipeline: 3, keys: 10, mix: { ...ALL, databases: 0.1 }, databases: [0] },
       ...{ topology: 'clusters', plan: CLUSTERS },

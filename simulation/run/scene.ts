@@ -57,7 +57,7 @@ export class Scene {
   /** Both servers with their replicas; empty where they have none. */
   readonly groups: readonly Group[];
   readonly #sentinels: readonly Sentinel[];
-  readonly #clusters: ReadonlyMap<Group, Cluster>;
+  readonly clusters: readonly Cluster[];
   /** Those that may serve the shard: the first, and its standbys. */
   readonly seats: readonly Proxy[];
   /** Clients connect to whichever serves. */
@@ -115,14 +115,13 @@ export class Scene {
             new Group(this.world, 'source', this.source, REPLICAS.source, { users: ofSource, config }),
             new Group(this.world, 'target', this.target, REPLICAS.target, { users, config }),
           ];
-    this.#sentinels =
-      profile.topology === 'sentinels' ? SENTINELS.map((host) => new Sentinel(this.world, host)) : [];
+    this.#sentinels = profile.topology === 'sentinels' ? SENTINELS.map((host) => new Sentinel(this.world, host)) : [];
     for (const { name, master } of this.groups)
       for (const { masters } of this.#sentinels) masters.set(name, master.address);
-    this.#clusters =
+    this.clusters =
       profile.topology === 'clusters'
-        ? new Map(this.groups.map((group) => [group, new Cluster(this.world, group, NEIGHBOURS[group.name])]))
-        : new Map();
+        ? this.groups.map((group) => new Cluster(this.world, group, NEIGHBOURS[group.name], (what) => this.say(what)))
+        : [];
     const servers = [this.source, this.target, ...this.groups.map(({ replica }) => replica)];
     for (const { model } of servers)
       for (const [text, script] of Object.entries(SCRIPTS)) model.addScript(text, script);
@@ -140,9 +139,10 @@ export class Scene {
     const plan = { default: { stage: profile.stage }, ...profile.plan };
     const login = profile.fenced === true ? `${KIT.name}:${KIT.password}@` : '';
     const byName = this.#sentinels.map(({ label }) => label).join(',');
-    const urls = this.#sentinels.length > 0
-      ? { source: `redis+sentinel://${login}${byName}/source`, target: `redis+sentinel://${byName}/target` }
-      : { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
+    const urls =
+      this.#sentinels.length > 0
+        ? { source: `redis+sentinel://${login}${byName}/source`, target: `redis+sentinel://${byName}/target` }
+        : { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
       const host = this.world.newHost(i === 0 ? '10.0.0.1' : `10.0.0.${10 + i}`);
       const seat = new Proxy(
@@ -263,12 +263,14 @@ export class Scene {
     this.say(`the ${group.name} is at ${address.host}`);
     for (const { masters } of this.#sentinels)
       this.later(this.random.between(0, LEARNED_MS), () => masters.set(group.name, address));
-    this.#clusters.get(group)?.changed(this.random.between(0, LEARNED_MS));
+    this.clusters.find((cluster) => cluster.group === group)?.changed(this.random.between(0, LEARNED_MS));
   }
 
   /** As a supervisor does. */
   startLater(seat: Proxy): void {
     this.later(this.random.between(1, this.profile.restartMs), () => {
+      // A process that starts then would have shards without a slot that has left: another process would serve it.
+      for (const cluster of this.clusters) cluster.return();
       if (seat.process === null) seat.start();
       this.say(`${this.nameOf(seat)} starts`);
     });

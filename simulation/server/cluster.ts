@@ -1,6 +1,6 @@
 /**
  * Cluster mode: which node has which slots, and what a node answers to commands on keys of others. Source: cluster.c
- * of Redis 7.0, `getNodeByQuery` and `clusterGenNodesDescription`. Slots do not move between nodes.
+ * of Redis 7.0, `getNodeByQuery` and `clusterGenNodesDescription`.
  */
 import { keysOf } from './command-table.js';
 import { array, bulk, bulks, integer, Refusal } from './reply.js';
@@ -24,6 +24,8 @@ export interface ClusterView {
   /** The ID of this node. */
   readonly id: string;
   readonly nodes: readonly ClusterNode[];
+  /** Slots that this node is moving (CLUSTER SETSLOT MIGRATING), and to which node. */
+  readonly leaving: ReadonlyMap<number, ClusterNode>;
 }
 
 /** Refuses a command whose keys this node does not have. An EXEC that gets it discards its transaction. */
@@ -31,6 +33,11 @@ export class Redirection extends Refusal {}
 
 const CROSS_SLOT = new Redirection("CROSSSLOT Keys in request don't hash to the same slot");
 const DISABLED = new Refusal('ERR This instance has cluster support disabled');
+
+interface Called {
+  readonly command: Command;
+  readonly args: readonly string[];
+}
 
 const isIn =
   (slot: number) =>
@@ -47,26 +54,43 @@ export function redirection(client: Client, command: Command, args: readonly str
   const view = client.server.cluster;
   if (view === null) return null;
   const isExec = command.name === 'exec';
-  const run = isExec && client.multi !== null ? client.multi : [{ command, args }];
+  const run: readonly Called[] = isExec && client.multi !== null ? client.multi : [{ command, args }];
   const slots = new Set(run.flatMap((each) => [...slotsOf(each.command, each.args)]));
-  const [slot] = slots;
   if (slots.size === 0) return null;
-  if (slots.size > 1) return CROSS_SLOT;
+  const [slot, ...others] = slots;
   const owner = view.nodes.find(isIn(slot));
+  // KeyDB takes keys of several slots that one node has, unless the first of these slots is being moved.
+  const isTogether =
+    client.server.engine === 'keydb' &&
+    !view.leaving.has(slot) &&
+    others.every((each) => owner !== undefined && isIn(each)(owner));
+  if (others.length > 0 && !isTogether) return CROSS_SLOT;
   if (owner === undefined) return new Redirection('CLUSTERDOWN Hash slot not served');
-  if (owner.id === view.id) return null;
+  if (owner.id === view.id) return leftFor(client, view, slot, run);
   const mine = view.nodes.find(({ id }) => id === view.id);
   const isRead = run.every((each) => !each.command.isWrite);
   if (client.readsReplica && isRead && mine?.masterId === owner.id) return null;
   return new Redirection(`MOVED ${slot} ${owner.host}:${owner.port}`);
 }
 
-/** Whether a script may use the keys of a command that it calls. */
-export function isLocal({ server }: Client, command: Command, args: readonly string[]): boolean {
-  const view = server.cluster;
-  if (view === null) return true;
-  const mine = view.nodes.find(({ id }) => id === view.id);
-  return [...slotsOf(command, args)].every((slot) => mine !== undefined && isIn(slot)(mine));
+/** Keys of a slot that is being moved may be at the other node. KeyDB asks there if any key is missing. */
+function leftFor({ server }: Client, view: ClusterView, slot: number, run: readonly Called[]): Redirection | null {
+  const to = view.leaving.get(slot);
+  if (to === undefined) return null;
+  const keys = run.flatMap(({ command, args }) => keysOf(command, args).map(({ index }) => args[index]));
+  const [{ keys: held }] = server.databases;
+  const missing = keys.filter((key) => !held.has(key));
+  if (missing.length === 0) return null;
+  if (server.engine === 'redis' && missing.length < keys.length)
+    return new Redirection('TRYAGAIN Multiple keys request during rehashing of slot');
+  return new Redirection(`ASK ${slot} ${to.host}:${to.port}`);
+}
+
+/** Refuses a command that a script calls, where the node would redirect it. */
+export function refusedToScript(client: Client, command: Command, args: readonly string[]): Refusal | null {
+  if (redirection(client, command, args) === null) return null;
+  const text = 'cript attempted to access a non local key in a cluster node';
+  return new Refusal(client.server.engine === 'redis' ? `ERR S${text}` : `@user_script: 1: Lua s${text}`);
 }
 
 /** @throws {Refusal} in cluster mode, which has database 0 alone */
@@ -86,12 +110,14 @@ function slotsReply({ nodes }: ClusterView): string {
   return array(ranges);
 }
 
-function nodesText({ id: own, nodes }: ClusterView): string {
+function nodesText({ id: own, nodes, leaving }: ClusterView): string {
   return nodes
     .map(({ id, host, port, masterId, slots }) => {
       const flags = `${id === own ? 'myself,' : ''}${masterId === null ? 'master' : 'slave'}`;
       const ranges = slots.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`));
-      return [id, `${host}:${port}@${port + 10_000}`, flags, masterId ?? '-', 0, 0, 1, 'connected', ...ranges].join(' ');
+      const moving = id === own ? [...leaving].map(([slot, to]) => `[${slot}->-${to.id}]`) : [];
+      const place = `${host}:${port}@${port + 10_000}`;
+      return [id, place, flags, masterId ?? '-', 0, 0, 1, 'connected', ...ranges, ...moving].join(' ');
     })
     .map((line) => `${line}\n`)
     .join('');

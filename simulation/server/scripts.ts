@@ -62,7 +62,7 @@ function evaluate(client: Client, args: readonly string[], text: string | undefi
     const result = script({
       keys: args.slice(3, 3 + count),
       args: args.slice(3 + count),
-      call: (...words) => resultOf(server.call(client, words)),
+      call: (...words) => resultOf(server.call(client, words, true)),
     });
     return replyOf(result, before.protocol);
   } catch (refusal) {

@@ -6,7 +6,7 @@ import { RequestParser } from '../../shadow-proxy/src/resp/request.js';
 import { ProtocolError } from '../../shadow-proxy/src/resp/scan.js';
 import { ACL_COMMANDS, setUser } from './acl.js';
 import { CLIENT_COMMANDS } from './clients.js';
-import { CLUSTER_COMMANDS, isLocal, Redirection, redirection } from './cluster.js';
+import { CLUSTER_COMMANDS, Redirection, redirection, refusedToScript } from './cluster.js';
 import { commandTable, keysOf } from './command-table.js';
 import { HASH_COMMANDS } from './hashes.js';
 import { infoCommands, SETTINGS, SETTINGS_OF_REDIS } from './info.js';
@@ -251,13 +251,14 @@ export class ModelServer extends State {
     this.flushChanges();
   }
 
-  override call(client: Client, args: readonly string[]): string {
+  override call(client: Client, args: readonly string[], isScripted = false): string {
     const command = this.#find(args);
     try {
       if (command instanceof Refusal) throw command;
       const lacked = this.lackingRight(client, command, args);
       if (lacked !== null) throw refusedInScript(this.engine, lacked);
-      if (!isLocal(client, command, args)) throw new Refusal(NOT_LOCAL);
+      const remote = isScripted ? refusedToScript(client, command, args) : null;
+      if (remote !== null) throw remote;
       this.#noteKeys(client, command, args);
       return command.run(client, args);
     } catch (refusal) {
@@ -281,7 +282,8 @@ export class ModelServer extends State {
     const { name, run } = command as Command;
     client.lastCommand = name;
     if (queues && !NEVER_QUEUED.has(name)) {
-      client.multi!.push({ command: command as Command, args });
+      // A transaction that fails anyway keeps nothing more.
+      if (!client.spoilt && !client.dirty) client.multi!.push({ command: command as Command, args });
       return QUEUED;
     }
     this.#noteKeys(client, command as Command, args);
@@ -418,7 +420,6 @@ const unknownOfKeydb = (args: readonly string[]): Refusal =>
   );
 
 const DEMOTED = '-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n';
-const NOT_LOCAL = 'ERR Script attempted to access a non local key in a cluster node';
 const NO_AUTH = new Refusal('NOAUTH Authentication required.');
 
 /** One client's connection, from the side of the network. */

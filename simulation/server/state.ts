@@ -418,8 +418,8 @@ export abstract class State {
 
   /** Whether it has the command. @param name in lower case */
   abstract knows(name: string): boolean;
-  /** Runs a command as a client would, without checks; scripts use it. */
-  abstract call(client: Client, args: readonly string[]): string;
+  /** Runs a command as a client would, without checks; EXEC and scripts use it. */
+  abstract call(client: Client, args: readonly string[], isScripted?: boolean): string;
 
   /**
    * Exchanges two databases as KeyDB does: only the client that asks for it sees the change. The others stay with the

@@ -22,6 +22,8 @@ export class ServerHost {
   onChange: (address: string) => void = () => undefined;
   /** Keys that were changed since the checkers looked last. */
   readonly changed = new Set<KeyName>();
+  /** Keys of a slot that another node of the cluster has for a while. */
+  readonly away = new Map<string, Entry>();
   /** Changes of keys whose replies are on their way. */
   readonly unanswered = new Unanswered();
   /** For how long it works on what has arrived before it answers anything, in ms. */
@@ -145,7 +147,7 @@ export class ServerHost {
   /** What clients see of the key; it changes nothing. */
   entry(key: KeyName): Entry | undefined {
     const { db, name } = partsOf(key);
-    const entry = this.model.databases[db].keys.get(name);
+    const entry = this.model.databases[db].keys.get(name) ?? this.away.get(name);
     const isPast = entry !== undefined && entry.expireAt !== -1 && this.world.unixMsAt(this.#host) > entry.expireAt;
     return isPast ? undefined : entry;
   }

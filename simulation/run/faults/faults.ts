@@ -43,10 +43,11 @@ export class Faults {
   /** Ends what lasts, too: servers and the proxy run again. */
   end(): void {
     this.#period++;
-    const { source, target, seats, world } = this.scene;
+    const { source, target, clusters, seats, world } = this.scene;
     world.network.blocked.clear();
     world.network.settle();
     for (const server of [source, target]) server.start(true);
+    for (const cluster of clusters) cluster.return();
     for (const seat of seats) if (seat.process === null) seat.start();
   }
 

@@ -2,6 +2,8 @@
 import type { ModelServer } from '../../server/server.js';
 import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
+import { slotOf } from '../../server/slots.js';
+import { TAGS } from '../load.js';
 import type { Strikes } from './strikes.js';
 
 /** Commands by which the proxy begins a connection, or learns what a server is. */
@@ -48,6 +50,7 @@ export function serverFaults(
   | 'handshake'
   | 'clockSet'
   | 'failover'
+  | 'slotMove'
 > {
   const { random, profile, source, target } = scene;
   const pick = (): { readonly name: string; readonly server: ServerHost } =>
@@ -188,6 +191,16 @@ export function serverFaults(
       const ms = random.between(1, 2_000);
       if (!group.failOver(ms, random.between(0, 1_000), () => scene.failedOver(group))) return null;
       return `the ${group.name} ends, and its replica is promoted`;
+    },
+    slotMove() {
+      const cluster = random.pick(scene.clusters);
+      if (scene.proxy.launched === null) return null;
+      const slot = slotOf(random.pick(TAGS));
+      const [leavingMs, awayMs] = [random.between(1, 1_500), random.between(1, 2_000)];
+      if (!cluster.moveSlot(slot, leavingMs, awayMs)) return null;
+      // The mirror refuses commands on its keys.
+      scene.trueMismatches.add('error');
+      return `slot ${slot} of the ${cluster.name} moves to another node for ${awayMs.toFixed(0)} ms`;
     },
     clockSet() {
       // Two that nearly cancel each other out are not seen by the proxy.

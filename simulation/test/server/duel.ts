@@ -33,7 +33,7 @@ export const REAL: Surroundings = {
 };
 
 /** Without timers: an expired key is deleted only by a command that looks for it. */
-const WITHOUT_CYCLE: Surroundings = { ...REAL, after: () => ({ cancel: () => undefined }) };
+export const WITHOUT_CYCLE: Surroundings = { ...REAL, after: () => ({ cancel: () => undefined }) };
 /** Empties a server, and leaves expired keys to the commands that look for them there, too. */
 const FRESH = [['DEBUG', 'SET-ACTIVE-EXPIRE', '0'], ['FLUSHALL'], ['SCRIPT', 'FLUSH'], ['ACL', 'DELUSER', 'u1', 'u2']];
 
@@ -157,6 +157,8 @@ export class Duel {
   constructor(
     readonly engine: Engine,
     readonly real: LocalServer,
+    /** Makes a model that is as the real server is. */
+    private readonly begin: () => ModelServer = () => new ModelServer(engine, WITHOUT_CYCLE),
   ) {}
 
   /**
@@ -198,8 +200,7 @@ export class Duel {
     const wire = await Wire.open({ port: this.real.port });
     const fresh = await wire.pipeline(FRESH);
     assert.ok(!fresh.some((reply) => reply.startsWith('-')), String(fresh));
-    const model = new ModelServer(this.engine, WITHOUT_CYCLE);
-    const modelled = new ModelWire(model);
+    const modelled = new ModelWire(this.begin());
     let queued: Words[] = [];
     try {
       for (let from = 0, to = 0; from < program.length; from = to) {
