@@ -28,6 +28,8 @@ export interface Subscriber {
   open(side: Side): Promise<Link>;
   /** Resolves when no subscription of this client is being changed. */
   settled(): Promise<void>;
+  /** Gives its connections the protocol and the user that the client has now. */
+  reidentified(): void;
   /** Closes connections without a subscription. */
   tidy(): void;
 }
@@ -226,6 +228,8 @@ class Move {
     const from = otherSide(this.to);
     this.#link.muted = false;
     subscriptions.links[this.to] = this.#link;
+    // The client may have changed them since the connection was opened.
+    subscriptions.reidentified();
     for (const { kind, names } of this.moving) {
       for (const name of names) {
         const id = name.toString('latin1');
