@@ -41,7 +41,7 @@ export function wrongAnswer(args: readonly string[], reply: Reply, waitedMs: num
 
 /** The host that a cluster's redirection names, as in `-MOVED 3300 10.0.0.2:6379`; null for other errors. */
 export function redirectedTo(error: string): string | null {
-  return /^-(?:MOVED|ASK) \d+ (.*):\d+$/.exec(error)?.[1] ?? null;
+  return /\b(?:MOVED|ASK) \d+ (\S+):\d+$/.exec(error)?.[1] ?? null;
 }
 
 /** Values of the keys `q…` begin with the name of their key. */

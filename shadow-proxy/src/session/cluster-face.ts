@@ -12,6 +12,11 @@ import { SLOTS } from '../route/slot.js';
 
 export const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
 
+/** As a command gets it, or an EXEC for one of its commands. */
+const REDIRECTION = /^-(?:EXECABORT Transaction discarded because of: )?(?:MOVED|ASK) (\d+) /;
+/** Bytes of an error that may match. */
+const REDIRECTION_BYTES = 64;
+
 /** An address at which clients connect, as a node of the cluster. */
 export interface FaceListener {
   /** The node's ID: 40 hex digits, the same in every process and after every restart. */
@@ -83,10 +88,10 @@ export class ClusterFace {
 
   /**
    * The error for the client in place of a server's own redirection; null for any other error. The server has not run
-   * the command: the slot is being moved, or a failover is in progress.
+   * the command, or the transaction: the slot is being moved, or a failover is in progress.
    */
   insteadOf(reply: Buffer, start: number, end: number): Buffer | null {
-    const [, slot] = /^-(?:MOVED|ASK) (\d+) /.exec(reply.toString('latin1', start, Math.min(end, start + 16))) ?? [];
+    const [, slot] = REDIRECTION.exec(reply.toString('latin1', start, Math.min(end, start + REDIRECTION_BYTES))) ?? [];
     if (slot === undefined) return null;
     return Buffer.from(`-TRYAGAIN shadow-proxy: slot ${slot} is moving to another node of the cluster\r\n`);
   }

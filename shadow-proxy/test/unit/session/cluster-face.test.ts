@@ -35,6 +35,13 @@ test('a frozen slot is refused with the reason, others are not', () => {
 test('MOVED and ASK of a server become TRYAGAIN, other errors stay', () => {
   const tryAgain = '-TRYAGAIN shadow-proxy: slot 42 is moving to another node of the cluster\r\n';
   assert.deepEqual([instead('-MOVED 42 10.0.0.9:6379'), instead('-ASK 42 10.0.0.9:6379')], [tryAgain, tryAgain]);
+  // EXEC that ran nothing, because a server refused one of its commands.
+  const aborted = '-EXECABORT Transaction discarded because of: ';
+  assert.deepEqual(
+    [instead(`${aborted}MOVED 42 10.0.0.9:6379`), instead(`${aborted}ASK 42 a:1`)],
+    [tryAgain, tryAgain],
+  );
+  assert.equal(instead(`${aborted}OOM command not allowed`), null);
   for (const reply of ['-ERR x', '-CLUSTERDOWN The cluster is down', '-MOVED', '+MOVED 42 x', '-ASKED 42 x'])
     assert.equal(instead(reply), null, reply);
 });
