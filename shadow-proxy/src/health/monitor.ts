@@ -19,7 +19,7 @@ const POLL_MS = 250;
 export interface HealthMonitorContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly authorities: Pick<Authorities, 'isNeeded'>;
-  /** Whether the server may be running a script and therefore answers no command: then it is not down. */
+  /** Whether the server may be working on a command, and therefore answers no other: then it is not down. */
   mayBeBusy(side: Side): boolean;
   /** When the server last replied to a command or an effect, in ms of the monotonic clock. */
   repliedAt(side: Side): number;
@@ -32,7 +32,7 @@ export interface HealthMonitorContext {
 export class HealthMonitor {
   /** In ms of `listenedMs`. */
   readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
-  /** Whether the server's last answer was that it is loading its data: then it runs no script. */
+  /** Whether the server's last answer was that it is loading its data: then it runs no command. */
   readonly #loads: Record<Side, boolean> = { source: false, target: false };
   #stopped = false;
 
@@ -58,7 +58,7 @@ export class HealthMonitor {
     const downAfterMs = context.downAfterMs();
     if (silentMs === 0 || silentMs < downAfterMs) return false;
     if (this.#loads[side]) return true;
-    // A script may have kept it from the question for that long, and be over.
+    // A command may have kept it from the question for that long, and be over.
     return monotonicMs() - context.repliedAt(side) >= downAfterMs && !context.mayBeBusy(side);
   }
 

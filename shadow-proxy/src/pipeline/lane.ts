@@ -5,6 +5,7 @@
  *   submit(operation) ──▶ outbox ──▶ server ──▶ readable ──▶ answered(operation, reply)
  */
 import { monotonicMs } from '../io/clock.js';
+import { argumentCount } from '../resp/decode.js';
 import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
@@ -91,12 +92,9 @@ export class Lane implements ConnectionOwner, Carrier {
   get inFlight(): number {
     return this.#inFlight.length;
   }
-  /**
-   * Scripts in flight, including those in transactions: how many, and when the first was sent, in ms of the monotonic
-   * clock.
-   */
-  get scripts(): Scripts {
-    return scriptsIn(this.#inFlight, ({ submittedAt }) => submittedAt);
+  /** Commands in flight that may take the server long, including those in transactions. */
+  get longCommands(): LongCommands {
+    return longCommandsIn(this.#inFlight, ({ submittedAt }) => submittedAt);
   }
   /** Commands in flight; each command of a transaction counts. */
   get commandsInFlight(): number {
@@ -235,26 +233,46 @@ export class Lane implements ConnectionOwner, Carrier {
   }
 }
 
-/** Scripts that a server may be running: how many, and since when, in ms of the monotonic clock. */
-export interface Scripts {
-  readonly count: number;
-  readonly since: number;
+/** Commands that a server may be working on for long. Times are in ms of the monotonic clock; Infinity for none. */
+export interface LongCommands {
+  readonly scripts: number;
+  /** When the first script was sent. */
+  readonly scriptSince: number;
+  /** How long the commands with many arguments may take together, in ms. */
+  readonly largeMs: number;
+  /** When the first of them was sent. */
+  readonly largeSince: number;
 }
 
-/** The scripts among the operations. */
-export function scriptsIn(operations: Ring<Operation>, sentAt: (operation: Operation) => number): Scripts {
-  let [count, since] = [0, Infinity];
+/** A command with fewer arguments is not long. */
+const MANY_ARGUMENTS = 10_000;
+/**
+ * How long an argument may take on a busy machine, in ms: a busy KeyDB has worked on an `SADD` of a million members for
+ * over 3 s.
+ */
+const ARGUMENT_MS = 0.01;
+
+/** The long commands among the operations. */
+export function longCommandsIn(operations: Ring<Operation>, sentAt: (operation: Operation) => number): LongCommands {
+  let [scripts, scriptSince, largeMs, largeSince] = [0, Infinity, 0, Infinity];
   for (let i = 0; i < operations.length; i++) {
     const operation = operations.at(i)!;
-    if (operation.spec?.handling !== 'script') continue;
-    count++;
-    since = Math.min(since, sentAt(operation));
+    if (operation.spec?.handling === 'script') {
+      scripts++;
+      scriptSince = Math.min(scriptSince, sentAt(operation));
+    }
+    const count = argumentCount(operation.frame, operation.start);
+    if (count < MANY_ARGUMENTS) continue;
+    largeMs += count * ARGUMENT_MS;
+    largeSince = Math.min(largeSince, sentAt(operation));
   }
-  return { count, since };
+  return { scripts, scriptSince, largeMs, largeSince };
 }
 
-/** The scripts of several connections: the server runs them one after the other. */
-export const allScripts = (each: readonly Scripts[]): Scripts => ({
-  count: each.reduce((sum, { count }) => sum + count, 0),
-  since: Math.min(...each.map(({ since }) => since)),
+/** Those of several connections: the server runs them one after the other. */
+export const allLongCommands = (each: readonly LongCommands[]): LongCommands => ({
+  scripts: each.reduce((sum, { scripts }) => sum + scripts, 0),
+  scriptSince: Math.min(...each.map(({ scriptSince }) => scriptSince)),
+  largeMs: each.reduce((sum, { largeMs }) => sum + largeMs, 0),
+  largeSince: Math.min(...each.map(({ largeSince }) => largeSince)),
 });

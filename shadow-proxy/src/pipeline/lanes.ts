@@ -4,7 +4,7 @@ import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
 import type { Credentials } from '../upstream/dialer.js';
-import { allScripts, Lane, type LaneEvents, type Scripts } from './lane.js';
+import { allLongCommands, Lane, type LaneEvents, type LongCommands } from './lane.js';
 import type { LaneIdentity } from './operation.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
@@ -142,9 +142,9 @@ export class Lanes {
     return lane;
   }
 
-  /** Scripts that the server may be running for clients. */
-  get scripts(): Scripts {
-    return allScripts([...this.#lanes.values(), ...this.#borrowed].map(({ scripts }) => scripts));
+  /** Commands of clients that the server may be working on for long. */
+  get longCommands(): LongCommands {
+    return allLongCommands([...this.#lanes.values(), ...this.#borrowed].map(({ longCommands }) => longCommands));
   }
 
   /** When the server last replied on a lane, in ms of the monotonic clock; -Infinity without a lane. */

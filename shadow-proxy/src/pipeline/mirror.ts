@@ -16,7 +16,7 @@ import type { Workload } from '../route/router.js';
 import type { Connection } from '../upstream/connection.js';
 import type { Latencies } from '../io/latency.js';
 import { OutOfStep } from './failures.js';
-import { allScripts, scriptsIn, type Scripts } from './lane.js';
+import { allLongCommands, longCommandsIn, type LongCommands } from './lane.js';
 import { isEffect, MirrorChannel, type ChannelOwner } from './mirror-channel.js';
 import type { MirrorEvents, RefusedFrame } from './mirror-events.js';
 import { ACCEPT, COMPARE, FRAMING, NOTHING, OWN, READ, SWAPS, WRITE, type Operation } from './operation.js';
@@ -132,9 +132,10 @@ export class MirrorLane implements ChannelOwner {
     return Math.max(0, now - Math.min(since, now));
   }
 
-  /** Scripts that the mirror's server may be running. */
-  get scripts(): Scripts {
-    return allScripts([...this.#channels.values()].map(({ sent }) => scriptsIn(sent, ({ answeredAt }) => answeredAt)));
+  /** Effects that the mirror's server may be working on for long. */
+  get longCommands(): LongCommands {
+    const each = [...this.#channels.values()].map(({ sent }) => longCommandsIn(sent, ({ answeredAt }) => answeredAt));
+    return allLongCommands(each);
   }
 
   /** When the mirror's server last replied, in ms of the monotonic clock; -Infinity without a connection. */

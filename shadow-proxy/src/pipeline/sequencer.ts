@@ -21,7 +21,7 @@ import { Latencies } from '../io/latency.js';
 import { Confirmations } from './confirmations.js';
 import { Effects } from './effects.js';
 import { PROXY_FAILED, type Failures } from './failures.js';
-import { allScripts, type Lane, type LaneEvents } from './lane.js';
+import { allLongCommands, type Lane, type LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorLimits } from './mirror.js';
 import type { Observer } from './observer.js';
@@ -242,16 +242,17 @@ export class Sequencer implements LaneEvents {
   }
 
   /**
-   * Whether scripts in flight explain why the server answers no command: it answers BUSY only once a script has run for
-   * `busyAfterMs`. The server runs those scripts one after the other, and the first of them no earlier than its last
-   * reply.
+   * Whether commands in flight explain why the server answers no command. It answers BUSY only once a script has run
+   * for `busyAfterMs`, and nothing while it works on a command with very many arguments. It runs them one after the
+   * other, and the first of them no earlier than its last reply.
    * @param now in ms of the monotonic clock
    */
   mayBeBusy(side: Side, now: number): boolean {
-    const { count, since } = allScripts([this.lanes[side].scripts, this.mirrors[side].scripts]);
-    return (
-      count > 0 && now - Math.max(since, this.repliedAt(side)) < count * this.servers[side].busyAfterMs + BUSY_LATE_MS
-    );
+    const long = allLongCommands([this.lanes[side].longCommands, this.mirrors[side].longCommands]);
+    const { scripts, scriptSince, largeMs, largeSince } = long;
+    const scriptMs = scripts === 0 ? 0 : scripts * this.servers[side].busyAfterMs + BUSY_LATE_MS;
+    const since = Math.max(Math.min(scriptSince, largeSince), this.repliedAt(side));
+    return scripts + largeMs > 0 && now - since < scriptMs + largeMs;
   }
 
   /** When the server last replied to a command or an effect, in ms of the monotonic clock; -Infinity for never. */

@@ -264,7 +264,7 @@ export class ClientLanes {
     if (lane === null) return;
     // A server that runs a script still answers HELLO on a new connection. On the lane, the question could wait for the
     // very script that this client wants to kill.
-    if (this.inFlight === 0 && turn.now() - lane.scripts.since > LONG_SCRIPT_MS)
+    if (this.inFlight === 0 && turn.now() - lane.longCommands.scriptSince > LONG_SCRIPT_MS)
       return this.#inquireBeside(frame, lane, then);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {

@@ -1,4 +1,7 @@
-/** Found in profile `hangs` (seeds 107, 109): a server that had just ended a script was considered down. */
+/**
+ * Found in profile `hangs` (seeds 107, 109): a server that had just ended a script was considered down. So was one that
+ * worked on a long command which is no script.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LONG, SCRIPTS } from '../../clients/kinds/scripts.js';
@@ -36,4 +39,15 @@ test('A server that is silent for a moment behind a script is not down', () =>
     await kept.pass(2_000);
     assert.equal(kept.proxy.snapshot()!.outage, null);
     assert.equal(kept.proxy.snapshot()!.workloads[0].stage, 'shadow');
+  }, PLAN));
+
+test('A server that works on a command with very many arguments is not down', () =>
+  KeptWorld.run(async (kept) => {
+    const members = Array.from({ length: 200_000 }, (_, i) => `m${i}`);
+    // The command arrives in pieces.
+    kept.source.worksOn = (bytes) => (bytes.includes(`m${members.length - 1}\r\n`) ? 1_900 : 0);
+    const client = await kept.client();
+    client.send(['SADD', 'key', ...members]);
+    await kept.until(() => client.replies.length > 0 || client.isCutOff, 'the command ends');
+    assert.deepEqual([client.replies, kept.proxy.snapshot()!.outage], [[members.length], null]);
   }, PLAN));

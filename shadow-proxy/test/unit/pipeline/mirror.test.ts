@@ -135,12 +135,12 @@ test('scripts that the mirror has not answered count, and its last answer is not
   lane.append(effect('SET', 'k', 'v'));
   lane.append(effect('EVAL', 'return 1', '0'));
   lane.flush();
-  assert.equal(lane.scripts.count, 2);
+  assert.equal(lane.longCommands.scripts, 2);
   await clock.advance(50);
   confirm(1);
-  assert.deepEqual([lane.scripts.count, lane.repliedAt], [1, clock.now]);
+  assert.deepEqual([lane.longCommands.scripts, lane.repliedAt], [1, clock.now]);
   confirm(2);
-  assert.equal(lane.scripts.count, 0);
+  assert.equal(lane.longCommands.scripts, 0);
   lane.close();
 });
 
