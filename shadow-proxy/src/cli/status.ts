@@ -1,6 +1,7 @@
 /** `shadow-compare status`: shows the shards and workloads of a running proxy, in 80 columns. */
 import Table from 'cli-table3';
 import type { Command } from 'commander';
+import { attentionOfAutomatic } from '../page/attention.js';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { describeRefused } from '../telemetry/refused-databases.js';
@@ -278,15 +279,19 @@ function outageOf(
 
 /** What an operator must do about a workload. */
 function noteOf(
-  { name, stage, suspect, secondWriterWrites, newErrors }: WorkloadSnapshot,
+  workload: WorkloadSnapshot,
   standing: Pick<Standing, 'frozen' | 'down'>,
   options: AdminClientOptions,
 ): string[] {
+  const { name, stage, suspect, secondWriterWrites, newErrors } = workload;
   const next = (command: NextCommand): string =>
     command === undefined ? '' : `; next:\n  ${commandLine(command, options)}`;
   const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
   const notes = [
     ...(sum(newErrors) === 0 ? [] : [`${errors}${next(rollbackOf({ name, stage }))}`]),
+    ...attentionOfAutomatic(workload).map(
+      ({ text, command }) => `${text.replace(/\.$/, '')}${next(command === 'status' ? undefined : command)}`,
+    ),
     ...secondWriterNotes(name, secondWriterWrites),
   ];
   if (suspect === null) return notes;

@@ -156,11 +156,15 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       { runbook: 'TtlDrift' },
     ],
   ];
-  const found = checks
-    .filter(([applies]) => applies)
-    .map(([, level, text, next]): Attention => ({ level, text, ...next }));
-  return found.sort((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
+  return applying(checks).toSorted((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
 }
+
+/** What the guard, a rollout or an operator has stopped, and what the guard sees now. */
+export const attentionOfAutomatic = (workload: WorkloadSnapshot): readonly Attention[] =>
+  applying(ofAutomatic(workload));
+
+const applying = (checks: readonly Check[]): readonly Attention[] =>
+  checks.filter(([applies]) => applies).map(([, level, text, next]): Attention => ({ level, text, ...next }));
 
 /** Whether clients of a workload get this server's replies. */
 const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean => authoritiesOf(workloads).includes(side);

@@ -179,3 +179,18 @@ test('status lists as counters what counts, and says what lists, streams and loc
   assert.doesNotMatch(lists, /^counters/m);
   assert.match(lists, /guard --plan plan\.yaml/);
 });
+
+test('the status of one shard says why a workload waits for an operator, and what to type', () => {
+  const held = workloadSnapshot({
+    name: 'sessions',
+    automatic: {
+      ...{ guard: true, rollout: true, exceeds: [] },
+      hold: { why: 'stopped', at: '2026-11-20T02:00:00.000Z', reason: 'p99 40 ms, at most 20', by: null },
+    },
+  });
+  assert.match(
+    renderShard(shardSnapshot({ workloads: [held] })),
+    /Since 2026-11-20T02:00:00.000Z: the guard has stopped the rollout of sessions, p99 40 ms, at most 20; next:\n {2}.*resume sessions/,
+  );
+  assert.doesNotMatch(renderShard(shardSnapshot()), /Since/);
+});
