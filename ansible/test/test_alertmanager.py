@@ -192,6 +192,9 @@ class Monitoring:
         hosts = {"monitoring": {"hosts": {"monitoring": {"infra_address": "127.0.0.1"}}}, "shadow_proxy": {"hosts": {"proxy-cache-0": proxy}}}
         self.inventory = directory / "inventory.json"
         self.inventory.write_text(json.dumps({"all": {"vars": variables, "children": hosts}}))
+        # Prometheus' targets follow from it, too: from the nodes of its Redis Cluster, if it has one.
+        self.plan = directory / "migration.yaml"
+        self.plan.write_text(json.dumps({"version": 1, "name": "m", "shards": [{"name": "cache-0", "source": "redis://10.0.0.1:6379", "target": "redis://t.example.net:6379"}]}))
         self.units = directory / "units"
         self.units.mkdir()
         (self.units / "systemctl").write_text(SYSTEMCTL)
@@ -216,7 +219,7 @@ class Monitoring:
 
     def play(self, name, *more, **variables):
         """@returns exit code, names of the tasks that changed something, the output"""
-        command = self.host.inside("env", f"PATH={self.units}:{os.environ['PATH']}", f"ANSIBLE_CONFIG={ROOT / 'ansible.cfg'}", "ANSIBLE_NOCOLOR=1", PROGRAM, "-i", self.inventory, "--skip-tags", "packages", "-e", json.dumps({**self.HURRY, **variables}), *more, self.playbooks / name)
+        command = self.host.inside("env", f"PATH={self.units}:{os.environ['PATH']}", f"ANSIBLE_CONFIG={ROOT / 'ansible.cfg'}", "ANSIBLE_NOCOLOR=1", PROGRAM, "-i", self.inventory, "--skip-tags", "packages", "-e", json.dumps({**self.HURRY, "migration_plan_file": str(self.plan), **variables}), *more, self.playbooks / name)
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         told = done.stdout + done.stderr
         parts = re.split(r"^(?=TASK \[|RUNNING HANDLER \[|PLAY )", told, flags=re.M)

@@ -87,7 +87,7 @@ def test_a_bucket_that_refuses_is_a_failure(upload, keydb, play):
 
 def test_a_report_of_the_shard_is_uploaded_for_people_and_for_programs(upload, s3, tmp_path):
     (tmp_path / "shadow-compare").symlink_to(SHADOW_COMPARE)
-    (tmp_path / "token").write_text("none is asked for")
+    (tmp_path / "token").write_text("none-is-asked-for")
     directory = tmp_path / "local"
     local = lambda *words: subprocess.run(["node", SHADOW_COMPARE, "local", *words, "--directory", directory], capture_output=True, text=True)
     up = local("up")
