@@ -3,10 +3,11 @@
  * .checkov.yaml.
  */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { homedir } from 'node:os';
-import { TERRAFORM } from './files.js';
+import { TERRAFORM, terraformFiles } from './files.js';
 import { onPath, pythonWith, run, type Program } from './program.js';
 
 const TFLINT = 'github.com/terraform-linters/tflint@v0.64.0';
@@ -21,6 +22,19 @@ test('tflint finds nothing', async (t) => {
     { cwd: TERRAFORM },
   );
   assert.equal(code, 0, output);
+});
+
+// checkov is shown one of them: .checkov.yaml.
+test('an example calls environments/aws, and has no resource and no access key of its own', () => {
+  const examples = terraformFiles('.tf').filter((file) => relative(TERRAFORM, file).startsWith('examples'));
+  const text = examples.map((file) => readFileSync(file, 'utf8')).join('\n');
+  assert.doesNotMatch(text, /^(resource|data|ephemeral)\b|\b(access|secret)_key *=/m);
+  const modules = text.match(/^module /gm)!;
+  const sources = [...text.matchAll(/^module .*\n +source += "(.*)"/gm)].map(([, source]) => source);
+  assert.deepEqual(
+    sources,
+    modules.map(() => '../../environments/aws'),
+  );
 });
 
 test('checkov finds nothing but the exceptions, each of which has its reason', async (t) => {

