@@ -270,7 +270,7 @@ export class Scene {
   startLater(seat: Proxy): void {
     this.later(this.random.between(1, this.profile.restartMs), () => {
       // A process that starts then would have shards without a slot that has left: another process would serve it.
-      for (const cluster of this.clusters) cluster.return();
+      for (const cluster of this.clusters) cluster.settle();
       if (seat.process === null) seat.start();
       this.say(`${this.nameOf(seat)} starts`);
     });

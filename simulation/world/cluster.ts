@@ -65,13 +65,13 @@ export class Cluster {
       this.say(`slot ${slot} of the ${this.name} is at another node`);
       this.#learnAll();
       this.#redirectBlocked(slot);
-      this.#later(move, awayMs, () => this.return());
+      this.#later(move, awayMs, () => this.settle());
     });
     return true;
   }
 
   /** The slot that moves, or has moved, is where it was. */
-  return(): void {
+  settle(): void {
     const { master } = this.group;
     if (this.#move === null) return;
     this.#move = null;

@@ -47,7 +47,7 @@ export class Faults {
     world.network.blocked.clear();
     world.network.settle();
     for (const server of [source, target]) server.start(true);
-    for (const cluster of clusters) cluster.return();
+    for (const cluster of clusters) cluster.settle();
     for (const seat of seats) if (seat.process === null) seat.start();
   }
 
