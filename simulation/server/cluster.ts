@@ -2,31 +2,12 @@
  * Cluster mode: which node has which slots, and what a node answers to commands on keys of others. Source: cluster.c
  * of Redis 7.0, `getNodeByQuery` and `clusterGenNodesDescription`.
  */
+import type { ClusterNode, ClusterView } from './cluster-view.js';
 import { keysOf } from './command-table.js';
 import { array, bulk, bulks, integer, Refusal } from './reply.js';
 import { slotOf, SLOTS } from './slots.js';
 import type { Client, Command, Run, State } from './state.js';
 import { container } from './subcommand.js';
-
-export interface ClusterNode {
-  /** 40 hexadecimal digits. */
-  readonly id: string;
-  readonly host: string;
-  readonly port: number;
-  /** The ID of its master; null for a master. */
-  readonly masterId: string | null;
-  /** First and last slot of each range; empty for a replica. */
-  readonly slots: readonly (readonly [number, number])[];
-}
-
-/** What one node knows of its cluster. */
-export interface ClusterView {
-  /** The ID of this node. */
-  readonly id: string;
-  readonly nodes: readonly ClusterNode[];
-  /** Slots that this node is moving (CLUSTER SETSLOT MIGRATING), and to which node. */
-  readonly leaving: ReadonlyMap<number, ClusterNode>;
-}
 
 /** Refuses a command whose keys this node does not have. An EXEC that gets it discards its transaction. */
 export class Redirection extends Refusal {}

@@ -2,7 +2,7 @@
  * What a server holds: databases, clients, settings. Commands read and change it; how bytes become commands is in
  * server.ts.
  */
-import type { ClusterView } from './cluster.js';
+import type { ClusterView } from './cluster-view.js';
 import type { Protocol } from './reply.js';
 import { Refusal, WRONG_TYPE } from './reply.js';
 import type { Surroundings } from './surroundings.js';

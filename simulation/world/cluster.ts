@@ -1,5 +1,5 @@
 /** One side's cluster: a master with a replica has the lower half of all slots, another master the upper half. */
-import type { ClusterNode } from '../server/cluster.js';
+import type { ClusterNode } from '../server/cluster-view.js';
 import type { ModelOptions } from '../server/server.js';
 import { SLOTS, slotOf } from '../server/slots.js';
 import { WORLD } from './events.js';

@@ -79,8 +79,9 @@ export async function readLeftJournal(directory: string, mark: JournalMark | nul
 }
 
 /**
- * The suspects that the last process left. No process may write now: see `readLeftJournal`.
+ * The same at once, where no process may write; for tests, and for the simulation's check of what a start would find.
  * @param mark the state's entry; null if there is no state
+ * @public
  */
 export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
   return mark === null ? NOTHING : parse(directory, readFiles(directory), mark).records;

@@ -5,7 +5,7 @@ import { nodesOf } from '../../../shadow-proxy/src/upstream/slots.js';
 import { text } from '../../../shadow-proxy/src/resp/decode.js';
 import { EVERY_COMMAND } from '../../../shadow-proxy/test/support/servers.js';
 import { needs } from '../../../shadow-proxy/test/support/needs.js';
-import type { ClusterNode } from '../../server/cluster.js';
+import type { ClusterNode } from '../../server/cluster-view.js';
 import { ModelServer } from '../../server/server.js';
 import { slotOf } from '../../server/slots.js';
 import { Duel, ENGINES, WITHOUT_CYCLE, type Words } from './duel.js';
