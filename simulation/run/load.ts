@@ -31,8 +31,10 @@ const THINKING_SHARE = 0.1;
 /** The client that queues more than all clients may together. */
 const HOARDER = 'client 1';
 
-/** Of a cluster's keys: two slots of the shard, of which one has most keys, and one of another shard. */
-export const TAGS = ['{b}', '{b}', '{c}', '{b}', '{d}'];
+/** Tags of the shard's keys in a cluster: of two slots, one of which has most keys. */
+export const OWN_TAGS = ['{b}', '{b}', '{c}', '{b}'];
+/** Those that clients use: some keys are another shard's. */
+const TAGS = [...OWN_TAGS, '{d}'];
 
 export class Load {
   readonly clients: Client[] = [];

@@ -39,6 +39,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   complete: async () => (await import('./complete.js')).addComplete,
 };
 
+const VERSION = '--version';
+
 /** The version of the installed package. */
 function version(): string {
   const file = new URL('../../../../package.json', import.meta.url);
@@ -46,14 +48,15 @@ function version(): string {
 }
 
 /**
- * The program with only the named command, so that only its file is loaded. If there is no such command, all are
- * loaded: help lists them, and an error suggests a similar name.
+ * The program with only the named command, so that only its file is loaded; with none for `--version`. If there is no
+ * such command, all are loaded: help lists them, and an error suggests a similar name.
  */
 export async function operatorProgram(name?: string): Promise<Command> {
   const program = new Command('shadow-compare').description(
     'Moves a Redis to KeyDB step by step: compares every reply, copies the keys, moves workloads from stage to stage.',
   );
-  program.version(version(), '--version', 'print the version');
+  program.version(version(), VERSION, 'print the version');
+  if (name === VERSION) return usage(program);
   const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
   for (const load of asked) (await load())(program);
   // `completion` reads the definitions of all other commands.

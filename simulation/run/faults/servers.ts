@@ -3,7 +3,7 @@ import type { ModelServer } from '../../server/server.js';
 import type { ServerHost } from '../../world/server-host.js';
 import type { Scene } from '../scene.js';
 import { slotOf } from '../../server/slots.js';
-import { TAGS } from '../load.js';
+import { OWN_TAGS } from '../load.js';
 import type { Strikes } from './strikes.js';
 
 /** Commands by which the proxy begins a connection, or learns what a server is. */
@@ -195,7 +195,7 @@ export function serverFaults(
     slotMove() {
       const cluster = random.pick(scene.clusters);
       if (scene.proxy.launched === null) return null;
-      const slot = slotOf(random.pick(TAGS));
+      const slot = slotOf(random.pick(OWN_TAGS));
       const [leavingMs, awayMs] = [random.between(1, 1_500), random.between(1, 2_000)];
       if (!cluster.moveSlot(slot, leavingMs, awayMs)) return null;
       // The mirror refuses commands on its keys.
