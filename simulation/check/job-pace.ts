@@ -10,6 +10,8 @@ export interface Pace {
 const CREDIT_MS = 300;
 /** The memory of the mirror was asked for no earlier than so long before the job is met first. */
 const STARTED_MS = 100;
+/** A job is met first within so long of its start. */
+const MET_MS = 1_000;
 /** What may be under way when the pace is looked at. */
 const KEYS_AT_ONCE = 5;
 
@@ -20,6 +22,13 @@ export class JobPace {
   /** Whether the mirror had no room when the job was met first, and has had none since. */
   #isTight = false;
   #wasTight = false;
+  /** When the mirror had no room last. */
+  #tightAt = -Infinity;
+
+  /** To be called often, also without a job. */
+  looked(now: number, tightMs: number): void {
+    if (tightMs > 0) this.#tightAt = now;
+  }
 
   /**
    * To be called often.
@@ -35,7 +44,7 @@ export class JobPace {
     if (startedAt !== this.#startedAt) {
       [this.#startedAt, this.#since, this.#seen] = [startedAt, now, seen];
       this.#isTight = tightMs > STARTED_MS;
-      this.#wasTight = isTight;
+      this.#wasTight = now - this.#tightAt < MET_MS;
     }
     this.#isTight &&= isTight;
     this.#wasTight ||= isTight;

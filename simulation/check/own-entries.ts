@@ -1,4 +1,7 @@
-/** Who waits for new entries of a stream gets none that it has added itself, on the same connection, before. */
+/**
+ * Who waits for new entries of a stream gets none that it has added to it itself, on the same connection, before. COPY
+ * may bring those of another stream.
+ */
 import type { Reply } from '../clients/replies.js';
 
 interface Added {
@@ -7,22 +10,27 @@ interface Added {
 }
 
 export class OwnEntries {
-  /** By client: the values of its entries. */
+  /** By client: the streams and values of its entries. */
   readonly #added = new Map<string, Added>();
 
   sent(client: string, connection: number, args: readonly string[]): void {
     if (args[0] !== 'XADD') return;
     let added = this.#added.get(client);
     if (added?.connection !== connection) this.#added.set(client, (added = { connection, values: new Set() }));
-    added.values.add(`$${args.at(-1)!}`);
+    added.values.add(`${args[1]} $${args.at(-1)!}`);
   }
 
   /** Why no server gives this reply; null where one may. */
   problem(client: string, args: readonly string[], reply: Reply): string | null {
     if (args[0] !== 'XREAD' || args.at(-1) !== '$' || !Array.isArray(reply)) return null;
     const { values } = this.#added.get(client) ?? {};
-    const own = values && stringsIn(reply).find((text) => values.has(text));
-    return own === undefined ? null : `${args.join(' ')} got an entry that its client had added: ${own.slice(1)}`;
+    // A map of RESP3, or an array of pairs.
+    const streams = (typeof reply[0] === 'string' ? [reply] : reply) as readonly (readonly [string, Reply])[];
+    for (const [name, entries] of streams) {
+      const own = stringsIn(entries).find((text) => values?.has(`${name.slice(1)} ${text}`));
+      if (own !== undefined) return `${args.join(' ')} got an entry that its client had added: ${own.slice(1)}`;
+    }
+    return null;
   }
 }
 

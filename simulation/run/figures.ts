@@ -61,8 +61,9 @@ export class Figures {
       this.#outage(snapshot);
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
     const { job } = snapshot;
-    if (this.scene.profile.bounded !== true || job === null) return;
     const { now, pace, tightMs } = this.scene;
+    this.#pace.looked(now, tightMs);
+    if (this.scene.profile.bounded !== true || job === null) return;
     const wrong = this.#pace.problem(now, job, job.automatic ? {} : pace, tightMs);
     if (wrong !== null) this.scene.fail(wrong);
   }
