@@ -1,7 +1,7 @@
 /** Commands of connections: HELLO, SELECT, CLIENT, RESET and the like. */
 import { authenticate } from './acl.js';
 import { integerOf, needCount, needInteger } from './numbers.js';
-import { refuseInCluster } from './cluster.js';
+import { DISABLED, refuseInCluster } from './cluster.js';
 import { lower, Options } from './options.js';
 import {
   bulk,
@@ -252,8 +252,7 @@ export const CLIENT_COMMANDS: Readonly<Record<string, Run>> = {
     return '';
   },
   asking(client) {
-    if (client.server.config.get('cluster-enabled') !== 'yes')
-      throw new Refusal('ERR This instance has cluster support disabled');
+    if (client.server.config.get('cluster-enabled') !== 'yes') throw DISABLED;
     client.asking = true;
     return OK;
   },
@@ -262,8 +261,7 @@ export const CLIENT_COMMANDS: Readonly<Record<string, Run>> = {
 };
 
 function readsReplica(client: Client, value: boolean): string {
-  if (client.server.config.get('cluster-enabled') !== 'yes')
-    throw new Refusal('ERR This instance has cluster support disabled');
+  if (client.server.config.get('cluster-enabled') !== 'yes') throw DISABLED;
   client.readsReplica = value;
   return OK;
 }

@@ -13,7 +13,8 @@ import { container } from './subcommand.js';
 export class Redirection extends Refusal {}
 
 const CROSS_SLOT = new Redirection("CROSSSLOT Keys in request don't hash to the same slot");
-const DISABLED = new Refusal('ERR This instance has cluster support disabled');
+/** Commands of clusters get it from a server without cluster mode. */
+export const DISABLED = new Refusal('ERR This instance has cluster support disabled');
 
 interface Called {
   readonly command: Command;
@@ -112,9 +113,9 @@ const inCluster =
     return answer(cluster, client, args);
   };
 
-/** Names of keys in the slot. */
-const keysIn = ({ server }: Client, slot: number): string[] =>
-  [...server.databases[0].keys.keys()].filter((key) => slotOf(key) === slot);
+/** Names of the server's keys in the slot. */
+export const keysIn = ({ databases: [{ keys }] }: State, slot: number): string[] =>
+  [...keys.keys()].filter((key) => slotOf(key) === slot);
 
 function slotArgument(text: string): number {
   const slot = Number(text);
@@ -136,9 +137,9 @@ const cluster = container({
     return bulk(known.map(([name, value]) => `${name}:${value}\r\n`).join(''));
   }),
   keyslot: inCluster((_view, _client, args) => integer(slotOf(args[2]))),
-  countkeysinslot: inCluster((_view, client, args) => integer(keysIn(client, slotArgument(args[2])).length)),
+  countkeysinslot: inCluster((_view, client, args) => integer(keysIn(client.server, slotArgument(args[2])).length)),
   getkeysinslot: inCluster((_view, client, args) =>
-    bulks(keysIn(client, slotArgument(args[2])).slice(0, Number(args[3]))),
+    bulks(keysIn(client.server, slotArgument(args[2])).slice(0, Number(args[3]))),
   ),
 });
 

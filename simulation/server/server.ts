@@ -422,6 +422,13 @@ const unknownOfKeydb = (args: readonly string[]): Refusal =>
 const DEMOTED = '-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n';
 const NO_AUTH = new Refusal('NOAUTH Authentication required.');
 
+/** The arguments of the command that was parsed last. */
+export function argumentsIn({ frame, argc, argStart, argEnd }: RequestParser): string[] {
+  const args = new Array<string>(argc);
+  for (let i = 0; i < argc; i++) args[i] = frame.toString('latin1', argStart[i], argEnd[i]);
+  return args;
+}
+
 /** One client's connection, from the side of the network. */
 export class ModelClient {
   readonly #parser = new RequestParser();
@@ -465,7 +472,7 @@ export class ModelClient {
     this.#busy = true;
     try {
       while (client.blocked === null && !client.closed && !client.closing) {
-        if (this.#parser.next()) this.process(this.#arguments());
+        if (this.#parser.next()) this.process(argumentsIn(this.#parser));
         else if (this.#waiting.length > 0) this.#parser.feed(this.#waiting.shift()!);
         else break;
       }
@@ -478,13 +485,6 @@ export class ModelClient {
     }
     this.#flush();
     if (client.closing) this.#close(true);
-  }
-
-  #arguments(): string[] {
-    const { frame, argc, argStart, argEnd } = this.#parser;
-    const args = new Array<string>(argc);
-    for (let i = 0; i < argc; i++) args[i] = frame.toString('latin1', argStart[i], argEnd[i]);
-    return args;
   }
 
   #flush(): void {

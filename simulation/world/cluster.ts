@@ -1,5 +1,6 @@
 /** One side's cluster: a master with a replica has the lower half of all slots, another master the upper half. */
 import type { ClusterNode } from '../server/cluster-view.js';
+import { keysIn } from '../server/cluster.js';
 import type { ModelOptions } from '../server/server.js';
 import { SLOTS, slotOf } from '../server/slots.js';
 import { WORLD } from './events.js';
@@ -58,9 +59,10 @@ export class Cluster {
     this.#move = move;
     this.#learnAll();
     const { random } = this.world;
-    for (const key of this.#keysIn(slot)) this.#later(move, random.between(0, leavingMs), () => this.#send(key));
+    for (const key of keysIn(this.group.master.model, slot))
+      this.#later(move, random.between(0, leavingMs), () => this.#send(key));
     this.#later(move, leavingMs, () => {
-      for (const key of this.#keysIn(slot)) this.#send(key);
+      for (const key of keysIn(this.group.master.model, slot)) this.#send(key);
       move.hasLeft = true;
       this.say(`slot ${slot} of the ${this.name} is at another node`);
       this.#learnAll();
@@ -92,10 +94,6 @@ export class Cluster {
       if (this.group.master.isUp) run();
       else this.#later(move, AGAIN_MS, run);
     });
-  }
-
-  #keysIn(slot: number): string[] {
-    return [...this.group.master.model.databases[0].keys.keys()].filter((key) => slotOf(key) === slot);
   }
 
   /** As MIGRATE does. */

@@ -1,6 +1,7 @@
 /** A Sentinel: it says where a master is, as far as it knows. */
 import { RequestParser } from '../../shadow-proxy/src/resp/request.js';
 import { bulks, error, nilArray } from '../server/reply.js';
+import { argumentsIn } from '../server/server.js';
 import type { Address, End } from './network.js';
 import type { SimulatedWorld } from './world.js';
 
@@ -26,11 +27,7 @@ export class Sentinel {
   #accept(end: End): void {
     const parser = new RequestParser();
     end.received = (bytes) => {
-      for (parser.feed(bytes); parser.next();) {
-        const { frame, argc, argStart, argEnd } = parser;
-        const args = Array.from({ length: argc }, (_, i) => frame.toString('latin1', argStart[i], argEnd[i]));
-        end.send(Buffer.from(this.#answer(args)));
-      }
+      for (parser.feed(bytes); parser.next();) end.send(Buffer.from(this.#answer(argumentsIn(parser))));
     };
     end.ended = end.closed = () => end.close();
   }

@@ -251,8 +251,9 @@ export class Sequencer implements LaneEvents {
     const long = allLongCommands([this.lanes[side].longCommands, this.mirrors[side].longCommands]);
     const { scripts, scriptSince, largeMs, largeSince } = long;
     const scriptMs = scripts === 0 ? 0 : scripts * this.servers[side].busyAfterMs + BUSY_LATE_MS;
+    const mayLastMs = scriptMs + largeMs;
     const since = Math.max(Math.min(scriptSince, largeSince), this.repliedAt(side));
-    return scripts + largeMs > 0 && now - since < scriptMs + largeMs;
+    return mayLastMs > 0 && now - since < mayLastMs;
   }
 
   /** When the server last replied to a command or an effect, in ms of the monotonic clock; -Infinity for never. */

@@ -71,7 +71,7 @@ test('a file that was put aside and emptied is written from its beginning when i
   const directory = join(scratch(t), 'journal');
   const journal: Journal = open(directory, {
     settle: () => Promise.resolve(),
-    carry: () => journal.noteWorkload('w', 'in doubt'),
+    carry: () => journal.noteWorkload('w', 'suspect'),
   });
   for (const name of ['first', 'second', 'third', 'fourth']) {
     journal.noteKey(0, Buffer.from(name), 0, name.length);
@@ -80,7 +80,7 @@ test('a file that was put aside and emptied is written from its beginning when i
   }
   journal.noteKey(3, Buffer.from('last'), 0, 4);
   journal.flush();
-  assert.deepEqual(left(directory), [['3:last'], [['w', 'in doubt']], null]);
+  assert.deepEqual(left(directory), [['3:last'], [['w', 'suspect']], null]);
 });
 
 test('a file that was put aside is read until the writes that were on their way are confirmed', async (t) => {
@@ -99,15 +99,15 @@ test('a file that was put aside is read until the writes that were on their way 
 
 test('when all writes are confirmed, only the workloads that are suspect as a whole are left', (t) => {
   const directory = join(scratch(t), 'journal');
-  const journal: Journal = open(directory, { carry: () => journal.noteWorkload('w', 'in doubt') });
+  const journal: Journal = open(directory, { carry: () => journal.noteWorkload('w', 'suspect') });
   note(journal, 'put aside');
   journal.rotate();
   note(journal, 'written');
   journal.noteKey(0, Buffer.from('not even written'), 0, 4);
   journal.settled();
-  assert.deepEqual(left(directory), [[], [['w', 'in doubt']], null]);
+  assert.deepEqual(left(directory), [[], [['w', 'suspect']], null]);
   note(journal, 'later');
-  assert.deepEqual(left(directory), [['0:later'], [['w', 'in doubt']], null]);
+  assert.deepEqual(left(directory), [['0:later'], [['w', 'suspect']], null]);
 });
 
 test('a journal carries more suspects than fit in a file to the next process, also after a start that failed', async (t) => {
@@ -123,7 +123,7 @@ test('a journal carries more suspects than fit in a file to the next process, al
     const found = readJournal(directory, ENDED);
     assert.deepEqual([found.keys.length, found.everything], [names.length, null]);
     const next: Journal = open(directory, { id, before: ID, left: found, settle: settled, carry: () => noteAll(next) });
-    next.noteWorkload('w', `in doubt: ${id[0]}`);
+    next.noteWorkload('w', `suspect: ${id[0]}`);
     next.flush();
     next.close();
   }
@@ -133,7 +133,7 @@ test('a journal carries more suspects than fit in a file to the next process, al
     settle: settled,
     carry: () => noteAll(journal),
   });
-  assert.deepEqual([...found.workloads], [['w', 'in doubt: 2']]);
+  assert.deepEqual([...found.workloads], [['w', 'suspect: 2']]);
   journal.rotate();
   await settled();
   await settled();
