@@ -76,7 +76,7 @@ export class KeptWorld {
   }
 
   get isClean(): boolean {
-    return this.proxy.snapshot()!.workloads.every(({ clean }) => clean);
+    return this.proxy.condition()!.workloads.every(({ clean }) => clean);
   }
 }
 

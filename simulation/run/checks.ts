@@ -190,9 +190,9 @@ export class Checks {
 
   /** What the proxy says of itself: whether nothing is left to do. */
   get isClean(): boolean {
-    const snapshot = this.scene.proxy.snapshot();
-    if (snapshot === null) return false;
-    const { workloads, suspects, mirror, undecided } = snapshot;
+    const condition = this.scene.proxy.condition();
+    if (condition === null) return false;
+    const { workloads, suspects, mirror, undecided } = condition;
     return (
       this.scene.stage !== 'off' &&
       suspects.total === 0 &&

@@ -1,6 +1,6 @@
 /** What the proxy says of itself at any moment, against what there is. */
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
-import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
+import type { ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
 import type { Entry } from '../server/values.js';
 import { JobPace } from '../check/job-pace.js';
 import { LONG } from '../clients/kinds/scripts.js';
@@ -48,19 +48,19 @@ export class Figures {
     for (const seat of this.scene.seats)
       if (seat.isLateToEnd) this.scene.fail(`${this.scene.nameOf(seat)} was asked to end, and does not`);
     this.#serves();
-    const snapshot = this.scene.proxy.snapshot();
-    if (snapshot === null) {
+    const condition = this.scene.proxy.condition();
+    if (condition === null) {
       this.#waitedSince = null;
       return;
     }
     const untrue =
-      this.#suspects(snapshot) ??
-      this.#clean(snapshot) ??
-      this.#mirror(snapshot) ??
-      this.#open(snapshot) ??
-      this.#outage(snapshot);
+      this.#suspects(condition) ??
+      this.#clean(condition) ??
+      this.#mirror(condition) ??
+      this.#open(condition) ??
+      this.#outage(condition);
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
-    const { job } = snapshot;
+    const { job } = condition;
     const { now, pace, tightMs } = this.scene;
     this.#pace.looked(now, tightMs);
     if (this.scene.profile.bounded !== true || job === null) return;
@@ -68,9 +68,9 @@ export class Figures {
     if (wrong !== null) this.scene.fail(wrong);
   }
 
-  #outage(snapshot: ShardSnapshot): string | null {
+  #outage(condition: ShardCondition): string | null {
     const mayBeBusy = this.load.waiting.some(({ args }) => args.includes(LONG));
-    return this.#outages?.problem(snapshot, mayBeBusy) ?? null;
+    return this.#outages?.problem(condition, mayBeBusy) ?? null;
   }
 
   #serves(): void {
@@ -81,7 +81,7 @@ export class Figures {
     if (problem !== null) scene.fail(problem);
   }
 
-  #suspects({ suspects: { total, byReason } }: ShardSnapshot): string | null {
+  #suspects({ suspects: { total, byReason } }: ShardCondition): string | null {
     const sum = Object.values(byReason).reduce((a, b) => a + b, 0);
     if (sum !== total) return `${total} suspects, and ${sum} by reason`;
     // A change to off leaves suspects until they would be repaired.
@@ -97,7 +97,7 @@ export class Figures {
   }
 
   /** Clean: each acknowledged effect is on the mirror. */
-  #clean({ workloads }: ShardSnapshot): string | null {
+  #clean({ workloads }: ShardCondition): string | null {
     const { source, target, now, stage } = this.scene;
     if (stage === 'off' || this.scene.isClockUnknown || !workloads.every(({ clean }) => clean)) return null;
     const doubtful = workloads.find(({ suspect }) => suspect !== null);
@@ -113,7 +113,7 @@ export class Figures {
     return null;
   }
 
-  #mirror({ mirror }: ShardSnapshot): string | null {
+  #mirror({ mirror }: ShardCondition): string | null {
     const found = this.scene.mirror;
     const stillMs = found?.server.stillMs ?? 0;
     // The end of a connection comes late where nothing arrives.
@@ -139,7 +139,7 @@ export class Figures {
     );
   }
 
-  #open({ undecided, mirror }: ShardSnapshot): string | null {
+  #open({ undecided, mirror }: ShardCondition): string | null {
     const { adjudicator, deferred, sequencer } = this.scene.proxy.parts!;
     // Where each server is the mirror of some keys, the older of both lags counts.
     const now = this.scene.world.monotonicMs();

@@ -151,12 +151,12 @@ export class Operator {
     const { scene } = this;
     const { backfillAfterMs } = scene.profile;
     scene.later(scene.random.between(100, Math.min(2_000, 100 + backfillAfterMs)), () => {
-      const snapshot = scene.proxy.snapshot();
-      if (snapshot?.frozen && scene.profile.faults.stageChange !== undefined) this.#leave();
-      if (snapshot?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
+      const condition = scene.proxy.condition();
+      if (condition?.frozen && scene.profile.faults.stageChange !== undefined) this.#leave();
+      if (condition?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
       if (scene.stage === 'off') scene.say(this.#change('default', 'dualwrite'));
       if (scene.stage === 'dualwrite' && scene.profile.foreign === true) scene.say(this.#change('default', 'shadow'));
-      const isSuspect = snapshot?.workloads.some(({ suspect }) => suspect !== null) ?? false;
+      const isSuspect = condition?.workloads.some(({ suspect }) => suspect !== null) ?? false;
       if (!isSuspect) this.#suspectSince = null;
       else this.#suspectSince ??= scene.now;
       if (this.#suspectSince !== null && scene.now - this.#suspectSince > backfillAfterMs) {

@@ -1,6 +1,6 @@
 /** What follows when a server that clients depend on does not answer: soon enough, and only then. */
 import { SIDES, type Side } from '../../shadow-proxy/src/route/stage.js';
-import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
+import type { ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
 import type { Scene } from './scene.js';
 
 /** So much later than the plan says an outage may be seen: the server is asked four times a second. */
@@ -29,7 +29,7 @@ export class Outages {
    * @param mayBeBusy whether a script may be running, which would be a reason for the server's silence
    * @returns what is not true; null where all is
    */
-  problem({ failovers, outage }: ShardSnapshot, mayBeBusy: boolean): string | null {
+  problem({ failovers, outage }: ShardCondition, mayBeBusy: boolean): string | null {
     const { now, mirror, proxy } = this.scene;
     const { downAfterMs } = proxy.plan.limits;
     for (const side of SIDES) {

@@ -81,7 +81,7 @@ export class StageChanges {
     const { stage, percent } = router.named(wanted.workload)!;
     const [before, after] = [shareOfTarget(stage, percent), shareOfTarget(wanted.stage, wanted.percent)];
     const gains: Side | null = before === after ? null : after > before ? 'target' : 'source';
-    const frozen = scene.proxy.snapshot()?.frozen ?? null;
+    const frozen = scene.proxy.condition()?.frozen ?? null;
     const isSecond = this.#openOf(launched).some((each) => each.wanted !== undefined);
     const what = `${wanted.workload} is moved to ${wanted.stage}`;
     const request = { launched, wanted };

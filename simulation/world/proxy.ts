@@ -4,6 +4,8 @@ import { derive } from '../../shadow-proxy/src/upstream/cluster.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
 import { launch, type LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
+import { conditionFactsOf } from '../../shadow-proxy/src/shard/facts.js';
+import { conditionOf, type ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
 import type { Parts } from '../../shadow-proxy/src/shard/parts.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Host, Process } from './process.js';
@@ -150,6 +152,13 @@ export class Proxy {
     const { process, launched } = this;
     if (process === null || launched === null || !this.answers) return null;
     return this.world.events.as(process, () => launched.shard.snapshot());
+  }
+
+  /** What it reports of its condition, without what it counts; null where it does not run. */
+  condition(): ShardCondition | null {
+    const { process, parts } = this;
+    if (process === null || parts === null || !this.answers) return null;
+    return this.world.events.as(process, () => conditionOf(conditionFactsOf(parts)));
   }
 
   /** What its shard is made of, for checks that look inside; null where it does not run. */

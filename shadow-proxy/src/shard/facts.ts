@@ -16,43 +16,79 @@ import type { Flipper } from '../stages/flip.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { DeferredPairs } from '../suspects/deferred.js';
-import type { MirrorFacts, ServerFacts, ShardFacts, WorkloadFacts } from './snapshot.js';
+import type {
+  ConditionFacts,
+  MirrorFacts,
+  ServerFacts,
+  ShardFacts,
+  WorkloadConditionFacts,
+  WorkloadFacts,
+} from './snapshot.js';
 
-export interface ObservedParts {
-  readonly name: string;
-  /** When the shard was built, in ms of the monotonic clock. */
-  readonly since: number;
+/** The parts that know the condition of a shard. */
+export interface ConditionParts {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly adjudicator: Pick<Adjudicator, 'undecided' | 'asksOf'>;
   readonly deferred: Pick<DeferredPairs, 'pending'>;
-  readonly clients: Clients;
   readonly monitor: Pick<HealthMonitor, 'silentMs'>;
+  readonly failover: Pick<Failover, 'snapshot' | 'count'>;
+  readonly jobs: Pick<Jobs, 'snapshot' | 'earlier'>;
+  readonly authorities: Pick<Authorities, 'frozen'>;
+}
+
+export interface ObservedParts extends ConditionParts {
+  readonly name: string;
+  /** When the shard was built, in ms of the monotonic clock. */
+  readonly since: number;
+  readonly clients: Clients;
   /** Connections that were closed because they were silent. */
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;
   readonly fence: Pick<Fence, 'snapshot'>;
   readonly automatic: Pick<Automatic, 'snapshot'>;
-  readonly failover: Pick<Failover, 'snapshot' | 'count'>;
-  readonly jobs: Pick<Jobs, 'snapshot' | 'earlier'>;
-  readonly authorities: Pick<Authorities, 'frozen'>;
   readonly slotWatch: Pick<SlotWatch, 'describe'>;
 }
 
 const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 
-export function factsOf(parts: ObservedParts): ShardFacts {
-  const { sequencer, clients, suspects, failover, monitor } = parts;
-  const now = monotonicMs();
-  const { workloads, otherShards } = sequencer.router;
+/** @param now in ms of the monotonic clock */
+export function conditionFactsOf(parts: ConditionParts, now = monotonicMs()): ConditionFacts {
+  const { sequencer, suspects, failover, monitor } = parts;
+  const { workloads } = sequencer.router;
   const suspectsOf = suspects.byWorkload();
-  const mirrored = SIDES.filter((side) =>
-    workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites && otherSide(keylessRule.authority) === side),
-  );
-  const used = [...mirrored, ...authoritiesOf(workloads)];
+  const mirrored = mirroredBy(workloads);
   return {
     plain: {
+      frozen: parts.authorities.frozen,
+      outage: failover.snapshot((side) => monitor.silentMs(side)),
+      failovers: failover.count,
+      job: parts.jobs.snapshot(),
+    },
+    mirrors: {
+      source: mirrorFacts(sequencer, 'source', now, mirrored.includes('source')),
+      target: mirrorFacts(sequencer, 'target', now, mirrored.includes('target')),
+    },
+    dropped: sequencer.dropped,
+    asked: parts.adjudicator.undecided + parts.deferred.pending,
+    suspects: { total: suspects.size, byReason: suspects.byReason() },
+    workloads: workloads.map((workload) =>
+      conditionOfWorkload(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, parts),
+    ),
+  };
+}
+
+export function factsOf(parts: ObservedParts): ShardFacts {
+  const { sequencer, clients } = parts;
+  const now = monotonicMs();
+  const { workloads, otherShards } = sequencer.router;
+  const used = [...mirroredBy(workloads), ...authoritiesOf(workloads)];
+  const condition = conditionFactsOf(parts, now);
+  return {
+    ...condition,
+    plain: {
       name: parts.name,
+      ...condition.plain,
       clients: clients.sessions.size,
       clientBytes: clients.limits.bytes,
       clientsClosed: { ...clients.limits.closed },
@@ -70,14 +106,10 @@ export function factsOf(parts: ObservedParts): ShardFacts {
         now,
       ),
       flips: parts.flipper.flips,
-      frozen: parts.authorities.frozen,
       fence: parts.fence.snapshot(),
       movedSlots: parts.slotWatch.describe(),
       fieldTtls: sequencer.fieldTtls && { keys: sequencer.fieldTtls.size, stripped: sequencer.fieldTtls.stripped },
       counting: clients.counterWatch.snapshot(),
-      outage: failover.snapshot((side) => monitor.silentMs(side)),
-      failovers: failover.count,
-      job: parts.jobs.snapshot(),
       earlierJobs: parts.jobs.earlier(),
       uptimeMs: now - parts.since,
     },
@@ -86,16 +118,15 @@ export function factsOf(parts: ObservedParts): ShardFacts {
       source: serverFacts(parts, 'source', used.includes('source')),
       target: serverFacts(parts, 'target', used.includes('target')),
     },
-    mirrors: {
-      source: mirrorFacts(sequencer, 'source', now, mirrored.includes('source')),
-      target: mirrorFacts(sequencer, 'target', now, mirrored.includes('target')),
-    },
-    dropped: sequencer.dropped,
-    asked: parts.adjudicator.undecided + parts.deferred.pending,
-    suspects: { total: suspects.size, byReason: suspects.byReason() },
-    workloads: workloads.map((workload) => workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, parts)),
+    workloads: workloads.map((workload, at) => workloadFacts(workload, condition.workloads[at], parts)),
   };
 }
+
+/** The sides that mirror a workload. */
+const mirroredBy = (workloads: readonly Workload[]): Side[] =>
+  SIDES.filter((side) =>
+    workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites && otherSide(keylessRule.authority) === side),
+  );
 
 function serverFacts({ sequencer, monitor, silenced }: ObservedParts, side: Side, isUsed: boolean): ServerFacts {
   const { endpoint, runId, version, up, full, identity, problem, losses } = sequencer.servers[side];
@@ -131,21 +162,29 @@ function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isN
   };
 }
 
-const workloadFacts = (
+const conditionOfWorkload = (
   workload: Workload,
   suspects: WorkloadFacts['suspects'],
-  { adjudicator, automatic, clients }: ObservedParts,
-): WorkloadFacts => ({
+  { adjudicator }: Pick<ConditionParts, 'adjudicator'>,
+): WorkloadConditionFacts => ({
   name: workload.name,
-  workloadClass: workload.workloadClass,
   stage: workload.stage,
   percent: workload.percent,
-  counters: workload.counters,
   suspect: workload.suspect,
-  secondWriterWrites: workload.secondWriterWrites,
   mirrors: workload.whole ? [otherSide(workload.keylessRule.authority)] : SIDES,
   suspects,
   asked: adjudicator.asksOf(workload),
+});
+
+const workloadFacts = (
+  workload: Workload,
+  condition: WorkloadConditionFacts,
+  { automatic, clients }: ObservedParts,
+): WorkloadFacts => ({
+  ...condition,
+  workloadClass: workload.workloadClass,
+  counters: workload.counters,
+  secondWriterWrites: workload.secondWriterWrites,
   byCommand: clients.counts.byCommand(workload),
   automatic: automatic.snapshot(workload),
 });

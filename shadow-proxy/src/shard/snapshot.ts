@@ -38,16 +38,18 @@ export interface MirrorFacts {
   readonly isNeeded: boolean;
 }
 
-export interface WorkloadFacts extends Pick<
-  Workload,
-  'name' | 'workloadClass' | 'stage' | 'percent' | 'counters' | 'suspect' | 'secondWriterWrites'
-> {
+/** What shows whether a workload is clean. */
+export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' | 'percent' | 'suspect'> {
   /** Both sides if only a share of the keys is live. */
   readonly mirrors: readonly Side[];
   /** Number of suspect keys; and how many of them may lack an acknowledged effect on the mirror. */
   readonly suspects: { readonly total: number; readonly acknowledged: number };
   /** Whether both servers are being asked about a difference on a key of the workload. */
   readonly asked: boolean;
+}
+
+export interface WorkloadFacts
+  extends WorkloadConditionFacts, Pick<Workload, 'workloadClass' | 'counters' | 'secondWriterWrites'> {
   readonly byCommand: Readonly<Record<string, number>>;
   readonly automatic: AutomaticSnapshot;
 }
@@ -82,28 +84,78 @@ type UnchangedFields = Pick<
   | 'uptimeMs'
 >;
 
-export interface ShardFacts {
-  readonly plain: UnchangedFields;
-  /** The present time, in ms since 1970. */
-  readonly now: number;
-  readonly servers: Readonly<Record<Side, ServerFacts>>;
+/** What shows the condition of a shard. */
+export interface ConditionFacts {
+  readonly plain: Pick<UnchangedFields, 'frozen' | 'outage' | 'failovers' | 'job'>;
   readonly mirrors: Readonly<Record<Side, MirrorFacts>>;
   /** Effects dropped because the queue was full. */
   readonly dropped: number;
   /** Differences about which both servers are being asked. */
   readonly asked: number;
   readonly suspects: SuspectsSnapshot;
+  readonly workloads: readonly WorkloadConditionFacts[];
+}
+
+export interface ShardFacts extends ConditionFacts {
+  readonly plain: UnchangedFields;
+  /** The present time, in ms since 1970. */
+  readonly now: number;
+  readonly servers: Readonly<Record<Side, ServerFacts>>;
   readonly workloads: readonly WorkloadFacts[];
 }
 
-export function snapshotOf(facts: ShardFacts): ShardSnapshot {
-  const { plain, now, servers, mirrors, workloads } = facts;
-  const counters = workloads.map((workload) => workload.counters);
+export type WorkloadCondition = Pick<WorkloadSnapshot, 'name' | 'stage' | 'percent' | 'suspects' | 'suspect' | 'clean'>;
+
+/** A small part of a snapshot: whether the shard is clean, and what it is doing about it. */
+export interface ShardCondition extends Pick<
+  ShardSnapshot,
+  'frozen' | 'outage' | 'failovers' | 'job' | 'undecided' | 'mirror' | 'suspects'
+> {
+  readonly workloads: readonly WorkloadCondition[];
+}
+
+/** What a snapshot says of the same facts, for a fraction of its cost. */
+export function conditionOf(facts: ConditionFacts): ShardCondition {
+  const { plain, mirrors, dropped, suspects, workloads } = facts;
+  const { frozen, outage, failovers, job } = plain;
   const both = [mirrors.source, mirrors.target];
+  return {
+    ...{ frozen, outage, failovers, job },
+    undecided: facts.asked + mirrors.source.gates + mirrors.target.gates,
+    mirror: {
+      lagMs: Math.max(...both.map(({ lagMs }) => lagMs)),
+      queuedBytes: mirrors.source.queuedBytes + mirrors.target.queuedBytes,
+      queuedEffects: mirrors.source.queuedEffects + mirrors.target.queuedEffects,
+      dropped,
+      connected: both.every(({ isNeeded, connected }) => connected || !isNeeded),
+    },
+    suspects,
+    workloads: workloads.map((workload) =>
+      workloadCondition(
+        workload,
+        workload.mirrors.every((side) => mirrors[side].isEmpty),
+      ),
+    ),
+  };
+}
+
+const workloadCondition = (
+  { name, stage, percent, suspects, suspect, asked }: WorkloadConditionFacts,
+  mirrorIsEmpty: boolean,
+): WorkloadCondition => ({
+  ...{ name, stage, percent, suspects: suspects.total, suspect },
+  clean: suspects.acknowledged === 0 && suspect === null && !asked && mirrorIsEmpty,
+});
+
+export function snapshotOf(facts: ShardFacts): ShardSnapshot {
+  const { plain, now, servers, workloads } = facts;
+  const counters = workloads.map((workload) => workload.counters);
   const total = (of: (each: Workload['counters']) => number): number =>
     counters.reduce((all, each) => all + of(each), 0);
+  const condition = conditionOf(facts);
   return {
     ...plain,
+    ...condition,
     source: serverSnapshot(servers.source, now),
     target: serverSnapshot(servers.target, now),
     compared: total((each) => each.compared),
@@ -111,23 +163,9 @@ export function snapshotOf(facts: ShardFacts): ShardSnapshot {
     allowed: merged(counters.map((each) => each.allowed)),
     mismatches: merged(counters.map((each) => each.mismatches)),
     inconclusive: merged(counters.map((each) => each.inconclusive)),
-    undecided: facts.asked + mirrors.source.gates + mirrors.target.gates,
     unsupported: breaking(counters.map((each) => each.unsupported)),
     unmirroredErrors: total((each) => each.refused),
-    mirror: {
-      lagMs: Math.max(...both.map(({ lagMs }) => lagMs)),
-      queuedBytes: mirrors.source.queuedBytes + mirrors.target.queuedBytes,
-      queuedEffects: mirrors.source.queuedEffects + mirrors.target.queuedEffects,
-      dropped: facts.dropped,
-      connected: both.every(({ isNeeded, connected }) => connected || !isNeeded),
-    },
-    suspects: facts.suspects,
-    workloads: workloads.map((workload) =>
-      workloadSnapshot(
-        workload,
-        workload.mirrors.every((side) => mirrors[side].isEmpty),
-      ),
-    ),
+    workloads: workloads.map((workload, at) => workloadSnapshot(workload, condition.workloads[at])),
   };
 }
 
@@ -140,15 +178,12 @@ function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: 
   };
 }
 
-function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): WorkloadSnapshot {
-  const { name, stage, percent, counters, suspects, suspect, asked, secondWriterWrites, byCommand, automatic } =
-    workload;
+function workloadSnapshot(workload: WorkloadFacts, condition: WorkloadCondition): WorkloadSnapshot {
+  const { counters, secondWriterWrites, byCommand, automatic } = workload;
   const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
-    name,
+    ...condition,
     class: workload.workloadClass as WorkloadSnapshot['class'],
-    stage,
-    percent,
     operations: reads + writes,
     reads,
     writes,
@@ -157,9 +192,6 @@ function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): Work
     allowed: sumOf(allowed),
     mismatches: sumOf(mismatches),
     inconclusive: sumOf(inconclusive),
-    suspects: suspects.total,
-    suspect,
-    clean: suspects.acknowledged === 0 && suspect === null && !asked && mirrorIsEmpty,
     secondWriterWrites,
     unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
     newErrors: Object.fromEntries(counters.newErrors),

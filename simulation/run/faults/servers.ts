@@ -120,7 +120,7 @@ export function serverFaults(
     },
     hang() {
       const { mirror } = scene;
-      const { workloads } = scene.proxy.snapshot() ?? {};
+      const { workloads } = scene.proxy.condition() ?? {};
       const isBusy = [source, target].some(({ isSilent, stillMs }) => isSilent || stillMs > 0);
       if (mirror === null || isBusy || refusesUntil > scene.now || workloads?.every(({ clean }) => clean) !== true)
         return null;

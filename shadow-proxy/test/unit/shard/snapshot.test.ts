@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Router } from '../../../src/route/router.js';
 import {
+  conditionOf,
   snapshotOf,
   type MirrorFacts,
   type ServerFacts,
@@ -157,6 +158,14 @@ test('both mirrors are reported as one: the longer lag, both queues, and connect
   assert.equal(undecided, 4, 'questions under way, and what waits for a verdict in both lanes');
   const away = facts({ mirrors: { source: mirror({ isNeeded: true }), target: one } });
   assert.equal(snapshotOf(away).mirror.connected, false);
+});
+
+test('the condition of a shard is the part of its snapshot that says whether it is clean', () => {
+  const some = facts({ mirrors: { source: mirror({ lagMs: 3 }), target: mirror({ isEmpty: false }) }, asked: 1 });
+  const { workloads: conditions, ...condition } = conditionOf(some);
+  assert.deepEqual({ ...snapshotOf(some), ...condition }, snapshotOf(some));
+  for (const [at, each] of snapshotOf(some).workloads.entries()) assert.deepEqual({ ...each, ...conditions[at] }, each);
+  assert.deepEqual([condition.mirror.lagMs, condition.undecided, conditions[0].clean], [3, 1, false]);
 });
 
 test('a server that nothing uses is neither up nor down', () => {
