@@ -25,11 +25,24 @@ class File implements Contents {
   #read = Buffer.alloc(0);
   /** So many bytes of `#read` may be other than zeros. */
   #readBytes = 0;
+  /** All of it, for who read it last; null where it has changed since. */
+  #whole: Buffer | null = null;
   /** What outlives the host. */
   synced: Contents = { bytes: Buffer.alloc(0), size: 0 };
 
+  /** To be called with each change of `bytes` or `size`. */
+  changed(): void {
+    this.#whole = null;
+  }
+
+  /** All of it, in a buffer that is not written again: readers of one moment share it. */
+  whole(): Buffer {
+    return (this.#whole ??= whole(this));
+  }
+
   /** All of it, in a buffer that the next call writes again. */
-  read(): Buffer {
+  glance(): Buffer {
+    if (this.#whole !== null) return this.#whole;
     const { bytes, size } = this;
     if (this.#read.length !== size) {
       this.#read = Buffer.alloc(size);
@@ -51,6 +64,32 @@ function whole({ bytes, size }: Contents): Buffer {
 }
 
 const holding = (bytes: Buffer): Contents => ({ bytes, size: bytes.length });
+
+const ZEROS = Buffer.alloc(64 << 10);
+
+/** Whether there are only zeros from `start` to `end`. */
+function isZeros({ bytes }: Contents, start: number, end: number): boolean {
+  for (let at = start; at < Math.min(end, bytes.length); at += ZEROS.length) {
+    const part = bytes.subarray(at, Math.min(end, at + ZEROS.length));
+    if (!part.equals(ZEROS.subarray(0, part.length))) return false;
+  }
+  return true;
+}
+
+/** Whether the file begins with all of another, shorter one. */
+function beginsWith(file: Contents, { bytes, size }: Contents): boolean {
+  const common = Math.min(size, bytes.length, file.bytes.length);
+  if (!file.bytes.subarray(0, common).equals(bytes.subarray(0, common))) return false;
+  return isZeros(file, common, size) && isZeros({ bytes, size }, common, size);
+}
+
+/** The first bytes of a file, in a buffer of their own, without the zeros that it is long at the end. */
+function firstOf({ bytes }: Contents, size: number): Contents {
+  let length = Math.min(size, bytes.length);
+  while (length > 0 && isZeros({ bytes, size }, Math.max(0, length - ZEROS.length), length))
+    length = Math.max(0, length - ZEROS.length);
+  return { bytes: Buffer.from(bytes.subarray(0, length)), size };
+}
 
 interface Open {
   readonly path: string;
@@ -95,6 +134,7 @@ export class Disk {
     if (flags === 'w') {
       file.bytes = Buffer.alloc(0);
       file.size = 0;
+      file.changed();
     }
     this.#open.set(descriptor, { path: name, file, writes: flags !== 'r', appends: flags === 'a+', at: 0 });
     return descriptor;
@@ -135,6 +175,7 @@ export class Disk {
     bytes.copy(file.bytes, from, at, at + length);
     file.size = Math.max(file.size, end);
     file.mtimeMs = this.unixMs();
+    file.changed();
     if (position === null) open.at = end;
     return length;
   }
@@ -144,6 +185,7 @@ export class Disk {
     // A file that is cut and grows again has zeros there.
     file.bytes.fill(0, Math.min(size, file.bytes.length));
     file.size = size;
+    file.changed();
   }
 
   sync(descriptor: number): void {
@@ -158,7 +200,7 @@ export class Disk {
     const name = posix.resolve(path);
     const file = this.#files.get(name);
     if (file === undefined) throw problem(this.#folders.has(name) ? 'EISDIR' : 'ENOENT', 'open', path);
-    return this.#keepsNothing ? file.read() : whole(file);
+    return this.#keepsNothing ? file.glance() : file.whole();
   }
 
   /** Reads files without a buffer for each: `read` keeps nothing of what it has read. */
@@ -215,9 +257,8 @@ export class Disk {
     this.#files.delete(path);
     if (bytes === null) return;
     const changed = new File();
-    changed.bytes = bytes;
-    changed.size = bytes.length;
-    changed.synced = holding(bytes);
+    Object.assign(changed, firstOf(holding(bytes), bytes.length));
+    changed.synced = firstOf(changed, changed.size);
     this.#files.set(path, changed);
   }
 
@@ -232,12 +273,13 @@ export class Disk {
       else names.set(name, file);
     }
     for (const file of new Set(names.values())) {
-      const [now, synced] = [whole(file), whole(file.synced)];
-      const grows = now.length > synced.length && now.subarray(0, synced.length).equals(synced);
-      const kept = grows ? synced.length + this.random.below(now.length - synced.length + 1) : 0;
-      file.bytes = grows ? now.subarray(0, kept) : this.random.chance(0.5) ? synced : now;
-      file.size = file.bytes.length;
-      file.synced = holding(Buffer.from(file.bytes));
+      const { synced } = file;
+      const grows = file.size > synced.size && beginsWith(file, synced);
+      const keptBytes = grows ? synced.size + this.random.below(file.size - synced.size + 1) : 0;
+      const kept = grows ? firstOf(file, keptBytes) : this.random.chance(0.5) ? synced : file;
+      Object.assign(file, firstOf(kept, kept.size));
+      file.changed();
+      file.synced = firstOf(file, file.size);
     }
     this.#files = names;
     this.#syncedFiles = new Map(names);
