@@ -334,5 +334,14 @@ const nameOf = ({ host, port }: Address): string => `${host}:${port}`;
 /** An error as Node makes it from the system's. */
 export function failure(call: string, code: string, { host, port }: Address): NodeJS.ErrnoException {
   const message = call === 'read' ? `read ${code}` : `${call} ${code} ${host}:${port}`;
-  return Object.assign(new Error(message), { code, syscall: call, address: host, port });
+  return Object.assign(withoutStack(message), { code, syscall: call, address: host, port });
+}
+
+/** As those of the system, which come from no line of code. */
+function withoutStack(message: string): Error {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  const error = new Error(message);
+  Error.stackTraceLimit = stackTraceLimit;
+  return error;
 }
