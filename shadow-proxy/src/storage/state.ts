@@ -330,16 +330,35 @@ const emptyState = (shard: string): ShardState => ({
  * The history in a shard's directory, as `StateStore.history` returns it. A line that cannot be read is shown as
  * unreadable.
  */
-export async function readHistory(directory: string, most: number): Promise<readonly HistoryEvent[]> {
+export const readHistory = async (directory: string, most: number): Promise<readonly HistoryEvent[]> =>
+  (await readLines(directory)).slice(-most).map(eventOf);
+
+interface Line {
+  readonly line: string;
+  /** The first one has number 1. */
+  readonly number: number;
+}
+
+/** The lines of the history, without a last one that a crash has cut. */
+async function readLines(directory: string): Promise<readonly Line[]> {
   const text = (await diskAsync.readFile(join(directory, HISTORY)).catch(() => '')).toString();
   const lines = text.split('\n').map((line, at) => ({ line, number: at + 1 }));
   // Behind the last newline there is nothing, or a line that a crash has cut, whose change may not have been made.
   const cut = lines.pop()!;
-  return [...lines.filter(({ line }) => line !== ''), ...(parseJson(cut.line) === null ? [] : [cut])]
-    .slice(-most)
-    .map(
-      ({ line, number }) => redacted(parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number },
-    );
+  return [...lines.filter(({ line }) => line !== ''), ...(parseJson(cut.line) === null ? [] : [cut])];
+}
+
+const eventOf = ({ line, number }: Line): HistoryEvent =>
+  redacted(parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number };
+
+/** The last change in the history; undefined if it has none. */
+async function newestChange(directory: string): Promise<HistoryEvent | undefined> {
+  const lines = await readLines(directory);
+  for (let at = lines.length - 1; at >= 0; at--) {
+    const event = eventOf(lines[at]);
+    if (typeof event.revision === 'number') return event;
+  }
+  return undefined;
 }
 
 /** The value without passwords in any of its texts. */
@@ -369,7 +388,7 @@ async function read(directory: string, shard: string): Promise<ShardState | null
   const path = join(directory, 'state.json');
   const wayOut = `Restore it from a copy. Only if the target never answered clients: move ${directory} away, and the plan's stages apply again`;
   // Read before the state: a change writes the state first.
-  const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
+  const newest = await newestChange(directory);
   let text: string;
   try {
     text = (await diskAsync.readFile(path)).toString();
