@@ -87,9 +87,18 @@ export class Recheck {
   ask(lane: Lane, pairs: readonly DeferredPair[], copied: Buffer | null): void {
     for (const pair of pairs) {
       const place = (answeredAt: number): Decides => this.#placeOf(lane, pair, copied, answeredAt);
-      if (pair.read === null) this.#askValue(lane, pair, place);
+      if (!this.#isWrittenTwice(lane, pair)) this.#lost(pair);
+      else if (pair.read === null) this.#askValue(lane, pair, place);
       else this.#askRead(lane, pair, pair.read, place);
     }
+  }
+
+  /** Whether both servers have what is compared: since the pair was read, the stage of a key may have changed. */
+  #isWrittenTwice(lane: Lane, { keys }: DeferredPair): boolean {
+    return keys.every((key) => {
+      const { authority, mirrorsWrites } = this.by.sequencer.router.match(key, 0, key.length).rule(key, 0, key.length);
+      return mirrorsWrites && authority === lane.server.side;
+    });
   }
 
   #askRead(lane: Lane, pair: DeferredPair, frame: Buffer, place: Place): void {
