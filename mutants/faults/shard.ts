@@ -37,4 +37,18 @@ export const SHARD: readonly Fault[] = [
     to: 'undecided: facts.asked,',
     tests: ['unit/shard/snapshot'],
   },
+  {
+    id: 'a-process-that-waits-does-not-record-who-serves',
+    file: 'shadow-proxy/src/storage/state.ts',
+    from: "  await appendLine(directory, { time: isoTime(), event: 'holder', process, note });",
+    to: '  await Promise.resolve({ process, note });',
+    tests: ['integration/cli/standby'],
+  },
+  {
+    id: 'an-offline-rollback-fences-a-proxy-of-another-folder',
+    file: 'shadow-proxy/src/stages/offline-rollback.ts',
+    from: 'if (process !== before.owner?.process && !request.force)',
+    to: 'if (false)',
+    tests: ['integration/cli/standby'],
+  },
 ];

@@ -6,6 +6,8 @@ import type { Scene } from './scene.js';
 /** What a journal says where it cannot name the keys of what was in flight. */
 const HIDDEN = /: a (script|write with unknown keys) was in flight/;
 const CRASHED = /^the last process crashed: /;
+/** What a process says whose last one ended before it had a journal of its own: another had served before that. */
+const UNKNOWN = /journal-[ab] is not that of the process that served last/;
 
 export class Starts {
   /** When a process last served. */
@@ -57,7 +59,12 @@ export class Starts {
     const { proxy, damages } = this.scene;
     if (damages > 0) return;
     for (const { suspect } of proxy.parts!.router.workloads)
-      if (suspect !== null && CRASHED.test(suspect) && !HIDDEN.test(suspect))
+      if (
+        suspect !== null &&
+        CRASHED.test(suspect) &&
+        !HIDDEN.test(suspect) &&
+        (proxy.lastServed || !UNKNOWN.test(suspect))
+      )
         this.scene.fail(`the proxy does not trust its journal, and nothing has damaged it: ${suspect}`);
   }
 }

@@ -40,6 +40,8 @@ export class Proxy {
   starts = 0;
   startedAt = 0;
   readonly plan: Plan;
+  /** Whether its last process had served. */
+  lastServed = false;
   /** It was asked to end, and has not ended yet. */
   isEnding = false;
   #askedToEndAt = 0;
@@ -113,6 +115,7 @@ export class Proxy {
     this.onKill();
     this.process?.kill();
     this.process = null;
+    this.lastServed = this.launched !== null;
     this.launched = null;
     this.isEnding = false;
   }

@@ -96,6 +96,8 @@ export class LeaseError extends Error {
   constructor(
     readonly code: 'held' | 'lost' | 'one-server',
     message: string,
+    /** Where it is `lost`: the process that has it now; null if none is known. */
+    readonly holder: Claim | null = null,
   ) {
     super(message);
   }

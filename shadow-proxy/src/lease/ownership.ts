@@ -64,8 +64,8 @@ export interface AcquireOptions {
    * may still wake, and to the standbys behind it.
    */
   cannotServe?(): Promise<Error | null>;
-  /** Called when another process is seen to have the shard. */
-  waiting?(holder: string): void;
+  /** Called at each look that shows another process to have the shard; `where` describes it. */
+  waiting?(where: string, holder: Claim): void | Promise<void>;
   /** Called for a standby, at each attempt at which a needed server is missing, or this process could not serve. */
   hindered?(problem: Error): void;
 }
@@ -163,7 +163,7 @@ export class Ownership {
         vacantSince = null;
         patienceMs = DISCONNECTED_MS;
         const where = describe(holder, reached[held]);
-        waiting?.(where);
+        await waiting?.(where, holder);
         if (standby) {
           if (holder.note !== this.predecessor?.note) awaitedUntil = monotonicMs() + KNOWN_MS;
           if (await this.#learn(holder.note, reached, knows)) awaitedUntil = -Infinity;
@@ -348,7 +348,7 @@ export class Ownership {
       for (const rival of await lease.rivals()) {
         // The rest of the process that we took over from, at a server that we could not reach then.
         if (rival.process === this.predecessor?.process) await lease.kill(rival.id);
-        else throw this.#lose(describe(rival, lease));
+        else throw this.#lose(describe(rival, lease), rival);
       }
       if (tenure === null) await lease.endOthers();
       else if (!(await this.#unbroken(lease, tenure)))
@@ -381,9 +381,9 @@ export class Ownership {
     );
   }
 
-  #lose(why: string): Error {
+  #lose(why: string, rival: Claim | null = null): Error {
     const first = this.#ended === null;
-    const reason = new LeaseError('lost', `has lost its lease: ${why}`);
+    const reason = new LeaseError('lost', `has lost its lease: ${why}`, rival);
     this.#end(reason);
     for (const lease of this.#all) lease.close();
     if (first) this.options.lost(reason);

@@ -9,7 +9,7 @@ import { StageError } from '../stages/stage-change.js';
 import type { Shard } from './contract.js';
 import { Dialer } from '../upstream/dialer.js';
 import { LeaseError } from '../lease/lease.js';
-import { Ownership } from '../lease/ownership.js';
+import { Ownership, type Predecessor } from '../lease/ownership.js';
 import { formatSlots } from '../plan/cluster.js';
 import type { Observer } from '../pipeline/observer.js';
 import { PlanError } from '../plan/errors.js';
@@ -19,13 +19,16 @@ import { makeHashKey, readHashKey } from '../storage/hash-key.js';
 import { readLeftJournal } from '../storage/journal-reader.js';
 import { Ledger } from '../telemetry/ledger.js';
 import {
+  holderSince,
   isCopy,
   readState,
+  recordHolder,
   resolveStages,
   setStateAside,
   StateError,
   StateStore,
   type Admission,
+  type Holder,
   type AroundChange,
   type HistoryEvent,
   type ShardState,
@@ -139,6 +142,9 @@ export async function launch(
       from,
     });
     const lost = taken.then(async (reason) => {
+      // A process that is no standby has none, as a rule: it was cut off from its servers, and nobody took over.
+      if (reason.holder !== null || standby)
+        await noteHolder(plan, shardPlan, logger, reason.holder ?? UNKNOWN, ownership.process);
       await launched.stop();
       return new LaunchError(
         'lease',
@@ -174,7 +180,12 @@ async function acquire(
 ): Promise<string | null> {
   const { name } = shardPlan;
   let seenHolder: string | null = null;
-  const waiting = (holder: string): void => {
+  let noted: Holder | null = null;
+  const waiting = async (holder: string, { process, note }: Holder): Promise<void> => {
+    if (noted?.process !== process || noted.note !== note) {
+      const isNoted = await follower.between(() => noteHolder(plan, shardPlan, logger, { process, note }));
+      if (isNoted) noted = { process, note };
+    }
     if (standby && seenHolder === null) logger.info({ shard: name, holder }, 'standing by');
     seenHolder = holder;
   };
@@ -235,8 +246,10 @@ async function start(
   await inheritState(plan, shardPlan, logger);
   const around = { ...aroundOf(ownership, shardPlan, logger), recorded };
   const state = await StateStore.open(plan.state, shardPlan.name, around);
-  const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
-  await checkStages(ownership, state, plan, shardPlan);
+  const directory = join(plan.state, shardPlan.name);
+  const predecessor = ownership.predecessor ?? (await unseenSince(directory));
+  const unknownBecause = unknownBecauseOf(predecessor, state) ?? newlyOwned(state, plan, shardPlan);
+  await checkStages(predecessor, state, plan, shardPlan);
   // What that process confirmed before it ended is true for a copy of its state, too.
   if (isCopy(state.previous) && ownership.predecessor?.clean) await state.update({ cleanShutdown: true });
   if (firstStart && state.previous !== null)
@@ -247,8 +260,9 @@ async function start(
   if (state.previous === null && !alike && !firstStart) await checkNew(ownership, plan, shardPlan);
   await takeOver(plan, shardPlan, state, logger.child({ shard: shardPlan.name }));
   const takeover = from === null ? {} : { from };
-  await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch, ...takeover });
-  const directory = join(plan.state, shardPlan.name);
+  // If this process ends before it has a journal, the next one must not trust the journal that is here either.
+  const outdated = unknownBecause === null ? {} : { cleanShutdown: false, journal: null };
+  await state.update({ owner: ownership.epoch, ...outdated }, { event: 'owner', ...ownership.epoch, ...takeover });
   const hashKey = hashKeyIn(directory, logger);
   const file = join(directory, 'ledger.jsonl');
   const ledger = new Ledger({
@@ -347,10 +361,9 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
  * Why the suspects of the process before us are not known here; null if they are known. We saw that process, but
  * another one used this folder last: the journal is in another folder.
  */
-function unknownBecauseOf(ownership: Ownership, state: StateStore): string | null {
-  const { predecessor } = ownership;
-  if (predecessor === null || predecessor.clean || isHeir(ownership, state)) return null;
-  return `took over from a process (${predecessor.process}) with its journal in another folder: every key that it wrote is a suspect`;
+function unknownBecauseOf(predecessor: Predecessor | null, state: StateStore): string | null {
+  if (predecessor === null || predecessor.clean || isHeir(predecessor, state)) return null;
+  return `took over from a process (${predecessor.process || 'unknown'}) with its journal in another folder: every key that it wrote is a suspect`;
 }
 
 /**
@@ -368,9 +381,14 @@ function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan):
  * is set aside, because the next start sees no predecessor.
  * @throws {LaunchError}
  */
-async function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): Promise<void> {
-  const note = ownership.predecessor?.note ?? '';
-  if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
+async function checkStages(
+  predecessor: Predecessor | null,
+  state: StateStore,
+  plan: Plan,
+  { name }: ShardPlan,
+): Promise<void> {
+  const note = predecessor?.note ?? '';
+  if (note === '' || isHeir(predecessor, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
   await setStateAside(join(plan.state, name), 'the last process that served the shard had other stages');
   throw new LaunchError(
     'lease',
@@ -394,8 +412,40 @@ async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan
 }
 
 /** Whether the predecessor used this folder. */
-const isHeir = ({ predecessor }: Ownership, { previous }: StateStore): boolean =>
+const isHeir = (predecessor: Predecessor | null, { previous }: StateStore): boolean =>
   predecessor !== null && previous?.owner?.process === predecessor.process;
+
+/**
+ * The process that had the shard last, where no connection shows it any more: one that was seen while a process of this
+ * folder did not serve.
+ */
+async function unseenSince(directory: string): Promise<Predecessor | null> {
+  const holder = await holderSince(directory);
+  return holder && { ...holder, clean: false };
+}
+
+/** Another process, of which nothing is known. */
+const UNKNOWN: Holder = { process: '', note: '' };
+
+/** @returns whether the folder has it now */
+async function noteHolder(
+  plan: Plan,
+  { name }: ShardPlan,
+  logger: Logger,
+  holder: Holder,
+  lostBy: string | null = null,
+): Promise<boolean> {
+  try {
+    await recordHolder(join(plan.state, name), name, holder, lostBy);
+    return true;
+  } catch (error) {
+    logger.error(
+      { shard: name, problem: (error as Error).message },
+      'the folder cannot note that another process has the shard: if both end now, a start from this folder trusts an old journal',
+    );
+    return false;
+  }
+}
 
 const digestOf = (stages: Stages): string => {
   const points = Object.entries(stages).map(([name, { stage, percent }]) => `${name} ${stage} ${percent}`);

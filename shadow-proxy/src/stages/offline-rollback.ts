@@ -22,7 +22,7 @@ import { Turn } from '../io/turn.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
 import { readLeftJournal, type JournalRecords } from '../storage/journal-reader.js';
-import { readState, StateStore, type HistoryEvent } from '../storage/state.js';
+import { holderSince, readState, StateStore, type HistoryEvent } from '../storage/state.js';
 import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
@@ -62,7 +62,8 @@ const TOLERANCE_MS = 1_000;
  */
 export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: OfflineRequest): Promise<OfflineRollback> {
   const directory = join(plan.state, shard.name);
-  if ((await readState(directory, shard.name)) === null)
+  const before = await readState(directory, shard.name);
+  if (before === null)
     throw new StageError(
       'refused',
       `there is no state of shard ${shard.name} in ${directory}; nothing was changed. Run this command on the host with the state folder of the shard's proxy`,
@@ -85,7 +86,14 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
       standby: true,
       takeOver: true,
       needed: () => Promise.resolve(['source'] as const),
-      waiting: (holder) => (fenced = holder),
+      waiting(where, { process }) {
+        if (process !== before.owner?.process && !request.force)
+          throw new StageError(
+            'refused',
+            `shard ${shard.name} cannot be rolled back from ${directory}: ${where}, and its journal is in another folder; nothing was changed. Run this command on the host of that proxy. Or add --force, and lose what only the target has`,
+          );
+        fenced = where;
+      },
     });
     await inTime(acquired, ACQUIRE_MS, late);
     const done = await rollBack(plan, shard, request, dialers, ownership);
@@ -126,6 +134,12 @@ async function rollBack(
     moving,
     dialers,
   );
+  const { predecessor } = ownership;
+  const last = predecessor ?? (await holderSince(join(plan.state, shard.name)));
+  if (last !== null && !predecessor?.clean && last.process !== state.previous?.owner?.process)
+    lost.unshift(
+      `what another proxy wrote: its journal is in another folder${last.process === '' ? '' : `, that of process ${last.process}`}`,
+    );
   if (lost.length > 0 && !force) {
     throw new StageError(
       'not-clean',

@@ -123,7 +123,7 @@ function parse(
 const NOTHING: JournalRecords = { keys: [], workloads: new Map(), everything: null };
 
 const ZEROS = Buffer.alloc(64 << 10);
-const EARLIER = 'is of an earlier release, which had no checksums';
+const EARLIER = 'is not that of the process that served last, or of an earlier release, which had no checksums';
 
 type Note = (kind: number, db: number, body: Buffer) => void;
 

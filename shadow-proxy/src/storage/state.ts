@@ -493,6 +493,39 @@ export async function setStateAside(directory: string, reason: string): Promise<
     });
 }
 
+/** A process that had the shard, and its note: a digest of its stages. Both are empty if they are not known. */
+export interface Holder {
+  readonly process: string;
+  readonly note: string;
+}
+
+/**
+ * Records that another process has the shard. If it has a state folder of its own, this folder is outdated from now on.
+ * Nothing is recorded if this folder is that process's, or has no state.
+ * @param lostBy the process that has lost the shard: nothing is recorded if this folder is not its any more
+ * @throws {Error} if the disk does not take it
+ */
+export async function recordHolder(
+  directory: string,
+  shard: string,
+  { process, note }: Holder,
+  lostBy: string | null = null,
+): Promise<void> {
+  const state = await readState(directory, shard).catch(() => null);
+  const owner = state?.owner?.process;
+  if (state === null || owner === process || (lostBy !== null && owner !== lostBy)) return;
+  await appendLine(directory, { time: isoTime(), event: 'holder', process, note });
+}
+
+/** The process that had the shard after the one that this folder belongs to; null if none is known. */
+export async function holderSince(directory: string): Promise<Holder | null> {
+  const last = (await readHistory(directory, Infinity)).findLast(({ event }) => HOLDERS.has(event));
+  return last?.event === 'holder' ? { process: String(last.process), note: String(last.note) } : null;
+}
+
+/** Events that say which process has the shard. */
+const HOLDERS: ReadonlySet<string> = new Set(['owner', 'holder']);
+
 /** Whether the state was copied from another proxy, and no process has served with it since. */
 export const isCopy = (state: ShardState | null): boolean =>
   state !== null && state.owner === null && state.revision > 0;

@@ -343,6 +343,50 @@ for (const folder of ['the same', 'another'] as const) {
   });
 }
 
+test('a process that has only waited knows at its next start, and offline, that another one had the shard', async (t) => {
+  await withSetting(t, async ({ start, port, admin, plan, ...servers }) => {
+    const [standbyPort, standbyAdmin] = [await freePort(), await freePort()];
+    const first = start();
+    await first.prints(/"listening"/);
+    const other = start(['--standby'], (changed) => {
+      changed.shards[0].listen = `redis://127.0.0.1:${standbyPort}`;
+      changed.admin.listen = `127.0.0.1:${standbyAdmin}`;
+      changed.state = `${plan.state as string}-other`;
+    });
+    await other.prints(/"standing by"/);
+    first.signal('SIGKILL');
+    await other.prints(/"listening"/);
+    const waits = start(['--standby']);
+    await waits.prints(/"standing by"/);
+    waits.signal('SIGKILL');
+    await waits.exit();
+
+    const file = join(scratch(t), 'plan.yaml');
+    writeFileSync(file, stringify(plan));
+    const offline = await runCommand('rollback', '--all', '--offline', '--plan', file);
+    assert.equal(offline.code, 1);
+    assert.match(
+      offline.stderr,
+      /shard a cannot be rolled back from \S+: the proxy at 127\.0\.0\.1:\d+ has held the lease .*, and its journal is in another folder; nothing was changed\. Run this command on the host of that proxy/,
+    );
+    const client = new Redis({ host: '127.0.0.1', port: standbyPort });
+    assert.equal(await client.set('key', 'of the one that served last'), 'OK');
+    client.disconnect();
+
+    other.signal('SIGKILL');
+    await other.exit();
+    const next = start();
+    await next.prints(/"listening"/);
+    // Every key was suspect: the proxy verifies them without being asked.
+    const verified = async (): Promise<boolean> => {
+      const { workloads, job } = await settled(admin);
+      return workloads[0].suspect === null && job?.automatic === true && job.state === 'done';
+    };
+    await until(verified, 20_000);
+    assert.deepEqual(await differences(servers.source, servers.target), []);
+  });
+});
+
 test('a standby whose own folder knows of other stages does not serve', async (t) => {
   await withSetting(t, async ({ start, admin, plan }) => {
     const first = start();
