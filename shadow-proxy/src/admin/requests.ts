@@ -1,5 +1,5 @@
 /** The bodies that the admin HTTP accepts. An unknown field is refused by its name. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { redactSecrets } from '../plan/endpoint.js';
 import { STAGES } from '../route/stage.js';
 import { jobLimits, jobRequest } from '../storage/job-file.js';

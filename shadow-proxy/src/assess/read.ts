@@ -4,7 +4,7 @@
  *   connect ─▶ INFO ─▶ (watch: a PING every 20 ms) ─▶ INFO ─▶ the rest, question by question
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { build } from 'hdr-histogram-js';
+import { latencyHistogram } from '../io/latency.js';
 import { isNewer, newerServer, rdbVersionOf, type NewerServer } from '../command/known.js';
 import { softwareOf } from '../command/release.js';
 import { commandCategories, supportedCommands } from '../command/table.js';
@@ -152,11 +152,7 @@ async function moment(asker: Asker): Promise<Moment> {
 }
 
 async function watch(asker: Asker, ms: number): Promise<InstanceFacts['ping']> {
-  const micros = build({
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: 60_000_000,
-    numberOfSignificantValueDigits: 3,
-  });
+  const micros = latencyHistogram();
   for (const end = performance.now() + ms; performance.now() < end; await sleep(PING_MS)) {
     const since = performance.now();
     await asker.must('PING');

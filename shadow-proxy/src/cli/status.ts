@@ -31,7 +31,7 @@ import { renderJob } from './job-progress.js';
 import { withManual } from './manual.js';
 import { PLAIN, short } from './table.js';
 import { unfreeze } from './view.js';
-import { redraw, stdout } from './output.js';
+import { stdout } from './output.js';
 
 interface StatusOptions extends AdminClientOptions {
   readonly shard?: readonly string[];
@@ -76,7 +76,7 @@ const watch = (fleet: Fleet, options: StatusOptions): Promise<void> =>
         return error.message;
       },
     );
-    if (process.stdout.isTTY && !options.json) redraw(drawn);
+    if (process.stdout.isTTY && !options.json) (await import('./redraw.js')).redraw(drawn);
     else stdout.write(`${drawn}\n`);
   });
 

@@ -8,7 +8,8 @@ import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } fr
 import { ACCEPT } from '../telemetry/advice.js';
 import { commandLine, type AdminClientOptions } from './admin-client.js';
 import type { RunVerdict } from './verdict.js';
-import { drawn, redraw, stdout } from './output.js';
+import { stdout } from './output.js';
+import { drawn, redraw } from './redraw.js';
 
 const TABLE_MS = 500;
 const LINE_MS = 5_000;

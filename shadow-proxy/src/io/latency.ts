@@ -2,18 +2,18 @@
  * How long a server takes to answer: from the turn in which a command was sent to the turn in which its reply came.
  * Commands of one turn are recorded together, for the shard and for each workload.
  */
-import { build, type Histogram } from 'hdr-histogram-js';
+import type { Histogram } from 'hdr-histogram-js';
+// Not from the package's main file: that loads a compressor, and a module of WebAssembly.
+import int32 from 'hdr-histogram-js/dist/Int32Histogram.js';
 
 /**
  * A histogram of µs, up to a minute. @param digits number of significant digits; one more takes ten times the memory
  */
-export const latencyHistogram = (digits: 2 | 3 = 3): Histogram =>
-  build({
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: 60_000_000,
-    numberOfSignificantValueDigits: digits,
-    bitBucketSize: 32,
-  });
+export function latencyHistogram(digits: 2 | 3 = 3): Histogram {
+  const histogram = new int32.default(1, 60_000_000, digits);
+  histogram.autoResize = true;
+  return histogram;
+}
 
 /** The index that means no workload: for the kit's own commands. */
 export const NO_WORKLOAD = -1;

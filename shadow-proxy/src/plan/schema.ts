@@ -2,7 +2,7 @@
  * The shape of a plan file: one definition for the validator and for the JSON Schema that editors complete from.
  * Rules that a shape cannot express (two shards on one address, a percent without `live`) are in `check.ts`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { SLOTS } from '../route/slot.js';
 import { STAGES } from '../route/stage.js';
 import {

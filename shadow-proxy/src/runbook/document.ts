@@ -22,7 +22,7 @@
 import { jsonpath } from 'json-p3';
 import { Lexer, type Token, type Tokens } from 'marked';
 import { parseDocument } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { WORKLOAD_CLASSES } from '../plan/plan.js';
 
 const pattern = z.string().refine((text) => compiles(text), { message: 'is not a regular expression' });

@@ -4,7 +4,7 @@
  */
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { redactSecrets } from '../plan/endpoint.js';
 import type { LogEntry } from './place.js';
 

@@ -7,7 +7,7 @@
  * that cannot be trusted is replaced by an empty one.
  */
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { UnsupportedCalls } from '../route/router.js';
 import { SIDES, STAGES, type StagePoint } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type ReadResult } from './sealed.js';

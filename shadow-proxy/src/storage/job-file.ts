@@ -1,6 +1,6 @@
 /** The progress of a shard's job on the disk: a restarted process continues from there. */
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { SIDES } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type ReadResult } from './sealed.js';
 

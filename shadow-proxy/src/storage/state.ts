@@ -13,7 +13,7 @@
  * Calls: text, io, route, plan, telemetry.
  */
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isoTime } from '../io/clock.js';
 import { after, sleep } from '../io/timers.js';
 import { diskAsync, writeAll, writeFileAsync } from '../io/files.js';

@@ -1,7 +1,7 @@
 /**
  * The last lines of a ledger for viewers who may not see keys and replies, which are left out.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { disk } from '../io/files.js';
 import { SIDES } from '../route/stage.js';
 

@@ -3,8 +3,7 @@
  * answered while they keep the servers busy, and slower where a server's latency is above what was asked for. What was
  * asked for may change at any time.
  */
-import { build, type Histogram } from 'hdr-histogram-js';
-import type { Latencies } from '../../io/latency.js';
+import { latencyHistogram, type Latencies } from '../../io/latency.js';
 import type { JobLimits } from '../../telemetry/snapshot.js';
 
 /** What is allowed. Null and absent: not limited. */
@@ -131,11 +130,7 @@ export class RateLimiter {
 /** The 99th percentile of a server's latest replies, compared with what is allowed. */
 class LatencyWatch {
   #unwatch: (() => void) | null = null;
-  readonly #recent: Histogram = build({
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: 60_000_000,
-    numberOfSignificantValueDigits: 2,
-  });
+  readonly #recent = latencyHistogram(2);
 
   /** @param most in ms */
   constructor(
