@@ -94,7 +94,7 @@ export default tseslint.config(
   },
   {
     files: ['shadow-proxy/src/cli/**/*.ts', 'shadow-proxy/src/main.ts'],
-    ignores: ['shadow-proxy/src/cli/output.ts'],
+    ignores: ['shadow-proxy/src/cli/output.ts', 'shadow-proxy/src/cli/redraw.ts'],
     rules: {
       // What a server or a file says may hold control characters.
       'no-restricted-syntax': [

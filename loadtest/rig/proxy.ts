@@ -14,7 +14,7 @@ import type { Servers } from './servers.js';
  * The command for the compiled daemon beside this file, with this Node; both servers may hold the same keys already.
  */
 export const proxyCommandOf = (node: string): string =>
-  `${node} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))} --first-start`;
+  `${node} ${fileURLToPath(new URL('../../shadow-proxy/programs/main.js', import.meta.url))} --first-start`;
 
 export const DEFAULT_PROXY_COMMAND = proxyCommandOf(process.execPath);
 

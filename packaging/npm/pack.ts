@@ -9,6 +9,8 @@ export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 const MOST_BYTES = 3_000_000;
 const MODULE = 'dist/shadow-proxy/native/front.node';
+/** Of the packages that are in the bundled programs. */
+const LICENCES = 'dist/shadow-proxy/programs/LICENCES.txt';
 
 /** A package that was packed, and unpacked again. */
 export interface Packed {
@@ -52,7 +54,7 @@ export function problemsOf({ name, size, files, folder }: Packed): string[] {
   const has = new Set(files);
   const read = (path: string): string => readFileSync(join(folder, path), 'utf8');
   const wanted = ['LICENSE', 'README.md', ...binsOf(read('package.json'))];
-  if (name === 'redis-to-keydb' && process.platform === 'linux') wanted.push(MODULE);
+  if (name === 'redis-to-keydb') wanted.push(LICENCES, ...(process.platform === 'linux' ? [MODULE] : []));
   const lost = (path: string, to: string): string[] =>
     has.has(join(dirname(path), to)) ? [] : [`${path} names ${to}, which is not packed`];
   const modules = files.filter((path) => /\.(c|m)?js$/.test(path));
@@ -74,9 +76,9 @@ const isForUs = (path: string): boolean =>
   /(^|\/)(test|terraform|node_modules)\/|\.(map|tf|c|h)$|tsconfig|\.tsbuildinfo$/.test(path) ||
   (/\.tsx?$/.test(path) && !path.endsWith('.d.ts'));
 
-/** The kit's modules lie in dist/ as their sources do in the repository. */
+/** The kit's modules lie in dist/ as their sources do in the repository; the build removes what was bundled before. */
 const isStale = (path: string): boolean =>
-  /^dist\/(shadow-proxy|loadtest|counters)\//.test(path) &&
+  /^dist\/(shadow-proxy\/src|loadtest|counters)\//.test(path) &&
   !['ts', 'tsx', 'js'].some((ending) => existsSync(join(ROOT, path.slice('dist/'.length).replace(/js$/, ending))));
 
 /** Compiled code has no `import type`: that is in text which a program writes. */

@@ -192,6 +192,9 @@ const BUNDLED = [PROXY, 'simulation/test/', ...SHARING];
 /** Tests that see which file of the product a call comes from: in a bundle there are no such files. */
 const BY_FILE = `${PROXY}integration/io/`;
 
+/** A program that only tests start. */
+const MANY_COMMANDS = join(DIST, PROXY, 'integration/cli/many-commands.js');
+
 /** So many files are bundled: with fewer that takes as long as it saves. */
 const MANY = 20;
 
@@ -207,7 +210,7 @@ function processOf(file) {
 
 /**
  * The compiled files that are run, each in a process. In a run of many files the unit tests of a folder share one, a few
- * files of integration tests do, and the tests of the proxy and the programs that they start are bundled: to start a
+ * files of integration tests do, and the tests of the proxy are bundled, as the programs that they start are: to start a
  * process takes longer than most of them.
  */
 async function processesOf(files) {
@@ -229,12 +232,15 @@ async function processesOf(files) {
       return file;
     });
   });
-  const { bundle } = await import('../build/bundle.mjs');
+  const { bundleTests, PROGRAMS: programs } = await import('../build/bundle.mjs');
   const shared = new Set([...sharing.values()].flat());
   const alone = files.filter((file) => !shared.has(file));
   const isBundled = (file) => BUNDLED.some((folder) => file.startsWith(folder)) && !file.startsWith(BY_FILE);
-  const { files: bundled, programs } = await bundle([...together, ...alone.filter(isBundled).map(compiled)]);
-  process.env.TEST_PROGRAMS = programs;
+  const [starter, ...bundled] = await bundleTests([
+    ...[MANY_COMMANDS, ...together],
+    ...alone.filter(isBundled).map(compiled),
+  ]);
+  Object.assign(process.env, { TEST_PROGRAMS: programs, TEST_COMMANDS: starter });
   const preload = new URL('../build/without-hooks.mjs', import.meta.url).href;
   process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import ${preload}`;
   const all = [...bundled, ...alone.filter((file) => !isBundled(file)).map(compiled)];

@@ -2,4 +2,4 @@
 import './node-version.mjs';
 
 // Not a static import: an old Node could not read that file.
-import('./start.mjs').then(({ start }) => start('shadow-proxy/src/main.js'));
+import('./start.mjs').then(({ start }) => start('shadow-proxy/programs/main.js'));

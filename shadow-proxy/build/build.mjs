@@ -23,7 +23,8 @@ import {
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
+import { bundlePrograms, loadEsbuild } from './bundle.mjs';
 import { phase } from './phase.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -186,9 +187,7 @@ function isInstalled(folder, development) {
 const packagesOf = (folder) =>
   Object.keys(readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages ?? {}).length;
 
-export const loadEsbuild = () => import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
-
-/** Every source becomes a module of its own; a module whose source is gone is removed. */
+/** Every source becomes a module of its own; a module whose source is gone is removed. The commands are bundled. */
 async function compile() {
   const folders = readJson(join(ROOT, 'tsconfig.json')).include;
   const sources = folders.flatMap((folder) =>
@@ -219,6 +218,7 @@ async function compile() {
     for (const file of filesBelow(folder, DIST))
       if (/\.js(\.map)?$/.test(file) && !made.has(file.replace(/\.map$/, ''))) rmSync(join(DIST, file));
   }
+  await bundlePrograms();
   return `Compiled ${sources.length} files`;
 }
 
