@@ -4,6 +4,7 @@ import type { ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
 import type { Entry } from '../server/values.js';
 import { JobPace } from '../check/job-pace.js';
 import { LONG } from '../clients/kinds/scripts.js';
+import { PausedJob } from '../check/paused-job.js';
 import { Unserved } from '../check/unserved.js';
 import { partsOf, type KeyName } from '../world/key-name.js';
 import type { Address, Connection } from '../world/network.js';
@@ -27,6 +28,7 @@ export class Figures {
   readonly #unserved: Unserved | null;
   readonly #outages: Outages | null;
   readonly #pace = new JobPace();
+  readonly #paused = new PausedJob();
 
   constructor(
     private readonly scene: Scene,
@@ -51,6 +53,7 @@ export class Figures {
     const condition = this.scene.proxy.condition();
     if (condition === null) {
       this.#waitedSince = null;
+      this.#paused.problem(this.scene.now, null);
       return;
     }
     const untrue =
@@ -62,6 +65,8 @@ export class Figures {
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
     const { job } = condition;
     const { now, pace, tightMs } = this.scene;
+    const goesOn = this.#paused.problem(now, job);
+    if (goesOn !== null) this.scene.fail(goesOn);
     this.#pace.looked(now, tightMs);
     if (this.scene.profile.bounded !== true || job === null) return;
     const wrong = this.#pace.problem(now, job, job.automatic ? {} : pace, tightMs);

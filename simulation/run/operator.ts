@@ -1,5 +1,6 @@
 /** The operator of a run: changes stages, copies, verifies, reloads the plan, and accepts authorities. */
 import { STAGES, type Stage } from '../../shadow-proxy/src/route/stage.js';
+import type { JobChange } from '../../shadow-proxy/src/copy/job/jobs.js';
 import { jobRequest } from '../../shadow-proxy/src/storage/job-file.js';
 import type { LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import type { Strikes } from './faults/strikes.js';
@@ -11,6 +12,16 @@ import { StageChanges, type Wanted } from './stage-changes.js';
 const CONSENT = { overwrite: true, deleteForeign: true, confirm: 100_000 };
 /** A copy lasts for seconds. */
 const SLOW: Pace = { keysPerSecond: 15 };
+const JOB_CHANGES: readonly JobChange[] = [
+  { state: 'pause' },
+  { state: 'pause', limits: { keysPerSecond: 5 } },
+  { state: 'resume' },
+  { state: 'resume', limits: { keysPerSecond: null } },
+  { limits: { keysPerSecond: 50, bytesPerSecond: 1_000 } },
+  { limits: { bytesPerSecond: null } },
+];
+/** The operator lets a paused job go on, and ends its limits, after so long. */
+const PAUSED_MS = 5_000;
 const LIMITS = [
   { queueBytes: '1mb', batchMs: 0 },
   { queueBytes: '64kb', batchMs: 5 },
@@ -20,12 +31,13 @@ const LIMITS = [
 export class Operator {
   /** How often each stage was entered. */
   readonly stages = new Map<string, number>();
-  readonly acts: Strikes<'stageChange' | 'rollback' | 'verify' | 'backfill' | 'stopJob' | 'reload'> = {
+  readonly acts: Strikes<'stageChange' | 'rollback' | 'verify' | 'backfill' | 'stopJob' | 'changeJob' | 'reload'> = {
     stageChange: () => this.#changeStage(),
     rollback: () => this.#rollback(),
     verify: () => this.#job('verify'),
     backfill: () => this.#job('backfill'),
     stopJob: () => this.#stopJob(),
+    changeJob: () => this.#changeJob(this.scene.random.pick(JOB_CHANGES)),
     reload: () => this.#reload(),
   };
   #suspectSince: number | null = null;
@@ -107,6 +119,17 @@ export class Operator {
 
   #stopJob(): string {
     return this.#ask('the end of the job', ({ shard }) => void shard.stopJob());
+  }
+
+  #changeJob(change: JobChange): string | null {
+    const { scene } = this;
+    if (scene.proxy.condition()?.job?.state !== 'running') return null;
+    if (change.state !== 'resume')
+      scene.later(PAUSED_MS, () => {
+        const resumed = this.#changeJob({ state: 'resume', limits: { keysPerSecond: null, bytesPerSecond: null } });
+        if (resumed !== null) scene.say(resumed);
+      });
+    return this.#ask(`another job: ${JSON.stringify(change)}`, ({ shard }) => void shard.changeJob(change));
   }
 
   #reload(): string {

@@ -95,10 +95,11 @@ export interface Faults {
   /** The operator changes the stage, or takes it back. */
   readonly stageChange?: number;
   readonly rollback?: number;
-  /** The operator begins a verification or a copy, or ends it. */
+  /** The operator begins a verification or a copy, ends it, pauses it, or changes its limits. */
   readonly verify?: number;
   readonly backfill?: number;
   readonly stopJob?: number;
+  readonly changeJob?: number;
   /** The operator reloads the plan with other limits. */
   readonly reload?: number;
 }
@@ -506,6 +507,7 @@ export const PROFILES: readonly Profile[] = [
       verify: 100,
       backfill: 100,
       stopJob: 100,
+      changeJob: 30,
       reload: 150,
     },
   }),
@@ -530,6 +532,6 @@ export const PROFILES: readonly Profile[] = [
   profile('upgrades', { proxyStop: 100, proxyPause: 800, proxyPauseMs: 2_000, cut: 40 }),
   profile('storm', {
     ...{ cut: 30, leave: 40, silence: 50, silenceMs: 1_000, pause: 2_000, pauseMs: 2_000, slowReader: 60 },
-    ...{ serverRestart: 800, proxyKill: 600, stageChange: 10, verify: 150 },
+    ...{ serverRestart: 800, proxyKill: 600, stageChange: 10, verify: 150, changeJob: 40 },
   }),
 ];
