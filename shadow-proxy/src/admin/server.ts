@@ -37,8 +37,8 @@ export interface AdminOptions {
   readonly shards: () => readonly ShardControl[];
   /** The plan's name; by default `migration`. */
   readonly migration?: () => string;
-  /** The status page's files by path; null for other paths. */
-  readonly page?: (path: string) => PageFile | null;
+  /** The status page's files by path; null for other paths. Not asked for a path of the table. */
+  readonly page?: (path: string) => PageFile | null | Promise<PageFile | null>;
   /** Names of the shards that the process takes over when another process ends. */
   readonly waiting?: () => readonly string[];
   /** Shards that are not started yet, and why. Each second they are tried again. */
@@ -127,8 +127,8 @@ export class Admin {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     try {
       const { pathname, query } = targetOf(request);
-      const file = this.options.page?.(pathname) ?? null;
       const route = routeAt(pathname);
+      const file = route === undefined ? ((await this.options.page?.(pathname)) ?? null) : null;
       if (file === null && route === undefined)
         throw new AdminError(
           'not-found',

@@ -11,7 +11,6 @@ import type { Otel } from '../otel/otel.js';
 import { Notifier } from '../notify/notifier.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
-import { pageFile } from '../page/files.js';
 import { adminOf, type Plan, type ShardPlan } from '../plan/plan.js';
 import type { Scrape } from '../telemetry/metrics.js';
 import { readState } from '../storage/state.js';
@@ -243,7 +242,8 @@ export class Daemon {
         names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
       states: () => this.#states(names),
       receivers: () => this.#notifier.receivers,
-      page: pageFile,
+      // Only who opens the page needs what draws it.
+      page: async (path) => (await import('../page/files.js')).pageFile(path),
     });
     if (this.#isClosed) return admin.stop();
     this.#admins.push(admin);
