@@ -15,6 +15,9 @@ import { planSchema } from './schema.js';
 import { shapeProblems } from './shape.js';
 import { readYaml, type Yaml } from './yaml.js';
 
+/** A plan is read once: to compile functions for its schema takes longer than they save. */
+const ONCE = { jitless: true };
+
 /**
  * Reads, checks and completes a plan.
  * @throws {PlanError} with every problem that was found, each with its line and column
@@ -33,7 +36,7 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
  */
 export function loadAdmins(file: string, env: NodeJS.ProcessEnv = process.env): PlannedAdmins {
   const yaml = readYaml(file, textOf(file));
-  const parsed = planSchema.safeParse(yaml.value);
+  const parsed = planSchema.safeParse(yaml.value, ONCE);
   if (!parsed.success) throw placed(file, yaml, shapeProblems(parsed.error.issues, yaml.value));
   const { planned, problems } = adminsIn(parsed.data, { directory: dirname(resolve(file)), env });
   if (problems.length > 0) throw placed(file, yaml, problems);
@@ -71,7 +74,7 @@ export function planFrom(value: unknown, origin: string, surroundings: Surroundi
 }
 
 function toPlan(value: unknown, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
-  const parsed = planSchema.safeParse(value);
+  const parsed = planSchema.safeParse(value, ONCE);
   if (!parsed.success) return { plan: null, problems: shapeProblems(parsed.error.issues, value) };
   const { plan, problems } = normalise(parsed.data, surroundings);
   if (plan === null) return { plan, problems };
