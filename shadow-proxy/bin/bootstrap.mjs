@@ -65,6 +65,9 @@ export const DEVELOPMENT = new Set([
   ...['dashboards', 'dashboards:png', 'docs:picture', 'docs:figures', 'docs:glossary', 'lint:words'],
 ]);
 
+/** The folders that the two commands are bundled from: only these are searched for a newer source at each start. */
+const COMMAND_SOURCES = ['shadow-proxy/src', 'counters/src'];
+
 /** Programs that start a Redis and a KeyDB on this machine, or what stands in for it. */
 const START_SERVERS = new Set(['demo', 'test', 'crashes', 'counters:cost', 'docs:picture', 'pack:check', 'test:nodes']);
 /** Programs that measure or test KeyDB itself. */
@@ -122,7 +125,7 @@ async function prepare(options = {}) {
 /** One of the two commands. */
 export async function start(script, args) {
   if (/^(demo|local up)\b(?!.*--help)/.test(args.join(' '))) await findServers();
-  await prepare();
+  await prepare({ folders: COMMAND_SOURCES });
   await runProgram(script, args);
 }
 

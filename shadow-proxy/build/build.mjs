@@ -48,13 +48,14 @@ const LOOK_MS = 200;
 
 /**
  * @param development the packages of development, too
+ * @param folders the sources that the caller runs; null: all
  * @param checked the types, too
  * @param module try once more to build a native module that is missing
  */
-export async function build({ development = false, checked = false, module = false }) {
+export async function build({ development = false, checked = false, module = false, folders = null }) {
   const steps = [
     [() => isInstalled(ROOT, development), () => install(ROOT, development)],
-    [() => isBuilt('builtAt') && !(module && isModuleMissing()), () => compileAll()],
+    [() => isBuilt('builtAt', folders) && !(module && isModuleMissing()), () => compileAll()],
     [() => !checked || isBuilt('checkedAt'), () => stamped('checkedAt', () => phase('Checking types', check))],
   ];
   if (steps.every(([isDone]) => isDone())) return;
@@ -264,11 +265,11 @@ export const compileNative = (compiler, made) =>
 
 const isModuleMissing = () => process.platform === 'linux' && !existsSync(MODULE);
 
-function isBuilt(what) {
+function isBuilt(what, folders = null) {
   const at = readJson(STAMP)?.[what];
   if (at === undefined) return false;
   const { include } = readJson(join(ROOT, 'tsconfig.json'));
-  return [...include, NATIVE, 'tsconfig.json', 'package-lock.json', 'shadow-proxy/build'].every(
+  return [...(folders ?? include), NATIVE, 'tsconfig.json', 'package-lock.json', 'shadow-proxy/build'].every(
     (path) => newest(join(ROOT, path)) <= Date.parse(at),
   );
 }

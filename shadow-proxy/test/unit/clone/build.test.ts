@@ -118,6 +118,14 @@ describe('a clone is made ready', () => {
     assert.deepEqual(await build({}, noCompiler), []);
   });
 
+  test('a newer source counts for who runs its folder', async () => {
+    put('other/two.ts', 'export const two = 2;\n');
+    assert.deepEqual(await build({}, noCompiler), COMPILED);
+    put('src/one.ts', 'export const one: number = 2;\n');
+    assert.deepEqual(await build({ folders: ['other'] }, noCompiler), []);
+    assert.deepEqual(await build({ folders: ['src'] }, noCompiler), COMPILED);
+  });
+
   test('a module whose source was deleted is removed, with its source map', async () => {
     put('src/folder/two.tsx', 'export const two = 2;\n');
     await build({}, noCompiler);
