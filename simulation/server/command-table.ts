@@ -102,19 +102,30 @@ export interface KeyAt {
   readonly writes: boolean;
 }
 
-const keyTexts = new Map<string, (args: readonly string[]) => readonly number[]>();
+/** A specification of keys, taken apart. */
+interface Spec extends Pick<KeyAt, 'reads' | 'writes'> {
+  readonly find: (args: readonly string[]) => readonly number[];
+}
+
+const specs = new Map<string, Spec>();
+
+function specOf(text: string): Spec {
+  const known = specs.get(text);
+  if (known !== undefined) return known;
+  const space = text.indexOf(' ');
+  const flags = text.slice(0, space).split(',');
+  const reads = flags.includes('access') || flags[0] === 'RO';
+  const spec = { reads, writes: flags[0] !== 'RO', find: finderOf(text.slice(space + 1)) };
+  specs.set(text, spec);
+  return spec;
+}
 
 /** Where the keys of a command are, as its specifications say. */
 export function keysOf({ keySpecs }: Command, args: readonly string[]): readonly KeyAt[] {
   const found: KeyAt[] = [];
-  for (const spec of keySpecs) {
-    const space = spec.indexOf(' ');
-    const flags = spec.slice(0, space).split(',');
-    const place = spec.slice(space + 1);
-    let find = keyTexts.get(place);
-    if (find === undefined) keyTexts.set(place, (find = finderOf(place)));
-    const reads = flags.includes('access') || flags[0] === 'RO';
-    for (const index of find(args)) found.push({ index, reads, writes: flags[0] !== 'RO' });
+  for (const text of keySpecs) {
+    const { reads, writes, find } = specOf(text);
+    for (const index of find(args)) found.push({ index, reads, writes });
   }
   return found;
 }
