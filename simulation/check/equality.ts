@@ -2,7 +2,7 @@
 import type { SortedSet } from '../server/sorted-set.js';
 import { formatId, pendingInOrder, type Stream } from '../server/stream.js';
 import type { Entry } from '../server/values.js';
-import { partsOf, type KeyName } from '../world/key-name.js';
+import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
 
 /** By how much the expiry of a key may differ, in milliseconds, by the clocks of both servers. */
@@ -41,7 +41,7 @@ export class Equality {
   /** Compares all keys of both. */
   compareAll(now: number): void {
     for (const { model } of [this.source, this.target])
-      for (const [db, keys] of model.keyspace()) for (const key of keys.keys()) this.compare(`${db} ${key}`, now);
+      for (const [db, keys] of model.keyspace()) for (const key of keys.keys()) this.compare(keyName(db, key), now);
     for (const key of [...this.differing.keys()]) this.compare(key, now);
   }
 

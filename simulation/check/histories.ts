@@ -40,12 +40,6 @@ export class Histories {
     private readonly bounds: Bounds,
   ) {}
 
-  /** The group of a key that is followed, such as `0 ls3.0` of `0 ls3.0:s1`; null where it is not. */
-  static groupOf(key: KeyName): KeyName | null {
-    const at = key.indexOf(':');
-    return at === -1 ? null : (key.slice(0, at) as KeyName);
-  }
-
   /** Adds a call that has ended. @returns whether the group should take no new calls */
   add(group: KeyName, operation: Operation): boolean {
     const { client, args, command, invokedAt, answeredAt, reply, leftAt } = operation;

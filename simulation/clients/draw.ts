@@ -1,6 +1,6 @@
 /** What random commands are made of: keys of a kind, values that are used once, numbers. */
 import type { Random } from '../world/random.js';
-import type { KeyName } from '../world/server-host.js';
+import { keyName, type KeyName } from '../world/key-name.js';
 import type { Reply } from './replies.js';
 
 export interface Command {
@@ -105,7 +105,7 @@ export class Draw {
   }
 
   of(args: readonly string[], ...keys: readonly string[]): Command {
-    return { args, keys: keys.map((key): KeyName => `${this.database} ${key}`) };
+    return { args, keys: keys.map((key) => keyName(this.database, key)) };
   }
 
   /** A value in a server's own format; null before the first DUMP. */

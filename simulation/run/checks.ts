@@ -7,7 +7,7 @@ import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import { heldProblem } from '../check/held-bytes.js';
 import { Journaled } from '../check/journaled.js';
 import { leftOver } from '../check/left-over.js';
-import { partsOf, type KeyName } from '../world/key-name.js';
+import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import { isBypassed } from './bypassing.js';
 import { isForeignKey } from './foreign-keys.js';
 import type { Load } from './load.js';
@@ -165,7 +165,7 @@ export class Checks {
   /** All keys of both servers. */
   get #keys(): readonly KeyName[] {
     return [this.scene.source, this.scene.target].flatMap(({ model }) =>
-      [...model.keyspace()].flatMap(([db, keys]) => [...keys.keys()].map((key): KeyName => `${db} ${key}`)),
+      [...model.keyspace()].flatMap(([db, keys]) => [...keys.keys()].map((key) => keyName(db, key))),
     );
   }
 

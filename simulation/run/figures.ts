@@ -6,7 +6,7 @@ import { JobPace } from '../check/job-pace.js';
 import { LONG } from '../clients/kinds/scripts.js';
 import { PausedJob } from '../check/paused-job.js';
 import { Unserved } from '../check/unserved.js';
-import { partsOf, type KeyName } from '../world/key-name.js';
+import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import type { Address, Connection } from '../world/network.js';
 import type { Checks } from './checks.js';
 import type { Load } from './load.js';
@@ -96,7 +96,7 @@ export class Figures {
     for (const { db, key, reason } of this.scene.proxy.parts!.suspects.all()) {
       const name = key.toString('latin1');
       if (reason === '' || UNWRITTEN.test(name)) return `${name}, which nobody writes, is a suspect (${reason})`;
-      if (isOff(`${db} ${name}`)) return `${name}, which is not mirrored, is a suspect (${reason})`;
+      if (isOff(keyName(db, name))) return `${name}, which is not mirrored, is a suspect (${reason})`;
     }
     return null;
   }

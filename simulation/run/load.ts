@@ -386,7 +386,7 @@ const namesOf = (keys: readonly KeyName[]): string[] => keys.map((key) => partsO
 /** The followed groups of the keys. */
 function groupsOf(keys: readonly KeyName[]): readonly KeyName[] {
   if (keys.length === 0) return keys;
-  const first = Histories.groupOf(keys[0]);
+  const first = partsOf(keys[0]).group;
   // All keys of a command on followed keys are of one group.
   return first === null ? [] : [first];
 }

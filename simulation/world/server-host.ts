@@ -2,7 +2,7 @@
 import { ModelServer, type ModelOptions } from '../server/server.js';
 import type { Engine } from '../server/state.js';
 import type { Entry } from '../server/values.js';
-import { partsOf, type KeyName } from './key-name.js';
+import { keyName, partsOf, type KeyName } from './key-name.js';
 import type { End } from './network.js';
 import type { Host, Process } from './process.js';
 import { Unanswered } from './unanswered.js';
@@ -67,7 +67,7 @@ export class ServerHost {
       { ...options, port: address.port },
     );
     const changed = (database: number, key: string): void => {
-      const name: KeyName = `${database} ${key}`;
+      const name = keyName(database, key);
       this.changed.add(name);
       this.unanswered.changed(name);
       if (this.#actor !== null) this.onChange(this.#actor);
@@ -156,7 +156,8 @@ export class ServerHost {
     if (this.#listens) return;
     if (!keepData) {
       this.lostAt = this.world.events.now;
-      for (const { id, keys } of this.model.databases) for (const key of keys.keys()) this.changed.add(`${id} ${key}`);
+      for (const { id, keys } of this.model.databases)
+        for (const key of keys.keys()) this.changed.add(keyName(id, key));
     }
     this.startedAt = this.world.events.now;
     this.model.restart(keepData);
