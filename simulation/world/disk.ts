@@ -4,6 +4,7 @@
  */
 import { posix } from 'node:path';
 import type { Random } from './random.js';
+import { systemError } from './system-error.js';
 
 export interface DiskFaults {
   /** Share of writes that fail because the disk is full, and of those that fail with an input/output error. */
@@ -17,42 +18,77 @@ interface Contents {
   readonly size: number;
 }
 
+/** Who reads a file, and may keep what was read while it lives. */
+export interface Reader {
+  readonly alive: boolean;
+}
+
+/** A buffer that has all of a file. */
+class Copy {
+  /** So many bytes of it may be other than zeros. */
+  #bytes = 0;
+  readonly #readers = new Set<Reader>();
+
+  constructor(readonly all: Buffer) {}
+
+  get isKept(): boolean {
+    for (const reader of this.#readers) if (!reader.alive) this.#readers.delete(reader);
+    return this.#readers.size > 0;
+  }
+
+  fill({ bytes, size }: Contents): void {
+    const length = Math.min(size, bytes.length);
+    bytes.copy(this.all, 0, 0, length);
+    this.all.fill(0, length, Math.max(length, this.#bytes));
+    this.#bytes = length;
+  }
+
+  /** @param reader null: it keeps nothing */
+  read(reader: Reader | null): Buffer {
+    if (reader !== null) this.#readers.add(reader);
+    return this.all;
+  }
+}
+
+/** Each start of the proxy reads journals of 4 MiB: the buffers are written again when no reader is alive. */
+class Copies {
+  readonly #unused: Copy[] = [];
+
+  take(file: Contents): Copy {
+    const at = this.#unused.findIndex((each) => each.all.length === file.size && !each.isKept);
+    const copy = at === -1 ? new Copy(Buffer.alloc(file.size)) : this.#unused.splice(at, 1)[0];
+    copy.fill(file);
+    return copy;
+  }
+
+  giveBack(copy: Copy): void {
+    if (this.#unused.push(copy) > MOST_COPIES) this.#unused.shift();
+  }
+}
+
+const MOST_COPIES = 16;
+
 class File implements Contents {
   bytes: Buffer = Buffer.alloc(0);
   size = 0;
   mtimeMs = 0;
-  /** All of it, as it was when it was read last, for readers that keep nothing. */
-  #read = Buffer.alloc(0);
-  /** So many bytes of `#read` may be other than zeros. */
-  #readBytes = 0;
-  /** All of it, for who read it last; null where it has changed since. */
-  #whole: Buffer | null = null;
   /** What outlives the host. */
   synced: Contents = { bytes: Buffer.alloc(0), size: 0 };
+  /** As it was read last; null where it has changed since. */
+  #copy: Copy | null = null;
 
-  /** To be called with each change of `bytes` or `size`. */
+  constructor(private readonly copies: Copies) {}
+
+  /** To be called with each change of `bytes` or `size`, and where it has lost its name. */
   changed(): void {
-    this.#whole = null;
+    if (this.#copy !== null) this.copies.giveBack(this.#copy);
+    this.#copy = null;
   }
 
-  /** All of it, in a buffer that is not written again: readers of one moment share it. */
-  whole(): Buffer {
-    return (this.#whole ??= whole(this));
-  }
-
-  /** All of it, in a buffer that the next call writes again. */
-  glance(): Buffer {
-    if (this.#whole !== null) return this.#whole;
-    const { bytes, size } = this;
-    if (this.#read.length !== size) {
-      this.#read = Buffer.alloc(size);
-      this.#readBytes = 0;
-    }
-    const length = Math.min(size, bytes.length);
-    bytes.copy(this.#read, 0, 0, length);
-    this.#read.fill(0, length, Math.max(length, this.#readBytes));
-    this.#readBytes = length;
-    return this.#read;
+  /** All of it. @param reader null: it keeps nothing */
+  read(reader: Reader | null): Buffer {
+    this.#copy ??= this.copies.take(this);
+    return this.#copy.read(reader);
   }
 }
 
@@ -104,6 +140,7 @@ export class Disk {
   /** How often a fault struck. */
   failures = 0;
   #keepsNothing = false;
+  readonly #copies = new Copies();
   #files = new Map<string, File>();
   /** Names that outlive the host. */
   #syncedFiles = new Map<string, File>();
@@ -127,7 +164,7 @@ export class Disk {
     let file = this.#files.get(name);
     if (file === undefined) {
       if (flags === 'r' || !this.#folders.has(posix.dirname(name))) throw problem('ENOENT', 'open', path);
-      file = new File();
+      file = new File(this.#copies);
       file.mtimeMs = this.unixMs();
       this.#files.set(name, file);
     }
@@ -147,7 +184,7 @@ export class Disk {
   /** A file that the host has, whatever happens. */
   place(path: string, text: string): void {
     this.mkdir(posix.dirname(path));
-    const file = new File();
+    const file = new File(this.#copies);
     file.bytes = Buffer.from(text);
     file.size = file.bytes.length;
     file.synced = holding(file.bytes);
@@ -196,11 +233,12 @@ export class Disk {
     else this.#syncNames(open.path);
   }
 
-  readFile(path: string): Buffer {
+  /** @param reader gets a buffer that stays as it is while the reader lives; without one it stays so for ever */
+  readFile(path: string, reader?: Reader): Buffer {
     const name = posix.resolve(path);
     const file = this.#files.get(name);
     if (file === undefined) throw problem(this.#folders.has(name) ? 'EISDIR' : 'ENOENT', 'open', path);
-    return this.#keepsNothing ? file.glance() : file.whole();
+    return this.#keepsNothing ? file.read(null) : reader === undefined ? whole(file) : file.read(reader);
   }
 
   /** Reads files without a buffer for each: `read` keeps nothing of what it has read. */
@@ -225,12 +263,15 @@ export class Disk {
     const [old, name] = [posix.resolve(from), posix.resolve(to)];
     const file = this.#files.get(old);
     if (file === undefined || !this.#folders.has(posix.dirname(name))) throw problem('ENOENT', 'rename', from);
+    this.#files.get(name)?.changed();
     this.#files.delete(old);
     this.#files.set(name, file);
   }
 
   remove(path: string): void {
-    this.#files.delete(posix.resolve(path));
+    const name = posix.resolve(path);
+    this.#files.get(name)?.changed();
+    this.#files.delete(name);
   }
 
   mkdir(path: string): void {
@@ -256,7 +297,7 @@ export class Disk {
     const bytes = change(whole(file));
     this.#files.delete(path);
     if (bytes === null) return;
-    const changed = new File();
+    const changed = new File(this.#copies);
     Object.assign(changed, firstOf(holding(bytes), bytes.length));
     changed.synced = firstOf(changed, changed.size);
     this.#files.set(path, changed);
@@ -325,5 +366,5 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 function problem(code: string, syscall: string, path?: string): NodeJS.ErrnoException {
   const where = path === undefined ? '' : ` '${path}'`;
-  return Object.assign(new Error(`${code}: ${TEXTS[code]}, ${syscall}${where}`), { code, syscall, path });
+  return Object.assign(systemError(`${code}: ${TEXTS[code]}, ${syscall}${where}`), { code, syscall, path });
 }

@@ -4,6 +4,7 @@
  */
 import { WORLD, type Events, type Owner } from './events.js';
 import type { Random } from './random.js';
+import { systemError } from './system-error.js';
 
 export interface NetworkOptions {
   /** One-way delay of a connection, in milliseconds: each draws its own. */
@@ -334,14 +335,5 @@ const nameOf = ({ host, port }: Address): string => `${host}:${port}`;
 /** An error as Node makes it from the system's. */
 export function failure(call: string, code: string, { host, port }: Address): NodeJS.ErrnoException {
   const message = call === 'read' ? `read ${code}` : `${call} ${code} ${host}:${port}`;
-  return Object.assign(withoutStack(message), { code, syscall: call, address: host, port });
-}
-
-/** As those of the system, which come from no line of code. */
-function withoutStack(message: string): Error {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  const error = new Error(message);
-  Error.stackTraceLimit = stackTraceLimit;
-  return error;
+  return Object.assign(systemError(message), { code, syscall: call, address: host, port });
 }

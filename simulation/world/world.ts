@@ -156,7 +156,7 @@ export class SimulatedWorld implements World {
       write: (...args) => of().write(...args),
       truncate: (...args) => of().truncate(...args),
       sync: (file) => of().sync(file),
-      readFile: (path) => of().readFile(path),
+      readFile: (path) => of().readFile(path, this.#process),
       stat: (path) => of().stat(path),
       rename: (from, to) => of().rename(from, to),
       remove: (path) => of().remove(path),

@@ -52,6 +52,43 @@ test('A rename that was not synced outlives a power failure, or does not: the ol
   assert.deepEqual([...found].sort(), ['new', 'old']);
 });
 
+test('What a process has read stays as it was while the process lives', () => {
+  const disk = newDisk(1);
+  const [first, second] = [{ alive: true }, { alive: true }];
+  write(disk, '/state/a', 'w', 'one', false);
+  const before = disk.readFile('/state/a', first);
+  assert.equal(disk.readFile('/state/a', second), before, 'nothing has changed');
+  write(disk, '/state/a', 'w', 'two', false);
+  const after = disk.readFile('/state/a', second);
+  assert.deepEqual([before.toString(), after.toString()], ['one', 'two']);
+  first.alive = false;
+  write(disk, '/state/a', 'w', 'six', false);
+  assert.equal(disk.readFile('/state/a', second).toString(), 'six');
+  assert.deepEqual([before.toString(), after.toString()], ['one', 'two'], 'the second one lives, and has read both');
+  second.alive = false;
+  write(disk, '/state/a', 'w', 'ten', false);
+  const kept = disk.readFile('/state/a');
+  assert.equal(disk.readFile('/state/a', { alive: true }).toString(), 'ten');
+  write(disk, '/state/a', 'w', 'new', false);
+  disk.readFile('/state/a', { alive: true });
+  assert.equal(kept.toString(), 'ten', 'a reader that is none of these keeps what it has read');
+});
+
+test('A buffer that is used again has nothing of the file before', () => {
+  const disk = newDisk(1);
+  const reader = { alive: true };
+  write(disk, '/state/a', 'w', 'long text', false);
+  const before = disk.readFile('/state/a', reader);
+  reader.alive = false;
+  write(disk, '/state/b', 'w', 'x', false);
+  const file = disk.open('/state/b', 'a+');
+  disk.truncate(file, before.length);
+  disk.rename('/state/b', '/state/a');
+  const after = disk.readFile('/state/a', { alive: true });
+  assert.equal(after, before, 'nobody keeps it');
+  assert.equal(after.toString(), 'x\0\0\0\0\0\0\0\0');
+});
+
 test('Errors have the codes of the system', () => {
   const disk = newDisk(1);
   assert.throws(() => disk.open('/state/none', 'r'), { code: 'ENOENT' });
