@@ -179,6 +179,9 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Route
   );
 }
 
+/** It does not change: all shards of a thread share it. */
+let commandTable: CommandTable | undefined;
+
 /** The adjudicator and the sequencer need each other, so they are made together. */
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
@@ -199,7 +202,7 @@ function sequencerOf(
   let fieldTtls: FieldTtlTracker | null = null;
   const sequencer = new Sequencer({
     ...by,
-    table: new CommandTable(),
+    table: (commandTable ??= new CommandTable()),
     scripts: new Scripts(),
     failures: new Failures((problem, { spec, workload }) =>
       logger.error({ workload: workload.name, command: spec?.name, err: problem }, 'the proxy failed at a reply'),
