@@ -4,7 +4,7 @@
  */
 import type { Address } from '../plan/endpoint.js';
 import { isError, text, type Reply } from '../resp/decode.js';
-import type { Argument } from '../resp/encode.js';
+import { encodeCommand, type Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import { inTime } from '../io/in-time.js';
 import type { Intake } from '../io/intake.js';
@@ -109,6 +109,11 @@ export class ServerConnections {
   /** Asks on the connection for questions. */
   async ask(...args: Argument[]): Promise<Reply> {
     return (await this.#controlConnection()).ask(...args);
+  }
+
+  /** As `ask`, with the bytes of the reply. */
+  async askBytes(...args: Argument[]): Promise<Buffer> {
+    return (await this.#controlConnection()).askBytes(encodeCommand(args));
   }
 
   /** The open connections, the lease's among them. */

@@ -38,7 +38,7 @@ import { FenceUsers } from './fence-users.js';
 import { parseInfo } from './info.js';
 import { Privileges } from './privileges.js';
 import { ServerClock } from './server-clock.js';
-import { ServerCommands } from './server-commands.js';
+import { commandsIn, ServerCommands } from './server-commands.js';
 import { ServerConnections, type ConnectOptions, type ServerLease } from './server-connections.js';
 import type { Turn } from '../io/turn.js';
 
@@ -424,13 +424,14 @@ export class Server {
   async #learn(runId: string, fields: ReadonlyMap<string, string>): Promise<void> {
     // Also probes without a login: `needsPassword` is known from then on.
     const [reply, cpu, limit] = await Promise.all([
-      this.ask('COMMAND'),
+      this.connections.askBytes('COMMAND'),
       this.ask('INFO', 'cpu'),
       this.ask('CONFIG', 'GET', 'lua-time-limit'),
       this.#probeAuth(),
       this.findDatabaseLimit(),
     ]);
-    if (isError(reply)) throw new HandshakeRefused(text(reply));
+    const listed = commandsIn(reply);
+    if (typeof listed === 'string') throw new HandshakeRefused(listed);
     // The default, if the user may not CONFIG or the server does not know the setting. A value that is not positive
     // means never.
     const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
@@ -438,7 +439,7 @@ export class Server {
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
     this.software = softwareOf(fields, this.isKeydb);
     this.newer = newerServer(this.software, isNewer(this.software) ? await this.#rdbVersion() : null);
-    this.supported.learn(reply);
+    this.supported.learn(listed);
     this.missing = await missingOf((...args) => this.ask(...args));
     this.#learnt = runId;
     await this.losses.begin();
