@@ -27,7 +27,7 @@ const FILES = ['front/thread.js', 'html/draw.js', 'page/app.js'];
  * imported when they are needed: CommonJS in a bundle has no names for that.
  */
 const PACKAGES =
-  /^(cli-progress|cli-table3|commander|hdr-histogram-js|ioredis|log-update|luaparse|pino|prom-client|redis|yaml|zod)$/;
+  /^(cli-progress|cli-table3|commander|hdr-histogram-js|ioredis|log-update|luaparse|pino|prom-client|redis|yaml|zod)(\/|$)/;
 /** Optional: the program says so where they are not installed. */
 const OPTIONAL = /^@opentelemetry\//;
 
