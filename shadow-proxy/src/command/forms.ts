@@ -58,6 +58,10 @@ export const HARMLESS: Readonly<Record<string, string>> = {
   'client setinfo': 'clients send it when they connect, and work without it; the proxy answers it',
 };
 
+/** By name in lower case: why a form may be used although one server does not support it. */
+export const allowedForms = (planned: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
+  new Map(Object.entries({ ...HARMLESS, ...planned }).map(([name, reason]) => [name.toLowerCase(), reason]));
+
 /** The name of a command as people write it: `xgroup create`. */
 export const titleOf = (command: string): string => command.replace('|', ' ');
 

@@ -29,8 +29,8 @@ export interface Difference {
 }
 
 /**
- * The rule that allows a difference. The first thirteen decide by the replies alone (rules.ts), the last two by
- * evidence (absence.ts).
+ * The rule that allows a difference. The first thirteen decide by the replies alone (rules.ts), the next two by evidence
+ * (absence.ts), and the last one by the plan.
  */
 export type RuleName =
   | 'unordered'
@@ -47,7 +47,8 @@ export type RuleName =
   | 'hll-cache'
   | 'server-identity'
   | 'expiry-edge'
-  | 'evicted';
+  | 'evicted'
+  | 'unsupported';
 
 export type MismatchKind =
   /** Both sides have a value, and the values differ. */

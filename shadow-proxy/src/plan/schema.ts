@@ -168,7 +168,7 @@ const gate = {
   allowUnsupported: z
     .record(z.string().min(1), z.string().min(1))
     .describe(
-      'Unsupported commands that do not block the gate `unsupported`, named as the gate names them (`lolwut`, `command info`), each with the reason',
+      'Unsupported commands that are allowed: they close neither the gate `unsupported` nor `mismatches`. They are named as the gate names them (`lolwut`, `command info`), each with the reason',
     ),
   acceptSettings: z
     .array(z.enum(ACCEPTABLE_SETTINGS))

@@ -3,6 +3,7 @@
  * react to another, it listens to an event (`events.ts`).
  */
 import { join } from 'node:path';
+import { allowedForms } from '../command/forms.js';
 import { CommandTable } from '../command/table.js';
 import { redactKey } from '../compare/redact.js';
 import { isContested } from '../copy/foreign/shared-target.js';
@@ -27,7 +28,7 @@ import { neighboursOf, sharersOf } from '../plan/normalise.js';
 import { allWorkloads, type Plan } from '../plan/plan.js';
 import { Regional } from '../regional/regional.js';
 import { Owners } from '../route/owner.js';
-import { Router } from '../route/router.js';
+import { Router, type Workload } from '../route/router.js';
 import { SIDES, type Side, type StagePoint } from '../route/stage.js';
 import { Scripts } from '../script/catalog.js';
 import { Failures } from '../pipeline/failures.js';
@@ -185,7 +186,7 @@ let commandTable: CommandTable | undefined;
 /** The adjudicator and the sequencer need each other, so they are made together. */
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
-  { events, logger }: Core,
+  { events, logger, settings }: Core,
   by: Omit<
     SequencerOptions,
     'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'mirrorDatabase' | 'journal' | 'observer' | 'failures'
@@ -209,7 +210,10 @@ function sequencerOf(
     ),
     suspicion: (sequencer) => {
       fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(sequencer, journal) : null;
-      adjudicator = new Adjudicator(sequencer, found, () => void events.emit('connectionClosed'), deferred, observer);
+      const closed = (): void => void events.emit('connectionClosed');
+      const allows = ({ name }: Workload, form: string): boolean =>
+        allowedForms(settings.gatesOf(name).allowUnsupported).has(form.toLowerCase());
+      adjudicator = new Adjudicator(sequencer, found, closed, deferred, allows, observer);
       return {
         verdicts: adjudicator,
         suspects: new SuspectTracker({ sequencer, suspects, adjudicator, journal }),

@@ -3,7 +3,7 @@
  * fact is unknown, the gate is closed, too.
  */
 import type { Gates } from '../plan/plan.js';
-import { HARMLESS } from '../command/forms.js';
+import { allowedForms } from '../command/forms.js';
 import type { UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
 import { NOT_COPIED, sum } from '../telemetry/snapshot.js';
 import type { Stage, StagePoint } from '../route/stage.js';
@@ -343,9 +343,7 @@ export function unsupportedForms(
   readonly old: SeenForm[];
   readonly allowed: (SeenForm & { readonly reason: string })[];
 } {
-  const reasons = new Map(
-    Object.entries({ ...HARMLESS, ...allowUnsupported }).map(([name, reason]) => [name.toLowerCase(), reason]),
-  );
+  const reasons = allowedForms(allowUnsupported);
   const forms = Object.entries(unsupported).map(([name, form]) => ({
     name,
     ...form,

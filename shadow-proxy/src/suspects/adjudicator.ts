@@ -11,13 +11,14 @@ import {
   needsEvidence,
   readAtDestination,
   type CommandView,
+  type Mismatch,
   type MismatchKind,
   type Tolerances,
   type Verdict,
 } from '../compare/compare.js';
 import { Command } from '../command/command.js';
 import { rowOf } from '../command/rows.js';
-import { formsOf, titleOf } from '../command/forms.js';
+import { formsOf, titleOf, type Form } from '../command/forms.js';
 import { monotonicMs } from '../io/clock.js';
 import { after } from '../io/timers.js';
 import { locateArguments } from '../resp/decode.js';
@@ -104,6 +105,8 @@ export class Adjudicator implements Verdicts {
     /** Called when a lost connection is seen to be closed at its server. */
     private readonly connectionClosed: () => void,
     private readonly deferred: DeferredPairs,
+    /** Whether the plan allows a form that one server does not support, by its name. */
+    private readonly allows: (workload: Workload, form: string) => boolean,
     private readonly observer: Pick<Observer, 'concluded'> | null = null,
   ) {}
 
@@ -297,8 +300,10 @@ export class Adjudicator implements Verdicts {
     }
   }
 
-  #conclude(pair: Pair, verdict: Verdict): void {
-    const { counters } = pair.operation.workload;
+  #conclude(pair: Pair, found: Verdict): void {
+    const { workload } = pair.operation;
+    const { counters } = workload;
+    const verdict = found.kind === 'mismatch' ? this.#byForm(pair, found) : found;
     this.observer?.concluded(pair.operation, verdict);
     switch (verdict.kind) {
       case 'match':
@@ -326,8 +331,20 @@ export class Adjudicator implements Verdicts {
         increment(counters.mismatches, verdict.what);
         if (isNewError(pair)) increment(counters.newErrors, titleOf(pair.name));
         this.#tell(pair, verdict.what);
-        this.#suspectKeys(pair, 'mismatch');
+        // A read that one server does not know shows nothing about its keys.
+        if (pair.writes || verdict.what !== 'unsupported') this.#suspectKeys(pair, 'mismatch');
     }
+  }
+
+  /** A mismatch that comes from a form which only one server supports. */
+  #byForm(pair: Pair, found: Mismatch): Verdict {
+    const { lane, workload } = pair.operation;
+    const { side } = lane!.server;
+    const [authorityRefuses, mirrorRefuses] = [pair.authority, pair.mirror].map((reply) => reply[0] === MINUS);
+    const refuses = authorityRefuses === mirrorRefuses ? null : authorityRefuses ? side : otherSide(side);
+    const forms = formsIn(pair).filter(({ how, lacks }) => how === 'reply' || lacks === refuses);
+    if (forms.some(({ name }) => this.allows(workload, name))) return { kind: 'allowed', rule: 'unsupported' };
+    return forms.some(({ how }) => how === 'refused') ? { ...found, what: 'unsupported' } : found;
   }
 
   /** The mirror refused the script or lacks its text: it is given the text again. */
@@ -568,13 +585,19 @@ interface Pair {
  * The target answered the client with an error, and the source did not. Forms that only one server knows were counted
  * when the command was sent.
  */
-function isNewError({ operation, authority, mirror, name, frame, start }: Pair): boolean {
+function isNewError(pair: Pair): boolean {
+  const { operation, authority, mirror } = pair;
   if (operation.lane?.server.side !== 'target' || authority[0] !== MINUS || mirror[0] === MINUS) return false;
+  return formsIn(pair).length === 0;
+}
+
+/** What in the client's command only one server supports. */
+function formsIn({ operation, name, frame, start }: Pair): readonly Form[] {
   const forms = operation.spec?.name === name ? operation.spec.forms : formsOf(name);
-  if (forms === null) return true;
+  if (forms === null) return [];
   const [argStart, argEnd]: number[][] = [[], []];
   const argc = locateArguments(frame, start, argStart, argEnd);
-  return !forms.some((form) => form.matches(frame, argStart, argEnd, argc));
+  return forms.filter((form) => form.matches(frame, argStart, argEnd, argc));
 }
 
 function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: Tolerances): Pair[] {
