@@ -38,7 +38,7 @@ test('docs/cli.md is what commander knows of both programs', async () => {
 test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {
   const rules = page('comparison-rules.md');
   const sections = [...rules.matchAll(/^## `([a-z-]+)`$/gm)].map(([, name]) => name);
-  assert.deepEqual(sections, [...RULES.map(({ name }) => name), 'expiry-edge', 'evicted']);
+  assert.deepEqual(sections, [...RULES.map(({ name }) => name), 'expiry-edge', 'evicted', 'unsupported']);
   for (const { name, sentence } of RULES)
     assert.ok(rules.includes(`## \`${name}\`\n\n${sentence}\n`), `the sentence of ${name}: ${sentence}`);
 });
