@@ -1,6 +1,6 @@
 /** Which keys differ between the two servers, kept up to date with each change. */
 import type { SortedSet } from '../server/sorted-set.js';
-import { formatId, pendingInOrder, type Stream } from '../server/stream.js';
+import { compareIds, formatId, pendingInOrder, type Stream } from '../server/stream.js';
 import type { Entry } from '../server/values.js';
 import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
@@ -74,7 +74,41 @@ function isEqual(a: Life | undefined, b: Life | undefined): boolean {
   }
   if (a.entry.type !== b.entry.type) return false;
   if (a.leftMs !== b.leftMs && !(Math.abs(a.leftMs - b.leftMs) <= TTL_TOLERANCE_MS)) return false;
-  return a.entry.value === b.entry.value || plain(a.entry) === plain(b.entry);
+  return a.entry.value === b.entry.value || SAME[a.entry.type](a.entry.value, b.entry.value);
+}
+
+type Values = readonly string[];
+const sameList = (a: Values, b: Values): boolean => a.length === b.length && a.every((each, at) => each === b[at]);
+
+/** Whether two values of a type are the same. Those of hashes and sets have no order. */
+const SAME: Readonly<Record<Entry['type'], (a: unknown, b: unknown) => boolean>> = {
+  string: (a, b) => a === b,
+  list: (a, b) => sameList(a as Values, b as Values),
+  hash: (a, b) => sameFields(a as ReadonlyMap<string, string>, b as ReadonlyMap<string, string>),
+  set: (a, b) => sameMembers(a as ReadonlySet<string>, b as ReadonlySet<string>),
+  zset: (a, b) => sameFields((a as SortedSet).scores, (b as SortedSet).scores),
+  stream: (a, b) => sameStream(a as Stream, b as Stream),
+};
+
+function sameFields<T>(a: ReadonlyMap<string, T>, b: ReadonlyMap<string, T>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [field, value] of a) if (b.get(field) !== value) return false;
+  return true;
+}
+
+function sameMembers(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  if (a.size !== b.size) return false;
+  for (const member of a) if (!b.has(member)) return false;
+  return true;
+}
+
+/** Of groups, what `plainStream` shows of them. */
+function sameStream(a: Stream, b: Stream): boolean {
+  if (compareIds(a.lastId, b.lastId) !== 0 || a.entries.length !== b.entries.length) return false;
+  for (const [at, { id, fields }] of a.entries.entries())
+    if (compareIds(id, b.entries[at].id) !== 0 || !sameList(fields, b.entries[at].fields)) return false;
+  if (a.groups.size === 0 && b.groups.size === 0) return true;
+  return plainStream(a) === plainStream(b);
 }
 
 /** The value as text: collections without an order are sorted. */

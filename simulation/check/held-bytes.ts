@@ -6,7 +6,8 @@ const BESIDE = 2 << 20;
 
 /** What is wrong; null where nothing is. @param maxUnreadBytes bytes that a client may leave unread */
 export function heldProblem({ sockets }: Process, maxUnreadBytes: number): string | null {
-  for (const { writableLength, remoteAddress } of sockets)
-    if (writableLength > maxUnreadBytes + BESIDE) return `${writableLength} bytes are kept for ${remoteAddress}`;
+  for (const socket of sockets)
+    if (socket.writableLength > maxUnreadBytes + BESIDE)
+      return `${socket.writableLength} bytes are kept for ${socket.remoteAddress}`;
   return null;
 }

@@ -53,12 +53,11 @@ export class Histories {
     const zero = this.unixMsAtZero;
     const { leftMs } = this.bounds;
     const ends = leftAt !== undefined && leftMs !== undefined && blocksMs(args) > 0;
-    history.calls.push({
-      ...{ client, args, queued: command.queued, watches: command.watches, from: zero + invokedAt },
-      ...(isLost
-        ? { to: Infinity, reply: undefined, ...(ends ? { until: zero + leftAt + leftMs } : {}) }
-        : { to: zero + answeredAt, reply }),
-    });
+    const { queued, watches } = command;
+    const call = { client, args, queued, watches, from: zero + invokedAt };
+    if (!isLost) history.calls.push({ ...call, to: zero + answeredAt, reply });
+    else
+      history.calls.push({ ...call, to: Infinity, reply: undefined, ...(ends && { until: zero + leftAt + leftMs }) });
     if (isLost) history.lost++;
     return history.calls.length >= PORTION || history.lost >= LOST;
   }

@@ -1,9 +1,12 @@
 /** What happened last, for a finding: who sent what when. */
 
+/** A text is made when it is shown: few are. */
+type What = readonly string[] | (() => readonly string[]);
+
 interface Line {
   readonly at: number;
   readonly who: string;
-  readonly what: readonly string[];
+  readonly what: What;
 }
 
 export class Timeline {
@@ -12,7 +15,7 @@ export class Timeline {
 
   constructor(private readonly kept = 20_000) {}
 
-  add(at: number, who: string, what: readonly string[]): void {
+  add(at: number, who: string, what: What): void {
     this.#lines[this.#next] = { at, who, what };
     this.#next = (this.#next + 1) % this.kept;
   }
@@ -21,6 +24,7 @@ export class Timeline {
   about(words: readonly string[], count: number): string[] {
     const lines = [...this.#lines.slice(this.#next), ...this.#lines.slice(0, this.#next)];
     return lines
+      .map(({ at, who, what }) => ({ at, who, what: typeof what === 'function' ? what() : what }))
       .filter(({ who, what }) => words.length === 0 || who === '!' || what.some((each) => words.includes(each)))
       .slice(-count)
       .map(

@@ -150,8 +150,8 @@ export class Client {
       text += `*${args.length}\r\n`;
       for (const arg of args) text += `$${arg.length}\r\n${arg}\r\n`;
       const { now } = this.network.events;
-      const operation = { id: this.newId(), client: this.name, args, keys, invokedAt: now, command };
-      this.waiting.push({ ...operation, answeredAt: null, reply: undefined });
+      const [id, client] = [this.newId(), this.name];
+      this.waiting.push({ id, client, args, keys, invokedAt: now, answeredAt: null, reply: undefined, command });
     }
     end.send(Buffer.from(text, 'latin1'));
     for (const { unreadMs } of commands) if (unreadMs !== undefined) this.readLate(unreadMs);

@@ -138,10 +138,14 @@ export class Figures {
 
   /** The proxy's connections to a server that it has not lost yet. */
   #connectionsTo({ host, port }: Address): readonly Connection[] {
-    return [...this.scene.world.network.connections].filter(
-      ({ from, to, near }) =>
-        from.host === this.scene.proxy.address.host && to.host === host && to.port === port && !near.isClosed,
-    );
+    const { world, proxy } = this.scene;
+    const own = proxy.host.address;
+    const found: Connection[] = [];
+    for (const connection of world.network.connections) {
+      const { from, to, near } = connection;
+      if (from.host === own && to.host === host && to.port === port && !near.isClosed) found.push(connection);
+    }
+    return found;
   }
 
   #open({ undecided, mirror }: ShardCondition): string | null {

@@ -266,7 +266,7 @@ export class Load {
     this.#landed(operation);
     const { client, args } = operation;
     const reply = operation.reply!;
-    scene.note(`${client} got`, [JSON.stringify(reply), 'for', ...args]);
+    scene.note(`${client} got`, () => [JSON.stringify(reply), 'for', ...args]);
     if (isError(reply)) {
       const code = reply.slice(1).split(' ', 1)[0];
       this.errors.set(code, (this.errors.get(code) ?? 0) + 1);

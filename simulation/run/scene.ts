@@ -281,7 +281,7 @@ export class Scene {
     this.world.events.after(ms, WORLD, run);
   }
 
-  note(who: string, what: readonly string[]): void {
+  note(who: string, what: Parameters<Timeline['add']>[2]): void {
     this.timeline.add(this.now, who, what);
   }
 

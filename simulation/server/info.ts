@@ -144,6 +144,8 @@ const SECTIONS: Readonly<Record<string, (server: State) => Lines>> = {
       .map(({ id, keys, expiring }) => [`db${id}`, `keys=${keys.size},expires=${expiring.size},avg_ttl=0`] as const),
 };
 
+const NAMED_SECTIONS = Object.entries(SECTIONS);
+
 /** Sections that INFO shows only when they are asked for. */
 const ON_DEMAND = ['commandstats', 'latencystats'];
 const ALL = ['all', 'everything'];
@@ -151,18 +153,16 @@ const ALL = ['all', 'everything'];
 const info: Run = ({ server, protocol }, args) => {
   if (server.engine === 'keydb' && args.length > 2) throw SYNTAX;
   const asked = args.length === 1 ? ['default'] : args.slice(1).map(lower);
+  const all = asked.some((each) => ALL.includes(each));
+  const isDefault = asked.includes('default');
   const isAsked = (name: string): boolean =>
-    asked.includes(lower(name)) ||
-    asked.some((each) => ALL.includes(each)) ||
-    (asked.includes('default') && !ON_DEMAND.includes(lower(name)));
-  const shown = Object.entries(SECTIONS)
-    .filter(([name]) => isAsked(name))
-    .map(
-      ([name, lines]) =>
-        `# ${name}\r\n${lines(server)
-          .map(([key, value]) => `${key}:${value}\r\n`)
-          .join('')}`,
-    );
+    all || asked.includes(lower(name)) || (isDefault && !ON_DEMAND.includes(lower(name)));
+  const shown = NAMED_SECTIONS.filter(([name]) => isAsked(name)).map(
+    ([name, lines]) =>
+      `# ${name}\r\n${lines(server)
+        .map(([key, value]) => `${key}:${value}\r\n`)
+        .join('')}`,
+  );
   if (server.engine === 'keydb' && isAsked('keydb')) shown.push('# KeyDB\r\nmvcc_depth:0\r\n');
   return verbatim(shown.join('\r\n'), protocol);
 };

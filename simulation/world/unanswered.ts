@@ -72,6 +72,7 @@ export class Unanswered {
   has(key: KeyName): boolean {
     const changes = this.#changes.get(key);
     if (changes === undefined) return false;
+    if (changes.every(({ end, at }) => end.bytesArrived < at && !end.isClosed)) return true;
     const unseen = changes.filter(({ end, at }) => end.bytesArrived < at);
     const left = unseen.filter(({ end }) => !end.isClosed);
     if (left.length < unseen.length) this.lost.add(key);
