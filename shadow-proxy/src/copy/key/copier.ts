@@ -54,14 +54,20 @@ export const COPY_ERRORS = [
 ] as const;
 export type CopyErrorCode = (typeof COPY_ERRORS)[number];
 
-/** A key could not be copied; the message says why. */
+/**
+ * A key could not be copied; the message says why. It has no stack: when a mirror is lost, or its queue is full, there
+ * is one for each key under way.
+ */
 export class CopyError extends Error {
   override readonly name = 'CopyError';
   constructor(
     readonly code: CopyErrorCode,
     message: string,
   ) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

@@ -55,6 +55,8 @@ const MAX_RESTING = 10_000;
 
 /** The copy has to wait for a flip, an exclusive command or the mirror. */
 class NotNow extends Error {}
+/** Made once: repairs are tried again and again until they may go on. */
+const NOT_NOW_ERROR = new NotNow();
 const NOT_NOW = 'not now';
 
 export interface RepairerContext {
@@ -266,8 +268,8 @@ export class Repairer {
           this.by.authorities.frozen !== null ||
           workload.rule(key, 0, key.length).authority !== rule.authority
         )
-          throw new NotNow();
-        if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
+          throw NOT_NOW_ERROR;
+        if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw NOT_NOW_ERROR;
         // As it is asked: what is sent until the answer comes may have happened after it (the authority names what
         // scripts change).
         const { generation } = suspect;
