@@ -79,8 +79,8 @@ export class Checks {
       const { id, name } = partsOf(key);
       if (suspects.get(id) !== undefined || this.isOff(key)) continue;
       if (source.unanswered.has(key) || target.unanswered.has(key)) continue;
-      const since = this.#acknowledged.get(key) ?? now;
-      this.#acknowledged.set(key, since);
+      let since = this.#acknowledged.get(key);
+      if (since === undefined) this.#acknowledged.set(key, (since = now));
       if (now - since <= lagMs + ROUNDED_MS || this.equality.compare(key, now)) continue;
       if (this.isSuspect(key) || this.isForeign(key)) continue;
       this.scene.fail(`a key differs and is no suspect: ${this.equality.show(key)}`, [name]);

@@ -1,6 +1,7 @@
 /** What the proxy says of itself at any moment, against what there is. */
 import { SIDES } from '../../shadow-proxy/src/route/stage.js';
 import type { ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
+import type { Suspect } from '../../shadow-proxy/src/suspects/suspects.js';
 import type { Entry } from '../server/values.js';
 import { JobPace } from '../check/job-pace.js';
 import { LONG } from '../clients/kinds/scripts.js';
@@ -28,6 +29,7 @@ export class Figures {
   readonly #unserved: Unserved | null;
   readonly #outages: Outages | null;
   readonly #pace = new JobPace();
+  readonly #names = new WeakMap<Suspect, KeyName>();
   readonly #paused = new PausedJob();
 
   constructor(
@@ -93,12 +95,22 @@ export class Figures {
     const { faults, isOfOtherShard } = this.scene.profile;
     const isOff = (name: KeyName): boolean =>
       isOfOtherShard?.(partsOf(name).name) === true || (faults.stageChange === undefined && this.checks.isOff(name));
-    for (const { db, key, reason } of this.scene.proxy.parts!.suspects.all()) {
-      const name = key.toString('latin1');
+    for (const suspect of this.scene.proxy.parts!.suspects.all()) {
+      const { reason } = suspect;
+      const key = this.#nameOf(suspect);
+      const { name } = partsOf(key);
       if (reason === '' || UNWRITTEN.test(name)) return `${name}, which nobody writes, is a suspect (${reason})`;
-      if (isOff(keyName(db, name))) return `${name}, which is not mirrored, is a suspect (${reason})`;
+      if (isOff(key)) return `${name}, which is not mirrored, is a suspect (${reason})`;
     }
     return null;
+  }
+
+  #nameOf(suspect: Suspect): KeyName {
+    const known = this.#names.get(suspect);
+    if (known !== undefined) return known;
+    const name = keyName(suspect.db, suspect.key.toString('latin1'));
+    this.#names.set(suspect, name);
+    return name;
   }
 
   /** Clean: each acknowledged effect is on the mirror. */

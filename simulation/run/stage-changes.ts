@@ -1,6 +1,7 @@
 /** What an operator is answered who changes stages, against what there is; and the stages that outlive a process. */
 import type { LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import { SIDES, type Side, type Stage } from '../../shadow-proxy/src/route/stage.js';
+import type { Parts } from '../../shadow-proxy/src/shard/parts.js';
 import type { Consent } from '../../shadow-proxy/src/stages/gate-facts.js';
 import type { Proxy } from '../world/proxy.js';
 import type { Scene } from './scene.js';
@@ -34,6 +35,8 @@ export class StageChanges {
   readonly #open = new Set<Request>();
   /** By workload: when the guard took it back last, and whether an operator has promoted it since then. */
   readonly #takenBack = new Map<string, { readonly at: string; promoted: boolean }>();
+  /** What was looked at last. */
+  #holds: Parts['state']['current']['holds'] | null = null;
   /** By workload: the stages that the next process may begin in; null where any will do. */
   #left: ReadonlyMap<string, readonly string[]> | null = null;
 
@@ -54,7 +57,10 @@ export class StageChanges {
     const { scene } = this;
     const { parts } = scene.proxy;
     if (parts === null || scene.proxy.plan.guard === null) return;
-    for (const [workload, { why, at }] of Object.entries(parts.state.current.holds)) {
+    const { holds } = parts.state.current;
+    if (holds === this.#holds) return;
+    this.#holds = holds;
+    for (const [workload, { why, at }] of Object.entries(holds)) {
       const before = this.#takenBack.get(workload);
       if (why !== 'rolled-back' || before?.at === at) continue;
       scene.say(`the guard has taken ${workload} back`);

@@ -233,7 +233,7 @@ export class Disk {
     else this.#syncNames(open.path);
   }
 
-  /** @param reader gets a buffer that stays as it is while the reader lives; without one it stays so for ever */
+  /** @param reader gets a buffer that stays as it is while the reader lives; without one it always does */
   readFile(path: string, reader?: Reader): Buffer {
     const name = posix.resolve(path);
     const file = this.#files.get(name);
