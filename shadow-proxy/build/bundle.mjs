@@ -6,7 +6,6 @@
  *   dist/…/*.test.js      ─▶ dist/bundles                  the tests, in a run of many files
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -33,11 +32,21 @@ const OPTIONAL = /^@opentelemetry\//;
 
 export const loadEsbuild = () => import(pathToFileURL(join(TOOLS, 'node_modules', 'esbuild', 'lib', 'main.js')).href);
 
+/** The compiled modules that find others by their own place, with their text. */
+const placedModules = () =>
+  new Map(
+    filesBelow(DIST)
+      .filter((path) => path.endsWith('.js') && !path.startsWith(TESTS) && !path.startsWith(PROGRAMS))
+      .map((path) => [path, readFileSync(path, 'utf8')])
+      .filter(([, text]) => text.includes('import.meta.')),
+  );
+
 /**
+ * @param placed of `placedModules`
  * @param isWanted whether the package that our code imports becomes a part
  * @param placeOf the place that a module finds others by, as an expression of its own code
  */
-const parts = (isWanted, placeOf) => ({
+const parts = (placed, isWanted, placeOf) => ({
   name: 'parts',
   setup({ onResolve, onLoad }) {
     // A package brings its own packages.
@@ -46,8 +55,11 @@ const parts = (isWanted, placeOf) => ({
         ? undefined
         : { external: true },
     );
-    onLoad({ filter: /dist[/\\].*\.js$/ }, async ({ path }) => ({
-      contents: (await readFile(path, 'utf8'))
+    // esbuild asks only for these: to be asked for each module takes as long as all the rest.
+    const names = [...placed.keys()].map((path) => path.replace(/[^\w]/g, '\\$&'));
+    onLoad({ filter: new RegExp(`^(${names.join('|')})$`) }, ({ path }) => ({
+      contents: placed
+        .get(path)
         .replaceAll('import.meta.url', placeOf(path))
         .replaceAll('import.meta.filename', JSON.stringify(path)),
     }));
@@ -70,6 +82,7 @@ const BANNER = {
 export async function bundlePrograms() {
   if (!existsSync(join(SOURCES, 'main.js'))) return;
   const { build, stop } = await loadEsbuild();
+  const placed = placedModules();
   const common = { ...COMMON, sourcemap: true, sourcesContent: false, metafile: true };
   const command = ([file, folder]) => {
     const outdir = join(PROGRAMS, folder);
@@ -79,7 +92,7 @@ export async function bundlePrograms() {
     };
     return build({
       ...{ ...common, banner: BANNER, entryPoints: [join(SOURCES, file)], outdir, splitting: true },
-      plugins: [parts((name) => !OPTIONAL.test(name), placeOf)],
+      plugins: [parts(placed, (name) => !OPTIONAL.test(name), placeOf)],
     });
   };
   const files = { entryPoints: FILES.map((file) => join(SOURCES, file)), outbase: SOURCES, outdir: PROGRAMS };
@@ -127,6 +140,7 @@ export async function bundleTests(files) {
       // A module finds what lies beside it by its own place.
       plugins: [
         parts(
+          placedModules(),
           (name) => PACKAGES.test(name),
           (path) => `'${pathToFileURL(path)}'`,
         ),

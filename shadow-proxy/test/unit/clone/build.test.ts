@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../../../..', import.meta.url));
 const BUILD = 'shadow-proxy/build';
@@ -134,6 +135,34 @@ describe('a clone is made ready', () => {
     await build({}, noCompiler);
     assert.equal(hasCompiled('src/folder/two.js') || hasCompiled('src/folder/two.js.map'), false);
     assert.equal(hasCompiled('src/one.js'), true);
+  });
+
+  test('the commands are bundled: with packages and their licences, at the places of their modules, without old chunks', async () => {
+    const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'));
+    put('tsconfig.json', JSON.stringify({ compilerOptions, include: ['shadow-proxy/src'] }));
+    for (const file of ['cli/shadow-compare.ts', 'front/thread.ts', 'html/draw.ts', 'page/app.tsx'])
+      put(`shadow-proxy/src/${file}`, `export const file = '${file}';\n`);
+    put(
+      'shadow-proxy/src/io/beside.ts',
+      "export const beside = new URL('../front/thread.js', import.meta.url).href;\n",
+    );
+    const main = "import { parse } from 'luaparse';\nimport { beside } from './io/beside.js';\n";
+    put(
+      'shadow-proxy/src/main.ts',
+      `${main}console.log(JSON.stringify([typeof parse, (await import(beside)).file]));\n`,
+    );
+    put('dist/shadow-proxy/programs/cli/chunk-OLD.js', '');
+    await build({}, noCompiler);
+
+    // Neither its packages nor its modules are needed.
+    for (const path of ['node_modules', 'dist/shadow-proxy/src']) rmSync(join(clone, path), { recursive: true });
+    const program = join(clone, 'dist/shadow-proxy/programs/main.js');
+    const { stdout } = await promisify(execFile)(process.execPath, [program]);
+    assert.deepEqual(JSON.parse(stdout), ['function', 'front/thread.ts']);
+    assert.ok(hasCompiled('shadow-proxy/programs/cli/shadow-compare.js'));
+    assert.ok(!hasCompiled('shadow-proxy/programs/cli/chunk-OLD.js'));
+    const licences = readFileSync(join(clone, 'dist/shadow-proxy/programs/LICENCES.txt'), 'utf8');
+    assert.match(licences, /^luaparse [\d.]+: MIT\n\nCopyright/);
   });
 
   test('a program runs although a type does not hold; a test does not', async () => {
