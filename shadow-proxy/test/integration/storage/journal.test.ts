@@ -232,7 +232,7 @@ describe('a part of a journal that cannot be read makes all keys suspect:', () =
       writeFileSync(join(directory, name), Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0, 107]));
     assert.match(
       suspicion(directory, { journal: null as unknown as string, cleanShutdown: false })!,
-      /is of an earlier release/,
+      /or of an earlier release/,
     );
   });
 

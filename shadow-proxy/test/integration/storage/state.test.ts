@@ -199,7 +199,7 @@ describe('a state of the release before checksums', () => {
     const { previous } = await StateStore.open(directory, 'cache-0');
     assert.deepEqual([previous!.workloads, previous!.journal], [before.workloads, null]);
     for (const name of ['journal-a', 'journal-b']) writeFileSync(join(directory, 'cache-0', name), '');
-    assert.match(readJournal(join(directory, 'cache-0'), previous).everything!, /is of an earlier release/);
+    assert.match(readJournal(join(directory, 'cache-0'), previous).everything!, /or of an earlier release/);
     assert.equal(readJournal(join(directory, 'cache-0'), { ...previous!, cleanShutdown: true }).everything, null);
   });
 });
