@@ -18,6 +18,8 @@ import type { Kind } from './subscription-kinds.js';
 export interface OpenTransaction {
   /** Bytes that the queued commands take. */
   readonly bytes: number;
+  /** How many commands are queued. */
+  readonly size: number;
   /** Queues the command at hand. */
   queue(spec: CommandSpec): void;
   /** Queues the reply to a command that the proxy answers itself. */
@@ -101,6 +103,10 @@ export class ClientState {
   readonly connectedAt = monotonicMs();
   #activeAt = this.connectedAt;
   #name = '';
+  /** The client's last command that the proxy knows; null before the first. */
+  lastCommand: CommandSpec | null = null;
+  /** What the client has said of its library (CLIENT SETINFO). */
+  readonly library = { name: '', version: '' };
   #login = new Login(undefined);
   #identity: LaneIdentity = { db: 0, protocol: 2, credentials: undefined, login: this.#login };
   #replies: WantedReplies = 'on';
@@ -179,7 +185,15 @@ export class ClientState {
   /** Bytes of memory that the client's names and settings take. */
   get bytes(): number {
     const queued = this.#transaction?.bytes ?? 0;
-    return queued + this.#name.length + (this.#blocked?.bytes ?? 0) + (this.#subscriptions?.bytes ?? 0);
+    const { name, version } = this.library;
+    return (
+      queued +
+      this.#name.length +
+      name.length +
+      version.length +
+      (this.#blocked?.bytes ?? 0) +
+      (this.#subscriptions?.bytes ?? 0)
+    );
   }
 
   /** Whether the client has closed its sending side. It may still read replies. */
@@ -204,6 +218,11 @@ export class ClientState {
 
   rename(name: string): void {
     this.#name = name;
+  }
+
+  /** Whether the client has sent READONLY. */
+  get isReadOnly(): boolean {
+    return this.#readOnly;
   }
 
   /** READONLY or READWRITE. */

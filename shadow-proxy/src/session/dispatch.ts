@@ -112,6 +112,7 @@ export function dispatch(context: CommandContext, isRetry: boolean): void {
   if (clients.face !== null && spec !== undefined && redirected(context, spec, clients.face)) return;
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
   if (spec === undefined) return unknown(context, isRetry);
+  client.lastCommand = spec;
   // A command that the proxy answers itself is never refused here; only its own handler queues it.
   if (spec.handling !== 'local' && intercepted(context, spec, isRetry)) return;
   HANDLERS[spec.handling](context, spec);

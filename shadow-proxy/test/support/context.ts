@@ -188,6 +188,7 @@ class FakeSocket extends EventEmitter {
   readonly localAddress = '10.0.0.2';
   readonly localPort = 6379;
   writableNeedDrain = false;
+  readonly writableLength = 0;
   paused = false;
   timeoutMs = 0;
   pause = (): this => ((this.paused = true), this);

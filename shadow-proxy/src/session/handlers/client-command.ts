@@ -4,6 +4,7 @@
  * same permission. A refusal is passed on as the server worded it.
  */
 import { monotonicMs } from '../../io/clock.js';
+import { continues, type Software } from '../../command/release.js';
 import { bulk, encodeCommand, error, integer, OK, type Argument } from '../../resp/encode.js';
 import { NOBODY } from '../../upstream/handshake.js';
 import type { ClientState } from '../client-state.js';
@@ -51,30 +52,102 @@ const setName = (context: CommandContext): Answer => {
   };
 };
 
+/** CLIENT SETINFO LIB-NAME or LIB-VER: where the server knows it, CLIENT LIST shows it. */
+const setInfo = (context: CommandContext): Answer => {
+  const [attribute, value] = context.parser.argc === 4 ? [option(context, 2), text(context, 3)] : ['', ''];
+  if (value.length > MAX_NAME)
+    return {
+      reply: () =>
+        error(
+          `ERR shadow-proxy: the library's name or version has ${value.length} characters: at most ${MAX_NAME} are allowed`,
+        ),
+    };
+  return {
+    reply: () => {
+      const { library } = context.client;
+      if (attribute === 'LIB-NAME') library.name = value;
+      if (attribute === 'LIB-VER') library.version = value;
+      return OK;
+    },
+  };
+};
+
 /** A setting of a connection at the server, which many clients share: it is not applied. */
 const setting = (context: CommandContext): Answer => {
   const valid = context.parser.argc === 3 && ['ON', 'OFF'].includes(option(context, 2));
   return { instead: valid ? ['CLIENT', text(context, 1), 'OFF'] : undefined, reply: () => OK };
 };
 
-/** The flag of a client in CLIENT LIST: a subscriber, blocked, or neither. */
-const flagOf = (client: ClientState): string => (client.isSubscriber ? 'P' : client.blocked?.isSent ? 'b' : 'N');
+/** The flags of a client in CLIENT LIST: a subscriber, in MULTI, blocked, READONLY; or none. */
+function flagsOf(client: ClientState): string {
+  const flags = [
+    client.isSubscriber && 'P',
+    client.transaction !== null && 'x',
+    client.blocked?.isSent === true && 'b',
+    client.isReadOnly && 'r',
+  ];
+  return flags.filter(Boolean).join('') || 'N';
+}
 
-const describe = ({ client }: Pick<ConnectedClient, 'client'>): string => {
-  const { remoteAddress, remotePort, localAddress, localPort } = client.socket;
+/**
+ * A client's line in CLIENT LIST, with the fields of Redis 7.0, and those of the source's release. `omem`: bytes that
+ * the client has not read; `multi-mem`: of queued commands; `tot-mem`: all that the proxy holds for the client. The
+ * proxy has no buffers of a fixed size, and does not count by client: `fd`, `qbuf`, `qbuf-free`, `argv-mem`, `rbs`,
+ * `rbp`, `obl` and the fields of Redis 8 are 0.
+ */
+function describe({ client, bytes }: Pick<ConnectedClient, 'client' | 'bytes'>, source: Software | undefined): string {
+  const { transaction, socket } = client;
   const [age, idle] = [client.connectedAt, client.activeAt].map((at) => Math.floor((monotonicMs() - at) / 1000));
-  return (
-    `id=${client.id} addr=${remoteAddress}:${remotePort} laddr=${localAddress}:${localPort} fd=0 name=${client.name} age=${age} idle=${idle} ` +
-    `flags=${flagOf(client)} db=${client.db} ${subscriptionsOf(client)} multi=${client.transaction === null ? -1 : 0} user=${client.credentials?.username ?? 'default'} resp=${client.protocol}\n`
-  );
-};
+  const unread = socket.writableLength;
+  const fields = {
+    id: client.id,
+    addr: `${socket.remoteAddress}:${socket.remotePort}`,
+    laddr: `${socket.localAddress}:${socket.localPort}`,
+    fd: 0,
+    name: client.name,
+    age,
+    idle,
+    flags: flagsOf(client),
+    db: client.db,
+    ...subscriptionsOf(client),
+    multi: transaction?.size ?? -1,
+    ...(since(source, '7.4') && { watch: client.watch === null ? 0 : 1 }),
+    ...{ qbuf: 0, 'qbuf-free': 0, 'argv-mem': 0, 'multi-mem': transaction?.bytes ?? 0, rbs: 0, rbp: 0, obl: 0 },
+    oll: unread > 0 ? 1 : 0,
+    omem: unread,
+    'tot-mem': bytes,
+    events: unread > 0 ? 'rw' : 'r',
+    cmd: client.lastCommand?.name ?? 'NULL',
+    user: client.credentials?.username ?? 'default',
+    redir: -1,
+    resp: client.protocol,
+    ...(since(source, '7.2') && { 'lib-name': client.library.name, 'lib-ver': client.library.version }),
+    ...(since(source, '8.0') && { 'io-thread': 0, 'tot-net-in': 0, 'tot-net-out': 0, 'tot-cmds': 0 }),
+  };
+  return `${Object.entries(fields)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')}\n`;
+}
 
-const subscriptionsOf = ({ subscriptions }: ClientState): string =>
-  `sub=${subscriptions?.count('channel') ?? 0} psub=${subscriptions?.count('pattern') ?? 0} ssub=${subscriptions?.count('shard') ?? 0}`;
+/** Whether the server is that release of Redis, or a later one. */
+const since = (server: Software | undefined, version: string): boolean =>
+  server !== undefined && continues(server, { name: 'redis', version });
+
+const subscriptionsOf = ({ subscriptions }: ClientState): Readonly<Record<string, number>> => ({
+  sub: subscriptions?.count('channel') ?? 0,
+  psub: subscriptions?.count('pattern') ?? 0,
+  ssub: subscriptions?.count('shard') ?? 0,
+});
 
 /** Whether a client is of a TYPE. */
 const isOfType = ({ client }: ConnectedClient, type: string): boolean =>
   type.toLowerCase() === (client.isSubscriber ? 'pubsub' : 'normal');
+
+function describeAll({ clients }: CommandContext, wanted: (each: ConnectedClient) => boolean): Buffer {
+  const source = clients.sequencer.servers.source.software;
+  const lines = [...clients.sessions.values()].filter(wanted).map((each) => describe(each, source));
+  return bulk(lines.join(''));
+}
 
 const list = (context: CommandContext): Answer => {
   const { argc } = context.parser;
@@ -87,7 +160,7 @@ const list = (context: CommandContext): Answer => {
     const type = option(context, 3);
     wanted = (each) => isOfType(each, type);
   }
-  return { reply: () => bulk([...context.clients.sessions.values()].filter(wanted).map(describe).join('')) };
+  return { reply: () => describeAll(context, wanted) };
 };
 
 const address = ({ client: { socket } }: ConnectedClient): string => `${socket.remoteAddress}:${socket.remotePort}`;
@@ -219,13 +292,13 @@ const ANSWERS: Readonly<Record<string, (context: CommandContext) => Answer>> = {
   getname: (context) => ({
     reply: () => (context.client.name === '' ? bulk(null, context.client.protocol) : bulk(context.client.name)),
   }),
-  setinfo: () => ({ reply: () => OK }),
+  setinfo: setInfo,
   // The client says that it understands redirection. The proxy redirects no client, and its connections are shared.
   capa: () => ({ instead: ['CLIENT', 'ID'], reply: () => OK }),
   'no-evict': setting,
   'no-touch': setting,
   list,
-  info: (context) => ({ reply: () => bulk(describe(context)) }),
+  info: (context) => ({ reply: () => describeAll(context, ({ client }) => client === context.client) }),
   kill,
 };
 

@@ -178,7 +178,6 @@ const replicas: Answer = (face, context) => {
 const info: Answer = (face) => {
   const { nodes: all, assigned } = face;
   const facts = {
-    cluster_enabled: 1,
     cluster_state: 'ok',
     cluster_slots_assigned: assigned,
     cluster_slots_ok: assigned,
@@ -188,6 +187,9 @@ const info: Answer = (face) => {
     cluster_size: all.length,
     cluster_current_epoch: all.length,
     cluster_my_epoch: all.indexOf(face.own) + 1,
+    // The proxies have no cluster bus.
+    ...{ cluster_stats_messages_sent: 0, cluster_stats_messages_received: 0 },
+    total_cluster_links_buffer_limit_exceeded: 0,
   };
   return bulk(
     Object.entries(facts)

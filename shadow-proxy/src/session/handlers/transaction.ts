@@ -44,6 +44,10 @@ export class Transaction implements OpenTransaction {
     this.#exec = new Exec(context, this.#queue, this.#own);
   }
 
+  get size(): number {
+    return this.#queue.length + this.#own.length + this.#regional.length;
+  }
+
   /** Makes EXEC answer EXECABORT. The queued commands are dropped. */
   spoil(): void {
     this.#spoiled = true;

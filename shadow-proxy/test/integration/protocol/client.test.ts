@@ -130,6 +130,46 @@ describe('CLIENT', () => {
     two.destroy();
   });
 
+  test('INFO has the fields of the source, and what is true of them', async () => {
+    const [wire, direct] = [await beside.rig.wire(), await Wire.open({ port: beside.twin.port })];
+    const infoOf = async (asked: Promise<string>): Promise<ReadonlyMap<string, string>> =>
+      new Map(
+        (await asked)
+          .split('\r\n')
+          .at(-1)!
+          .trim()
+          .split(' ')
+          .map((field) => field.split('=') as [string, string]),
+      );
+    for (const each of [wire, direct]) await each.ask('CLIENT', 'SETINFO', 'LIB-NAME', 'lib');
+    const said = await infoOf(wire.ask('CLIENT', 'INFO'));
+    const redis = await infoOf(direct.ask('CLIENT', 'INFO'));
+    assert.deepEqual(
+      [...redis.keys()].filter((name) => !said.has(name)),
+      [],
+    );
+    for (const name of ['multi', 'flags', 'cmd', 'events', 'redir', 'omem', 'oll', 'user', 'resp', 'lib-name'])
+      assert.equal(said.get(name), redis.get(name), name);
+    for (const each of [wire, direct]) {
+      assert.equal((await each.pipeline([['MULTI'], ['SET', 'k', 'v'], ['CLIENT', 'INFO']])).at(-1), '+QUEUED');
+      assert.match(await each.ask('EXEC'), / flags=x .* multi=[12] /);
+      each.destroy();
+    }
+  });
+
+  test('LIST shows the last command of each client, and what a client has not read', async () => {
+    const [one, two, three] = [await beside.rig.wire(), await beside.rig.wire(), await beside.rig.wire()];
+    const ids = await Promise.all([one, two].map(async (wire) => (await wire.ask('CLIENT', 'ID')).slice(1)));
+    const line = async (id: string): Promise<string> => three.ask('CLIENT', 'LIST', 'ID', id);
+    assert.match(await line(ids[0]), / cmd=client\|id /);
+    await one.ask('SET', 'large', 'x'.repeat(1 << 20));
+    assert.match(await line(ids[0]), / omem=0 .* events=r cmd=set /);
+    two.socket.pause();
+    for (let i = 0; i < 64; i++) two.send('GET', 'large');
+    await until(async () => / omem=[1-9]\d* tot-mem=[1-9]\d* events=rw cmd=get /.test(await line(ids[1])));
+    for (const each of [one, two, three]) each.destroy();
+  });
+
   test('KILL ends a client of the proxy, with what it has in flight, and no other', async () => {
     const [one, two, three] = [await beside.rig.wire(), await beside.rig.wire(), await beside.rig.wire()];
     const id = (await two.ask('CLIENT', 'ID')).slice(1);
