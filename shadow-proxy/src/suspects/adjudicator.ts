@@ -207,8 +207,8 @@ export class Adjudicator implements Verdicts {
     if (verdict.kind !== 'match' && this.#isInChunks(pair)) {
       this.#defer(pair, recomparison);
     } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#suspectOperation(pair)) {
-      // What the command read or wrote on the mirror may have been wrong: its keys were suspects before this.
-      if (pair.writes) this.#suspectKeys(pair, 'derived');
+      // What the command read on the mirror may have been wrong: so may be what it wrote there.
+      if (pair.writes) this.#suspectWritten(pair, 'derived');
       this.#defer(pair, recomparison);
     } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#showsUnnamed(pair)) {
       this.#suspectKeys(pair, 'inconclusive');
@@ -322,9 +322,9 @@ export class Adjudicator implements Verdicts {
         increment(counters.inconclusive, verdict.reason);
         if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
         this.#noteLackingScript(pair);
-        // A read that the mirror could not serve shows nothing about its keys.
-        if (pair.writes || pair.mirror[0] !== MINUS)
-          this.#suspectKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
+        // What the mirror could not do shows nothing about the keys that are read.
+        if (pair.mirror[0] !== MINUS) this.#suspectKeys(pair, 'inconclusive');
+        else if (pair.writes) this.#suspectWritten(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
         return;
       case 'mismatch':
         counters.compared++;
@@ -373,10 +373,16 @@ export class Adjudicator implements Verdicts {
   }
 
   /** Every key of the command, read or written, becomes a suspect. */
-  #suspectKeys({ operation, frame, start, writes }: Pair, reason: string): void {
+  #suspectKeys(pair: Pair, reason: string): void {
+    const { operation, frame, start } = pair;
     this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.named(operation.db, key, reason));
     // Keys that the command does not name become suspects, too.
-    if (writes) this.sequencer.suspects.frame(operation.db, frame, start, reason);
+    if (pair.writes) this.#suspectWritten(pair, reason);
+  }
+
+  /** Every key that the command wrote, or may have written, becomes a suspect. */
+  #suspectWritten({ operation, frame, start }: Pair, reason: string): void {
+    this.sequencer.suspects.frame(operation.db, frame, start, reason);
   }
 
   /**
