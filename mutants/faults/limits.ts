@@ -3,7 +3,9 @@ import type { Fault } from '../fault.js';
 
 const LIMITS = 'shadow-proxy/src/session/client-limits.ts';
 const GUARD = 'shadow-proxy/src/copy/job/memory-guard.ts';
+const LOGINS = 'shadow-proxy/src/session/failed-logins.ts';
 const limits = ['unit/session/client-limits'];
+const logins = ['unit/session/failed-logins'];
 const guard = ['unit/copy/memory-guard'];
 
 export const CLIENTS: readonly Fault[] = [
@@ -77,25 +79,25 @@ export const CLIENTS: readonly Fault[] = [
   },
   {
     id: 'one-failed-login-less-is-free',
-    file: LIMITS,
-    from: '++known.count > FREE_LOGINS',
-    to: '++known.count >= FREE_LOGINS',
-    tests: limits,
+    file: LOGINS,
+    from: 'ofUser > FREE.ofUser',
+    to: 'ofUser >= FREE.ofUser',
+    tests: logins,
   },
   {
     id: 'failed-logins-are-forgotten-a-millisecond-early',
-    file: LIMITS,
-    from: 'now - known.since > LOGIN_MEMORY_MS',
-    to: 'now - known.since >= LOGIN_MEMORY_MS',
-    tests: limits,
+    file: LOGINS,
+    from: 'now - known.since > MEMORY_MS',
+    to: 'now - known.since >= MEMORY_MS',
+    tests: logins,
     unseen: 'It takes a failed login at the very millisecond, a minute after the first.',
   },
   {
     id: 'one-address-less-is-remembered',
-    file: LIMITS,
-    from: 'if (failures.size >= MAX_ADDRESSES)',
-    to: 'if (failures.size >= MAX_ADDRESSES - 1)',
-    tests: limits,
+    file: LOGINS,
+    from: 'if (counts.size >= MAX_COUNTS)',
+    to: 'if (counts.size >= MAX_COUNTS - 1)',
+    tests: logins,
     unseen: 'It takes failed logins from 10,000 addresses.',
   },
 ];

@@ -7,6 +7,7 @@ import { monotonicMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { Limits } from '../plan/plan.js';
 import type { ClientState } from './client-state.js';
+import { FailedLogins } from './failed-logins.js';
 
 /** A client and the memory that it uses. */
 export interface Weighed {
@@ -35,20 +36,13 @@ const CHECK_MS = 1_000;
 /** Memory is added up again when clients may use this share of the bound more than before, or so many bytes. */
 const GROWTH_SHARE = 1 / 16;
 const MIN_GROWTH = 1 << 20;
-/** How many failed logins from one address are answered at once, and for how long they are remembered. */
-const FREE_LOGINS = 10;
-const LOGIN_MEMORY_MS = 60_000;
-/** How long the answer to each further failed login is delayed. */
-const LATE_LOGIN_MS = 1_000;
-const MAX_ADDRESSES = 10_000;
-
 export class ClientLimits {
   readonly closed: Record<ClosedFor, number> = { output: 0, memory: 0, connections: 0, login: 0, idle: 0, failure: 0 };
   /** Bytes that all clients used when they were last added up. */
   bytes = 0;
+  readonly failedLogins = new FailedLogins();
   #grown = 0;
   #bounds: ClientBounds;
-  readonly #failures = new Map<string, { count: number; readonly since: number }>();
   readonly #timer: Timer;
 
   constructor(
@@ -70,19 +64,6 @@ export class ClientLimits {
     if (socket.destroyed) return;
     this.closed[why]++;
     socket.destroy();
-  }
-
-  /** Counts a failed login from an address. @returns how long to delay the answer, in ms */
-  loginFailed(address: string, now = monotonicMs()): number {
-    const failures = this.#failures;
-    let known = failures.get(address);
-    if (known === undefined || now - known.since > LOGIN_MEMORY_MS) {
-      failures.delete(address);
-      // The first entry is the oldest.
-      for (const oldest of failures.keys()) if (failures.size >= MAX_ADDRESSES) failures.delete(oldest);
-      failures.set(address, (known = { count: 0, since: now }));
-    }
-    return ++known.count > FREE_LOGINS ? LATE_LOGIN_MS : 0;
   }
 
   /** Takes over the bounds of a reloaded plan. */

@@ -55,11 +55,14 @@ async function login(context: CommandContext, credentials: Credentials, named: b
   const args = named ? [credentials.username!, credentials.password] : [credentials.password];
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
+  const { failedLogins } = context.clients.limits;
+  const [address, user] = [context.client.socket.remoteAddress ?? '', credentials.username ?? 'default'];
   if (refusal !== null) {
     // A client that guesses passwords gets its answers late, and is held meanwhile.
-    await sleep(context.clients.limits.loginFailed(context.client.socket.remoteAddress ?? ''));
+    await sleep(failedLogins.failed(address, user));
     return Buffer.from(`-${refusal}\r\n`, 'latin1');
   }
+  failedLogins.succeeded(address, user);
   login.standing[side] = 'admitted';
   context.clients.logins.saw(credentials);
   context.client.become({ login });
