@@ -1,5 +1,5 @@
 /**
- * Failed logins of the last minute, by client address and user: a client that guesses passwords gets its answers late. A
+ * Failed logins of the last minute, by client address and user: a client that guesses passwords is answered late. A
  * user that logs in has as many attempts again; all users of an address still count together.
  */
 import { monotonicMs } from '../io/clock.js';
