@@ -29,8 +29,8 @@ export interface Difference {
 }
 
 /**
- * The rule that allows a difference. The first thirteen decide by the replies alone (rules.ts), the next two by evidence
- * (absence.ts), and the last one by the plan.
+ * The rule that allows a difference. The first thirteen decide by the replies alone (rules.ts), the next two by
+ * evidence (absence.ts), and the last one by the plan.
  */
 export type RuleName =
   | 'unordered'

@@ -65,7 +65,10 @@ test('CLIENT LIST shows the proxy’s clients, by id and by type', async () => {
     [listed(), listed('ID', '2'), listed('ID', '7'), listed('TYPE', 'normal'), listed('TYPE', 'pubsub')],
     [2, 1, 0, 2, 0],
   );
-  assert.match(client.replies[0], /id=1 addr=10\.0\.0\.1:40000 laddr=10\.0\.0\.2:6379 .* db=0 .* user=default redir=-1 resp=2/);
+  assert.match(
+    client.replies[0],
+    /id=1 addr=10\.0\.0\.1:40000 laddr=10\.0\.0\.2:6379 .* db=0 .* user=default redir=-1 resp=2/,
+  );
 });
 
 test('CLIENT KILL kills clients of the proxy, and not itself unless it is asked to', async () => {
