@@ -385,6 +385,10 @@ export interface RolloutPlan {
 /** Every workload of the plan in matching order, `default` last. */
 export const allWorkloads = (plan: Plan): readonly WorkloadPlan[] => [...plan.workloads, plan.default];
 
+/** The plan of a workload that the plan has. */
+export const workloadIn = (plan: Plan, name: string): WorkloadPlan =>
+  allWorkloads(plan).find((workload) => workload.name === name)!;
+
 /** The admin HTTP of a shard: its own address, or the plan's. */
 export const adminOf = (plan: Plan, shard: string): AdminPlan =>
   plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;

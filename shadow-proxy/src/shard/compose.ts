@@ -25,7 +25,7 @@ import { Turn } from '../io/turn.js';
 import { Authorities } from '../pipeline/authorities.js';
 import { Sequencer, type SequencerOptions } from '../pipeline/sequencer.js';
 import { neighboursOf, sharersOf } from '../plan/normalise.js';
-import { allWorkloads, type Plan } from '../plan/plan.js';
+import { workloadIn, type Plan } from '../plan/plan.js';
 import { Regional } from '../regional/regional.js';
 import { Owners } from '../route/owner.js';
 import { Router, type Workload } from '../route/router.js';
@@ -212,7 +212,7 @@ function sequencerOf(
       fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(sequencer, journal) : null;
       const closed = (): void => void events.emit('connectionClosed');
       const allows = ({ name }: Workload, form: string): boolean =>
-        allowedForms(settings.gatesOf(name).allowUnsupported).has(form.toLowerCase());
+        allowedForms(workloadIn(settings.plan, name).gates.allowUnsupported).has(form.toLowerCase());
       adjudicator = new Adjudicator(sequencer, found, closed, deferred, allows, observer);
       return {
         verdicts: adjudicator,
@@ -373,7 +373,7 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
   const collector = new EvidenceCollector(evidenceContext(parts, jobs, fence, snapshot), directory, author);
   const failover: Failover = new Failover({
     ...parts,
-    policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,
+    policy: ({ name }) => workloadIn(settings.plan, name).failover,
     unsupported: (workload, side) => collector.unsupportedBy(workload, side),
     usersWithoutSource: () => collector.usersWithoutSource(),
     change: (request) => changeStage({ collector, flipper, fence }, request),

@@ -1,5 +1,5 @@
 /** The present plan: a reload replaces it. */
-import type { Gates, Plan, ShardPlan } from '../plan/plan.js';
+import type { Plan, ShardPlan } from '../plan/plan.js';
 
 export class Settings {
   #plan: Plan;
@@ -17,12 +17,6 @@ export class Settings {
 
   get shard(): ShardPlan {
     return this.#plan.shards.find(({ name }) => name === this.name)!;
-  }
-
-  /** The thresholds of a workload's gates. */
-  gatesOf(workload: string): Gates {
-    const { workloads, default: rest } = this.#plan;
-    return (workloads.find(({ name }) => name === workload) ?? rest).gates;
   }
 
   reload(plan: Plan): void {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Verdict } from '../guard/judge.js';
 import { monotonicMs, unixMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
-import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
+import { workloadIn, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type WorkloadTotals } from '../storage/evidence.js';
 import type { Author } from '../storage/sealed.js';
 import type { Latest } from '../telemetry/series.js';
@@ -351,7 +351,7 @@ export class EvidenceCollector {
   }
 
   #planned({ name }: Workload): WorkloadPlan {
-    return allWorkloads(this.context.plan()).find((each) => each.name === name)!;
+    return workloadIn(this.context.plan(), name);
   }
 
   /** Records a verification of all keys as evidence for each of its workloads. */

@@ -351,12 +351,15 @@ async function readLines(directory: string): Promise<readonly Line[]> {
 const eventOf = ({ line, number }: Line): HistoryEvent =>
   redacted(parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number };
 
-/** The last change in the history; undefined if it has none. */
-async function newestChange(directory: string): Promise<HistoryEvent | undefined> {
+/** The last such event of the history; undefined if it has none. */
+async function lastEvent(
+  directory: string,
+  isWanted: (event: HistoryEvent) => boolean,
+): Promise<HistoryEvent | undefined> {
   const lines = await readLines(directory);
   for (let at = lines.length - 1; at >= 0; at--) {
     const event = eventOf(lines[at]);
-    if (typeof event.revision === 'number') return event;
+    if (isWanted(event)) return event;
   }
   return undefined;
 }
@@ -388,7 +391,7 @@ async function read(directory: string, shard: string): Promise<ShardState | null
   const path = join(directory, 'state.json');
   const wayOut = `Restore it from a copy. Only if the target never answered clients: move ${directory} away, and the plan's stages apply again`;
   // Read before the state: a change writes the state first.
-  const newest = await newestChange(directory);
+  const newest = await lastEvent(directory, ({ revision }) => typeof revision === 'number');
   let text: string;
   try {
     text = (await diskAsync.readFile(path)).toString();
@@ -519,7 +522,7 @@ export async function recordHolder(
 
 /** The process that had the shard after the one that this folder belongs to; null if none is known. */
 export async function holderSince(directory: string): Promise<Holder | null> {
-  const last = (await readHistory(directory, Infinity)).findLast(({ event }) => HOLDERS.has(event));
+  const last = await lastEvent(directory, ({ event }) => HOLDERS.has(event));
   return last?.event === 'holder' ? { process: String(last.process), note: String(last.note) } : null;
 }
 
