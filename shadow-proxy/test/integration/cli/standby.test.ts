@@ -158,6 +158,15 @@ async function settled(admin: string): Promise<ShardSnapshot> {
   }
 }
 
+/** Every key was suspect: waits until the proxy has verified them without being asked. */
+async function verifiedByItself(admin: string): Promise<void> {
+  const isVerified = async (): Promise<boolean> => {
+    const { workloads, job } = await settled(admin);
+    return workloads[0].suspect === null && job?.automatic === true && job.state === 'done';
+  };
+  await until(isVerified, 20_000);
+}
+
 test('a second process refuses to serve, names the first, and leaves the state alone', async (t) => {
   await withSetting(t, async ({ start, plan, source, target }) => {
     const first = start();
@@ -330,12 +339,7 @@ for (const folder of ['the same', 'another'] as const) {
         assert.equal(history?.length, 2);
         assert.ok(history?.[1].includes(state.owner!.process), 'the state is the new owner’s');
       } else {
-        // All keys were suspect: the proxy verifies them without being asked.
-        const verified = async (): Promise<boolean> => {
-          const { workloads, job } = await settled(`http://127.0.0.1:${standbyAdmin}`);
-          return workloads[0].suspect === null && job?.automatic === true && job.state === 'done';
-        };
-        await until(verified, 20_000);
+        await verifiedByItself(`http://127.0.0.1:${standbyAdmin}`);
         await traffic.assertKept(servers);
       }
       t.diagnostic(`took over after ${Math.round(tookMs)} ms`);
@@ -377,12 +381,7 @@ test('a process that has only waited knows at its next start, and offline, that 
     await other.exit();
     const next = start();
     await next.prints(/"listening"/);
-    // Every key was suspect: the proxy verifies them without being asked.
-    const verified = async (): Promise<boolean> => {
-      const { workloads, job } = await settled(admin);
-      return workloads[0].suspect === null && job?.automatic === true && job.state === 'done';
-    };
-    await until(verified, 20_000);
+    await verifiedByItself(admin);
     assert.deepEqual(await differences(servers.source, servers.target), []);
   });
 });
