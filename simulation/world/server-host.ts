@@ -193,7 +193,8 @@ export class ServerHost {
     const left = this.#pausedUntil - this.world.events.now;
     if (left > 0) end.silence(left + this.world.random.between(0, 0.5));
     end.received = (bytes) => {
-      const ms = this.worksOn(bytes);
+      // While it loads its data, it refuses the command at once.
+      const ms = this.model.troubles.loading ? 0 : this.worksOn(bytes);
       if (ms === 0) return client.receive(bytes);
       this.pause(ms);
       this.#worksUntil = Math.max(this.#worksUntil, this.world.events.now + ms);

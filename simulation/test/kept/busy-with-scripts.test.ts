@@ -1,6 +1,6 @@
 /**
  * Found in profile `hangs` (seeds 107, 109): a server that had just ended a script was considered down. So was one that
- * worked on a long command which is no script.
+ * worked on a long command which is no script. In seed 700 the model of a server that loads its data ran a script.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -50,4 +50,16 @@ test('A server that works on a command with very many arguments is not down', ()
     client.send(['SADD', 'key', ...members]);
     await kept.until(() => client.replies.length > 0 || client.isCutOff, 'the command ends');
     assert.deepEqual([client.replies, kept.proxy.snapshot()!.outage], [[members.length], null]);
+  }, PLAN));
+
+test('A server that loads its data refuses a script at once, and is down in time', () =>
+  KeptWorld.run(async (kept) => {
+    runFor(kept, 4_500);
+    const client = await kept.client();
+    kept.source.model.troubles.loading = true;
+    client.send(SCRIPT);
+    await kept.until(() => client.replies.length > 0, 'the script is refused');
+    assert.match(String(client.replies[0]), /LOADING/);
+    await kept.pass(2_000);
+    assert.equal(kept.proxy.snapshot()!.outage?.side, 'source');
   }, PLAN));
