@@ -58,7 +58,7 @@ test('A server that loads its data refuses a script at once, and is down in time
     const client = await kept.client();
     kept.source.model.troubles.loading = true;
     client.send(SCRIPT);
-    await kept.until(() => client.replies.length > 0, 'the script is refused');
+    await kept.pass(100);
     assert.match(String(client.replies[0]), /LOADING/);
     await kept.pass(2_000);
     assert.equal(kept.proxy.snapshot()!.outage?.side, 'source');
