@@ -44,6 +44,7 @@ const FORESEEN: Readonly<Record<string, Failure['exit']>> = {
   LogError: exitCode.usage,
   PlanError: exitCode.usage,
   RunbookError: exitCode.usage,
+  SentinelError: exitCode.usage,
   StateError: exitCode.usage,
 };
 const LAUNCH: Readonly<Record<string, Failure['exit']>> = { servers: exitCode.inconclusive, lease: exitCode.fails };

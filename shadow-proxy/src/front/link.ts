@@ -5,7 +5,7 @@
  * While there are records to take, they are taken at the end of each turn, without a bell.
  *
  * Room: front: clients' connections in threads of their own.
- * Called by: shard.
+ * Called by: sentinel, shard.
  * Calls: io, plan.
  */
 import { nextTurn } from '../io/timers.js';

@@ -10,11 +10,14 @@
  *                                       :clean         has released it, with everything confirmed on both servers
  *                                       :left          has released it, with suspects left
  *
+ * Behind the note there may be two addresses, `:<service>;<sentinel>`: where the holder's clients connect, and where
+ * the process answers as a Sentinel.
+ *
  * If two processes claim the lease at once, both read the list after both names are set. So at most one of them sees no
  * other. The epoch is the server's run ID and the connection's client ID, which only grows while the server lives.
  *
  * Room: lease: exactly one proxy serves a shard.
- * Called by: stages, shard.
+ * Called by: sentinel, stages, shard.
  * Calls: text, io, resp, route, plan, upstream.
  */
 import { monotonicMs } from '../io/clock.js';
@@ -45,7 +48,7 @@ const DATA_NAME = 'shadow-proxy';
  * A holder that has sent nothing for this many seconds (whole ones, by the server) is dead or stalled. A holder sends
  * something each second.
  */
-const SILENT_S = 3;
+export const SILENT_S = 3;
 /**
  * How long a holder must be watched, in ms, without a pause of the server or of this process: both make a holder look
  * silent.
@@ -56,6 +59,15 @@ const GOODBYE_MS = 500;
 
 export type Word = 'waits' | 'aside' | 'holds' | 'clean' | 'left';
 
+/** Addresses of a process as others reach it: `host:port`, or empty. */
+export interface Places {
+  /** Where the shard's clients connect. Only the holder has it, from when it accepts clients. */
+  readonly service: string;
+  /** Where it answers as a Sentinel. */
+  readonly sentinel: string;
+}
+const NOWHERE: Places = { service: '', sentinel: '' };
+
 /** A process in a server's list of connections. */
 export interface Claim {
   /** The connection's client ID. */
@@ -63,6 +75,8 @@ export interface Claim {
   readonly process: string;
   readonly word: Word;
   readonly note: string;
+  /** Addresses that the process announces, `host:port`; empty if it announces none. */
+  readonly places: Places;
   /** The address of the process. */
   readonly from: string;
   readonly ageS: number;
@@ -129,6 +143,8 @@ export class Lease {
   tenure: Tenure | null = null;
   /** A message for the next holder of the lease; letters and digits. */
   note = '';
+  /** What this process announces behind the note. */
+  places = NOWHERE;
   /** Why there is no connection. */
   problem: Error = new ConnectionLost('not connected');
   #held = false;
@@ -339,6 +355,17 @@ export class Lease {
     if (this.#held) await this.#say('holds');
   }
 
+  /** Changes what is announced by a process that holds the lease. */
+  async announce(places: Places): Promise<void> {
+    this.places = places;
+    if (this.#held) await this.#say('holds');
+  }
+
+  /** Other processes that hold the lease, or wait for it. */
+  async others(): Promise<Claim[]> {
+    return this.#claims(await this.#list()).filter(({ word, idleS }) => isThere(word) && idleS < SILENT_S);
+  }
+
   /** For a process that waits: shows that it knows the holder's note. */
   async learn(note: string): Promise<void> {
     this.note = note;
@@ -366,7 +393,9 @@ export class Lease {
   }
 
   #name(word: Word): string {
-    return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}`;
+    const { service, sentinel } = this.places;
+    const places = service === '' && sentinel === '' ? '' : `:${service};${sentinel}`;
+    return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}${places}`;
   }
 
   /** @throws {ClientRefused} if other processes could not see that it is held */
@@ -408,7 +437,7 @@ export class Lease {
     for (const [id, line] of lines) {
       const name = clientField(line, 'name');
       if (!name.startsWith(prefix)) continue;
-      const [shard, process, word, note = ''] = name.slice(prefix.length).split(':');
+      const [shard, process, word, note = '', ...rest] = name.slice(prefix.length).split(':');
       if (!isSameShard(shard, this.shard)) continue;
       if (process === this.process && !withOurs) continue;
       claims.push({
@@ -416,6 +445,7 @@ export class Lease {
         process,
         word: word as Word,
         note,
+        places: placesIn(rest.join(':')),
         from: clientField(line, 'addr'),
         ageS: Number(clientField(line, 'age')),
         idleS: Number(clientField(line, 'idle')),
@@ -425,7 +455,13 @@ export class Lease {
   }
 }
 
+const isThere = (word: Word): boolean => word === 'holds' || isWaiting(word);
 const isWaiting = (word: Word): boolean => word === 'waits' || word === 'aside';
+
+function placesIn(text: string): Places {
+  const [service, sentinel = ''] = text.split(';');
+  return { service, sentinel };
+}
 
 const nameOf = (shard: string): string => shard.split('@', 1)[0];
 

@@ -13,7 +13,7 @@ import { otherSide, type Side } from '../route/stage.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { oneServer } from '../upstream/identity.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
-import { ClientRefused, Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
+import { ClientRefused, Lease, LeaseError, type Claim, type Places, type Tenure, type View } from './lease.js';
 
 /**
  * How often a waiting process looks, in ms. A process that has released the lease stays visible for twice that time.
@@ -43,9 +43,19 @@ export interface Epoch {
   readonly target: string | null;
 }
 
+/** What a look showed of the process that has the shard. */
+export interface Sight {
+  /** Null if no process holds the lease. */
+  readonly holder: { readonly process: string; readonly places: Places } | null;
+  /** Whether the holder is silent, or has ended without releasing the lease. */
+  readonly isDown: boolean;
+}
+
 export interface OwnershipOptions {
   readonly shard: string;
   readonly dialers: Readonly<Record<Side, Dialer>>;
+  /** Where this process answers as a Sentinel, `host:port`; empty if it does not. */
+  readonly sentinel?: string;
   /** Called once if another process has the shard: everything that serves must stop. */
   lost(reason: LeaseError): void;
 }
@@ -66,6 +76,8 @@ export interface AcquireOptions {
   cannotServe?(): Promise<Error | null>;
   /** Called at each look that shows another process to have the shard; `where` describes it. */
   waiting?(where: string, holder: Claim): void | Promise<void>;
+  /** Called at each look. */
+  looked?(sight: Sight): void;
   /** Called for a standby, at each attempt at which a needed server is missing, or this process could not serve. */
   hindered?(problem: Error): void;
 }
@@ -92,6 +104,7 @@ export class Ownership {
       });
     this.leases = { source: lease('source'), target: lease('target') };
     this.#all = [this.leases.source, this.leases.target];
+    for (const lease of this.#all) lease.places = { service: '', sentinel: options.sentinel ?? '' };
   }
 
   get epoch(): Epoch {
@@ -112,6 +125,7 @@ export class Ownership {
     knows,
     cannotServe,
     waiting,
+    looked,
     hindered,
   }: AcquireOptions): Promise<void> {
     const hindrance = async (): Promise<Error | null> => {
@@ -156,6 +170,11 @@ export class Ownership {
       const seen = views as View[];
       const held = seen.findIndex(({ holder }) => holder !== null);
       const goodbye = seen.find((view) => view.goodbye !== null)?.goodbye ?? null;
+      if (seen.length > 0) {
+        const isSilent = seen.every((view) => view.holder === null || view.silent);
+        const holder = held === -1 ? null : seen[held].holder;
+        looked?.({ holder, isDown: holder === null ? goodbye === null : isSilent });
+      }
       // The order may differ at the other server: only one line counts.
       const isFirst = seen[0]?.first !== false;
       if (held !== -1) {
@@ -223,6 +242,21 @@ export class Ownership {
       ),
       late,
     ]);
+  }
+
+  /** Shows the processes that wait where this one serves; at a server that cannot be reached, later. */
+  async announce(service: string): Promise<void> {
+    const places = { service, sentinel: this.options.sentinel ?? '' };
+    await Promise.all(this.#all.map((lease) => lease.announce(places).catch(() => undefined)));
+  }
+
+  /** Where other processes answer as Sentinels, `host:port`; null if no server says which processes there are. */
+  async sentinels(): Promise<readonly string[] | null> {
+    for (const lease of this.#all) {
+      const others = lease.connected ? await lease.others().catch(() => null) : null;
+      if (others !== null) return others.map(({ places }) => places.sentinel).filter((each) => each !== '');
+    }
+    return null;
   }
 
   /**

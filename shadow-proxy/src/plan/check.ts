@@ -31,6 +31,7 @@ export function checkPlan(plan: Plan): PlanProblem[] {
   workloads(plan, say);
   sharedTargets(plan, say);
   topology(plan, say);
+  sentinel(plan, say);
   return problems;
 }
 
@@ -110,7 +111,9 @@ function doors(plan: Plan): PlanAddress[] {
     { path: ['shards', i, 'listen'], address: listen },
     ...(replica === null ? [] : [{ path: ['shards', i, 'replica'], address: replica.listen }]),
   ];
-  return [...plan.shards.flatMap(doorsOf), ...admins];
+  const { sentinel } = plan;
+  const asked = sentinel === null ? [] : [{ path: ['sentinel', 'listen'], address: sentinel.listen }];
+  return [...plan.shards.flatMap(doorsOf), ...admins, ...asked];
 }
 
 function listens(plan: Plan, say: AddProblem): void {
@@ -332,6 +335,19 @@ function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: Plan
           `is ${shard[field]}, but ${name} has counterLayout per-region: a name without a dot is allowed`,
         );
   });
+}
+
+function sentinel({ sentinel: plan }: Plan, say: AddProblem): void {
+  for (const field of ['name', 'shard'] as const)
+    duplicates(
+      plan?.masters ?? [],
+      (master) => master[field],
+      (i, first) =>
+        say(
+          ['sentinel', 'masters', i, field],
+          `is the ${field} of masters[${first}] too: each shard is one master, with one name`,
+        ),
+    );
 }
 
 function eachWorkload(plan: Plan, visit: (workload: WorkloadPlan, path: PlanPath) => void): void {

@@ -24,11 +24,13 @@ export function descriptorLimit(file = '/proc/self/limits'): number | null {
 }
 
 /** The problem if the plan's limits need more descriptors than `limit`; null if there is none. Pure. */
-export function descriptorProblem({ limits }: Plan, shards: number, limit: number | null): string | null {
-  const needed = shards * limits.clients + ADMIN_CONNECTIONS + OWN;
+export function descriptorProblem({ limits, sentinel }: Plan, shards: number, limit: number | null): string | null {
+  // Each client of a shard may ask the Sentinel, too.
+  const asking = sentinel === null ? 0 : limits.clients;
+  const needed = shards * limits.clients + asking + ADMIN_CONNECTIONS + OWN;
   if (limit === null || needed <= limit) return null;
   return (
-    `allow ${limits.clients} clients for each of ${shards} shards: with ${ADMIN_CONNECTIONS + OWN} for the admin API, servers and files ` +
+    `allow ${limits.clients} clients for each of ${shards} shards${asking === 0 ? '' : ', and for the Sentinel'}: with ${ADMIN_CONNECTIONS + OWN} for the admin API, servers and files ` +
     `that is ${needed} file descriptors, and this process may open ${limit}; lower limits.clients, or raise that (LimitNOFILE of the unit, ulimit -n)`
   );
 }

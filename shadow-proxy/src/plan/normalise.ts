@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { announcedAdmin, formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
-import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
+import type { Address, ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { readWhole } from './file.js';
 import { parseSlots } from './owns.js';
@@ -21,6 +21,8 @@ import type {
   Plan,
   ReceiverPlan,
   RolloutPlan,
+  SentinelMaster,
+  SentinelPlan,
   ShardPlan,
   WorkloadPlan,
 } from './plan.js';
@@ -34,6 +36,7 @@ import type {
   PlanFile,
   ReceiverFile,
   RolloutFile,
+  SentinelFile,
   ShardFile,
 } from './schema.js';
 import type { Owns } from '../route/owner.js';
@@ -80,6 +83,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     sockets,
     failover,
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
+    sentinel: file.sentinel ? read.sentinel(file.sentinel, file, shards) : null,
     state: resolve(surroundings.directory, file.state),
     limits,
     jobs,
@@ -214,6 +218,54 @@ class Reader {
     return formatAddress(listen);
   }
 
+  sentinel(file: SentinelFile, plan: PlanFile, shards: readonly ShardPlan[]): SentinelPlan | null {
+    const path = ['sentinel'];
+    if (plan.cluster !== undefined) {
+      this.#problem(path, 'and cluster are both given: clients of a cluster do not ask Sentinels, leave sentinel out');
+      return null;
+    }
+    const listen = this.#listen(file, path, 'the password of its clients is in passwordFile');
+    const announce = listen && this.#try([...path, 'announce'], () => this.#reachedAt(file.announce, listen));
+    const password = this.#secret(file.passwordFile, [...path, 'passwordFile']);
+    if (password === '') this.#problem([...path, 'passwordFile'], 'contains an empty password');
+    const names = (plan.shards ?? []).map(({ name }) => name);
+    const masters = this.#masters(file, names, shards, [...path, 'masters']);
+    return listen && announce && { listen, announce, username: file.username, password, masters };
+  }
+
+  #masters(
+    { masters }: SentinelFile,
+    names: readonly string[],
+    shards: readonly ShardPlan[],
+    path: PlanPath,
+  ): readonly SentinelMaster[] {
+    const given =
+      masters ??
+      shards.flatMap(({ name: shard, source }) =>
+        source.kind === 'sentinel' ? [{ name: source.master, shard, announce: undefined }] : [],
+      );
+    if (given.length === 0)
+      this.#problem(path, 'is missing, and no source is given by Sentinels: give each master a name and its shard');
+    return given.flatMap(({ name, shard, announce }, i) => {
+      if (!names.includes(shard))
+        this.#problem([...path, i, 'shard'], `is ${shard}, and the plan has ${names.join(', ')}`);
+      const listen = shards.find((each) => each.name === shard)?.listen;
+      const address = listen && this.#try([...path, i, 'announce'], () => this.#reachedAt(announce, listen));
+      return address ? [{ name, shard, announce: address }] : [];
+    });
+  }
+
+  /** The address by which others reach what listens there. @throws {UrlError} */
+  #reachedAt(announce: string | undefined, listen: Listen): Address {
+    if (announce === undefined && ANY_HOST.includes(listen.host))
+      throw new UrlError(`is missing, and listen is ${listen.host}: give the host:port by which clients reach it`);
+    const { host, port } = announce === undefined ? listen : parseAddress(interpolate(announce, this.surroundings.env));
+    // It becomes part of the name of a connection, in which a semicolon separates two addresses.
+    if (!/^[\w.:%-]+$/.test(host))
+      throw new UrlError(`has the host ${host}: letters, digits, dot and dash are allowed`);
+    return { host, port };
+  }
+
   #announced(announce: string): string {
     const given = interpolate(announce, this.surroundings.env);
     parseAddress(given.replaceAll('{shard}', 'slots-0'));
@@ -339,13 +391,17 @@ class Reader {
     return { ...rest, url: parsed, headers: Object.fromEntries(headers.map((each) => [each?.[1], each?.[2]])) };
   }
 
-  #listen(file: Pick<ShardFile, 'listen' | 'tls'>, path: PlanPath): Listen | null {
+  #listen(
+    file: Pick<ShardFile, 'listen' | 'tls'>,
+    path: PlanPath,
+    login = 'clients log in with those of the source, so leave it out',
+  ): Listen | null {
     return this.#try([...path, 'listen'], () => {
       const url = parseUrl(interpolate(file.listen, this.surroundings.env));
       if (url.master !== null)
         throw new UrlError('is a Sentinel URL: the proxy listens at redis://host:port or rediss://host:port');
       if (url.username !== null || url.password !== null) {
-        throw new UrlError('holds a user or password: clients log in with those of the source, so leave it out');
+        throw new UrlError(`holds a user or password: ${login}`);
       }
       if (url.db !== 0) throw new UrlError('has a database: clients select it, so leave it out');
       const [address] = url.addresses;

@@ -110,6 +110,8 @@ export interface Plan {
   /** What happens when an authority is down; a workload may have its own value. */
   readonly failover: 'manual' | 'automatic';
   readonly admin: AdminPlan;
+  /** The address at which the process answers as a Sentinel; null: none. */
+  readonly sentinel: SentinelPlan | null;
   /** Absolute path of the directory of the durable state. */
   readonly state: string;
   readonly limits: Limits;
@@ -246,6 +248,25 @@ export interface AdminPlan {
   readonly port: number;
   /** The token that `Authorization: Bearer …` must have; null (on loopback only): none is required. */
   readonly token: string | null;
+}
+
+export interface SentinelPlan {
+  readonly listen: Listen;
+  /** The listener's address as clients and other Sentinels reach it. */
+  readonly announce: Address;
+  /** The user that clients log in as, and its password; a null password: no login is required. */
+  readonly username: string;
+  readonly password: string | null;
+  /** At most one for each shard. */
+  readonly masters: readonly SentinelMaster[];
+}
+
+export interface SentinelMaster {
+  /** The name by which clients ask for the master. */
+  readonly name: string;
+  readonly shard: string;
+  /** This process's address for the shard's clients. */
+  readonly announce: Address;
 }
 
 export interface Limits {

@@ -42,6 +42,14 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['sockets', (plan) => plan.sockets],
   ['opentelemetry', (plan) => plan.opentelemetry],
   [
+    'sentinel',
+    ({ sentinel }) => {
+      if (sentinel === null) return null;
+      const { announce, masters, listen } = sentinel;
+      return [announce, masters, formatAddress(listen), listen.tls && listen.tls.requireClientCert];
+    },
+  ],
+  [
     'workloads',
     (plan) =>
       allWorkloads(plan).map(({ name, keys, channels, writer, counterLayout }) => [

@@ -286,6 +286,47 @@ const cluster = z.strictObject({
     .optional(),
 });
 
+const announced = (of: string): z.ZodOptional<z.ZodString> =>
+  z
+    .string()
+    .min(1)
+    .describe(
+      `host:port at which ${of}; \${NAME} is an environment variable, such as the address of this machine. Default: listen`,
+    )
+    .optional();
+
+const sentinel = z.strictObject({
+  listen: z
+    .string()
+    .min(1)
+    .describe(
+      'Where clients ask for masters: redis://host:port, or rediss://host:port with tls.listen. Sentinels have port 26379',
+    ),
+  announce: announced('clients and other proxies reach this address'),
+  username: z.string().min(1).default('default').describe('User that clients log in as; only with a password'),
+  passwordFile: path
+    .describe('File with the password that clients log in with. Default: no login is required')
+    .optional(),
+  tls: z
+    .strictObject({ listen: listenTls.describe('For clients; use it with a `listen` that begins with rediss://') })
+    .describe("Certificates of the Sentinel's address")
+    .optional(),
+  masters: z
+    .array(
+      z.strictObject({
+        name: z
+          .string()
+          .regex(/^[A-Za-z0-9._-]+$/, 'letters, digits, dot, dash and underscore')
+          .describe('Name by which clients ask for the master'),
+        shard: name.describe('The shard whose proxy is that master'),
+        announce: announced("the shard's clients reach this process"),
+      }),
+    )
+    .min(1)
+    .describe('Masters by their names, one for each shard. Default: those of sources that are given by Sentinels')
+    .optional(),
+});
+
 /** Limits which node may write a workload, for topologies in which several nodes accept writes. */
 const writing = {
   writer: name
@@ -626,6 +667,11 @@ export const planSchema = z.strictObject({
     .prefault({})
     .describe('Which nodes of the targets accept writes'),
   admin: admin.prefault({}).describe('Status page, API and metrics of the process'),
+  sentinel: sentinel
+    .describe(
+      'For clients that are configured with Sentinels: the proxy answers as one, with the address of the proxy that serves. Left out: off',
+    )
+    .optional(),
   threads: z
     .union([z.literal('auto'), z.int().min(0).max(16)])
     .default('auto')
@@ -698,6 +744,7 @@ export type ShardFile = z.infer<typeof shard>;
 export type ClusterFile = z.infer<typeof cluster>;
 export type AdminFile = z.infer<typeof admin>;
 export type OpenTelemetryFile = z.infer<typeof opentelemetry>;
+export type SentinelFile = z.infer<typeof sentinel>;
 export type ReceiverFile = z.infer<typeof receiver>;
 export type GuardFile = z.infer<typeof guard>;
 export type RolloutFile = z.infer<typeof rollout>;

@@ -8,7 +8,7 @@
  * waits. So replies need no sorting, and a client sees what one Redis would have shown it.
  *
  * Room: session: one client: its state, flow control, dispatch; handlers/ answer its commands.
- * Called by: stages, health, shard.
+ * Called by: sentinel, stages, health, shard.
  * Calls: io, resp, route, plan, command, telemetry, upstream, script, pipeline, regional.
  *
  * Handlers know CommandContext only.

@@ -12,10 +12,12 @@ import { Notifier } from '../notify/notifier.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
 import { adminOf, type Plan, type ShardPlan } from '../plan/plan.js';
+import { Sentinel, SentinelError } from '../sentinel/sentinel.js';
 import type { Scrape } from '../telemetry/metrics.js';
 import { readState } from '../storage/state.js';
 
-const ADMIN_RETRY_MS = 250;
+/** How often a standby tries an address again that the process before may still have, in ms. */
+const ADDRESS_RETRY_MS = 250;
 const RETRY_MS = 1_000;
 
 export interface DaemonOptions {
@@ -39,6 +41,7 @@ export class Daemon {
   #lose: (reason: LaunchError) => void = () => undefined;
   readonly #notifier: Notifier;
   #otel: Otel | null = null;
+  readonly #sentinel: Sentinel | null;
 
   private constructor(
     private plan: Plan,
@@ -48,6 +51,8 @@ export class Daemon {
     private readonly reread: (plan: Plan) => Promise<Plan>,
   ) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
+    const { sentinel } = plan;
+    this.#sentinel = sentinel && new Sentinel(sentinel, plan.limits, plan.name);
     this.#notifier = new Notifier(plan, { scrape: () => this.#shards().map((shard) => shard.scrape()), logger });
   }
 
@@ -58,7 +63,7 @@ export class Daemon {
    * @param peers admin addresses of the proxies whose stages are copied as a standby
    * @param firstStart as for `launch`
    * @param reread returns the plan with the passwords that the files have now; called before a shard is tried again
-   * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
+   * @throws {PlanError} {StateError} {LaunchError} {AdminError} {SentinelError} with nothing left running
    */
   static async start(
     plan: Plan,
@@ -71,6 +76,7 @@ export class Daemon {
       daemon.#waiting = standby;
       await daemon.#openOtel();
       await daemon.#openAdmins(standby);
+      await daemon.#openSentinel(standby);
       if (standby) await daemon.#takeOver(peers);
       else await daemon.#launch();
       daemon.#waiting = false;
@@ -117,6 +123,7 @@ export class Daemon {
       try {
         return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, {
           firstStart: this.firstStart,
+          masters: this.#sentinel?.masters,
           shards: this.#shards,
           shardCount: this.#wanted.length,
           observer,
@@ -141,6 +148,7 @@ export class Daemon {
           standby: true,
           peers,
           firstStart: this.firstStart,
+          masters: this.#sentinel?.masters,
           shards: this.#shards,
           shardCount: this.#wanted.length,
           observer: this.#otel?.observer(shard.name),
@@ -178,6 +186,7 @@ export class Daemon {
     }
     for (const launched of this.#launched) await launched.reload(next);
     this.#notifier.reload(next);
+    if (next.sentinel !== null) this.#sentinel?.reload(next, next.sentinel);
     this.plan = next;
     this.logger.info({ plan: next.name }, 'the plan was reloaded');
   }
@@ -209,7 +218,7 @@ export class Daemon {
     this.#isClosed = true;
     await Promise.all(this.#launched.map((launched) => launched.stop()));
     await Promise.all(this.#admins.map((admin) => admin.stop()));
-    await Promise.all([this.#notifier.close(), this.#otel?.close()]);
+    await Promise.all([this.#notifier.close(), this.#otel?.close(), this.#sentinel?.stop()]);
   }
 
   /**
@@ -260,9 +269,34 @@ export class Daemon {
     return (await Promise.all(states)).flat();
   }
 
+  /** @param persist as for the admin addresses */
+  async #openSentinel(persist: boolean): Promise<void> {
+    const opening = this.#openTheSentinel();
+    if (!persist) await opening;
+    else await opening.catch((error: Error) => this.#openSentinelLater(error));
+  }
+
+  async #openTheSentinel(): Promise<void> {
+    const { sentinel } = this.plan;
+    if (this.#sentinel === null || sentinel === null) return;
+    await this.#sentinel.open();
+    if (this.#isClosed) return this.#sentinel.stop();
+    const { port } = this.#sentinel;
+    this.logger.info({ sentinel: formatAddress({ ...sentinel.listen, port }) }, 'the Sentinel is open');
+  }
+
+  #openSentinelLater(error: Error): void {
+    if (!(error instanceof SentinelError)) throw error;
+    const timer = after(ADDRESS_RETRY_MS, () => {
+      if (this.#stopped === null && !this.#isClosed)
+        this.#openTheSentinel().catch((retryError: Error) => this.#openSentinelLater(retryError));
+    });
+    timer.unref();
+  }
+
   #openAdminLater(names: readonly string[], error: Error): void {
     if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
-    const timer = after(ADMIN_RETRY_MS, () => {
+    const timer = after(ADDRESS_RETRY_MS, () => {
       if (this.#stopped === null && !this.#isClosed)
         this.#openAdmin(names).catch((retryError: Error) => this.#openAdminLater(names, retryError));
     });

@@ -9,9 +9,10 @@ import { StageError } from '../stages/stage-change.js';
 import type { Shard } from './contract.js';
 import { Dialer } from '../upstream/dialer.js';
 import { LeaseError } from '../lease/lease.js';
-import { Ownership, type Predecessor } from '../lease/ownership.js';
+import { Ownership, type Predecessor, type Sight } from '../lease/ownership.js';
 import { formatSlots } from '../plan/cluster.js';
 import type { Observer } from '../pipeline/observer.js';
+import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
 import type { Plan, ShardPlan, Stages } from '../plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from '../plan/reload.js';
@@ -35,9 +36,11 @@ import {
   type StatePatch,
 } from '../storage/state.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
+import type { Masters } from '../sentinel/masters.js';
 import { StateFollower } from './follow.js';
 import { whyTaken } from './listener.js';
 import { inheritState, nowServed, writtenByAll } from './inherit.js';
+import { SentinelWatch } from './sentinel-watch.js';
 import { startShard } from './shard.js';
 
 export interface LaunchedShard {
@@ -67,6 +70,8 @@ export interface LaunchOptions {
   readonly firstStart?: boolean;
   /** At the very first start: what may happen to keys of the target that the shard did not write. Default: nothing. */
   readonly consent?: Consent;
+  /** What the Sentinel of this process knows; null if there is none. */
+  readonly masters?: Masters | null;
   /** The shards of this process. */
   readonly shards?: () => readonly Shard[];
   /** How many shards this process will run. */
@@ -113,6 +118,7 @@ export async function launch(
     alike = false,
     consent = NO_CONSENT,
     firstStart = false,
+    masters = null,
     shards = () => [],
     shardCount = 1,
     recorded = () => undefined,
@@ -122,11 +128,13 @@ export async function launch(
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
+  const master = plan.sentinel?.masters.find(({ shard }) => shard === shardPlan.name);
+  const watch = masters && master ? new SentinelWatch(masters, ownership, master) : null;
   try {
     const follower = new StateFollower(plan, shardPlan, peers, logger);
     let from: string | null;
     try {
-      from = await acquire(ownership, plan, shardPlan, logger, { standby, follower });
+      from = await acquire(ownership, plan, shardPlan, logger, { standby, follower, watch });
     } finally {
       await follower.stop();
     }
@@ -141,32 +149,39 @@ export async function launch(
       observer,
       from,
     });
+    await watch?.serves(launched.shard.port);
+    const stop = async (): Promise<void> => {
+      watch?.stop();
+      await launched.stop();
+    };
     const lost = taken.then(async (reason) => {
       // A process that is no standby has none, as a rule: it was cut off from its servers, and nobody took over.
       if (reason.holder !== null || standby)
         await noteHolder(plan, shardPlan, logger, reason.holder ?? UNKNOWN, ownership.process);
-      await launched.stop();
+      await stop();
       return new LaunchError(
         'lease',
         `shard ${shardPlan.name} ${reason.message}. This proxy stopped serving the shard`,
         reason,
       );
     });
-    return { ...launched, lost };
+    return { ...launched, stop, lost };
   } catch (error) {
+    watch?.stop();
     await ownership.release(false);
     throw error;
   }
 }
 
 const ownershipOf = (
-  { limits: { connectMs } }: Plan,
+  { limits: { connectMs }, sentinel }: Plan,
   { name, source, target, slots }: ShardPlan,
   lost: (reason: LeaseError) => void,
 ): Ownership =>
   new Ownership({
     shard: slots === null ? name : `${name}@${formatSlots(slots)}`,
     dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) },
+    sentinel: sentinel === null ? '' : formatAddress(sentinel.announce),
     lost,
   });
 
@@ -176,7 +191,11 @@ async function acquire(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby, follower }: { standby: boolean; follower: StateFollower },
+  {
+    standby,
+    follower,
+    watch,
+  }: { readonly standby: boolean; readonly follower: StateFollower; readonly watch: SentinelWatch | null },
 ): Promise<string | null> {
   const { name } = shardPlan;
   let seenHolder: string | null = null;
@@ -214,7 +233,8 @@ async function acquire(
       const { listen, replica } = shardPlan;
       return (await whyTaken(listen)) ?? (replica && (await whyTaken(replica.listen)));
     };
-    await ownership.acquire({ standby, needed, knows, cannotServe, waiting, hindered });
+    const looked = (sight: Sight): void => watch?.looked(sight);
+    await ownership.acquire({ standby, needed, knows, cannotServe, waiting, looked, hindered });
   } catch (error) {
     if (error instanceof LeaseError && error.code === 'one-server')
       throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);
@@ -231,7 +251,7 @@ async function acquire(
   return seenHolder;
 }
 
-interface StartOptions extends Required<Omit<LaunchOptions, 'peers'>> {
+interface StartOptions extends Required<Omit<LaunchOptions, 'peers' | 'masters'>> {
   /** The process that it took over from. */
   readonly from: string | null;
 }

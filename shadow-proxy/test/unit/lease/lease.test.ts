@@ -181,3 +181,34 @@ test('shards of a cluster that share a slot have one lease, others each their ow
     other.close();
   }
 });
+
+test('a process that waits sees where the holder serves, and each sees where the others answer as Sentinels', async () => {
+  const server = new LeaseServer(clock, 'a server');
+  const [holder, waiter] = [at(server, 'one'), at(server, 'two')];
+  holder.places = { service: '', sentinel: '[fd00::1]:26379' };
+  waiter.places = { service: '', sentinel: '10.0.0.2:26379' };
+  await holder.open('waits');
+  await waiter.open('waits');
+  assert.equal(await holder.claim(), true);
+  assert.deepEqual((await waiter.observe()).holder?.places, { service: '', sentinel: '[fd00::1]:26379' });
+  await holder.announce({ service: '[fd00::1]:6379', sentinel: '[fd00::1]:26379' });
+  await holder.tell('note');
+  const view = await waiter.observe();
+  assert.deepEqual(view.holder?.places, { service: '[fd00::1]:6379', sentinel: '[fd00::1]:26379' });
+  assert.equal(view.holder.note, 'note');
+  const sentinels = async (lease: Lease): Promise<string[]> =>
+    (await lease.others()).map(({ places }) => places.sentinel);
+  assert.deepEqual(await sentinels(holder), ['10.0.0.2:26379']);
+  assert.deepEqual(await sentinels(waiter), ['[fd00::1]:26379']);
+  await clock.advance(3_000);
+  assert.deepEqual(await sentinels(holder), [], 'one that is silent is not there');
+  await holder.release('clean');
+  assert.deepEqual(await sentinels(waiter), [], 'nor is one that has released the lease');
+});
+
+test('a process without such addresses has the same name as before', async () => {
+  const { server, waiter } = await two();
+  const names = [...server.callers.values()].map(({ name }) => name);
+  assert.deepEqual(names, ['shadow-proxy-lease:a:one:holds:', 'shadow-proxy-lease:a:two:waits:']);
+  assert.deepEqual((await waiter.observe()).holder?.places, { service: '', sentinel: '' });
+});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LeaseError } from '../../../src/lease/lease.js';
-import { Ownership } from '../../../src/lease/ownership.js';
+import { Ownership, type Sight } from '../../../src/lease/ownership.js';
 import { FakeClock, watched } from '../../support/fake-clock.js';
 import { LeaseServer } from '../../support/lease-server.js';
 
@@ -294,4 +294,50 @@ test('its word at one of both servers is enough, and nobody is waited for where 
   await clock.settle();
   assert.deepEqual([known.state, known.value], ['fulfilled', []]);
   for (const each of [second, first]) each.ownership.close();
+});
+
+test('a look says whether the holder is down: it is silent, or has ended without releasing the lease', async () => {
+  const scene = setting();
+  const first = await owner(scene);
+  const { process } = first.ownership;
+  const second = scene.candidate();
+  const sights: Sight[] = [];
+  const looked = (sight: Sight): void => void sights.push(sight);
+  const last = (): [string | undefined, boolean | undefined] => [sights.at(-1)?.holder?.process, sights.at(-1)?.isDown];
+  const acquired = watched(second.ownership.acquire({ standby: true, needed, looked }));
+  await clock.advance(500);
+  assert.deepEqual(last(), [process, false]);
+  first.ownership.close();
+  await clock.advance(250);
+  assert.deepEqual(last(), [undefined, true], 'it has ended without a word');
+  await clock.advance(2_500);
+  assert.equal(acquired.state, 'fulfilled');
+
+  const third = scene.candidate();
+  const waits = watched(third.ownership.acquire({ standby: true, needed, looked }));
+  await clock.advance(500);
+  assert.deepEqual(last(), [second.ownership.process, false]);
+  void second.ownership.release(true);
+  await clock.advance(250);
+  assert.deepEqual(last(), [undefined, false], 'it has released the lease');
+  await clock.advance(1_000);
+  assert.equal(waits.state, 'fulfilled');
+  third.ownership.close();
+});
+
+test('a holder that says nothing is down when it was silent for 3 s', async () => {
+  const scene = setting();
+  scene.both((server) => server.hold('a'));
+  const second = scene.candidate();
+  const sights: Sight[] = [];
+  const acquire = { standby: true, needed, looked: (sight: Sight) => void sights.push(sight) };
+  const acquired = watched(
+    second.ownership.acquire({ ...acquire, cannotServe: () => Promise.resolve(new Error('not now')) }),
+  );
+  await clock.advance(2_900);
+  assert.deepEqual([sights.at(-1)?.holder?.process, sights.at(-1)?.isDown], ['stalled', false]);
+  await clock.advance(600);
+  assert.deepEqual([sights.at(-1)?.holder?.process, sights.at(-1)?.isDown], ['stalled', true]);
+  assert.equal(acquired.state, 'pending');
+  second.ownership.close();
 });

@@ -19,11 +19,17 @@ test('the soft limit counts; without one, or where the system does not say it, t
 });
 
 test('limits that allow more clients than descriptors are named', () => {
-  const plan = { limits: { clients: 10_000 } } as Plan;
+  const plan = { limits: { clients: 10_000 }, sentinel: null } as Plan;
   assert.equal(descriptorProblem(plan, 3, null), null);
   assert.equal(descriptorProblem(plan, 1, 10_512), null);
   assert.match(
     descriptorProblem(plan, 2, 20_000)!,
     /^allow 10000 clients for each of 2 shards: with 512 .* is 20512 file descriptors, and this process may open 20000; lower limits\.clients/,
+  );
+  const sentinel = {} as Plan['sentinel'];
+  assert.equal(descriptorProblem({ ...plan, sentinel }, 1, 20_512), null);
+  assert.match(
+    descriptorProblem({ ...plan, sentinel }, 1, 20_511)!,
+    /^allow 10000 clients for each of 1 shards, and for the Sentinel: with 512 .* is 20512 file descriptors/,
   );
 });
