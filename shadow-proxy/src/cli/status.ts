@@ -217,7 +217,7 @@ function factsOf(shard: ShardSnapshot, options: AdminClientOptions): Fact[] {
     [
       sum(shard.clientsClosed) > 0,
       'closed',
-      `clients closed, by the limit they exceeded, or by a failure of the proxy: ${list(shard.clientsClosed)}`,
+      `clients closed, by the limit they exceeded, by their PROXY header (header), or by a failure of the proxy: ${list(shard.clientsClosed)}`,
     ],
     [
       shard.replyFailures > 0,

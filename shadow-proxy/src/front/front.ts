@@ -1,5 +1,6 @@
 /** A front accepts clients for the sequencing thread, and reads and writes their sockets. */
 import type { TcpServer } from '../io/sockets.js';
+import type { RefuseHeader } from './proxy-door.js';
 import type { ServerOptions } from './server.js';
 import type { ConnectionEvents } from './connections.js';
 
@@ -9,6 +10,8 @@ export const RING_BYTES = 1 << 20;
 export interface FrontEvents extends ConnectionEvents {
   /** A client was closed because its TLS handshake took too long. */
   late(): void;
+  /** A client of a listener with TLS was closed because of its PROXY header. */
+  readonly refused: RefuseHeader;
 }
 
 /** The address at which a front is to listen. */

@@ -12,6 +12,7 @@ import type { TcpSocket } from '../io/sockets.js';
 import { clearTimer, every, nextTurn, type Timer } from '../io/timers.js';
 import { Turn, type Flushable } from '../io/turn.js';
 import { Link, type LinkMemory, type Sender } from './link.js';
+import type { HeaderProblem } from './proxy-header.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
 import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 
@@ -27,7 +28,8 @@ export type Report =
   | null
   | { readonly what: 'listening'; readonly port: number }
   | { readonly what: 'failed'; readonly code: string | undefined; readonly message: string }
-  | { readonly what: 'dropped' | 'late' | 'closed' };
+  | { readonly what: 'dropped' | 'late' | 'closed' }
+  | { readonly what: 'refused'; readonly problem: HeaderProblem; readonly from: string };
 
 export interface ThreadData {
   readonly memory: LinkMemory;
@@ -189,6 +191,7 @@ const server = newServer(options, {
   },
   dropped: () => report({ what: 'dropped' }),
   late: () => report({ what: 'late' }),
+  refused: (problem, from) => report({ what: 'refused', problem, from }),
 });
 
 port.on('message', (request: FrontRequest) => {

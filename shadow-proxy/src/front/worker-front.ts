@@ -61,6 +61,7 @@ export class WorkerFront implements Front {
     else if (report.what === 'failed')
       this.#listening?.reject(Object.assign(new Error(report.message), { code: report.code }));
     else if (report.what === 'closed') this.#closed();
+    else if (report.what === 'refused') this.events.refused(report.problem, report.from);
     else this.events[report.what]();
   }
 }

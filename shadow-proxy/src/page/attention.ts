@@ -48,7 +48,7 @@ type Check = readonly [
 export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
   const { mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
   const { clientsClosed, replyFailures } = shard;
-  const { failure: failed = 0, ...atLimits } = clientsClosed;
+  const { failure: failed = 0, header: withoutHeader = 0, ...atLimits } = clientsClosed;
   const writtenTwice = shard.workloads.some(({ stage }) => isMirrored(stage));
   const inUse = (side: Side): boolean => shard[side].up !== null;
   const checks: readonly Check[] = [
@@ -140,6 +140,11 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
       'look',
       `The proxy has closed ${count(sum(atLimits), 'client')} at a limit: ${list(atLimits)}.`,
       { runbook: 'ClientsClosed' },
+    ],
+    [
+      withoutHeader > 0,
+      'look',
+      `The proxy has closed ${count(withoutHeader, 'connection')} without the PROXY header that proxyProtocol of the plan wants: the log names their addresses.`,
     ],
     ...SIDES.map((side): Check => [
       inUse(side) && shard[side].evicting,

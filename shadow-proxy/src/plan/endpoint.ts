@@ -73,10 +73,22 @@ export interface ListenTls {
   readonly requireClientCert: boolean;
 }
 
+export const PROXY_PROTOCOL_MODES = ['off', 'optional', 'required'] as const;
+
+/** How load balancers pass on the addresses of clients: HAProxy's PROXY protocol, version 1 or 2. */
+export interface ProxyProtocol {
+  /** `optional`: a connection without a header is the client's own. */
+  readonly mode: Exclude<(typeof PROXY_PROTOCOL_MODES)[number], 'off'>;
+  /** The networks of the load balancers, such as `10.0.0.0/8`; no other address may send a header. */
+  readonly from: readonly string[];
+}
+
 /** Where clients connect to. */
 export interface Listen extends Address {
   readonly label: string;
   readonly tls: ListenTls | null;
+  /** Null if no connection begins with a PROXY header. */
+  readonly proxyProtocol: ProxyProtocol | null;
 }
 
 export interface ParsedUrl {

@@ -5,9 +5,10 @@
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { announcedAdmin, formatAddress, formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
-import type { Address, ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
+import type { Address, ClientTls, Endpoint, Listen, ListenTls, ParsedUrl, ProxyProtocol } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { readWhole } from './file.js';
+import { networkProblem } from './networks.js';
 import { parseSlots } from './owns.js';
 import type {
   AdminPlan,
@@ -392,10 +393,11 @@ class Reader {
   }
 
   #listen(
-    file: Pick<ShardFile, 'listen' | 'tls'>,
+    file: Pick<ShardFile, 'listen' | 'tls' | 'proxyProtocol'>,
     path: PlanPath,
     login = 'clients log in with those of the source, so leave it out',
   ): Listen | null {
+    const proxyProtocol = this.#proxyProtocol(file.proxyProtocol, [...path, 'proxyProtocol', 'from']);
     return this.#try([...path, 'listen'], () => {
       const url = parseUrl(interpolate(file.listen, this.surroundings.env));
       if (url.master !== null)
@@ -405,8 +407,19 @@ class Reader {
       }
       if (url.db !== 0) throw new UrlError('has a database: clients select it, so leave it out');
       const [address] = url.addresses;
-      return { ...address, label: formatUrl(url), tls: this.#listenTls(file, url, path) };
+      return { ...address, label: formatUrl(url), tls: this.#listenTls(file, url, path), proxyProtocol };
     });
+  }
+
+  #proxyProtocol(file: ShardFile['proxyProtocol'], path: PlanPath): ProxyProtocol | null {
+    for (const [i, network] of (file?.from ?? []).entries()) {
+      const problem = networkProblem(network);
+      if (problem !== null) this.#problem([...path, i], `is ${JSON.stringify(network)}, which ${problem}`);
+    }
+    if (file === undefined || file.mode === 'off') return null;
+    if (file.from.length === 0)
+      this.#problem(path, `is empty, and mode is ${file.mode}: list the networks of the load balancers`);
+    return { mode: file.mode, from: file.from };
   }
 
   #listenTls(file: Pick<ShardFile, 'tls'>, url: ParsedUrl, path: PlanPath): ListenTls | null {

@@ -62,7 +62,8 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ],
 ];
 const OF_SHARD: readonly Part<ShardPlan>[] = [
-  ['listen', ({ listen: { tls, ...listen } }) => [listen, tls && tls.requireClientCert]],
+  ['listen', ({ listen: { tls, proxyProtocol: _, ...listen } }) => [listen, tls && tls.requireClientCert]],
+  ['proxyProtocol', ({ listen }) => listen.proxyProtocol],
   ['source', (shard) => serverOf(shard.source)],
   ['target', (shard) => serverOf(shard.target)],
   ['owns', (shard) => shard.owns],

@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { SLOTS } from '../route/slot.js';
 import { STAGES } from '../route/stage.js';
+import { PROXY_PROTOCOL_MODES } from './endpoint.js';
 import {
   ACCEPTABLE_SETTINGS,
   COUNTER_LAYOUTS,
@@ -209,12 +210,31 @@ const shardTls = z
   .partial()
   .describe('Certificates; those of servers are always verified');
 
+const proxyProtocol = z
+  .strictObject({
+    mode: z
+      .enum(PROXY_PROTOCOL_MODES)
+      .describe(
+        'off: no header. optional: with or without a header. required: a connection without a header is closed. Write "off" in quotes',
+      ),
+    from: z
+      .array(z.string().min(1))
+      .default([])
+      .describe(
+        'Networks (CIDR) or addresses of the load balancers that may send a header, such as 10.0.0.0/8; a header from another address closes the connection',
+      ),
+  })
+  .describe(
+    "Whether load balancers send the clients' addresses: HAProxy's PROXY protocol, version 1 or 2, before TLS. Default: off",
+  );
+
 const shard = z.strictObject({
   name: name.describe('Name of the shard in --shard, metrics and status, and of its folder below `state`'),
   listen: z
     .string()
     .min(1)
     .describe('Where clients connect to: redis://host:port, or rediss://host:port with tls.listen'),
+  proxyProtocol: proxyProtocol.optional(),
   source: endpoint.describe('The Redis server to leave'),
   target: endpoint.describe('The KeyDB server to move to'),
   owns: owns.describe('If several shards share a target: the keys of this shard, as patterns or hash slots').optional(),
@@ -263,6 +283,7 @@ const cluster = z.strictObject({
       'host:port at which clients reach the first shard; each further shard has the next port. With {shard}, which stands for the name of the shard, all have the same port. Default: listen',
     )
     .optional(),
+  proxyProtocol: proxyProtocol.optional(),
   cuts: z
     .array(
       z

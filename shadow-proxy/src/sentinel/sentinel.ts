@@ -60,8 +60,13 @@ export class Sentinel {
     const { clients: maxConnections, loginMs: handshakeMs } = limits;
     this.#server = newServer(
       // One more, so that a client beyond the maximum gets an error.
-      { tls: plan.listen.tls, maxConnections: maxConnections + 1, handshakeMs },
-      { connected: (socket) => this.#accept(socket), dropped: () => undefined, late: () => undefined },
+      { tls: plan.listen.tls, proxyProtocol: null, maxConnections: maxConnections + 1, handshakeMs },
+      {
+        connected: (socket) => this.#accept(socket),
+        dropped: () => undefined,
+        late: () => undefined,
+        refused: () => undefined,
+      },
     );
   }
 

@@ -27,9 +27,10 @@ export type ClientBounds = Pick<
 
 /**
  * Why clients are closed. `output` and `memory`: they use too much. `connections`: beyond `limits.clients`. `failure`:
- * the proxy threw at one of their commands.
+ * the proxy threw at one of their commands. `header`: their connection began without the PROXY header that the plan
+ * wants.
  */
-export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle', 'failure'] as const;
+export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle', 'failure', 'header'] as const;
 export type ClosedFor = (typeof CLOSED_FOR)[number];
 
 const CHECK_MS = 1_000;
@@ -37,7 +38,15 @@ const CHECK_MS = 1_000;
 const GROWTH_SHARE = 1 / 16;
 const MIN_GROWTH = 1 << 20;
 export class ClientLimits {
-  readonly closed: Record<ClosedFor, number> = { output: 0, memory: 0, connections: 0, login: 0, idle: 0, failure: 0 };
+  readonly closed: Record<ClosedFor, number> = {
+    output: 0,
+    memory: 0,
+    connections: 0,
+    login: 0,
+    idle: 0,
+    failure: 0,
+    header: 0,
+  };
   /** Bytes that all clients used when they were last added up. */
   bytes = 0;
   readonly failedLogins = new FailedLogins();

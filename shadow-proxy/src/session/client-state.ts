@@ -2,6 +2,7 @@
  * The state of one client's connection: database, user, protocol, and what is open (a transaction, a blocking command,
  * subscriptions).
  */
+import { isIP } from 'node:net';
 import type { ClientSocket } from '../io/client-socket.js';
 import { monotonicMs } from '../io/clock.js';
 import type { CommandSpec } from '../command/table.js';
@@ -196,6 +197,20 @@ export class ClientState {
     );
   }
 
+  /** The client's host, or the path of its Unix socket. Without a text of its own for an IPv4 address over IPv6. */
+  get host(): string {
+    return hostIn(this.socket.remoteAddress);
+  }
+
+  /** `host:port` as CLIENT LIST shows it: of the client, and of the listener that it connected to. */
+  get address(): string {
+    return addressOf(this.socket.remoteAddress, this.socket.remotePort);
+  }
+
+  get localAddress(): string {
+    return addressOf(this.socket.localAddress, this.socket.localPort);
+  }
+
   /** Whether the client has closed its sending side. It may still read replies. */
   get halfClosed(): boolean {
     return this.#halfClosed;
@@ -278,4 +293,16 @@ export class ClientState {
   left(): void {
     this.#closed = true;
   }
+}
+
+/** A socket that is closed has no address. */
+const UNKNOWN = '?';
+
+/** Where a listener takes IPv4 and IPv6, the system shows an IPv4 address as `::ffff:10.1.2.3`. */
+const hostIn = (address: string | undefined): string =>
+  address?.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/, '') ?? UNKNOWN;
+
+function addressOf(address: string | undefined, port: number | undefined): string {
+  const host = hostIn(address);
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port ?? 0}`;
 }

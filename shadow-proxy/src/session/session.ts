@@ -368,7 +368,7 @@ export class Session implements CommandContext, ConnectedClient {
 
   #countError(from: Side | undefined, buffer: Buffer, start: number, end: number, command: string): void {
     const { clients, client } = this;
-    const name = client.name === '' ? (client.socket.remoteAddress ?? 'an unknown host') : client.name;
+    const name = client.name === '' ? client.host : client.name;
     clients.errors.count(from ?? clients.side, buffer, start, end, titleOf(command), name);
   }
 

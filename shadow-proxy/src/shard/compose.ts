@@ -254,9 +254,9 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
     sharedSource,
     replica?.lanes ?? null,
   );
-  clients.onFailure = (problem, { id, socket }) =>
+  clients.onFailure = (problem, { id, host }) =>
     parts.logger.error(
-      { client: id, address: socket.remoteAddress, err: problem },
+      { client: id, address: host, err: problem },
       'a client is closed: the proxy failed at its command',
     );
   const limits = (): Plan['limits'] => settings.plan.limits;
@@ -264,9 +264,10 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
   return {
     regional,
     clients,
-    listener: new Listener(shard.listen, clients, limits, threads, native),
+    listener: new Listener(shard.listen, clients, limits, threads, native, parts.logger),
     replica,
-    replicaListener: shard.replica && new Listener(shard.replica.listen, clients, limits, 0, native, true),
+    replicaListener:
+      shard.replica && new Listener(shard.replica.listen, clients, limits, 0, native, parts.logger, true),
     sharing,
     repairer: new Repairer({
       ...parts,

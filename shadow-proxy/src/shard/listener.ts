@@ -1,9 +1,13 @@
 /**
- * Accepts the clients of a shard: opens the address, does TLS, and answers a client beyond the maximum with an error.
+ * Accepts the clients of a shard: opens the address, reads PROXY headers, does TLS, and answers a client beyond the
+ * maximum with an error.
  */
+import type { Logger } from 'pino';
 import { newFrontListener, type FrontListener } from '../front/front-listener.js';
 import type { Native } from '../front/native.js';
-import type { Connect } from '../io/client-socket.js';
+import { ProxyDoor } from '../front/proxy-door.js';
+import type { HeaderProblem } from '../front/proxy-header.js';
+import type { ClientSocket, Connect } from '../io/client-socket.js';
 import { monotonicMs } from '../io/clock.js';
 import { createTcpServer } from '../io/sockets.js';
 import { after, sleep } from '../io/timers.js';
@@ -19,6 +23,18 @@ const RETRY_MS = 50;
  */
 const REFUSED_MS = 1_000;
 const REFUSED_AT_A_TIME = 100;
+/** A problem with PROXY headers is logged this often, in ms. */
+const LOG_MS = 60_000;
+
+const PROBLEMS: Readonly<Record<HeaderProblem, string>> = {
+  missing: 'the connection does not begin with a PROXY header, which proxyProtocol of the plan requires',
+  malformed: 'the PROXY header is malformed',
+  oversized: 'the PROXY header is too long',
+  late: 'the PROXY header did not arrive within limits.loginMs of the plan',
+  cut: 'the connection ended within the PROXY header',
+  outside:
+    'the address is not in proxyProtocol.from of the plan: only load balancers may connect to send PROXY headers',
+};
 
 /** Why clients cannot connect to the address now; null if it is free. */
 export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Error | null> {
@@ -31,6 +47,10 @@ export function whyTaken({ host, port, label }: ShardPlan['listen']): Promise<Er
 
 export class Listener {
   #front: FrontListener | undefined;
+  readonly #door: ProxyDoor | null;
+  #isClosed = false;
+  /** When each problem was logged last, in ms of the monotonic clock, and how many connections had it since. */
+  readonly #logged = new Map<HeaderProblem, { at: number; since: number }>();
 
   constructor(
     private readonly listen: ShardPlan['listen'],
@@ -41,9 +61,19 @@ export class Listener {
     private readonly threads: number,
     /** The module that reads and writes the sockets; null: Node. */
     private readonly native: Native | null,
+    private readonly logger: Logger,
     /** Whether the proxy acts as a replica of its cluster at this address. */
     private readonly isReplica = false,
-  ) {}
+  ) {
+    this.#door =
+      listen.proxyProtocol === null || listen.tls !== null
+        ? null
+        : new ProxyDoor(
+            listen.proxyProtocol,
+            () => this.limits().loginMs,
+            (socket, problem, from) => this.#refuse(socket, problem, from),
+          );
+  }
 
   /** Whether the listener was ever opened: then clients may have come. */
   get wasOpened(): boolean {
@@ -56,13 +86,20 @@ export class Listener {
 
   /** @throws {Error} if the address is in use, and still is at `deadline` (ms of the monotonic clock) */
   async open(deadline: number): Promise<void> {
-    const { tls } = this.listen;
+    const { tls, proxyProtocol } = this.listen;
     const { closed } = this.clients.limits;
-    const options = { tls, maxConnections: this.#maxConnections, handshakeMs: this.limits().loginMs };
+    const handshakeMs = this.limits().loginMs;
+    const options = { tls, proxyProtocol, maxConnections: this.#maxConnections, handshakeMs };
     const front = newFrontListener(this.threads, this.native, this.clients.intake, options, {
-      connected: (connect) => this.#accept(connect),
+      connected: (connect) => {
+        // A front thread has accepted it before it stopped.
+        if (this.#isClosed) connect(() => undefined).destroy();
+        else if (this.#door === null) this.#accept(connect);
+        else this.#door.enter(connect, (admitted) => this.#accept(admitted));
+      },
       dropped: () => closed.connections++,
       late: () => closed.login++,
+      refused: (problem, from) => this.#note(problem, from),
     });
     this.#front = front;
     for (;;) {
@@ -82,17 +119,36 @@ export class Listener {
 
   /** Takes no new clients; resolves when the last one has left. */
   close(): Promise<void> {
+    this.#isClosed = true;
+    this.#door?.close();
     return this.#front?.close() ?? Promise.resolve();
   }
 
   #accept(connect: Connect): void {
     if (this.clients.sessions.size < this.limits().clients) return void accept(this.clients, connect, this.isReplica);
     this.clients.limits.closed.connections++;
-    const socket = connect(() => undefined);
-    socket.resume();
-    socket.write(error('ERR max number of clients reached'));
-    socket.end();
-    after(REFUSED_MS, () => socket.destroy()).unref();
+    answerAndClose(
+      connect(() => undefined),
+      'ERR max number of clients reached',
+    );
+  }
+
+  #refuse(socket: ClientSocket, problem: HeaderProblem, from: string): void {
+    this.#note(problem, from);
+    answerAndClose(socket, `ERR shadow-proxy: ${PROBLEMS[problem]}`);
+  }
+
+  #note(problem: HeaderProblem, from: string): void {
+    this.clients.limits.closed.header++;
+    const now = monotonicMs();
+    const logged = this.#logged.get(problem);
+    if (logged !== undefined && now - logged.at < LOG_MS) return void logged.since++;
+    this.#logged.set(problem, { at: now, since: 0 });
+    const { label } = this.listen;
+    this.logger.warn(
+      { address: from, listen: label, others: logged?.since ?? 0 },
+      `a connection was closed: ${PROBLEMS[problem]}`,
+    );
   }
 
   /** Connections in a TLS handshake, and clients that are being refused, count, too. */
@@ -100,4 +156,13 @@ export class Listener {
     const { clients } = this.limits();
     return this.listen.tls === null ? clients + REFUSED_AT_A_TIME : clients;
   }
+}
+
+/** Answers a client that is not admitted, and closes its connection. */
+function answerAndClose(socket: ClientSocket, message: string): void {
+  if (socket.destroyed) return;
+  socket.resume();
+  socket.write(error(message));
+  socket.end();
+  after(REFUSED_MS, () => socket.destroy()).unref();
 }

@@ -148,7 +148,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'clients_closed_total',
-    'Clients that were closed, or not taken, by the limit: output, memory, connections, login, idle; failure: the proxy failed at a command',
+    'Clients that were closed, or not taken, by the limit: output, memory, connections, login, idle; failure: the proxy failed at a command; header: their PROXY header',
     ['reason'],
     (s) => byName('reason', s.clientsClosed),
   ),

@@ -69,6 +69,8 @@ export interface TestShardOptions {
   readonly plan?: Readonly<Record<string, unknown>>;
   /** More fields of the plan's shard, such as `owns`. */
   readonly shard?: Readonly<Record<string, unknown>>;
+  /** Gets each line of the log; without it the log is shown as `TEST_LOG` says. */
+  readonly logged?: (line: string) => void;
   /** As in `launch`. */
   readonly observer?: Observer;
   readonly recorded?: (event: HistoryEvent) => void;
@@ -102,7 +104,11 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
     env: {},
   });
   const [shardPlan] = plan.shards;
-  const logger = pino({ level: process.env.TEST_LOG ?? 'silent' }, pino.destination({ fd: 2, sync: true }));
+  const { logged } = options;
+  const logger =
+    logged === undefined
+      ? pino({ level: process.env.TEST_LOG ?? 'silent' }, pino.destination({ fd: 2, sync: true }))
+      : pino({ level: 'info' }, { write: logged });
   const discard = async (): Promise<void> => {
     if (options.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
   };

@@ -50,6 +50,11 @@ export class Wire {
     });
   }
 
+  /** On a connection that is open. */
+  static over(socket: Socket): Wire {
+    return new Wire(socket);
+  }
+
   get ended(): boolean {
     return this.#ended;
   }

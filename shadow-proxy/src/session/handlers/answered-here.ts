@@ -56,7 +56,7 @@ async function login(context: CommandContext, credentials: Credentials, named: b
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
   const { failedLogins } = context.clients.limits;
-  const [address, user] = [context.client.socket.remoteAddress ?? '', credentials.username ?? 'default'];
+  const [address, user] = [context.client.host, credentials.username ?? 'default'];
   if (refusal !== null) {
     // A client that guesses passwords gets its answers late, and is held meanwhile.
     await sleep(failedLogins.failed(address, user));

@@ -101,8 +101,8 @@ function describe({ client, bytes }: Pick<ConnectedClient, 'client' | 'bytes'>, 
   const unread = socket.writableLength;
   const fields = {
     id: client.id,
-    addr: `${socket.remoteAddress}:${socket.remotePort}`,
-    laddr: `${socket.localAddress}:${socket.localPort}`,
+    addr: client.address,
+    laddr: client.localAddress,
     fd: 0,
     name: client.name,
     age,
@@ -163,7 +163,6 @@ const list = (context: CommandContext): Answer => {
   return { reply: () => describeAll(context, wanted) };
 };
 
-const address = ({ client: { socket } }: ConnectedClient): string => `${socket.remoteAddress}:${socket.remotePort}`;
 const SYNTAX = 'ERR syntax error';
 
 /** CLIENT KILL of clients of the proxy, by address or by filters. */
@@ -179,7 +178,7 @@ const kill = (context: CommandContext): Answer => {
     reply: () => {
       if (typeof filters === 'string') return error(filters);
       const all = [...context.clients.sessions.values()];
-      killed = all.filter((each) => (filters === null ? address(each) === old : filters(each)));
+      killed = all.filter((each) => (filters === null ? each.client.address === old : filters(each)));
       if (filters === null) return killed.length === 0 ? error('ERR No such client') : OK;
       return integer(killed.length);
     },
@@ -206,10 +205,10 @@ function filtersOf(context: CommandContext): string | ((each: ConnectedClient) =
         filters.push(({ client }) => client.id === Number(value));
         break;
       case 'ADDR':
-        filters.push((each) => address(each) === value);
+        filters.push(({ client }) => client.address === value);
         break;
       case 'LADDR':
-        filters.push(({ client: { socket } }) => `${socket.localAddress}:${socket.localPort}` === value);
+        filters.push(({ client }) => client.localAddress === value);
         break;
       case 'USER':
         filters.push(({ client: { credentials } }) => (credentials?.username ?? 'default') === value);

@@ -1,7 +1,7 @@
 /** Whatever reads and writes the clients' sockets, clients get the same. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { frontThreads } from '../../../src/front/threads.js';
@@ -121,6 +121,26 @@ function protocol(withThreads: (options: RigOptions, body: (rig: Rig) => Promise
       await Promise.all([wires[0].closed, wires[3].closed]);
       await listens(port);
     }));
+
+  test('clients that connect while the shard stops are closed, and do not hold it up', async (t) => {
+    const sockets: Socket[] = [];
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    await withThreads({}, async (rig) => {
+      const connecting = Array.from({ length: 40 }, () => {
+        const socket = connect({ port: rig.shard.port, host: '127.0.0.1' })
+          .resume()
+          .on('error', () => undefined);
+        sockets.push(socket);
+        return socket;
+      });
+      // They are connected, as the kernel and front threads see it, before this thread hears of any.
+      await new Promise<void>((resolve) => process.nextTick(resolve));
+      const until20Ms = performance.now() + 20;
+      while (performance.now() < until20Ms);
+      await rig.shard.stop();
+      await until(() => connecting.every((socket) => socket.closed || socket.readableEnded));
+    });
+  });
 
   test('also over TLS', async (t) => {
     if (!(await needs(t, 'openssl'))) return;

@@ -107,7 +107,7 @@ test('a connection that is not made in time fails by the clock of the world', as
 
 test('clients come in through a listener of the world', async () => {
   const heard: string[] = [];
-  const options = { tls: null, maxConnections: 10, handshakeMs: 1_000 };
+  const options = { tls: null, proxyProtocol: null, maxConnections: 10, handshakeMs: 1_000 };
   const door = newFrontListener(0, null, new Intake(), options, {
     connected: (connect) => {
       const client = connect((buffer, start, end) => {
@@ -117,6 +117,7 @@ test('clients come in through a listener of the world', async () => {
     },
     dropped: () => undefined,
     late: () => undefined,
+    refused: () => undefined,
   });
   const listening = watched(door.listen({ host: '127.0.0.1', port: 7000 }));
   await world.advance(0);

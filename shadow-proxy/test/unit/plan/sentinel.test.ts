@@ -15,7 +15,7 @@ test('it has the addresses by which others reach this process, and a password fr
     masters: [{ name: 'main', shard: 'a', announce: '${ADDRESS}:6400' }],
   };
   assert.deepEqual(toPlan({ ...smallPlan(), sentinel }, HOST, directory).sentinel, {
-    listen: { host: '0.0.0.0', port: 26379, label: 'redis://0.0.0.0:26379', tls: null },
+    listen: { host: '0.0.0.0', port: 26379, label: 'redis://0.0.0.0:26379', tls: null, proxyProtocol: null },
     announce: { host: '10.0.0.1', port: 26379 },
     username: 'default',
     password: 'secret',
