@@ -96,8 +96,9 @@ describe('a Sentinel of this kit', { skip: await missing('redis=7.0') }, () => {
   for (const hello of [[], [['HELLO', '3']]])
     test(`lets clients subscribe as Redis does, in RESP${hello.length === 0 ? 2 : 3}`, async () => {
       for (const lines of SUBSCRIBING) await same([...hello, ...lines]);
-      const lines = [...hello, ['SUBSCRIBE', 'a', 'b', 'a'], ['PSUBSCRIBE', '*'], ['UNSUBSCRIBE'], ['PUNSUBSCRIBE']];
-      const both = await Promise.all([ours.port, real.port].map((port) => frames(port, lines, hello.length + 7)));
+      // With several channels Redis leaves them in any order.
+      const lines = [...hello, ['SUBSCRIBE', 'a', 'a'], ['PSUBSCRIBE', '*'], ['UNSUBSCRIBE'], ['PUNSUBSCRIBE']];
+      const both = await Promise.all([ours.port, real.port].map((port) => frames(port, lines, hello.length + 5)));
       assert.deepEqual(both[0], both[1]);
     });
 

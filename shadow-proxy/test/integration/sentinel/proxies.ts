@@ -1,7 +1,10 @@
 /** Two proxies of one shard, each with a Sentinel, as real processes; and clients that know only the Sentinels. */
 import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -112,52 +115,22 @@ export const CLIENTS: Readonly<Record<string, (seats: readonly Seat[]) => Promis
   },
 };
 
-/** Writes of one client, one after the other; what was acknowledged is kept. */
-export class Writer {
+/** What a client was acknowledged, of writes that it makes one after the other. */
+class Acknowledged {
   /** The last reply to INCR. */
   counted = 0;
-  readonly set: string[] = [];
-  /** How many writes failed, with an error for their client. */
-  failed = 0;
-  #stopped = false;
-  readonly #done: Promise<void>;
+  readonly keys: string[] = [];
+  /** The longest time between two acknowledgements, in ms. */
+  longestMs = 0;
+  #lastAt = Infinity;
 
-  constructor(
-    private readonly name: string,
-    private readonly client: Client,
-  ) {
-    this.#done = this.#write();
-  }
-
-  async #write(): Promise<void> {
-    for (let n = 0; !this.#stopped; n++) {
-      try {
-        const key = `${this.name}:${n}`;
-        const [reply] = await Promise.all([
-          this.client.incr(`count:${this.name}`),
-          this.client.set(key, key).then(() => this.set.push(key)),
-        ]);
-        assert.ok(reply > this.counted, `${this.name}: ${reply} after ${this.counted}`);
-        this.counted = reply;
-      } catch (problem) {
-        if (problem instanceof assert.AssertionError) throw problem;
-        this.failed++;
-      }
-      await sleep(2);
-    }
-  }
+  constructor(readonly name: string) {}
 
   /** Resolves when so many further writes were acknowledged. */
   async goesOn(more = 100): Promise<void> {
-    const from = this.set.length;
-    for (const deadline = performance.now() + patienceMs(GOES_ON_MS); this.set.length < from + more; await sleep(10))
-      assert.ok(performance.now() < deadline, `${this.name} does not go on: ${this.set.length - from} writes`);
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.#done;
-    this.client.close();
+    const from = this.keys.length;
+    for (const deadline = performance.now() + patienceMs(GOES_ON_MS); this.keys.length < from + more; await sleep(10))
+      assert.ok(performance.now() < deadline, `${this.name} does not go on: ${this.keys.length - from} writes`);
   }
 
   /** Every write that was acknowledged is on both servers, and they hold the same. */
@@ -166,11 +139,11 @@ export class Writer {
       const direct = new Redis(url);
       try {
         assert.ok(Number(await direct.get(`count:${this.name}`)) >= this.counted, `${this.name}: an INCR is lost`);
-        const values = await direct.mget(this.set);
+        const values = await direct.mget(this.keys);
         assert.deepEqual(
-          values.flatMap((value, i) => (value === null ? [this.set[i]] : [])),
+          values.flatMap((value, i) => (value === null ? [this.keys[i]] : [])),
           [],
-          'writes that were acknowledged',
+          'writes that were acknowledged and are not there',
         );
       } finally {
         direct.disconnect();
@@ -178,4 +151,113 @@ export class Writer {
     }
     assert.deepEqual(await differences(source, target), []);
   }
+
+  protected acknowledge(count: number, key: string): void {
+    assert.ok(count > this.counted, `${this.name}: ${count} after ${this.counted}`);
+    this.counted = count;
+    this.keys.push(key);
+    const now = performance.now();
+    this.longestMs = Math.max(this.longestMs, now - this.#lastAt);
+    this.#lastAt = now;
+  }
+}
+
+/** A client of this process that writes until it is stopped. */
+export class Writer extends Acknowledged {
+  #stopped = false;
+  readonly #done: Promise<void>;
+
+  constructor(
+    name: string,
+    private readonly client: Client,
+  ) {
+    super(name);
+    this.#done = this.#write();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#done;
+    this.client.close();
+  }
+
+  async #write(): Promise<void> {
+    for (let n = 0; !this.#stopped; n++) {
+      const key = `${this.name}:${n}`;
+      const replies = await Promise.all([this.client.incr(`count:${this.name}`), this.client.set(key, key)]).catch(
+        () => null,
+      );
+      if (replies !== null) this.acknowledge(replies[0], key);
+      await sleep(2);
+    }
+  }
+}
+
+/** A program that writes until its standard input ends, and prints `count key` for what was acknowledged. */
+export class ProgramWriter extends Acknowledged {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  constructor(t: TestContext, name: string, seats: readonly Seat[], { command, cwd }: WriterProgram) {
+    super(name);
+    const addresses = nodes(seats).map(({ host, port }) => `${host}:${port}`);
+    const [program, ...args] = [...command, MASTER, ...addresses];
+    this.#child = spawn(program, args, { cwd, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+    this.#ended = once(this.#child, 'close');
+    createInterface(this.#child.stdout!).on('line', (line) => {
+      const [count, key] = line.split(' ');
+      this.acknowledge(Number(count), key);
+    });
+    t.after(() => {
+      if (this.#child.exitCode === null) process.kill(-this.#child.pid!, 'SIGKILL');
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#child.stdin!.end();
+    await this.#ended;
+  }
+}
+
+export interface WriterProgram {
+  readonly command: readonly string[];
+  readonly cwd?: string;
+}
+
+/**
+ * The clients go on after the proxy was killed, and after the one that took over has handed over to it; nothing that
+ * was acknowledged is lost.
+ */
+export async function assertGoesOn(
+  t: TestContext,
+  scene: Scene,
+  connect: (seats: readonly Seat[]) => Promise<Writer | ProgramWriter>,
+): Promise<void> {
+  const [one, two] = scene.seats;
+  const first = one.start();
+  await answersWith(one, one);
+  const second = two.start('--standby');
+  await answersWith(two, one);
+  const writer = await connect(scene.seats);
+  await writer.goesOn();
+
+  first.signal('SIGKILL');
+  await answersWith(two, two);
+  await writer.goesOn();
+  t.diagnostic(`${writer.name} waited ${Math.round(writer.longestMs)} ms when the proxy was killed`);
+  writer.longestMs = 0;
+
+  // The one that was killed starts again and waits: its Sentinel names the other one, which then hands over.
+  const third = one.start('--standby');
+  await answersWith(one, two);
+  second.signal('SIGTERM');
+  assert.equal(await second.exit(), 0);
+  await answersWith(one, one);
+  await writer.goesOn();
+  t.diagnostic(`${writer.name} waited ${Math.round(writer.longestMs)} ms when the proxy handed over`);
+
+  await writer.stop();
+  third.signal('SIGTERM');
+  assert.equal(await third.exit(), 0);
+  await writer.assertKept(scene);
 }

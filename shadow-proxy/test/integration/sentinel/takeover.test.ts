@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
-import { addressOf, answersWith, CLIENTS, MASTER, withSeats, Writer } from './proxies.js';
+import { addressOf, answersWith, assertGoesOn, CLIENTS, MASTER, withSeats, Writer } from './proxies.js';
 
 /** A client that is subscribed to all events. `events` are those that came so far, without the IDs of Sentinels. */
 async function listenTo(port: number): Promise<{ readonly events: () => string[]; close(): void }> {
@@ -18,35 +18,8 @@ async function listenTo(port: number): Promise<{ readonly events: () => string[]
 }
 
 for (const [name, connect] of Object.entries(CLIENTS))
-  test(`${name} goes on after each takeover, and no acknowledged write is lost`, async (t) => {
-    await withSeats(t, async (scene) => {
-      const [one, two] = scene.seats;
-      const first = one.start();
-      await answersWith(one, one);
-      const second = two.start('--standby');
-      await answersWith(two, one);
-      const writer = new Writer(name, await connect(scene.seats));
-      await writer.goesOn();
-
-      // The proxy is killed: the other one takes over, and says so at its Sentinel.
-      first.signal('SIGKILL');
-      await answersWith(two, two);
-      await writer.goesOn();
-
-      // It starts again, waits, and its Sentinel names the other one. Then that one hands over.
-      const third = one.start('--standby');
-      await answersWith(one, two);
-      second.signal('SIGTERM');
-      assert.equal(await second.exit(), 0);
-      await answersWith(one, one);
-      await writer.goesOn();
-
-      await writer.stop();
-      third.signal('SIGTERM');
-      assert.equal(await third.exit(), 0);
-      await writer.assertKept(scene);
-    });
-  });
+  test(`${name} goes on after each takeover, and no acknowledged write is lost`, (t) =>
+    withSeats(t, (scene) => assertGoesOn(t, scene, async (seats) => new Writer(name, await connect(seats)))));
 
 test('both Sentinels know each other, and the one of the process that takes over publishes the switch', async (t) => {
   await withSeats(t, async ({ seats: [one, two] }) => {
