@@ -136,7 +136,7 @@ export class ClientRefused extends HandshakeRefused {
 }
 
 export class Lease {
-  /** The name of connections that carry data. */
+  /** The name of connections that carry data. Behind a colon, names of their clients may follow. */
   readonly dataName: string;
   runId = '';
   /** Kept when the connection is lost, until it is known whether another process held the lease meanwhile. */
@@ -426,7 +426,8 @@ export class Lease {
       const name = clientField(line, 'name');
       const ours = `${DATA_NAME}:${nameOf(this.shard)}`;
       const data = name === ours || name.startsWith(`${ours}:`);
-      if (data && name !== this.dataName) await this.kill(id);
+      const own = name === this.dataName || name.startsWith(`${this.dataName}:`);
+      if (data && !own) await this.kill(id);
     }
   }
 

@@ -9,7 +9,7 @@ import type { LaneIdentity } from './operation.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import { digestOf, type Login } from '../upstream/login.js';
-import { IGNORED, NOTHING, Operation } from './operation.js';
+import { IGNORED, NOTHING, Operation, type Sink } from './operation.js';
 import { KeyLocks } from './key-locks.js';
 import type { Side } from '../route/stage.js';
 import { HandshakeRefused, type Server } from '../upstream/server.js';
@@ -22,6 +22,7 @@ const MAX_IDLE = 64;
 /** For how many logins the server's last answer is remembered. */
 const MAX_VERIFIED = 1_000;
 const NONE: ReadonlySet<Lane> = new Set();
+const MINUS = '-'.charCodeAt(0);
 
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
@@ -115,6 +116,22 @@ export class Lanes {
   #logIn(lane: Lane, login: Credentials | null): void {
     const { username = 'default', password } = login ?? lane.identity.credentials ?? { password: '' };
     this.#submit(lane, encodeCommand(['AUTH', username, password]));
+  }
+
+  /**
+   * Names the lane's connection at the server; its commands do not wait for that.
+   * @param refused called if the server does not allow it
+   */
+  rename(lane: Lane, name: string, refused: () => void): void {
+    const { db, protocol } = lane.identity;
+    const frame = encodeCommand(['CLIENT', 'SETNAME', name]);
+    const sink: Sink = {
+      answered: (_, buffer, start) => {
+        if (buffer[start] === MINUS) refused();
+      },
+      lost: () => undefined,
+    };
+    lane.submit(new Operation(frame, 0, frame.length, sink, undefined, this.framing, db, protocol, NOTHING));
   }
 
   /** Submits a command on which all later ones depend. */

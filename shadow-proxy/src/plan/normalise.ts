@@ -53,7 +53,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
   const { topology, onAuthorityChange, hashFieldTtl, threads, sockets, failover, limits, jobs } = file;
-  const { ledger, gates, knownClients, knownUsers, fence } = file;
+  const { laneNames, ledger, gates, knownClients, knownUsers, fence } = file;
   if ((file.shards === undefined) === (file.cluster === undefined))
     problems.push(
       file.shards === undefined
@@ -82,6 +82,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     hashFieldTtl,
     threads,
     sockets,
+    laneNames,
     failover,
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
     sentinel: file.sentinel ? read.sentinel(file.sentinel, file, shards) : null,

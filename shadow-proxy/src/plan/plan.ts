@@ -21,6 +21,8 @@ export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
 export const WORKLOAD_CLASSES = ['read-mostly', 'counter', 'leaderboard', 'critical', 'general'] as const;
 export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];
 
+export const LANE_NAMES = ['plain', 'clients'] as const;
+
 /** Events that receivers can be notified of. */
 export const NOTIFY_EVENTS = [
   'stage',
@@ -107,6 +109,8 @@ export interface Plan {
   readonly threads: 'auto' | number;
   /** Whether the native module may read and write the clients' sockets. */
   readonly sockets: 'auto' | 'node';
+  /** Whether the names of lanes at the servers also name their clients. */
+  readonly laneNames: (typeof LANE_NAMES)[number];
   /** What happens when an authority is down; a workload may have its own value. */
   readonly failover: 'manual' | 'automatic';
   readonly admin: AdminPlan;

@@ -9,6 +9,7 @@ import { PROXY_PROTOCOL_MODES } from './endpoint.js';
 import {
   ACCEPTABLE_SETTINGS,
   COUNTER_LAYOUTS,
+  LANE_NAMES,
   NOTIFY_EVENTS,
   RECEIVER_KINDS,
   WIDER_COMMANDS,
@@ -704,6 +705,12 @@ export const planSchema = z.strictObject({
     .default('auto')
     .describe(
       "What reads and writes the clients' sockets. auto: the native module if it can be loaded and clients do not use TLS, otherwise Node.js. node: always Node.js",
+    ),
+  laneNames: z
+    .enum(LANE_NAMES)
+    .default('plain')
+    .describe(
+      "Names (CLIENT SETNAME) of the connections to the servers that carry clients' commands. With clients, they also name up to 5 of the clients, so that the server's own CLIENT LIST shows them",
     ),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Limits and timeouts'),

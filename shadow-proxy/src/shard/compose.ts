@@ -34,6 +34,7 @@ import { Scripts } from '../script/catalog.js';
 import { Failures } from '../pipeline/failures.js';
 import { Clients } from '../session/clients.js';
 import { ClusterFace } from '../session/cluster-face.js';
+import { LaneNames } from '../session/lane-names.js';
 import { Admitted } from '../stages/admitted.js';
 import { Automatic } from '../stages/automatic.js';
 import { guardShard } from '../stages/counters-gate.js';
@@ -261,9 +262,11 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
     );
   const limits = (): Plan['limits'] => settings.plan.limits;
   const sharing = sharingOf({ ...parts, shards });
+  const laneNames = new LaneNames(clients.sessions, sequencer.lanes, () => settings.plan.laneNames === 'clients');
   return {
     regional,
     clients,
+    laneNames,
     listener: new Listener(shard.listen, clients, limits, threads, native, parts.logger),
     replica,
     replicaListener:

@@ -17,6 +17,7 @@ import type { Owners } from '../route/owner.js';
 import type { Router } from '../route/router.js';
 import type { Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
+import type { LaneNames } from '../session/lane-names.js';
 import type { Admitted } from '../stages/admitted.js';
 import type { Automatic } from '../stages/automatic.js';
 import type { EvidenceCollector } from '../stages/evidence-collector.js';
@@ -85,6 +86,7 @@ export interface ClientParts {
   /** Null if no workload has the layout `per-region`. */
   readonly regional: Regional | null;
   readonly clients: Clients;
+  readonly laneNames: LaneNames;
   readonly listener: Listener;
   /** Null if clients may not read from replicas; so is the listener for such clients. */
   readonly replica: Replica | null;

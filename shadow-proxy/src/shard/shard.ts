@@ -257,6 +257,7 @@ class RunningShard implements Shard {
       parts.fence,
       parts.collector,
       clients.counterWatch,
+      parts.laneNames,
     ])
       part.close();
     clients.limits.end();

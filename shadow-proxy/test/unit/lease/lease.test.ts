@@ -212,3 +212,19 @@ test('a process without such addresses has the same name as before', async () =>
   assert.deepEqual(names, ['shadow-proxy-lease:a:one:holds:', 'shadow-proxy-lease:a:two:waits:']);
   assert.deepEqual((await waiter.observe()).holder?.places, { service: '', sentinel: '' });
 });
+
+test('a holder ends data connections of other processes, whatever follows their names, and keeps its own', async () => {
+  const { server, holder } = await two();
+  const kept = ['shadow-proxy:a:one', 'shadow-proxy:a:one:cart@10.0.0.7,+3', 'shadow-proxy:b:two:10.0.0.7', 'cart'];
+  const ended = ['shadow-proxy:a:two', 'shadow-proxy:a:two:10.0.0.7', 'shadow-proxy:a:one2:10.0.0.7', 'shadow-proxy:a'];
+  for (const name of [...kept, ...ended]) {
+    await at(server, 'data').open('waits');
+    [...server.callers.values()].at(-1)!.name = name;
+  }
+  await holder.endOthers();
+  const names = [...server.callers.values()].map(({ name }) => name);
+  assert.deepEqual(
+    names.filter((name) => !name.startsWith('shadow-proxy-lease:')),
+    kept,
+  );
+});
