@@ -233,7 +233,10 @@ function planIn(rendered: string, t: TestContext): ReturnType<typeof planFrom> {
   const placed = map.data['migration.yaml'].replaceAll(/\/run\/secrets\/[\w-]+\/([\w.-]+)/g, (_, file: string) =>
     join(directory, file in files ? file : 'secret'),
   );
-  return planFrom(parse(placed), 'the chart', { directory, env: { REDIS_PASSWORD: 'a', KEYDB_PASSWORD: 'b' } });
+  return planFrom(parse(placed), 'the chart', {
+    directory,
+    env: { REDIS_PASSWORD: 'a', KEYDB_PASSWORD: 'b', POD_IP: '10.8.0.1' },
+  });
 }
 
 /** As Helm merges values: mappings are merged, all else is replaced. */
