@@ -22,6 +22,8 @@ locals {
 
   listen_ports = toset(values(module.shadow_proxy.hosts)[*].listen_port)
   admin_ports  = toset(values(module.shadow_proxy.hosts)[*].admin_port)
+  # Where the proxies answer as Sentinels, if the plan has them do so.
+  asked_ports  = can(local.plan.sentinel.listen) ? [tonumber(coalesce(regex(local.url, local.plan.sentinel.listen).port, "6379"))] : []
   served_ports = toset(local.keydb_cluster ? [var.ports.keydb] : concat(local.writer_ports, [var.ports.any]))
 }
 
@@ -45,6 +47,8 @@ module "paths" {
       "the others ask the third Sentinel"  = { from = "keydb", to = "monitoring", ports = [var.ports.sentinel] }
     },
     { for door in local.doors : "${door} to the proxies" => { from = door, to = "shadow_proxy", ports = local.listen_ports } },
+    # Clients ask each proxy by its own address, past a load balancer.
+    { for client in keys(local.clients) : "${client} to the Sentinels of the proxies" => { from = client, to = "shadow_proxy", ports = local.asked_ports } if length(local.asked_ports) > 0 },
     { for door in local.keydb_doors : "${door} to KeyDB" => { from = door, to = "keydb", ports = local.served_ports } },
     var.names_via != "nlb" ? {} : { "the load balancer asks which proxy serves" = { from = "names", to = "shadow_proxy", ports = local.admin_ports } },
     var.names_via != "nlb" ? {} : { for client in keys(local.clients) : "${client} to the names" => { from = client, to = "names", ports = toset(values(module.endpoints.ports)) } },

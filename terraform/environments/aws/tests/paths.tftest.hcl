@@ -158,3 +158,16 @@ run "alerts_go_to_an_alertmanager_and_a_mail_server_of_yours" {
     error_message = "nobody reaches Alertmanager without access.from: ${jsonencode(output.paths)}"
   }
 }
+
+run "clients_ask_the_sentinels_of_the_proxies" {
+  command = plan
+
+  variables {
+    plan_file = "tests/plans/asked.yaml"
+  }
+
+  assert {
+    condition     = output.paths["sg-0aaa → shadow_proxy:26400"] == "sg-0aaa to the Sentinels of the proxies"
+    error_message = "each proxy is asked by its own address: ${jsonencode(output.paths)}"
+  }
+}
