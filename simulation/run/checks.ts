@@ -9,7 +9,7 @@ import { Journaled } from '../check/journaled.js';
 import { leftOver } from '../check/left-over.js';
 import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import { isBypassed } from './bypassing.js';
-import { isForeignKey } from './foreign-keys.js';
+import { isForeignKey, OF_FOREIGN_KEYS } from './foreign-keys.js';
 import type { Load } from './load.js';
 import type { Scene } from './scene.js';
 
@@ -176,7 +176,10 @@ export class Checks {
   isForeign(key: KeyName): boolean {
     const workload = this.scene.proxy.parts?.router.byPattern(partsOf(key).bytes);
     if (workload?.isOurs !== false) return false;
-    if (this.equality.isOnTargetAlone(key)) this.#kept.add(key);
+    if (this.equality.isOnTargetAlone(key)) {
+      this.#kept.add(key);
+      for (const kind of OF_FOREIGN_KEYS) this.scene.trueMismatches.add(kind);
+    }
     return this.#kept.has(key);
   }
 

@@ -2,6 +2,8 @@
 import { Finding, type Scene } from './scene.js';
 
 const DATABASES = 3;
+/** The mismatches that commands on such keys show. */
+export const OF_FOREIGN_KEYS = ['missing-on-authority', 'missing-on-mirror', 'length', 'value', 'type', 'error'];
 
 export class ForeignKeys {
   constructor(private readonly scene: Scene) {
@@ -16,7 +18,7 @@ export class ForeignKeys {
       for (let i = 0; i < scene.profile.keys; i++) client.receive(Buffer.from(`SET o${i} foreign\r\n`));
     }
     client.end();
-    for (const kind of ['missing-on-authority', 'length', 'value', 'type', 'error']) scene.trueMismatches.add(kind);
+    for (const kind of OF_FOREIGN_KEYS) scene.trueMismatches.add(kind);
   }
 
   /** @throws {Finding} where one is lost */

@@ -20,6 +20,7 @@ const JOB_CHANGES: readonly JobChange[] = [
   { limits: { keysPerSecond: 50, bytesPerSecond: 1_000 } },
   { limits: { bytesPerSecond: null } },
 ];
+const UNLIMITED: JobChange = { state: 'resume', limits: { keysPerSecond: null, bytesPerSecond: null } };
 /** The operator lets a paused job go on, and ends its limits, after so long. */
 const PAUSED_MS = 5_000;
 const LIMITS = [
@@ -41,6 +42,8 @@ export class Operator {
     reload: () => this.#reload(),
   };
   #suspectSince: number | null = null;
+  /** When a job was paused or limited; null once it goes on without limits. The next process goes on with both. */
+  #slowedAt: number | null = null;
   #stage: Stage | null = null;
 
   readonly #changes: StageChanges;
@@ -124,11 +127,7 @@ export class Operator {
   #changeJob(change: JobChange): string | null {
     const { scene } = this;
     if (scene.proxy.condition()?.job?.state !== 'running') return null;
-    if (change.state !== 'resume')
-      scene.later(PAUSED_MS, () => {
-        const resumed = this.#changeJob({ state: 'resume', limits: { keysPerSecond: null, bytesPerSecond: null } });
-        if (resumed !== null) scene.say(resumed);
-      });
+    this.#slowedAt = change.state === 'resume' ? null : scene.now;
     return this.#ask(`another job: ${JSON.stringify(change)}`, ({ shard }) => void shard.changeJob(change));
   }
 
@@ -168,8 +167,10 @@ export class Operator {
     if (stage === 'live') this.scene.say(this.#change('default', 'shadow'));
   }
 
-  /** An authority that has started again has its data: it is accepted. A workload that stays
-   * suspect is copied, and one that was taken back to off is written twice again. */
+  /**
+   * An authority that has started again has its data: it is accepted. A workload that stays suspect is copied, and one
+   * that was taken back to off is written twice again. A job that was slowed goes on.
+   */
   #care(): void {
     const { scene } = this;
     const { backfillAfterMs } = scene.profile;
@@ -179,6 +180,10 @@ export class Operator {
       if (condition?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
       if (scene.stage === 'off') scene.say(this.#change('default', 'dualwrite'));
       if (scene.stage === 'dualwrite' && scene.profile.foreign === true) scene.say(this.#change('default', 'shadow'));
+      if (this.#slowedAt !== null && scene.now - this.#slowedAt > PAUSED_MS) {
+        const resumed = this.#changeJob(UNLIMITED);
+        if (resumed !== null) scene.say(resumed);
+      }
       const isSuspect = condition?.workloads.some(({ suspect }) => suspect !== null) ?? false;
       if (!isSuspect) this.#suspectSince = null;
       else this.#suspectSince ??= scene.now;
