@@ -62,7 +62,7 @@ export const LEASES: readonly Fault[] = [
   {
     id: 'two-claim-a-lease',
     file: LEASE,
-    from: "if (this.#claims(lines).some(({ word }) => word === 'holds')) {",
+    from: "if (claims.some(({ word }) => word === 'holds')) {",
     to: 'if (lines.size === 0) {',
     tests: lease,
   },
@@ -83,9 +83,16 @@ export const LEASES: readonly Fault[] = [
   {
     id: 'a-goodbye-is-not-seen',
     file: LEASE,
-    from: "word === 'clean' || word === 'left') ?? null",
-    to: "word === 'clean') ?? null",
+    from: "word === 'clean' || word === 'left';",
+    to: "word === 'clean';",
     tests: lease,
+  },
+  {
+    id: 'a-word-of-goodbye-stays-behind-the-next-holder',
+    file: LEASE,
+    from: 'for (const { id, word } of this.#claims(lines)) if (isGoodbye(word)) await this.kill(id);',
+    to: '',
+    tests: ownership,
   },
 ];
 
@@ -108,8 +115,8 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-standby-waits-after-a-goodbye',
     file: OWNERSHIP,
-    from: 'note: goodbye.note };\n        patienceMs = 0;',
-    to: 'note: goodbye.note };',
+    from: 'if (goodbye.process === this.predecessor.process) patienceMs = 0;',
+    to: '',
     tests: ownership,
   },
   {
@@ -144,8 +151,29 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'the-other-server-does-not-vouch',
     file: OWNERSHIP,
-    from: '() => other.held,',
-    to: '() => false,',
+    from: 'async () => other.held && (',
+    to: 'async () => false && (',
+    tests: ownership,
+  },
+  {
+    id: 'the-other-server-vouches-where-nobody-needs-it',
+    file: OWNERSHIP,
+    from: 'other.held && (this.#isNeeded(lease, other.side) || (await this.#waitedSince(other, tenure.aliveAt)))',
+    to: 'other.held',
+    tests: ownership,
+  },
+  {
+    id: 'who-waits-now-has-waited',
+    file: OWNERSHIP,
+    from: 'ageS * 1_000 >= begunMs && ',
+    to: '',
+    tests: ownership,
+  },
+  {
+    id: 'a-word-of-goodbye-counts-at-any-server',
+    file: OWNERSHIP,
+    from: 'this.needs().map((side) => this.leases[side].inherited);',
+    to: 'this.#all.flatMap(({ inherited }) => inherited ?? []);',
     tests: ownership,
   },
   {
@@ -159,7 +187,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'who-gives-a-lease-back-is-not-seen-by-who-waits',
     file: OWNERSHIP,
-    from: 'if (waited.some(Boolean)) await sleep(2 * OBSERVE_MS);',
+    from: 'if (isAwaited) await this.#staySeen();',
     to: '',
     tests: ownership,
   },
@@ -173,7 +201,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-holder-is-silent-itself',
     file: OWNERSHIP,
-    from: 'for (const lease of this.#all) if (lease.held) lease.ping().catch(() => undefined);',
+    from: 'for (const lease of this.#all) if (lease.held) this.#ping(lease).catch(() => undefined);',
     to: '',
     tests: ownership,
   },

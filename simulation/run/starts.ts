@@ -12,6 +12,8 @@ const UNKNOWN = /journal-[ab] is not that of the process that served last/;
 export class Starts {
   /** When a process last served. */
   #servedAt = 0;
+  /** Seats whose last process had to say `UNKNOWN`: until every key is verified, the next one repeats it. */
+  readonly #unknown = new Set<Scene['proxy']>();
 
   constructor(
     private readonly scene: Scene,
@@ -58,13 +60,12 @@ export class Starts {
   #hasNoSuspects(): void {
     const { proxy, damages } = this.scene;
     if (damages > 0) return;
-    for (const { suspect } of proxy.parts!.router.workloads)
-      if (
-        suspect !== null &&
-        CRASHED.test(suspect) &&
-        !HIDDEN.test(suspect) &&
-        (proxy.lastServed || !UNKNOWN.test(suspect))
-      )
-        this.scene.fail(`the proxy does not trust its journal, and nothing has damaged it: ${suspect}`);
+    const reasons = proxy.parts!.router.workloads.flatMap(({ suspect }) => suspect ?? []);
+    const mayBeUnknown = !proxy.lastServed || this.#unknown.has(proxy);
+    for (const reason of reasons)
+      if (CRASHED.test(reason) && !HIDDEN.test(reason) && !(mayBeUnknown && UNKNOWN.test(reason)))
+        this.scene.fail(`the proxy does not trust its journal, and nothing has damaged it: ${reason}`);
+    if (reasons.some((reason) => UNKNOWN.test(reason))) this.#unknown.add(proxy);
+    else this.#unknown.delete(proxy);
   }
 }

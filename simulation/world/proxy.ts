@@ -21,7 +21,8 @@ export interface ProxyOptions {
   readonly target: string;
   /** Each of its processes waits for the end of another; with others that do, all but the first. */
   readonly isStandby?: boolean;
-  readonly hasStandbys?: boolean;
+  /** How many other processes of the shard there are. Each has a folder of its own. */
+  readonly others?: number;
   /** Written into the plan as they are. */
   readonly plan?: Readonly<Record<string, unknown>>;
 }
@@ -86,10 +87,16 @@ export class Proxy {
     const process = this.world.newProcess(`proxy ${++this.starts}`, this.host);
     this.process = process;
     this.startedAt = this.world.events.now;
-    const standby = this.options.isStandby === true || (this.options.hasStandbys === true && this.starts > 1);
+    const { others = 0 } = this.options;
+    const standby = this.options.isStandby === true || (others > 0 && this.starts > 1);
     this.world.events.after(0, process, () => {
       const launched = derive(this.plan, 'simulated', true).then((plan) =>
-        launch(plan, plan.shards[0], this.#logger, { firstStart: this.starts === 1, standby }),
+        launch(plan, plan.shards[0], this.#logger, {
+          firstStart: this.starts === 1,
+          standby,
+          others,
+          ownFolder: others > 0,
+        }),
       );
       launched.then(
         (launched) => {

@@ -13,6 +13,9 @@
  * Behind the note there may be two addresses, `:<service>;<sentinel>`: where the holder's clients connect, and where
  * the process answers as a Sentinel.
  *
+ * The next holder kills the connection of a process that has released it. So a word of goodbye that is there when the
+ * lease is taken is that of the last holder.
+ *
  * If two processes claim the lease at once, both read the list after both names are set. So at most one of them sees no
  * other. The epoch is the server's run ID and the connection's client ID, which only grows while the server lives.
  *
@@ -141,6 +144,8 @@ export class Lease {
   runId = '';
   /** Kept when the connection is lost, until it is known whether another process held the lease meanwhile. */
   tenure: Tenure | null = null;
+  /** Whose word of goodbye was there when the lease was taken: nobody has held the lease since then. */
+  inherited: Claim | null = null;
   /** A message for the next holder of the lease; letters and digits. */
   note = '';
   /** What this process announces behind the note. */
@@ -193,6 +198,7 @@ export class Lease {
     this.#address = address;
     this.#watched = null;
     this.#allowed = false;
+    this.inherited = null;
     this.#connection = connection;
     connection.attachLost((reason) => {
       if (this.#connection !== connection) return;
@@ -243,18 +249,20 @@ export class Lease {
       holder,
       silent: holder !== null && holder.idleS >= SILENT_S && watchedMs >= WATCH_MS,
       alive: holder !== null && watchedMs > (holder.idleS + 1) * 1_000,
-      goodbye: others.findLast(({ word }) => word === 'clean' || word === 'left') ?? null,
+      goodbye: goodbyeIn(others),
       first: !others.some(({ id, word, idleS }) => word === 'waits' && id < this.clientId && idleS < SILENT_S),
     };
   }
 
-  /** Takes the lease, unless another process has it, and kills other processes' connections for data. */
+  /** Takes the lease, unless another process has it, and ends what is left of other processes. */
   async claim(): Promise<boolean> {
     const [, lines] = await Promise.all([this.#say('holds'), this.#list()]);
-    if (this.#claims(lines).some(({ word }) => word === 'holds')) {
+    const claims = this.#claims(lines);
+    if (claims.some(({ word }) => word === 'holds')) {
       await this.withdraw();
       return false;
     }
+    this.inherited = goodbyeIn(claims);
     await this.#endOthers(lines);
     this.resume(null);
     return true;
@@ -303,7 +311,7 @@ export class Lease {
     this.#held = this.connected;
   }
 
-  /** Kills other processes' connections for data. */
+  /** Kills other processes' connections for data, and those of processes that have released the lease. */
   async endOthers(): Promise<void> {
     await this.#endOthers(await this.#list());
   }
@@ -377,12 +385,12 @@ export class Lease {
     return this.#claims(await this.#list()).filter(({ word, idleS }) => isWaiting(word) && idleS < SILENT_S);
   }
 
-  /** Releases the lease; resolves to whether another process waits for it. */
-  async release(word: 'clean' | 'left'): Promise<boolean> {
-    if (!this.connected) return false;
+  /** Releases the lease; resolves to whether another process waits for it: null if the server does not answer. */
+  async release(word: 'clean' | 'left'): Promise<boolean | null> {
+    if (!this.connected) return null;
     const late = sleep(GOODBYE_MS, null, { ref: false });
     const lines = await Promise.race([Promise.all([this.#say(word), this.#list()]), late]).catch(() => null);
-    return lines !== null && this.#claims(lines[1]).some(({ word: other }) => isWaiting(other));
+    return lines && this.#claims(lines[1]).some(({ word: other }) => isWaiting(other));
   }
 
   close(): void {
@@ -429,6 +437,8 @@ export class Lease {
       const own = name === this.dataName || name.startsWith(`${this.dataName}:`);
       if (data && !own) await this.kill(id);
     }
+    // Where its end does not reach the server, the word of a past holder would stay, and be taken for that of the last.
+    for (const { id, word } of this.#claims(lines)) if (isGoodbye(word)) await this.kill(id);
   }
 
   /** The claims on the shard, in the order of their client IDs; usually without our own. */
@@ -457,6 +467,10 @@ export class Lease {
 }
 
 const isThere = (word: Word): boolean => word === 'holds' || isWaiting(word);
+const isGoodbye = (word: Word): boolean => word === 'clean' || word === 'left';
+
+const goodbyeIn = (claims: readonly Claim[]): Claim | null => claims.findLast(({ word }) => isGoodbye(word)) ?? null;
+
 const isWaiting = (word: Word): boolean => word === 'waits' || word === 'aside';
 
 function placesIn(text: string): Places {

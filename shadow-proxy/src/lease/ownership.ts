@@ -15,10 +15,11 @@ import { oneServer } from '../upstream/identity.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
 import { ClientRefused, Lease, LeaseError, type Claim, type Places, type Tenure, type View } from './lease.js';
 
-/**
- * How often a waiting process looks, in ms. A process that has released the lease stays visible for twice that time.
- */
+/** How often a waiting process looks, in ms. */
 const OBSERVE_MS = 250;
+/** How long a process that has released the lease stays visible, at most, and how often it looks whether it has to. */
+const SEEN_MS = 1_000;
+const SEEN_LOOK_MS = 50;
 const PING_MS = 1_000;
 /** How long waiting processes wait for a vanished holder to return, in ms. */
 const DISCONNECTED_MS = 2_000;
@@ -53,6 +54,8 @@ export interface Sight {
 
 export interface OwnershipOptions {
   readonly shard: string;
+  /** How many other processes wait to take over, as far as is known. Default: 0. */
+  readonly others?: number;
   readonly dialers: Readonly<Record<Side, Dialer>>;
   /** Where this process answers as a Sentinel, `host:port`; empty if it does not. */
   readonly sentinel?: string;
@@ -87,6 +90,10 @@ export class Ownership {
   readonly leases: Readonly<Record<Side, Lease>>;
   /** The process that held the lease before; null if none was seen. */
   predecessor: Predecessor | null = null;
+  /** The servers that the shard needs now, once this process has it. */
+  needs: () => readonly Side[] = () => [];
+  /** The servers that the shard needed when the server of the lease last answered. */
+  readonly #neededAt = new Map<Lease, readonly Side[]>();
   readonly #all: readonly Lease[];
   /** When the lease was taken from a process that would take it again if it found it free. */
   #seizedAt = -Infinity;
@@ -129,7 +136,9 @@ export class Ownership {
     hindered,
   }: AcquireOptions): Promise<void> {
     const hindrance = async (): Promise<Error | null> => {
-      const missing = (await needed()).find((side) => !this.leases[side].connected);
+      const sides = await needed();
+      this.needs = () => sides;
+      const missing = sides.find((side) => !this.leases[side].connected);
       if (missing !== undefined) return this.leases[missing].problem;
       return standby ? ((await cannotServe?.()) ?? null) : null;
     };
@@ -212,8 +221,9 @@ export class Ownership {
       awaitedUntil = -Infinity;
       vacantSince ??= monotonicMs();
       if (goodbye !== null) {
-        this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean', note: goodbye.note };
-        patienceMs = 0;
+        // What it says is believed with the lease only: `#inherit`.
+        this.predecessor ??= { process: goodbye.process, clean: false, note: '' };
+        if (goodbye.process === this.predecessor.process) patienceMs = 0;
       }
       if (monotonicMs() - vacantSince < patienceMs || !isFirst) continue;
       if ((await mayServe()) && (await this.#claimAll(reached))) return this.#serve();
@@ -279,14 +289,25 @@ export class Ownership {
 
   /**
    * Releases the leases, and stays visible if another process waits. `clean`: everything is confirmed on both servers.
+   * @returns whether another process may take over: one waits, or a server that it needs does not answer
    */
-  async release(clean: boolean): Promise<void> {
-    if (this.#ended) return;
+  async release(clean: boolean): Promise<boolean> {
+    if (this.#ended) return false;
     await sleep(Math.max(0, this.#seizedAt + DISCONNECTED_MS + OBSERVE_MS - monotonicMs()));
     this.#end(new Error('the shard is closed'));
-    const waited = await Promise.all(this.#all.map((lease) => lease.release(clean ? 'clean' : 'left')));
-    if (waited.some(Boolean)) await sleep(2 * OBSERVE_MS);
+    const word = clean ? 'clean' : 'left';
+    const [source, target] = await Promise.all(this.#all.map((lease) => lease.release(word)));
+    const waits = { source, target };
+    const isAwaited = source === true || target === true;
+    if (isAwaited) await this.#staySeen();
     this.close();
+    return isAwaited || this.needs().some((side) => waits[side] === null);
+  }
+
+  /** Resolves when the next holder has closed the connections, or none came. */
+  async #staySeen(): Promise<void> {
+    for (const until = monotonicMs() + SEEN_MS; monotonicMs() < until; await sleep(SEEN_LOOK_MS))
+      if (!this.#all.some(({ connected }) => connected)) return;
   }
 
   /** Closes everything at once, without releasing the leases first. */
@@ -340,10 +361,21 @@ export class Ownership {
     if (claimed.every(Boolean)) {
       // From then on each lease confirms the other: see `#unbroken`.
       await Promise.all(leases.map((lease) => lease.ping().catch(() => undefined)));
+      this.#inherit();
       return true;
     }
     await Promise.all(leases.map((lease) => lease.withdraw().catch(() => undefined)));
     return false;
+  }
+
+  /**
+   * Each holder needs the lease at every authority. So the last one was the process whose word of goodbye was there as
+   * the lease was taken; at another server it may be that of an earlier holder.
+   */
+  #inherit(): void {
+    const [first, ...others] = this.needs().map((side) => this.leases[side].inherited);
+    if (first === undefined || first === null || others.some((other) => other?.process !== first.process)) return;
+    this.predecessor = { process: first.process, clean: first.word === 'clean', note: first.note };
   }
 
   // ── once this process has the shard ────────────────────────────────────────────────────────────────────────────
@@ -353,10 +385,17 @@ export class Ownership {
     for (const lease of this.#all) {
       if (!lease.held) this.#tryAgain(lease);
     }
+    for (const lease of this.#all) this.#neededAt.set(lease, this.needs());
     this.#pinging = every(PING_MS, () => {
-      for (const lease of this.#all) if (lease.held) lease.ping().catch(() => undefined);
+      for (const lease of this.#all) if (lease.held) this.#ping(lease).catch(() => undefined);
     });
     this.#pinging.unref();
+  }
+
+  async #ping(lease: Lease): Promise<void> {
+    const needed = this.needs();
+    await lease.ping();
+    this.#neededAt.set(lease, needed);
   }
 
   #tryAgain(lease: Lease): void {
@@ -403,16 +442,37 @@ export class Ownership {
   /**
    * Whether certainly no process held the lease while our connection was lost. Then the loss was shorter than the time
    * that others wait; or the server restarted, which is reported separately; or the lease at the other server was never
-   * lost.
+   * lost, and each other process would have needed it.
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
     if (lease.runId !== tenure.runId || monotonicMs() - tenure.aliveAt < DISCONNECTED_MS) return true;
     const other = this.leases[otherSide(lease.side)];
     if (!other.held || other.tenure === null || other.tenure.since > tenure.aliveAt) return false;
     return other.ping().then(
-      () => other.held,
+      async () => other.held && (this.#isNeeded(lease, other.side) || (await this.#waitedSince(other, tenure.aliveAt))),
       () => false,
     );
+  }
+
+  /** Whether a process could only have held the lease together with that at `side`, since it was lost. */
+  #isNeeded(lease: Lease, side: Side): boolean {
+    return [this.#neededAt.get(lease) ?? [], this.needs()].every((sides) => sides.includes(side));
+  }
+
+  /**
+   * Whether each other process has waited at the server since then, and seen us there. One that does not reach it could
+   * serve without it, where it is no authority.
+   * @param since in ms of the monotonic clock
+   */
+  async #waitedSince(lease: Lease, since: number): Promise<boolean> {
+    const { others = 0 } = this.options;
+    if (others === 0) return true;
+    // Before that, it could not take over. One that has looked a moment ago, and is cut off since then, cannot have.
+    const begunMs = monotonicMs() - since - DISCONNECTED_MS;
+    const waited = (await lease.waiters()).filter(
+      ({ ageS, idleS }) => ageS * 1_000 >= begunMs && (idleS + 1) * 1_000 <= DISCONNECTED_MS,
+    );
+    return new Set(waited.map(({ process }) => process)).size >= others;
   }
 
   #lose(why: string, rival: Claim | null = null): Error {

@@ -72,6 +72,13 @@ export interface LaunchOptions {
   readonly consent?: Consent;
   /** What the Sentinel of this process knows; null if there is none. */
   readonly masters?: Masters | null;
+  /**
+   * How many other processes wait to take over, or serve. Default: as many as there are `peers`, and for a standby one
+   * at least.
+   */
+  readonly others?: number;
+  /** Whether each of them has a state folder of its own. Default: if there are `peers`. */
+  readonly ownFolder?: boolean;
   /** The shards of this process. */
   readonly shards?: () => readonly Shard[];
   /** How many shards this process will run. */
@@ -119,6 +126,8 @@ export async function launch(
     consent = NO_CONSENT,
     firstStart = false,
     masters = null,
+    others = standby ? Math.max(1, peers.length) : 0,
+    ownFolder = peers.length > 0,
     shards = () => [],
     shardCount = 1,
     recorded = () => undefined,
@@ -127,7 +136,7 @@ export async function launch(
 ): Promise<LaunchedShard> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
-  const ownership = ownershipOf(plan, shardPlan, lose);
+  const ownership = ownershipOf(plan, shardPlan, others, lose);
   const master = plan.sentinel?.masters.find(({ shard }) => shard === shardPlan.name);
   const watch = masters && master ? new SentinelWatch(masters, ownership, master) : null;
   try {
@@ -140,6 +149,7 @@ export async function launch(
     }
     const launched = await start(ownership, plan, shardPlan, logger, {
       standby,
+      ownFolder,
       alike,
       consent,
       firstStart,
@@ -155,8 +165,8 @@ export async function launch(
       await launched.stop();
     };
     const lost = taken.then(async (reason) => {
-      // A process that is no standby has none, as a rule: it was cut off from its servers, and nobody took over.
-      if (reason.holder !== null || standby)
+      // Where no other process waits, it was cut off from its servers, and none took over.
+      if (reason.holder !== null || others > 0)
         await noteHolder(plan, shardPlan, logger, reason.holder ?? UNKNOWN, ownership.process);
       await stop();
       return new LaunchError(
@@ -176,10 +186,12 @@ export async function launch(
 const ownershipOf = (
   { limits: { connectMs }, sentinel }: Plan,
   { name, source, target, slots }: ShardPlan,
+  others: number,
   lost: (reason: LeaseError) => void,
 ): Ownership =>
   new Ownership({
     shard: slots === null ? name : `${name}@${formatSlots(slots)}`,
+    others,
     dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) },
     sentinel: sentinel === null ? '' : formatAddress(sentinel.announce),
     lost,
@@ -251,7 +263,7 @@ async function acquire(
   return seenHolder;
 }
 
-interface StartOptions extends Required<Omit<LaunchOptions, 'peers' | 'masters'>> {
+interface StartOptions extends Required<Omit<LaunchOptions, 'peers' | 'others' | 'masters'>> {
   /** The process that it took over from. */
   readonly from: string | null;
 }
@@ -261,14 +273,17 @@ async function start(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby, alike, consent, firstStart, shards, shardCount, recorded, observer, from }: StartOptions,
+  { standby, ownFolder, alike, consent, firstStart, shards, shardCount, recorded, observer, from }: StartOptions,
 ): Promise<Omit<LaunchedShard, 'lost'>> {
   await inheritState(plan, shardPlan, logger);
   const around = { ...aroundOf(ownership, shardPlan, logger), recorded };
   const state = await StateStore.open(plan.state, shardPlan.name, around);
   const directory = join(plan.state, shardPlan.name);
+  ownership.needs = () => authoritiesOf(Object.values(resolveStages(plan, state.current).stages));
   const predecessor = ownership.predecessor ?? (await unseenSince(directory));
-  const unknownBecause = unknownBecauseOf(predecessor, state) ?? newlyOwned(state, plan, shardPlan);
+  const unknownBecause =
+    (predecessor === null && ownFolder ? crashedUnseen(state) : unknownBecauseOf(predecessor, state)) ??
+    newlyOwned(state, plan, shardPlan);
   await checkStages(predecessor, state, plan, shardPlan);
   // What that process confirmed before it ended is true for a copy of its state, too.
   if (isCopy(state.previous) && ownership.predecessor?.clean) await state.update({ cleanShutdown: true });
@@ -334,7 +349,9 @@ async function start(
     async stop() {
       await shard.stop();
       await Promise.all([ledger.close(), state.close()]);
-      await ownership.release(state.current.cleanShutdown);
+      const isFollowed = await ownership.release(state.current.cleanShutdown);
+      // Another process may serve and end before one of this folder sees it.
+      if (isFollowed && ownFolder) await noteHolder(plan, shardPlan, logger, UNKNOWN, ownership.process);
     },
   };
 }
@@ -385,6 +402,12 @@ function unknownBecauseOf(predecessor: Predecessor | null, state: StateStore): s
   if (predecessor === null || predecessor.clean || isHeir(predecessor, state)) return null;
   return `took over from a process (${predecessor.process || 'unknown'}) with its journal in another folder: every key that it wrote is a suspect`;
 }
+
+/** Why the suspects are not known if others have folders of their own, and none is seen; null if they are known. */
+const crashedUnseen = ({ previous }: StateStore): string | null =>
+  previous !== null && previous.owner !== null && !previous.cleanShutdown
+    ? 'the last process of this folder crashed, and another proxy may have served and ended since: every key is a suspect'
+    : null;
 
 /**
  * Why the mirror may lack keys that belong to the shard from now on; null if the shard's keys are the same as before.

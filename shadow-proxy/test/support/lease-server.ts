@@ -49,6 +49,25 @@ export class LeaseServer {
 
   /** A process that holds the lease, and says nothing more. */
   hold(shard: string): void {
+    this.#stalled(`shadow-proxy-lease:${shard}:stalled:holds:`);
+  }
+
+  /** A process that has released the lease, and whose end does not reach this server. */
+  goodbye(shard: string, word: 'clean' | 'left', process = 'gone'): void {
+    this.#stalled(`shadow-proxy-lease:${shard}:${process}:${word}:note1`);
+  }
+
+  /** A process that waits for the lease. */
+  wait(shard: string): void {
+    this.#stalled(`shadow-proxy-lease:${shard}:another:waits:`);
+  }
+
+  /** A process that waits has asked the server something. */
+  look(): void {
+    for (const caller of this.callers.values()) if (caller.name.includes(':another:')) caller.at = this.clock.now;
+  }
+
+  #stalled(name: string): void {
     const [id, at] = [this.#nextId++, this.clock.now];
     const end = new Duplex({
       read: () => undefined,
@@ -57,7 +76,7 @@ export class LeaseServer {
         done(problem);
       },
     });
-    this.callers.set(id, { id, end, name: `shadow-proxy-lease:${shard}:stalled:holds:`, since: at, at });
+    this.callers.set(id, { id, end, name, since: at, at });
   }
 
   /** Ends every connection, or that one. */

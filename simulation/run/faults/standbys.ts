@@ -11,6 +11,7 @@ const HANDED_MS = 1_500;
 
 /** By then it has not lost its lease: others wait for 2 s. */
 const RESET_MS = 1_000;
+const WAITED_MS = 4_000;
 /** A mirror that is stopped for so long does not confirm what was written before. */
 const SLOW_MS = 300;
 
@@ -30,7 +31,16 @@ export function standbyFaults(
   const { random, world, profile, source, target } = scene;
   const holder = (): Proxy | null => (scene.proxy.launched === null || !scene.proxy.answers ? null : scene.proxy);
   const pickStandby = (): Proxy | undefined =>
-    random.pick(scene.seats.filter((seat) => seat !== scene.proxy && seat.process !== null && seat.answers));
+    profile.holderStays && scene.troubledUntil(scene.proxy) > scene.now - WAITED_MS
+      ? undefined
+      : random.pick(scene.seats.filter((seat) => seat !== scene.proxy && seat.process !== null && seat.answers));
+  /** Whether each other process has waited for a while: then none can have served while the holder is cut off. */
+  const othersWait = (): boolean =>
+    scene.seats.every(
+      (seat) =>
+        seat === scene.proxy ||
+        (seat.process !== null && Math.max(seat.startedAt, scene.troubledUntil(seat)) < scene.now - WAITED_MS),
+    );
   const connectionsOf = (seat: Proxy): Connection[] =>
     [...world.network.connections].filter(({ from }) => from.host === seat.host.address);
 
@@ -86,7 +96,7 @@ export function standbyFaults(
       return seat && scene.mayTrouble(mostMs) ? stop(seat, mostMs) : null;
     },
     holderCut() {
-      const seat = holder();
+      const seat = profile.holderStays && !othersWait() ? null : holder();
       return seat && apart(seat, [random.pick([source, target])], profile.faults.holderCutMs ?? 1_000);
     },
     holderReset() {

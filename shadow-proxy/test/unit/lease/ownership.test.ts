@@ -13,7 +13,7 @@ Math.random = () => 1;
 interface Setting {
   readonly source: LeaseServer;
   readonly target: LeaseServer;
-  candidate(): { readonly ownership: Ownership; lost(): LeaseError | null };
+  candidate(others?: number): { readonly ownership: Ownership; lost(): LeaseError | null };
   both(change: (server: LeaseServer) => void): void;
 }
 
@@ -22,10 +22,10 @@ function setting(): Setting {
   target.runId = 't'.repeat(40);
   return {
     ...{ source, target },
-    candidate() {
+    candidate(others = 0) {
       let reason: LeaseError | null = null;
       const dialers = { source: source.dialer, target: target.dialer };
-      const ownership = new Ownership({ shard: 'a', dialers, lost: (lost) => (reason = lost) });
+      const ownership = new Ownership({ shard: 'a', dialers, others, lost: (lost) => (reason = lost) });
       return { ownership, lost: () => reason };
     },
     both(change) {
@@ -38,8 +38,8 @@ function setting(): Setting {
 const needed = (): Promise<['source']> => Promise.resolve(['source']);
 
 /** Resolves once it has the shard. */
-async function owner({ candidate }: Setting): Promise<ReturnType<Setting['candidate']>> {
-  const one = candidate();
+async function owner({ candidate }: Setting, others = 0): Promise<ReturnType<Setting['candidate']>> {
+  const one = candidate(others);
   const acquired = one.ownership.acquire({ standby: false, needed });
   await clock.settle();
   await acquired;
@@ -123,10 +123,30 @@ test('it does so at its next look, 250 ms later at most, after one that said goo
   assert.equal(acquired.state, 'fulfilled');
   const { process } = first.ownership;
   assert.deepEqual(second.ownership.predecessor, { process, clean: true, note: 'note1' });
-  // It stays to be seen for two looks.
-  assert.equal(released.state, 'pending');
-  await clock.advance(250);
+  // The next one has ended its connections.
+  await clock.advance(50);
   assert.equal(released.state, 'fulfilled');
+  second.ownership.close();
+});
+
+test('a word of goodbye stays for 1,000 ms where the one that waits cannot serve, and does not count afterwards', async () => {
+  const scene = setting();
+  const first = await owner(scene);
+  const second = scene.candidate();
+  let problem: Error | null = new Error('the address is in use');
+  const cannotServe = (): Promise<Error | null> => Promise.resolve(problem);
+  const acquired = watched(second.ownership.acquire({ standby: true, needed, cannotServe }));
+  await clock.advance(1_000);
+  const released = watched(first.ownership.release(true));
+  await clock.advance(999);
+  assert.equal(released.state, 'pending');
+  await clock.advance(1);
+  assert.equal(released.state, 'fulfilled');
+  // Another process may have served and ended since then.
+  problem = null;
+  await clock.advance(500);
+  assert.equal(acquired.state, 'fulfilled');
+  assert.deepEqual(second.ownership.predecessor, { process: first.ownership.process, clean: false, note: '' });
   second.ownership.close();
 });
 
@@ -166,6 +186,37 @@ test('a lease that was lost at one server for any time is taken again, for the o
   await clock.advance(250);
   assert.deepEqual([holds(ownership), lost()], [true, null]);
   ownership.close();
+});
+
+test('where others wait, that is so if they have waited at the other server, or would need its lease, too', async () => {
+  const CASES: readonly [
+    string,
+    'source' | 'target',
+    (target: LeaseServer) => void,
+    (target: LeaseServer) => void,
+    boolean,
+  ][] = [
+    ['nobody has waited', 'source', () => undefined, () => undefined, false],
+    ['it has waited', 'source', (other) => other.wait('a'), (other) => other.look(), true],
+    ['it has waited, and is silent', 'source', (other) => other.wait('a'), () => undefined, false],
+    ['it came later', 'source', () => undefined, (other) => other.wait('a'), false],
+    ['the shard does not need the server', 'target', () => undefined, () => undefined, true],
+  ];
+  for (const [title, side, before, after, isKept] of CASES) {
+    const scene = setting();
+    const { ownership, lost } = await owner(scene, 1);
+    const server = scene[side];
+    before(scene.target);
+    await clock.advance(1_100);
+    server.refuses = true;
+    server.cut();
+    await clock.advance(5_000);
+    after(scene.target);
+    server.refuses = false;
+    await clock.advance(250);
+    assert.deepEqual([holds(ownership), lost() === null], [isKept, isKept], title);
+    ownership.close();
+  }
 });
 
 test('not where the lease at that one is younger than the loss', async () => {
@@ -340,4 +391,65 @@ test('a holder that says nothing is down when it was silent for 3 s', async () =
   assert.deepEqual([sights.at(-1)?.holder?.process, sights.at(-1)?.isDown], ['stalled', true]);
   assert.equal(acquired.state, 'pending');
   second.ownership.close();
+});
+
+test('a word of goodbye counts where the shard needs the server: at another one it may be that of an earlier holder', async () => {
+  for (const [sides, clean] of [
+    [['source'], true],
+    [['target'], false],
+    [['source', 'target'], true],
+  ] as const) {
+    const scene = setting();
+    for (const side of sides) scene[side].goodbye('a', 'clean');
+    const { ownership } = await owner(scene);
+    assert.deepEqual(ownership.predecessor, { process: 'gone', clean, note: clean ? 'note1' : '' }, sides.join());
+    ownership.close();
+  }
+});
+
+test('a word of goodbye counts where it is the same at both servers that the shard needs', async () => {
+  for (const [processes, clean] of [
+    [['one', 'one'], true],
+    [['one', 'two'], false],
+  ] as const) {
+    const scene = setting();
+    scene.source.goodbye('a', 'clean', processes[0]);
+    scene.target.goodbye('a', 'clean', processes[1]);
+    const { ownership } = scene.candidate();
+    const acquired = ownership.acquire({ standby: false, needed: () => Promise.resolve(['source', 'target']) });
+    await clock.settle();
+    await acquired;
+    assert.equal(ownership.predecessor?.clean, clean, processes.join());
+    ownership.close();
+  }
+});
+
+test('the next holder ends the word of goodbye, also at a server that it reaches later', async () => {
+  const scene = setting();
+  scene.source.goodbye('a', 'clean');
+  scene.target.goodbye('a', 'clean');
+  scene.target.refuses = true;
+  const { ownership } = await owner(scene);
+  assert.deepEqual([scene.source.words, scene.target.words], [['holds'], ['clean']]);
+  scene.target.refuses = false;
+  await clock.advance(500);
+  assert.deepEqual([scene.source.words, scene.target.words], [['holds'], ['holds']]);
+  ownership.close();
+});
+
+test('who releases the lease knows that nobody takes over where the server that the shard needs shows none that waits', async () => {
+  const CASES: readonly [string, (scene: Setting) => void, boolean][] = [
+    ['nobody waits', () => undefined, false],
+    ['one waits', ({ source }) => source.wait('a'), true],
+    ['the server does not answer', ({ source }) => (source.silent = true), true],
+    ['the other server does not answer', ({ target }) => (target.silent = true), false],
+  ];
+  for (const [title, before, mayBeFollowed] of CASES) {
+    const scene = setting();
+    const { ownership } = await owner(scene);
+    before(scene);
+    const released = watched(ownership.release(true));
+    await clock.advance(1_500);
+    assert.deepEqual([released.state, released.value], ['fulfilled', mayBeFollowed], title);
+  }
 });
