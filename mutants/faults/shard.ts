@@ -45,6 +45,20 @@ export const SHARD: readonly Fault[] = [
     tests: ['integration/cli/standby'],
   },
   {
+    id: 'a-crash-is-trusted-though-another-process-may-have-served',
+    file: 'shadow-proxy/src/shard/launch.ts',
+    from: 'previous.owner !== null && !previous.cleanShutdown',
+    to: 'previous.owner !== null && previous.cleanShutdown && !previous.cleanShutdown',
+    tests: ['integration/cli/standby'],
+  },
+  {
+    id: 'an-end-is-trusted-though-another-process-waited-for-it',
+    file: 'shadow-proxy/src/shard/launch.ts',
+    from: 'if (isFollowed && ownFolder) await noteHolder(plan, shardPlan, logger, UNKNOWN, ownership.process);',
+    to: '',
+    tests: ['integration/cli/standby'],
+  },
+  {
     id: 'an-offline-rollback-fences-a-proxy-of-another-folder',
     file: 'shadow-proxy/src/stages/offline-rollback.ts',
     from: 'if (process !== before.owner?.process && !request.force)',

@@ -1,7 +1,7 @@
 /** Two processes for one shard: one has it, the other refuses or waits, and takes over with nothing lost. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -385,6 +385,31 @@ test('a process that has only waited knows at its next start, and offline, that 
     assert.deepEqual(await differences(servers.source, servers.target), []);
   });
 });
+
+for (const end of ['SIGKILL', 'SIGTERM'] as const)
+  test(`a process that ended (${end}) and finds nobody verifies every key, for the one that waited may have served`, async (t) => {
+    await withSetting(t, async ({ start, admin, plan, ...servers }) => {
+      const [standbyPort, standbyAdmin] = [await freePort(), await freePort()];
+      const first = start(['--standby', '--peer', `http://127.0.0.1:${standbyAdmin}`]);
+      await first.prints(/"listening"/);
+      const other = start(['--standby', '--peer', admin], (changed) => {
+        changed.shards[0].listen = `redis://127.0.0.1:${standbyPort}`;
+        changed.admin.listen = `127.0.0.1:${standbyAdmin}`;
+        changed.state = `${plan.state as string}-other`;
+      });
+      await other.prints(/"standing by"/);
+      const copied = join(`${plan.state as string}-other`, 'a', 'state.json');
+      await until(() => Promise.resolve(existsSync(copied)), 5_000);
+      first.signal(end);
+      await Promise.all([first.exit(), other.prints(/"listening"/)]);
+      other.signal('SIGKILL');
+      await other.exit();
+      const next = start(['--standby', '--peer', `http://127.0.0.1:${standbyAdmin}`]);
+      await next.prints(/"listening"/);
+      await verifiedByItself(admin);
+      assert.deepEqual(await differences(servers.source, servers.target), []);
+    });
+  });
 
 test('a standby whose own folder knows of other stages does not serve', async (t) => {
   await withSetting(t, async ({ start, admin, plan }) => {
