@@ -261,6 +261,11 @@ export class Scene {
     this.clusters.find((cluster) => cluster.group === group)?.changed(this.random.between(0, LEARNED_MS));
   }
 
+  /** It has found that it had lost its lease: the one that has it may serve for a while by then. */
+  ended(seat: Proxy): void {
+    if (seat === this.#serving) this.#serving = this.seats.find(({ launched, answers }) => launched && answers) ?? seat;
+  }
+
   /** As a supervisor does. */
   startLater(seat: Proxy): void {
     this.later(this.random.between(1, this.profile.restartMs), () => {

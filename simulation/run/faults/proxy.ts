@@ -17,6 +17,7 @@ export function proxyFaults(
     seat.onEnd = (problem) => {
       scene.say(`${scene.nameOf(seat)} ends: ${problem.message}`);
       scene.onEnd(seat, problem);
+      scene.ended(seat);
       scene.startLater(seat);
     };
 
