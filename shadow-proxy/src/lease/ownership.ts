@@ -135,11 +135,15 @@ export class Ownership {
     looked,
     hindered,
   }: AcquireOptions): Promise<void> {
-    const hindrance = async (): Promise<Error | null> => {
+    const missing = async (): Promise<Error | null> => {
       const sides = await needed();
       this.needs = () => sides;
-      const missing = sides.find((side) => !this.leases[side].connected);
-      if (missing !== undefined) return this.leases[missing].problem;
+      const side = sides.find((each) => !this.leases[each].connected);
+      return side === undefined ? null : this.leases[side].problem;
+    };
+    const hindrance = async (): Promise<Error | null> => {
+      const problem = await missing();
+      if (problem !== null) return problem;
       return standby ? ((await cannotServe?.()) ?? null) : null;
     };
     /** Whether this process could serve now. A standby that could not serve lets the standbys behind it go first. */
@@ -198,8 +202,8 @@ export class Ownership {
         }
         this.predecessor = { process: holder.process, clean: false, note: holder.note };
         if (takeOver) {
-          const missing = (await needed()).find((side) => !this.leases[side].connected);
-          if (missing !== undefined) throw this.leases[missing].problem;
+          const problem = await missing();
+          if (problem !== null) throw problem;
           await Promise.all(reached.map((lease) => lease.seize()));
           this.#seizedAt = monotonicMs();
           return this.#serve();
@@ -225,6 +229,8 @@ export class Ownership {
         this.predecessor ??= { process: goodbye.process, clean: false, note: '' };
         if (goodbye.process === this.predecessor.process) patienceMs = 0;
       }
+      // Those behind it need not wait until it would take the lease.
+      if (standby && (await missing()) !== null) await this.#stepAside(true);
       if (monotonicMs() - vacantSince < patienceMs || !isFirst) continue;
       if ((await mayServe()) && (await this.#claimAll(reached))) return this.#serve();
     }

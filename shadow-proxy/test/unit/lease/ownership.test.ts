@@ -109,6 +109,22 @@ test('a standby that could not serve lets those behind it take over, and is in l
   }
 });
 
+test('a standby that lacks a server steps aside as soon as nobody holds the lease', async () => {
+  const scene = setting();
+  scene.source.hold('a');
+  scene.target.refuses = true;
+  const first = scene.candidate();
+  const acquired = watched(
+    first.ownership.acquire({ standby: true, needed: () => Promise.resolve(['source', 'target']) }),
+  );
+  await clock.advance(500);
+  assert.deepEqual(scene.source.words, ['holds', 'waits']);
+  scene.source.cut(1);
+  await clock.advance(750);
+  assert.deepEqual([acquired.state, scene.source.words], ['pending', ['aside']]);
+  first.ownership.close();
+});
+
 test('it does so at its next look, 250 ms later at most, after one that said goodbye', async () => {
   const scene = setting();
   const first = await owner(scene);
