@@ -269,7 +269,8 @@ export class Ownership {
   /** Where other processes answer as Sentinels, `host:port`; null if no server says which processes there are. */
   async sentinels(): Promise<readonly string[] | null> {
     for (const lease of this.#all) {
-      const others = lease.connected ? await lease.others().catch(() => null) : null;
+      const late = sleep(PING_MS, null, { ref: false });
+      const others = lease.connected ? await Promise.race([lease.others().catch(() => null), late]) : null;
       if (others !== null) return others.map(({ places }) => places.sentinel).filter((each) => each !== '');
     }
     return null;

@@ -159,7 +159,7 @@ export async function launch(
       observer,
       from,
     });
-    await watch?.serves(launched.shard.port);
+    watch?.serves(launched.shard.port);
     const stop = async (): Promise<void> => {
       watch?.stop();
       await launched.stop();

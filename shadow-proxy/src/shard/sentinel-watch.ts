@@ -26,15 +26,17 @@ export class SentinelWatch {
     this.#hasLooked = true;
   }
 
-  /** The process accepts clients, at this port if the plan leaves the port open. */
-  async serves(port: number): Promise<void> {
+  /**
+   * The process accepts clients, at this port if the plan leaves the port open. It waits for no server, which may hang.
+   */
+  serves(port: number): void {
     const { host, port: planned } = this.master.announce;
     const service = formatAddress({ host, port: planned || port });
-    await this.ownership.announce(service);
     const { process } = this.ownership;
     this.#serves = { holder: { process, places: { service, sentinel: '' } }, isDown: false };
     this.masters.looked(this.master.shard, this.#serves);
-    await this.#discover();
+    void this.ownership.announce(service);
+    void this.#discover();
   }
 
   stop(): void {

@@ -469,3 +469,25 @@ test('who releases the lease knows that nobody takes over where the server that 
     assert.deepEqual([released.state, released.value], ['fulfilled', mayBeFollowed], title);
   }
 });
+
+test('a server that hangs is not asked for the other Sentinels for longer than 1,000 ms', async () => {
+  const scene = setting();
+  const first = await owner(scene);
+  const dialers = { source: scene.source.dialer, target: scene.target.dialer };
+  const second = new Ownership({ shard: 'a', dialers, sentinel: '10.0.0.2:26379', lost: () => undefined });
+  void second.acquire({ standby: true, needed }).catch(() => undefined);
+  await clock.advance(250);
+  assert.deepEqual(await first.ownership.sentinels(), ['10.0.0.2:26379']);
+  scene.source.silent = true;
+  const asked = watched(first.ownership.sentinels());
+  await clock.advance(999);
+  assert.equal(asked.state, 'pending');
+  await clock.advance(1);
+  assert.equal(asked.state, 'fulfilled');
+  scene.target.silent = true;
+  const unknown = first.ownership.sentinels();
+  await clock.advance(2_000);
+  assert.equal(await unknown, null, 'no server says');
+  second.close();
+  first.ownership.close();
+});
