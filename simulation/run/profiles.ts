@@ -156,6 +156,8 @@ export interface Profile {
   readonly bounded?: boolean;
   /** One client queues more than all clients may together. */
   readonly hoards?: boolean;
+  /** The share of the reads that the target is to get, 0 to 1. */
+  readonly readShare?: number;
   /** A client reads all keys with SCAN. */
   readonly scans?: boolean;
   /** What blocks takes nothing behind the end of its client. With some seeds servers refuse CLIENT UNBLOCK. */
@@ -337,6 +339,11 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'swaps-of-source',
       {},
       { mix: { ...SWAPPED, fresh: 2, hidden: 0.05 }, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true },
+    ),
+    profile(
+      'share',
+      { leave: 200 },
+      { mix: UNFOLLOWED, plan: { default: { stage: 'shadow', shadowReads: 30 } }, readShare: 0.3 },
     ),
     profile(
       'workloads',

@@ -57,6 +57,8 @@ export interface Result {
   readonly messages: number;
   /** How often each command was answered without an error. */
   readonly commands: ReadonlyMap<string, number>;
+  /** How many times each server was sent GET. */
+  readonly gets: { readonly source: number; readonly target: number };
   /** How often each write was tried that bypasses the proxy. */
   readonly bypassing: ReadonlyMap<string, number>;
   /** Commands that the models lack. */
@@ -146,6 +148,7 @@ class Run {
       unsearched: load.unsearched,
       messages: load.messages,
       commands: load.commands,
+      gets: scene.gets,
       bypassing: this.#bypassing?.tried ?? this.#fence?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };

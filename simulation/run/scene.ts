@@ -166,11 +166,15 @@ export class Scene {
     for (const [name, server] of [['source', this.source] as const, ['target', this.target] as const])
       server.onCommand = (address, args) => {
         this.note(`${name} ← ${address}`, args);
+        if (args[0].toLowerCase() === 'get') this.gets[name]++;
         if (isForbidden(args)) this.fail(`the ${name} was sent ${args.join(' ')}`);
       };
     for (const { name, replica } of this.groups)
       replica.onCommand = (address, args) => this.note(`replica of the ${name} ← ${address}`, args);
   }
+
+  /** How many times each server was sent GET. */
+  readonly gets = { source: 0, target: 0 };
 
   /** The one that serves, or was the last that did. */
   get proxy(): Proxy {

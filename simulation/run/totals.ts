@@ -20,6 +20,7 @@ export class Totals {
   readonly errors = new Map<string, number>();
   readonly #bypassing = new Map<string, number>();
   #messages = 0;
+  readonly #gets = { source: 0, target: 0 };
 
   constructor(private readonly profile: Profile) {}
 
@@ -28,6 +29,7 @@ export class Totals {
     this.#cleanChecks += result.cleanChecks;
     this.#linearized += result.linearized;
     this.#messages += result.messages;
+    for (const side of ['source', 'target'] as const) this.#gets[side] += result.gets[side];
     addTo(this.#struck, result.struck);
     addTo(this.#stages, result.stages);
     addTo(this.commands, result.commands);
@@ -49,10 +51,20 @@ export class Totals {
       ...(this.profile.fenced === true ? [LET_IN, REFUSED] : [])
         .filter((what) => !this.#bypassing.has(what))
         .map((what) => `never: ${what}`),
+      ...this.#wrongShare(),
       ...(this.#cleanChecks === 0 ? ['the servers were never compared at rest'] : []),
       ...(this.#linearized === 0 && this.profile.mix.followed !== undefined ? ['no history was checked'] : []),
       ...(this.#messages === 0 && this.profile.mix.publish !== undefined ? ['no subscriber got a message'] : []),
     ];
+  }
+
+  /** Some reads are sent to the target whatever their share is: those of transactions. */
+  #wrongShare(): string[] {
+    const { readShare } = this.profile;
+    const { source, target } = this.#gets;
+    if (readShare === undefined || (target > source * readShare * 0.7 && target < source * (readShare + 1) * 0.5))
+      return [];
+    return [`of ${source} GET at the source, ${target} came to the target`];
   }
 }
 

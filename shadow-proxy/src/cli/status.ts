@@ -3,7 +3,7 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { attentionOfAutomatic } from '../page/attention.js';
 import { NOT_COPIED } from '../telemetry/snapshot.js';
-import { SIDES } from '../route/stage.js';
+import { SIDES, shadowsReads } from '../route/stage.js';
 import { describeRefused } from '../telemetry/refused-databases.js';
 import { originsOf } from '../telemetry/error-origins.js';
 import { evictionNote } from '../telemetry/evictions.js';
@@ -283,7 +283,7 @@ function noteOf(
   standing: Pick<Standing, 'frozen' | 'down'>,
   options: AdminClientOptions,
 ): string[] {
-  const { name, stage, suspect, secondWriterWrites, newErrors } = workload;
+  const { name, stage, suspect, secondWriterWrites, newErrors, shadowReads = 100 } = workload;
   const next = (command: NextCommand): string =>
     command === undefined ? '' : `; next:\n  ${commandLine(command, options)}`;
   const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
@@ -293,6 +293,9 @@ function noteOf(
       ({ text, command }) => `${text.replace(/\.$/, '')}${next(command === 'status' ? undefined : command)}`,
     ),
     ...secondWriterNotes(name, secondWriterWrites),
+    ...(shadowReads < 100 && shadowsReads(workload)
+      ? [`${name}: ${shadowReads} % of reads compared (shadowReads of the plan)`]
+      : []),
   ];
   if (suspect === null) return notes;
   return [

@@ -27,6 +27,7 @@ const KINDS: Readonly<Record<string, string>> = {
     'a list of at least one glob pattern, as `KEYS` takes them: `*`, `?`, `[a-z]`, `\\` before what stands for itself',
   size: 'a number of bytes, or text such as `64MiB` (`B`, `KiB`, `MiB`, `GiB`)',
   milliseconds: 'a whole number from 1',
+  share: 'a number of percent above 0, at most 100, such as 10, or text such as `10 %`',
   command: 'a program and its arguments, a list of texts that no shell reads',
   URL: '`redis://[user[:password]@]host[:port][/db]`; `rediss://…` with TLS; `redis+sentinel://…@h1:p1,h2:p2/master[/db]` for the master that Sentinels name, `rediss+sentinel://…` with TLS to the Sentinels and to the server. `${NAME}` in user or password is that environment variable, taken as it is',
 };

@@ -6,7 +6,7 @@ import type { LatencyRow } from '../stages/latency-gate.js';
 import type { NextStage } from '../stages/next-stage.js';
 import { duration, list, milliseconds, number } from '../text/figures.js';
 import { sum, type WorkloadSnapshot } from '../telemetry/snapshot.js';
-import { canReturn, formatPoint, STAGES, stageRule, type StagePoint } from '../route/stage.js';
+import { canReturn, formatPoint, STAGES, stageRule, type StagePoint, shadowsReads } from '../route/stage.js';
 import { Command } from './command.js';
 import { Term } from './term.js';
 import { GATE_TERMS, type TermName } from './terms.js';
@@ -65,7 +65,9 @@ function StageTrack(point: StagePoint): JSX.Element {
 /** Counts since the proxy started. In stage `off` nothing is compared, so only the commands are counted. */
 function Parity({
   stage,
+  percent,
   operations,
+  shadowReads,
   compared,
   matched,
   allowed,
@@ -77,6 +79,9 @@ function Parity({
 }: WorkloadSnapshot): JSX.Element {
   const compares: Figure[] = [
     ['compared', 'compared', number(compared)],
+    ...(shadowReads === undefined || !shadowsReads({ stage, percent })
+      ? []
+      : [['share of reads', 'compared', `${shadowReads} % of reads compared`] satisfies Figure]),
     ['match', 'match', number(matched)],
     ['allowed', 'allowed', number(allowed)],
     ['mismatch', 'mismatch', number(mismatches), mismatches > 0],

@@ -119,20 +119,22 @@ function httpUrl(text: string): string {
 
 const PAGERDUTY = 'https://events.pagerduty.com';
 
-type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'failover' | 'gates'> & {
+type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'shadowReads' | 'failover' | 'gates'> & {
   readonly percent?: number;
   readonly writer?: string | null;
+  readonly shadowReads?: number;
   readonly failover?: Plan['failover'];
   readonly gates?: Partial<Gates>;
 };
 
 const workload = (
-  { percent = 100, writer = null, failover, gates, ...rest }: WorkloadFile,
+  { percent = 100, writer = null, shadowReads = 100, failover, gates, ...rest }: WorkloadFile,
   plan: Pick<Plan, 'failover' | 'gates'>,
 ): WorkloadPlan => ({
   ...rest,
   percent,
   writer,
+  shadowReads,
   failover: failover ?? plan.failover,
   gates: { ...plan.gates, ...gates },
 });

@@ -204,6 +204,8 @@ export interface WorkloadPlan extends StagePoint {
   /** The only region whose node may write the workload; null if each may. */
   readonly writer: string | null;
   readonly counterLayout: CounterLayout;
+  /** Share of the reads that are compared while the source answers, in percent; more than 0. */
+  readonly shadowReads: number;
   readonly failover: Plan['failover'];
   readonly gates: Gates;
 }

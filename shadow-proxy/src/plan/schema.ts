@@ -372,6 +372,18 @@ const failover = z
 
 const FIRST_STAGE = 'Stage at the first start; after that the saved state decides, not the plan. Write "off" in quotes';
 
+const shadowReads = z
+  .union([
+    z.number().positive().max(100),
+    z.string().regex(/^(?:100|[1-9]\d?)(?:\.\d+)? ?%$/, 'a share of reads such as 10 or "10 %"'),
+  ])
+  .transform((value) => (typeof value === 'number' ? value : Number.parseFloat(value)))
+  .pipe(z.number().positive().max(100))
+  .meta({ title: 'share' })
+  .describe(
+    'Share of the reads that are sent to the target and compared while the source answers, in percent, for a target that cannot bear all reads. Writes are always sent, and so are reads inside MULTI. Default: 100',
+  );
+
 const workloadClass = z
   .enum(WORKLOAD_CLASSES)
   .default('general')
@@ -389,6 +401,7 @@ const workload = z.strictObject({
   ...writing,
   stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
   percent: percent.optional(),
+  shadowReads: shadowReads.optional(),
   failover: failover.describe("The workload's own value. Default: the plan's").optional(),
   gates: workloadGates.optional(),
 });
@@ -628,6 +641,7 @@ export const planSchema = z.strictObject({
       ...writing,
       stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
       percent: percent.optional(),
+      shadowReads: shadowReads.optional(),
       failover: failover.describe("The workload's own value. Default: the plan's").optional(),
       gates: workloadGates.optional(),
     })

@@ -5,7 +5,7 @@
 import type { NextStage } from '../stages/next-stage.js';
 import { count, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
-import { formatPoint, isPartial, stageRule } from '../route/stage.js';
+import { formatPoint, isPartial, stageRule, shadowsReads } from '../route/stage.js';
 import type { ShardFacts } from './facts.js';
 
 export const notCovered = ({ from, snapshot, evidence, job }: ShardFacts): readonly string[] => [
@@ -52,6 +52,11 @@ function ofSnapshot({
   undecided,
   workloads,
 }: ShardSnapshot): string[] {
+  const sampled = workloads.flatMap(({ name, shadowReads, ...point }) =>
+    shadowReads === undefined || !shadowsReads(point)
+      ? []
+      : [`${name}: ${shadowReads} % of reads compared (shadowReads of the plan): replies to the other reads were not.`],
+  );
   const rest = workloads.find(({ name }) => name === 'default');
   const checks: readonly [applies: boolean, text: string][] = [
     [
@@ -73,7 +78,7 @@ function ofSnapshot({
       `${number(rest?.operations ?? 0)} commands used keys that no workload names (default).`,
     ],
   ];
-  return checks.filter(([applies]) => applies).map(([, text]) => text);
+  return [...sampled, ...checks.filter(([applies]) => applies).map(([, text]) => text)];
 }
 
 function ofJob({ kind, state, sample, workloads, failed, unsure, listed }: JobSnapshot): string[] {

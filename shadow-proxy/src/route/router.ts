@@ -146,6 +146,9 @@ export class Workload {
     return this.deletable === Infinity;
   }
 
+  /** Share of the reads that are compared while the source answers, in percent. */
+  shadowReads = 100;
+
   /** Whether the workload's layout on the target is `per-region`. */
   perRegion = false;
 

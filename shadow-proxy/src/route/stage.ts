@@ -80,6 +80,9 @@ export const canReturn = (stage: Stage): boolean => RULES[stage].authority === '
 /** Whether clients get the target's replies for some keys and the source's for others. */
 export const isPartial = ({ stage, percent }: StagePoint): boolean => stage === 'live' && percent < 100;
 
+/** Whether the source answers reads that the target gets, too: all of the workload's, or those of keys not live yet. */
+export const shadowsReads = (point: StagePoint): boolean => point.stage === 'shadow' || isPartial(point);
+
 /** The stage for people, such as `live 10 %`. */
 export const formatPoint = (point: StagePoint): string =>
   isPartial(point) ? `${point.stage} ${point.percent} %` : point.stage;

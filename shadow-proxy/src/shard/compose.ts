@@ -169,16 +169,24 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   };
 }
 
+/** Takes over the shares of reads that are compared, from a plan. */
+export function takeShadowReads(router: Router, plan: Plan): void {
+  for (const workload of [...router.workloads, router.default])
+    workload.shadowReads = workloadIn(plan, workload.name).shadowReads;
+}
+
 /** Workloads begin in the stages of the durable state; new ones in the plan's. */
 function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Router {
   const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
-  return new Router(
+  const router = new Router(
     plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
     { ...point('default', plan.default), writer: plan.default.writer },
     owners?.ofOtherShards ?? null,
     shard.region,
     plan.topology.secondWriter,
   );
+  takeShadowReads(router, plan);
+  return router;
 }
 
 /** It does not change: all shards of a thread share it. */

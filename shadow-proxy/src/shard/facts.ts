@@ -185,6 +185,7 @@ const workloadFacts = (
   workloadClass: workload.workloadClass,
   counters: workload.counters,
   secondWriterWrites: workload.secondWriterWrites,
+  shadowReads: workload.shadowReads,
   byCommand: clients.counts.byCommand(workload),
   automatic: automatic.snapshot(workload),
 });

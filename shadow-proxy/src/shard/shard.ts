@@ -29,7 +29,7 @@ import type { JobRequest } from '../storage/job-file.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
-import { compose } from './compose.js';
+import { compose, takeShadowReads } from './compose.js';
 import { FailoverWatch, startMirrors } from './connections.js';
 import type { Shard, ShardOptions } from './contract.js';
 import { changeStage, promotionContext } from './control.js';
@@ -286,6 +286,7 @@ class RunningShard implements Shard {
     servers.target.endpoint.renew(target, limits.connectMs);
     for (const shard of shards) neighbourSources.get(shard.name)?.renew(shard.source, limits.connectMs);
     for (const workload of workloads) router.named(workload.name)!.workloadClass = workload.class;
+    takeShadowReads(router, plan);
   }
 }
 

@@ -49,7 +49,7 @@ export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' 
 }
 
 export interface WorkloadFacts
-  extends WorkloadConditionFacts, Pick<Workload, 'workloadClass' | 'counters' | 'secondWriterWrites'> {
+  extends WorkloadConditionFacts, Pick<Workload, 'workloadClass' | 'counters' | 'secondWriterWrites' | 'shadowReads'> {
   readonly byCommand: Readonly<Record<string, number>>;
   readonly automatic: AutomaticSnapshot;
 }
@@ -179,7 +179,7 @@ function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: 
 }
 
 function workloadSnapshot(workload: WorkloadFacts, condition: WorkloadCondition): WorkloadSnapshot {
-  const { counters, secondWriterWrites, byCommand, automatic } = workload;
+  const { counters, secondWriterWrites, shadowReads, byCommand, automatic } = workload;
   const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
     ...condition,
@@ -187,6 +187,7 @@ function workloadSnapshot(workload: WorkloadFacts, condition: WorkloadCondition)
     operations: reads + writes,
     reads,
     writes,
+    ...(shadowReads < 100 && { shadowReads }),
     compared,
     matched,
     allowed: sumOf(allowed),

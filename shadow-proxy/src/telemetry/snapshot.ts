@@ -110,6 +110,8 @@ export interface WorkloadSnapshot {
   readonly operations: number;
   readonly reads: number;
   readonly writes: number;
+  /** Share of the reads that are compared while the source answers, in percent; absent if all are. */
+  readonly shadowReads?: number;
   readonly compared: number;
   readonly matched: number;
   readonly allowed: number;

@@ -11,7 +11,7 @@ import { array, encodeCommand, integer } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import type { Side, StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
-import { followOf } from '../routing.js';
+import { followOf, followSampled } from '../routing.js';
 
 export function crossing(what: string, one: Workload, other: Workload): string {
   return (
@@ -124,7 +124,7 @@ export function sendPart(context: CommandContext, spec: CommandSpec, part: Part,
       part.workload,
       context.client.db,
       context.client.protocol,
-      followOf(context.clients.sequencer, spec, part.rule, part.mixed),
+      followSampled(followOf(context.clients.sequencer, spec, part.rule, part.mixed), part.rule, part.workload),
     );
     operation.mustCopy = part.mixed;
     if (operation.follow === WRITE) sequencer.suspects.note(context.client.db, frame, 0);

@@ -50,8 +50,8 @@ const { workloads } = new Router(
 );
 
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
-  const { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites } = workloads[index];
-  const plain = { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites };
+  const { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites, shadowReads } = workloads[index];
+  const plain = { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites, shadowReads };
   return {
     ...plain,
     mirrors: ['target'],
