@@ -115,7 +115,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-standby-waits-after-a-goodbye',
     file: OWNERSHIP,
-    from: 'if (goodbye.process === this.predecessor.process) patienceMs = 0;',
+    from: 'if (this.#lastHolder((side) => words.get(side) ?? null) !== null) patienceMs = 0;',
     to: '',
     tests: ownership,
   },
@@ -172,8 +172,8 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-word-of-goodbye-counts-at-any-server',
     file: OWNERSHIP,
-    from: 'this.needs().map((side) => this.leases[side].inherited);',
-    to: 'this.#all.flatMap(({ inherited }) => inherited ?? []);',
+    from: 'this.#lastHolder((side) => this.leases[side].inherited);',
+    to: '(this.leases.source.inherited ?? this.leases.target.inherited);',
     tests: ownership,
   },
   {

@@ -224,13 +224,12 @@ export class Ownership {
       }
       awaitedUntil = -Infinity;
       vacantSince ??= monotonicMs();
-      if (goodbye !== null) {
-        // What it says is believed with the lease only: `#inherit`.
-        this.predecessor ??= { process: goodbye.process, clean: false, note: '' };
-        if (goodbye.process === this.predecessor.process) patienceMs = 0;
-      }
+      // What it says is believed with the lease only: `#inherit`.
+      if (goodbye !== null) this.predecessor ??= { process: goodbye.process, clean: false, note: '' };
       // Those behind it need not wait until it would take the lease.
-      if (standby && (await missing()) !== null) await this.#stepAside(true);
+      if ((await missing()) !== null && standby) await this.#stepAside(true);
+      const words = new Map(seen.map((view, i) => [reached[i].side, view.goodbye]));
+      if (this.#lastHolder((side) => words.get(side) ?? null) !== null) patienceMs = 0;
       if (monotonicMs() - vacantSince < patienceMs || !isFirst) continue;
       if ((await mayServe()) && (await this.#claimAll(reached))) return this.#serve();
     }
@@ -375,14 +374,19 @@ export class Ownership {
     return false;
   }
 
-  /**
-   * Each holder needs the lease at every authority. So the last one was the process whose word of goodbye was there as
-   * the lease was taken; at another server it may be that of an earlier holder.
-   */
+  /** Nobody has held the lease since the words of goodbye that were there as it was taken. */
   #inherit(): void {
-    const [first, ...others] = this.needs().map((side) => this.leases[side].inherited);
-    if (first === undefined || first === null || others.some((other) => other?.process !== first.process)) return;
-    this.predecessor = { process: first.process, clean: first.word === 'clean', note: first.note };
+    const last = this.#lastHolder((side) => this.leases[side].inherited);
+    if (last !== null) this.predecessor = { process: last.process, clean: last.word === 'clean', note: last.note };
+  }
+
+  /**
+   * The process whose word of goodbye is at every server that the shard needs, for each holder has the lease there. At
+   * another server it may be that of an earlier holder.
+   */
+  #lastHolder(goodbyeAt: (side: Side) => Claim | null): Claim | null {
+    const [first, ...others] = this.needs().map(goodbyeAt);
+    return first !== undefined && others.every((other) => other?.process === first?.process) ? first : null;
   }
 
   // ── once this process has the shard ────────────────────────────────────────────────────────────────────────────
