@@ -14,7 +14,7 @@
  *   node shadow-proxy/bin/run.mjs clean                       removes the servers that were brought
  *   node shadow-proxy/bin/run.mjs typecheck                   installs the packages of development, too, and checks types
  */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -169,15 +169,17 @@ export function testFiles(parts) {
 }
 
 const PROXY = 'shadow-proxy/test/';
-/** Tests that change the clock of their process, see what others have left in it, or count its memory. */
+/** Tests that see what others have left in their process, or count its memory. */
 const ALONE = [
-  ...['unit/health/', 'unit/io/', 'unit/lease/', 'unit/pipeline/'],
+  ...['unit/health/', 'unit/io/', 'unit/pipeline/'],
   ...['client-limits.', 'flow.', 'way-out.', 'window.'].map((file) => `unit/session/${file}`),
   ...['integration/health/', 'integration/io/', 'integration/local/', 'integration/otel/', 'integration/page/'],
   ...['client-limits.', 'pubsub.', 'wire.'].map((file) => `integration/protocol/${file}`),
 ]
   .map((path) => PROXY + path)
   .concat(['hostile.', 'memory.', 'run.'].map((file) => `loadtest/test/${file}`));
+/** In tests that change the clock of their process: others would wait without an end. */
+const CHANGES_CLOCK = 'FakeClock.install()';
 /** Folders outside the proxy's whose files share processes, too. */
 const SHARING = [
   ...['kept', 'check', 'world', 'server'].map((folder) => `simulation/test/${folder}/`),
@@ -204,6 +206,7 @@ const MANY = 20;
 /** The name of the processes that this file shares with others; null where it has one to itself. */
 function processOf(file) {
   if (file.includes('.long.') || ALONE.some((path) => file.startsWith(path))) return null;
+  if (readFileSync(join(ROOT, file), 'utf8').includes(CHANGES_CLOCK)) return null;
   const folder = SHARING.find((each) => file.startsWith(each));
   if (folder !== undefined) return folder.replace(/\/$/, '').replaceAll('/', '-');
   if (!file.startsWith(PROXY)) return null;

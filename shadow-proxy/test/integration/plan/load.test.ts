@@ -93,6 +93,7 @@ describe('a plan file', () => {
       stage: 'off',
       percent: 100,
       writer: null,
+      shadowReads: 100,
       counterLayout: 'plain',
       failover: 'manual',
       gates: plan.gates,
