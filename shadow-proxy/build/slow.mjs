@@ -27,6 +27,10 @@ export const SLOW = new Set([
   // Large keys and cluster shapes. copy/backfill, copy/large-repair and cluster/face have smaller ones; protocol/tls has TLS.
   ...below(PROXY, 'copy/large-elements', 'copy/large-events', 'copy/large-sequences', 'copy/large-verify'),
   ...below(PROXY, 'cluster/refinement', 'cluster/tls'),
+  // Takeovers of proxies that clients find by Sentinels. sentinel/conformance has each command, unit/sentinel the events.
+  ...below(PROXY, 'sentinel/takeover'),
+  // Names of lanes at the servers, each 5 s. unit/lease has how the next process finds such connections.
+  ...below(PROXY, 'protocol/lane-names'),
   // Each state of the status page. page/status-page has the page of a shard that runs.
   ...below(PROXY, 'page/scenes'),
   // Servers that are brought with each package manager. Machines that have servers need none of it.
