@@ -127,7 +127,7 @@ export class Operator {
   #changeJob(change: JobChange): string | null {
     const { scene } = this;
     if (scene.proxy.condition()?.job?.state !== 'running') return null;
-    this.#slowedAt = change.state === 'resume' ? null : scene.now;
+    this.#slowedAt = change === UNLIMITED ? null : (this.#slowedAt ?? scene.now);
     return this.#ask(`another job: ${JSON.stringify(change)}`, ({ shard }) => void shard.changeJob(change));
   }
 

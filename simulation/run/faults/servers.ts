@@ -17,6 +17,8 @@ const LEAST_SET_MS = 600;
 
 /** Long enough for a failover. */
 const LEAST_HANG_MS = 5_000;
+/** So long a server answers between two such faults. */
+const BETWEEN_MS = 500;
 /** Of the time after which a server is down. */
 const BLIP_SHARE = 0.6;
 
@@ -59,6 +61,8 @@ export function serverFaults(
   const inTrouble = new Set<ServerHost>();
   /** Until then one refuses PING. */
   let refusesUntil = 0;
+  /** When the last server that did not answer answers again. */
+  let hangsUntil = -Infinity;
 
   function restart(
     { name, server }: ReturnType<typeof pick>,
@@ -124,9 +128,12 @@ export function serverFaults(
       const isBusy = [source, target].some(({ isSilent, stillMs }) => isSilent || stillMs > 0);
       if (mirror === null || isBusy || refusesUntil > scene.now || workloads?.every(({ clean }) => clean) !== true)
         return null;
+      // Two of them would look like one, if no look at the server came in between.
+      if (scene.now < hangsUntil + BETWEEN_MS) return null;
       const isMirror = random.chance(0.2);
       const server = isMirror === (mirror.name === 'target') ? target : source;
       const ms = random.between(LEAST_HANG_MS, profile.faults.hangMs!);
+      hangsUntil = scene.now + ms;
       hang(server, ms);
       return `the ${server === source ? 'source' : 'target'} does not answer for ${ms.toFixed(0)} ms`;
     },
