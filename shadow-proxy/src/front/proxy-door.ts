@@ -20,6 +20,22 @@ export function readdress(socket: Pick<ClientSocket, 'remoteAddress' | 'remotePo
   });
 }
 
+/**
+ * What follows from the bytes that a connection has sent so far: more are needed, it is refused, or it passes.
+ * `length`: bytes of its header, 0 if it has none. `peer`: null if no header names a client.
+ */
+type Verdict =
+  'unfinished' | { readonly problem: HeaderProblem } | { readonly length: number; readonly peer: Peer | null };
+
+/** @param isTrusted whether the socket's address may send a header */
+export function judge(bytes: Buffer, isRequired: boolean, isTrusted: () => boolean): Verdict {
+  const header = readHeader(bytes);
+  if (header.is === 'unfinished') return header.is;
+  if (header.is === 'absent') return isRequired ? { problem: 'missing' } : { length: 0, peer: null };
+  if (!isTrusted()) return { problem: 'outside' };
+  return header.is === 'whole' ? header : { problem: header.is };
+}
+
 /** A connection is not admitted, because of its header. @param from the address of its socket */
 export type RefuseHeader = (problem: HeaderProblem, from: string) => void;
 
@@ -122,18 +138,14 @@ class Arrival {
     if (this.#isOver) return this.#take(buffer, start, end);
     // The header is short: a copy costs less than to keep the buffer.
     const bytes = Buffer.concat([this.#held, buffer.subarray(start, end)]);
-    const header = readHeader(bytes);
-    if (header.is === 'unfinished') {
+    const verdict = judge(bytes, this.by.isRequired, () => this.by.trusts(this.#from));
+    if (verdict === 'unfinished') {
       this.#held = bytes;
       this.#limitTime();
-    } else if (header.is === 'absent') {
-      if (this.by.isRequired) this.#refuse('missing');
-      else this.#pass(bytes, 0);
-    } else if (!this.by.trusts(this.#from)) this.#refuse('outside');
-    else if (header.is !== 'whole') this.#refuse(header.is);
+    } else if ('problem' in verdict) this.#refuse(verdict.problem);
     else {
-      if (header.peer !== null) readdress(this.#socket, header.peer);
-      this.#pass(bytes, header.length);
+      if (verdict.peer !== null) readdress(this.#socket, verdict.peer);
+      this.#pass(bytes, verdict.length);
     }
   };
 

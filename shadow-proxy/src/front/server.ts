@@ -11,8 +11,8 @@ import {
 import { after, clearTimer, nextTurn } from '../io/timers.js';
 import type { ListenTls, ProxyProtocol } from '../plan/endpoint.js';
 import { Networks } from '../plan/networks.js';
-import { readdress, type RefuseHeader } from './proxy-door.js';
-import { readHeader, type HeaderProblem, type Peer } from './proxy-header.js';
+import { judge, readdress, type RefuseHeader } from './proxy-door.js';
+import type { HeaderProblem, Peer } from './proxy-header.js';
 
 /**
  * Maximum number of clients that wait to be accepted, because many connect at once after a restart. It is Linux's
@@ -182,13 +182,10 @@ function readRaw(
     const chunk = socket.read() as Buffer | null;
     if (chunk === null) return;
     held = Buffer.concat([held, chunk]);
-    const header = readHeader(held);
-    if (header.is === 'absent') {
-      if (isRequired) refuse('missing');
-      else pass(held, 0, null);
-    } else if (!isTrusted && header.is !== 'unfinished') refuse('outside');
-    else if (header.is === 'whole') pass(held, header.length, header.peer);
-    else if (header.is !== 'unfinished') refuse(header.is);
+    const verdict = judge(held, isRequired, () => isTrusted);
+    if (verdict === 'unfinished') return;
+    if ('problem' in verdict) refuse(verdict.problem);
+    else pass(held, verdict.length, verdict.peer);
   };
   const ended = (): void => {
     end();
