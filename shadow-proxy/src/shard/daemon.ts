@@ -76,7 +76,7 @@ export class Daemon {
       daemon.#waiting = standby;
       await daemon.#openOtel();
       await daemon.#openAdmins(standby);
-      await daemon.#openSentinel(standby);
+      await daemon.#openAddress(() => daemon.#openSentinel(), standby);
       if (standby) await daemon.#takeOver(peers);
       else await daemon.#launch();
       daemon.#waiting = false;
@@ -231,11 +231,7 @@ export class Daemon {
       const address = formatAddress(adminOf(this.plan, shard.name));
       byAddress.set(address, [...(byAddress.get(address) ?? []), shard.name]);
     }
-    for (const names of byAddress.values()) {
-      const opening = this.#openAdmin(names);
-      if (!persist) await opening;
-      else await opening.catch((error: Error) => this.#openAdminLater(names, error));
-    }
+    for (const names of byAddress.values()) await this.#openAddress(() => this.#openAdmin(names), persist);
   }
 
   async #openAdmin(names: readonly string[]): Promise<void> {
@@ -269,14 +265,7 @@ export class Daemon {
     return (await Promise.all(states)).flat();
   }
 
-  /** @param persist as for the admin addresses */
-  async #openSentinel(persist: boolean): Promise<void> {
-    const opening = this.#openTheSentinel();
-    if (!persist) await opening;
-    else await opening.catch((error: Error) => this.#openSentinelLater(error));
-  }
-
-  async #openTheSentinel(): Promise<void> {
+  async #openSentinel(): Promise<void> {
     const { sentinel } = this.plan;
     if (this.#sentinel === null || sentinel === null) return;
     await this.#sentinel.open();
@@ -285,24 +274,20 @@ export class Daemon {
     this.logger.info({ sentinel: formatAddress({ ...sentinel.listen, port }) }, 'the Sentinel is open');
   }
 
-  #openSentinelLater(error: Error): void {
-    if (!(error instanceof SentinelError)) throw error;
-    const timer = after(ADDRESS_RETRY_MS, () => {
-      if (this.#stopped === null && !this.#isClosed)
-        this.#openTheSentinel().catch((retryError: Error) => this.#openSentinelLater(retryError));
+  /** @param persist tries again while the process before may still have the address */
+  async #openAddress(open: () => Promise<void>, persist: boolean): Promise<void> {
+    await open().catch((error: unknown) => {
+      if (!persist || !isTaken(error)) throw error;
+      const timer = after(ADDRESS_RETRY_MS, () => {
+        if (this.#stopped === null && !this.#isClosed) void this.#openAddress(open, true);
+      });
+      timer.unref();
     });
-    timer.unref();
-  }
-
-  #openAdminLater(names: readonly string[], error: Error): void {
-    if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
-    const timer = after(ADDRESS_RETRY_MS, () => {
-      if (this.#stopped === null && !this.#isClosed)
-        this.#openAdmin(names).catch((retryError: Error) => this.#openAdminLater(names, retryError));
-    });
-    timer.unref();
   }
 }
+
+const isTaken = (error: unknown): boolean =>
+  error instanceof SentinelError || (error instanceof AdminError && error.code === 'listen');
 
 function shardsOf(plan: Plan, only: string | null): readonly ShardPlan[] {
   if (only === null) return plan.shards;
