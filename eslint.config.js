@@ -1,6 +1,6 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
-import { noFixedWait, noWallClockLimit, sayWhatTheyShow } from './shadow-proxy/build/test-rules.mjs';
+import { noFixedWait, noWallClockLimit, sayWhatIsReal, sayWhatTheyShow } from './shadow-proxy/build/test-rules.mjs';
 
 /** Rooms of the data path: they get time, random, network and files from io/, which a simulation can replace. */
 const DATA_PATH =
@@ -41,6 +41,18 @@ const INSTEAD = {
 const use = (what) => `Use ${what}: a simulation puts its own world there.`;
 const COUNTERS_TIME = 'Use `Time` of counters/src/time.ts: whoever opens the counters may bring its own.';
 const MODULES = '^(node:)?(fs|net|tls|https?|http2|dgram|dns|timers|perf_hooks|worker_threads|child_process)(/.+)?$';
+
+/** Tests with servers, processes, sockets or files. */
+const WITH_REAL = [
+  'shadow-proxy/test/integration/**/*.test.{ts,tsx}',
+  'counters/test/{one-server,plain,random,*.long}.test.ts',
+  'simulation/test/server/!(shard).test.ts',
+  'loadtest/test/{hostile,run,*.long}.test.ts',
+  'dashboards/test/{views,*.long}.test.ts',
+  'packaging/test/*.long.test.ts',
+  'terraform/test/local.long.test.ts',
+  ...['conformance/test/program.test.ts', 'drills/test/adversary.test.ts', 'matrix/test/new.test.ts'],
+];
 
 export default tseslint.config(
   { ignores: ['dist/', 'reports/', '.stryker-tmp/', 'counters/dist/', 'node_modules/', 'state/'] },
@@ -160,6 +172,11 @@ export default tseslint.config(
     files: ['**/*.test.{ts,tsx}'],
     plugins: { tests: { rules: { 'say-what-they-show': sayWhatTheyShow } } },
     rules: { 'tests/say-what-they-show': 'error' },
+  },
+  {
+    files: WITH_REAL,
+    plugins: { real: { rules: { 'say-what-is-real': sayWhatIsReal } } },
+    rules: { 'real/say-what-is-real': 'error' },
   },
   {
     files: ['**/test/**/*.{ts,tsx}', '**/*.test.{ts,tsx}'],

@@ -1,4 +1,8 @@
-/** Suites are programs: they end in time, and leave nothing behind. Real processes. */
+/**
+ * Suites are programs: they end in time, and leave nothing behind.
+ *
+ * Needs real processes: programs that are killed with all that they have started.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

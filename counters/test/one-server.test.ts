@@ -1,4 +1,8 @@
-/** The same on one Redis, one KeyDB, and with either client library: several processes of one region. */
+/**
+ * The same on one Redis, one KeyDB, and with either client library: several processes of one region.
+ *
+ * Needs real servers: the commands of counters on Redis and KeyDB, by ioredis and node-redis.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** The package as its users install it: packed, in a folder of its own, with its types. */
+/**
+ * The package as its users install it: packed, in a folder of its own, with its types.
+ *
+ * Needs real processes: npm: the package, packed and installed in an empty folder.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,6 +1,8 @@
 /**
  * Plain counters on two active-active nodes: every kind of resync and restart, expiries and deletes that fall into a
  * cut, and random histories of these.
+ *
+ * Needs real servers: partial and full resyncs of two active KeyDB nodes, with plain counters.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

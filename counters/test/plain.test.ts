@@ -1,4 +1,8 @@
-/** Plain counters on one server: what the store keeps of them, who takes over, and what is let go. */
+/**
+ * Plain counters on one server: what the store keeps of them, who takes over, and what is let go.
+ *
+ * Needs real servers: what the store keeps of plain counters on each server, and its scripts.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,6 +1,8 @@
 /**
  * Random histories for as long as `RANDOM_MINUTES` says (5 when absent), with a new seed each time, or that of
  * `RANDOM_SEED`.
+ *
+ * Needs real servers: replication between two active KeyDB nodes, with new histories each time.
  */
 import { test } from 'node:test';
 import fc from 'fast-check';

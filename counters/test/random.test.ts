@@ -1,4 +1,8 @@
-/** A short random history, the same each time; `random.long.test.ts` has long ones. */
+/**
+ * A short random history, the same each time; `random.long.test.ts` has long ones.
+ *
+ * Needs real servers: replication between two active KeyDB nodes whose link is cut.
+ */
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { history, Trial } from './random.js';

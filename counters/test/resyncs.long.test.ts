@@ -1,6 +1,8 @@
 /**
  * What is guaranteed on two active-active nodes after each kind of resync, and after each kind of restart of either
  * node.
+ *
+ * Needs real servers: partial and full resyncs of two active KeyDB nodes, and their restarts.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

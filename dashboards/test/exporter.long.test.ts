@@ -1,6 +1,8 @@
 /**
  * The metrics of redis_exporter that the rules use are those that the real exporter exports for a real Redis, a real
  * KeyDB and a replica, scraped as Ansible configures it.
+ *
+ * Needs real servers: INFO of both servers, as redis_exporter exports it.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,8 @@
-/** Every panel against the real thing: servers, exporters, proxy and Prometheus of `rig/`. */
+/**
+ * Every panel against the real thing: servers, exporters, proxy and Prometheus of `rig/`.
+ *
+ * Needs real processes: Prometheus, which evaluates each query on what a rig exports.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { AdminClient } from '../../shadow-proxy/src/cli/admin-client.js';

@@ -1,4 +1,8 @@
-/** One migration, seen three ways: by Prometheus' text, by OTLP, and by Datadog's check. They agree in every number. */
+/**
+ * One migration, seen three ways: by Prometheus' text, by OTLP, and by Datadog's check. They agree in every number.
+ *
+ * Needs real sockets: a scrape, OTLP and Datadog's check, each over HTTP.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

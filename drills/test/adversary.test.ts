@@ -1,4 +1,8 @@
-/** The adversary's own parts, a short run of it, and every program that once found something. */
+/**
+ * The adversary's own parts, a short run of it, and every program that once found something.
+ *
+ * Needs real servers: Lua, HyperLogLog and more that models lack, and programs that once failed on real servers.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Hostile clients do not harm the others: the worst attacks of `npm run soak -- --hostile`, about a second each. */
+/**
+ * Hostile clients do not harm the others: the worst attacks of `npm run soak -- --hostile`, about a second each.
+ *
+ * Needs real sockets: what a process and a kernel keep for hostile clients.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';

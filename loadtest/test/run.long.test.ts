@@ -1,4 +1,8 @@
-/** What takes longer: all three sides over TLS, a sweep, the fallback, several load hosts, a plan, an interruption. */
+/**
+ * What takes longer: all three sides over TLS, a sweep, the fallback, several load hosts, a plan, an interruption.
+ *
+ * Needs real processes: load hosts as processes, TLS, and Ctrl-C.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

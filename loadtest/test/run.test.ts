@@ -1,4 +1,8 @@
-/** The runner against real servers: what it leaves on them, what it refuses, what it says. */
+/**
+ * The runner against real servers: what it leaves on them, what it refuses, what it says.
+ *
+ * Needs real servers: a load test against Redis and KeyDB, and the keys that it leaves.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

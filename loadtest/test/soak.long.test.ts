@@ -1,4 +1,8 @@
-/** A restart in the middle of a load: who notices, and is every acknowledged increment still there? */
+/**
+ * A restart in the middle of a load: who notices, and is every acknowledged increment still there?
+ *
+ * Needs real processes: a proxy that starts again in the middle of a load.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tallyHolds } from '../figures/results.js';

@@ -1,4 +1,8 @@
-/** What `npm run matrix -- --new` finds unknown of a server. */
+/**
+ * What `npm run matrix -- --new` finds unknown of a server.
+ *
+ * Needs real servers: COMMAND, errors and INFO of a server, against what the proxy knows.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findKeydb, findRedis } from '../../shadow-proxy/src/local/program.js';

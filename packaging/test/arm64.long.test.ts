@@ -1,6 +1,8 @@
 /**
  * The proxy on arm64, as far as a machine of another kind shows it: the native module is cross-compiled, and Node for
  * arm64 runs the proxy under qemu-user. What qemu does not show is in docs/install.md.
+ *
+ * Needs real processes: Node and the native module for arm64, under qemu-user.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

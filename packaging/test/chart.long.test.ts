@@ -1,4 +1,8 @@
-/** The two pods of a shard, on this host and without Kubernetes, with what the chart renders. */
+/**
+ * The two pods of a shard, on this host and without Kubernetes, with what the chart renders.
+ *
+ * Needs real processes: the two pods of a shard, as processes with what the chart renders.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

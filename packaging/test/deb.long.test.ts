@@ -1,6 +1,8 @@
 /**
  * The Debian package, installed in a Debian of debootstrap that is then booted: its systemd starts the unit, the proxy
  * serves, and drains when it is stopped.
+ *
+ * Needs real processes: a Debian that is booted with systemd.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -2,6 +2,8 @@
  * The three ways to install, as docs/install.md has them, each in a fresh Debian 13 of debootstrap: the npm package in
  * an empty folder, the Debian package with Debian's own Node, and the image. The demo passes in each; how long each
  * took is printed.
+ *
+ * Needs real processes: npm, dpkg and the image in a Debian where nothing else is installed.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';

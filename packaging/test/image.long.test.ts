@@ -1,6 +1,8 @@
 /**
  * The image of the Dockerfile, built without a daemon on a Debian of debootstrap, and its entry point, run as the image
  * says: its user, its environment, on a read-only root.
+ *
+ * Needs real processes: the image's entry point, on a root file system that is read-only.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';

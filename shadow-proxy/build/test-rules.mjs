@@ -3,12 +3,33 @@
 /** What is that short gives way to other events: nothing is expected to have ended by then. */
 const SHORT_MS = 10;
 
-/** A reader learns from the first line what a file of tests shows, and what of it only real servers can show. */
+/** A reader learns from the first line what a file of tests shows. */
 export const sayWhatTheyShow = {
   create: (context) => ({
     Program(node) {
       if (!context.sourceCode.text.startsWith('/**'))
         context.report({ node, message: 'Say in a comment at the top what these tests show.' });
+    },
+  }),
+};
+
+/** How the line begins that says why no simulated run takes the place of a file: docs/testing.md has what each means. */
+const REASONS = [
+  ...['Needs real servers', 'Needs real processes', 'Needs real sockets', 'Needs real files'],
+  'Not simulated yet',
+];
+const REASON = new RegExp(`^[ *]*(${REASONS.join('|')}): \\S.*\\.$`, 'm');
+
+/** Refuses a file whose first comment does not say, in a line of its own, what only real servers can show. */
+export const sayWhatIsReal = {
+  create: (context) => ({
+    Program(node) {
+      const [first] = context.sourceCode.getAllComments();
+      if (first === undefined || !REASON.test(first.value))
+        context.report({
+          node,
+          message: `Say in a line of the first comment why a simulated run does not show this: "${REASONS.join(': …." or "')}: …."`,
+        });
     },
   }),
 };

@@ -1,6 +1,8 @@
 /**
  * environments/local for real: processes that start, stay, are killed, and end; and a migration run on them to
  * its end.
+ *
+ * Needs real processes: processes that a Terraform provider starts, watches and ends.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';

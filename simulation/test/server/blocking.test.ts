@@ -1,4 +1,8 @@
-/** Clients that wait, transactions beside them, messages: several connections to a model and to the real server. */
+/**
+ * Clients that wait, transactions beside them, messages: several connections to a model and to the real server.
+ *
+ * Needs real servers: replies to clients that block, beside those of the model.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../../../shadow-proxy/test/support/needs.js';

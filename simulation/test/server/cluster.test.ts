@@ -1,4 +1,8 @@
-/** Cluster mode: redirections, keys of several slots, a slot that is being moved; in a real cluster of two masters. */
+/**
+ * Cluster mode: redirections, keys of several slots, a slot that is being moved; in a real cluster of two masters.
+ *
+ * Needs real servers: redirections of a real cluster, beside those of the model.
+ */
 import { test } from 'node:test';
 import { askNode, startCluster } from '../../../shadow-proxy/src/local/cluster.js';
 import { nodesOf } from '../../../shadow-proxy/src/upstream/slots.js';

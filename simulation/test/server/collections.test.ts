@@ -1,4 +1,8 @@
-/** Lists, hashes, sets and sorted sets, without clients that wait. */
+/**
+ * Lists, hashes, sets and sorted sets, without clients that wait.
+ *
+ * Needs real servers: replies to commands of collections, beside those of the model.
+ */
 import { duels, type Words } from './duel.js';
 import type { Random } from './random.js';
 

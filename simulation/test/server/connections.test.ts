@@ -1,4 +1,8 @@
-/** Connections, users and settings: what one client says of itself, in each server. */
+/**
+ * Connections, users and settings: what one client says of itself, in each server.
+ *
+ * Needs real servers: replies about connections, users and settings, beside those of the model.
+ */
 import { duels, type Words } from './duel.js';
 import type { Engine } from '../../server/state.js';
 import type { Random } from './random.js';

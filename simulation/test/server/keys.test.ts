@@ -1,4 +1,8 @@
-/** Keys, strings and their expiry: random commands to each model and to the real server. */
+/**
+ * Keys, strings and their expiry: random commands to each model and to the real server.
+ *
+ * Needs real servers: replies to commands of keys and strings, and expiry, beside those of the model.
+ */
 import { duels, type Words } from './duel.js';
 import type { Random } from './random.js';
 

@@ -1,4 +1,8 @@
-/** The scripts that the models know, with the same effect in each server. */
+/**
+ * The scripts that the models know, with the same effect in each server.
+ *
+ * Needs real servers: Lua, beside the functions of the models that do the same.
+ */
 import { createHash } from 'node:crypto';
 import { KNOWN_SCRIPTS } from '../../server/scripts.js';
 import { duels, type Words } from './duel.js';

@@ -1,4 +1,8 @@
-/** States in which servers refuse commands, a replica, a restart. */
+/**
+ * States in which servers refuse commands, a replica, a restart.
+ *
+ * Needs real servers: LOADING, READONLY, OOM and restarts, beside those of the model.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Streams and their groups, without clients that wait. */
+/**
+ * Streams and their groups, without clients that wait.
+ *
+ * Needs real servers: replies to commands of streams, beside those of the model.
+ */
 import { duels, type Words } from './duel.js';
 import type { Random } from './random.js';
 

@@ -1,4 +1,8 @@
-/** Accepts an authority that was restarted or replaced (run ID changed). */
+/**
+ * Accepts an authority that was restarted or replaced (run ID changed).
+ *
+ * Needs real servers: a Redis that restarts without its keys has another run ID, and an operator accepts it.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

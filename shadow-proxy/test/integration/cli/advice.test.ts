@@ -2,6 +2,8 @@
  * Every command that gates, the status page, `status`, the log, refusals and the pages of alerts name as the next step
  * is run in the state in which it is named, by the real program against a real proxy: it is accepted, and answers or
  * changes something.
+ *
+ * Needs real processes: each command that the product prints, typed into the real program beside a running proxy.
  */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';

@@ -1,4 +1,8 @@
-/** `shadow-compare ask`: what real servers answer, with the logins of the plan. */
+/**
+ * `shadow-compare ask`: what real servers answer, with the logins of the plan.
+ *
+ * Needs real servers: CONFIG GET, ACL LIST and the like, as each server answers them to the logins of a plan.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** `shadow-compare assess` reads a real Redis Cluster, and lays out the slots of a KeyDB cluster. */
+/**
+ * `shadow-compare assess` reads a real Redis Cluster, and lays out the slots of a KeyDB cluster.
+ *
+ * Needs real servers: CLUSTER NODES, slots and INFO of a Redis Cluster, and a KeyDB cluster that redis-cli makes.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,8 @@
-/** `shadow-compare assess` reads real servers. */
+/**
+ * `shadow-compare assess` reads real servers.
+ *
+ * Needs real servers: INFO commandstats, MONITOR, CLIENT LIST and the forms that a KeyDB refuses.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';

@@ -1,6 +1,8 @@
 /**
  * BullMQ, which leans on Lua, blocking commands and streams, at work through every change of stage: no job is lost, and
  * none runs twice.
+ *
+ * Needs real servers: the Lua scripts, blocking commands and streams that BullMQ sends.
  */
 import assert from 'node:assert/strict';
 import type { EventEmitter } from 'node:events';

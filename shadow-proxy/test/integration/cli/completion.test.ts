@@ -1,4 +1,8 @@
-/** The scripts of `completion`, in real shells. */
+/**
+ * The scripts of `completion`, in real shells.
+ *
+ * Needs real processes: bash, zsh and fish read the scripts of completion, and bash completes with them.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

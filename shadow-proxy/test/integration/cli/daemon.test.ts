@@ -1,4 +1,8 @@
-/** The daemon as its users run it: a process, signals, files, the admin port. Real processes and servers. */
+/**
+ * The daemon as its users run it: a process, signals, files, the admin port.
+ *
+ * Needs real processes: signals, exit codes, the admin port, and files that are renewed under a running daemon.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** `fence`: shows who would lose writes at the source, takes them, and gives them back. */
+/**
+ * `fence`: shows who would lose writes at the source, takes them, and gives them back.
+ *
+ * Needs real servers: the ACL rules that a fence takes from users of a Redis, and gives back.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

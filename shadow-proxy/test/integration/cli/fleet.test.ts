@@ -1,6 +1,8 @@
 /**
  * Operators' commands over shards that have a process each, which only real processes with addresses of their own show:
  * every shard is asked, all are moved or none, and a proxy that does not answer is named.
+ *
+ * Needs real processes: a process for each shard, one of which is stopped and does not answer.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** Each command of the CLI beside each of the hostile peers, and a server that fails after so many replies. */
+/**
+ * Each command of the CLI beside each of the hostile peers, and a server that fails after so many replies.
+ *
+ * Needs real sockets: a server that closes, hangs or answers nonsense after any number of replies.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startRedis, stopServers } from '../../../src/local/servers.js';

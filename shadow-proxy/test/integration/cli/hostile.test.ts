@@ -1,4 +1,8 @@
-/** Each command of the CLI beside servers that refuse, hang or answer nonsense. */
+/**
+ * Each command of the CLI beside servers that refuse, hang or answer nonsense.
+ *
+ * Needs real sockets: peers that refuse, hang or answer nonsense, readers that leave, ports that are taken.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,8 @@
-/** A job is changed while it runs, from the CLI and by the admin API. Real processes and servers. */
+/**
+ * A job is changed while it runs, from the CLI and by the admin API.
+ *
+ * Needs real processes: a job that was paused stays paused after SIGKILL of its proxy.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** Backfill and verify from the CLI, with kills, Ctrl-C and confirmations. Real processes and servers. */
+/**
+ * Backfill and verify from the CLI, with kills, Ctrl-C and confirmations.
+ *
+ * Needs real processes: SIGKILL of the proxy and of the program in the middle of a backfill, and Ctrl-C.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

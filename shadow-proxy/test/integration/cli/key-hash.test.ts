@@ -1,4 +1,8 @@
-/** The key and the state directory together give the hash of a line of the ledger; the key alone does not. */
+/**
+ * The key and the state directory together give the hash of a line of the ledger; the key alone does not.
+ *
+ * Needs real files: the key of the state folder, with which the ledger hashes names of keys.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** The emergency rollback on the migration of `shadow-compare local`. */
+/**
+ * The emergency rollback on the migration of `shadow-compare local`.
+ *
+ * Needs real processes: the processes of `local`, of which the proxy is fenced and another one starts.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

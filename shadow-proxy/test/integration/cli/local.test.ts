@@ -1,4 +1,8 @@
-/** `shadow-compare local`: starts, serves, refuses a second one, and leaves nothing. */
+/**
+ * `shadow-compare local`: starts, serves, refuses a second one, and leaves nothing.
+ *
+ * Needs real processes: processes and files that `local up` starts and `local down` removes.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

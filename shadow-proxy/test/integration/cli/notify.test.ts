@@ -1,4 +1,8 @@
-/** `shadow-compare notify`: who is notified, and what each receiver answers to a test. */
+/**
+ * `shadow-compare notify`: who is notified, and what each receiver answers to a test.
+ *
+ * Needs real sockets: what receivers get over HTTP, and the answers that are shown.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** A proxy with `opentelemetry` and `notify` in its plan: what its receivers get, and what a reload changes. */
+/**
+ * A proxy with `opentelemetry` and `notify` in its plan: what its receivers get, and what a reload changes.
+ *
+ * Needs real sockets: what an OTLP receiver and a webhook get over HTTP from a daemon.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** A server that wants a password which the plan does not give: said at once, tried again, and never a hang. */
+/**
+ * A server that wants a password which the plan does not give: said at once, tried again, and never a hang.
+ *
+ * Needs real servers: NOAUTH, WRONGPASS and logins, in the words of both servers.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

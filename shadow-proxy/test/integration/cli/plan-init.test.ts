@@ -1,4 +1,8 @@
-/** `shadow-compare plan init` reads a real Redis, and what it writes is a plan that the proxy takes. */
+/**
+ * `shadow-compare plan init` reads a real Redis, and what it writes is a plan that the proxy takes.
+ *
+ * Needs real servers: key names, MONITOR, ACL errors and CLUSTER SHARDS of a Redis that a plan is made from.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,8 @@
-/** What servers, receivers and the admin API send is printed without control characters. Real processes. */
+/**
+ * What servers, receivers and the admin API send is printed without control characters.
+ *
+ * Needs real processes: control characters in texts of servers and receivers, on the output of the real program.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

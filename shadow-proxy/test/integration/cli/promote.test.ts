@@ -1,4 +1,8 @@
-/** A workload from off to complete, on evidence, with both clients at work all the time; and back. */
+/**
+ * A workload from off to complete, on evidence, with both clients at work all the time; and back.
+ *
+ * Needs real processes: `promote`, `rollback` and `rollback --offline` beside a proxy that runs, hangs or is killed.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** The next process knows no key's TTL, however the last one ended: a write that keeps one is on both servers. */
+/**
+ * The next process knows no key's TTL, however the last one ended: a write that keeps one is on both servers.
+ *
+ * Needs real processes: SIGKILL and SIGTERM between a TTL and the write that keeps it.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

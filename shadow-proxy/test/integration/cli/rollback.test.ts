@@ -1,5 +1,7 @@
 /**
  * The emergency rollback of all workloads, where one is complete: the others go back, and the one that cannot is named.
+ *
+ * Needs real processes: the exit code and the printed lines of `rollback --all`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

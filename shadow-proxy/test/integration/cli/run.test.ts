@@ -1,4 +1,8 @@
-/** `shadow-compare run` from its start to its verdict. Real processes, clients and servers. */
+/**
+ * `shadow-compare run` from its start to its verdict.
+ *
+ * Needs real processes: `run` and `demo`: output, exit codes, Ctrl-C, and nothing that is left behind.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** `shadow-compare runbook`: keeps its place, asks before it changes anything, and writes into the history. */
+/**
+ * `shadow-compare runbook`: keeps its place, asks before it changes anything, and writes into the history.
+ *
+ * Needs real processes: a runbook's commands, confirmations and saved place, in the real program.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

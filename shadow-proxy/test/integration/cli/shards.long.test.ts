@@ -1,6 +1,8 @@
 /**
  * Three shards of one plan, of which the second refuses: no shard is moved alone. And how long a rollback takes under
  * load: the test reports it, and checks it against the promised limit.
+ *
+ * Needs real processes: three proxies under load, and how long a rollback of all takes.
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';

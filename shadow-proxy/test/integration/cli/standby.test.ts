@@ -1,4 +1,8 @@
-/** Two processes for one shard: one has it, the other refuses or waits, and takes over with nothing lost. */
+/**
+ * Two processes for one shard: one has it, the other refuses or waits, and takes over with nothing lost.
+ *
+ * Needs real processes: SIGSTOP, SIGKILL and SIGTERM of the active proxy, and the address that the next one opens.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

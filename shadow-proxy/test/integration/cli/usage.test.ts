@@ -1,4 +1,8 @@
-/** What the programs say of wrong usage, and their exit codes. Real processes. */
+/**
+ * What the programs say of wrong usage, and their exit codes.
+ *
+ * Needs real processes: exit codes, help and errors of both programs.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

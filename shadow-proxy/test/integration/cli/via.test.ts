@@ -1,4 +1,8 @@
-/** `--via`: a proxy that only another host reaches, through a real sshd on this machine. */
+/**
+ * `--via`: a proxy that only another host reaches, through a real sshd on this machine.
+ *
+ * Needs real processes: an ssh and an sshd between the program and the admin port.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** Commands that wait: for gates, for a slow proxy, and what they say meanwhile. */
+/**
+ * Commands that wait: for gates, for a slow proxy, and what they say meanwhile.
+ *
+ * Needs real processes: what commands print while they wait, and Ctrl-C.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';

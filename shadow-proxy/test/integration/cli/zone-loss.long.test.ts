@@ -2,6 +2,8 @@
  * Two proxies of one shard, each with a state folder of its own, behind one address: HAProxy asks `/readyz`, as a load
  * balancer does. The active one is killed, or falls silent as with its zone: clients are served again within 10 s, and
  * no acknowledged write is lost.
+ *
+ * Needs real processes: HAProxy in front of two proxies, of which one is killed or stopped.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,8 @@
-/** A script that does not end, on the only node of a cluster that could say who the master is. */
+/**
+ * A script that does not end, on the only node of a cluster that could say who the master is.
+ *
+ * Needs real servers: BUSY from a cluster node, and SCRIPT KILL through the proxy.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** The shards of a cluster that does not answer are those of the last start. */
+/**
+ * The shards of a cluster that does not answer are those of the last start.
+ *
+ * Needs real servers: the slots of a cluster, and the errors of servers that are down or in no cluster.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCluster } from '../../../src/local/cluster.js';

@@ -1,4 +1,8 @@
-/** Clients of a Redis Cluster find it at the proxies: its slots, its errors, and no server's address. */
+/**
+ * Clients of a Redis Cluster find it at the proxies: its slots, its errors, and no server's address.
+ *
+ * Needs real servers: MOVED, CROSSSLOT and CLUSTER's replies, as cluster clients of ioredis read them.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isError, text, type Reply } from '../../../src/resp/decode.js';

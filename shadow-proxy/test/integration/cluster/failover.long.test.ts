@@ -1,4 +1,8 @@
-/** Masters that fail, slots that move: followed or refused, never silent. */
+/**
+ * Masters that fail, slots that move: followed or refused, never silent.
+ *
+ * Needs real servers: failovers and resharding of a Redis Cluster and a KeyDB cluster.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Lettuce finds a Redis Cluster at the proxies, by CLUSTER NODES. `LETTUCE` names the folder with its jar files. */
+/**
+ * Lettuce finds a Redis Cluster at the proxies, by CLUSTER NODES. `LETTUCE` names the folder with its jar files.
+ *
+ * Needs real processes: Lettuce, a client in Java, reads CLUSTER NODES of the proxies.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Other shapes of clusters: three masters to one KeyDB, one master whose slots several proxies have. */
+/**
+ * Other shapes of clusters: three masters to one KeyDB, one master whose slots several proxies have.
+ *
+ * Needs real servers: clusters of several shapes: slots, node IDs and the logins of their nodes.
+ */
 import { test } from 'node:test';
 import { moveThere } from '../../support/cluster-move.js';
 

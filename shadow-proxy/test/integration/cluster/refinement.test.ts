@@ -1,4 +1,8 @@
-/** The shards of a cluster whose target has other slot ranges. */
+/**
+ * The shards of a cluster whose target has other slot ranges.
+ *
+ * Needs real servers: a Redis Cluster and a KeyDB cluster with other slot ranges, from copy to rollback.
+ */
 import { test } from 'node:test';
 import { moveThere } from '../../support/cluster-move.js';
 

@@ -1,4 +1,8 @@
-/** Clients that read from replicas go on to, while a workload is in `off` and the plan allows it. */
+/**
+ * Clients that read from replicas go on to, while a workload is in `off` and the plan allows it.
+ *
+ * Needs real servers: READONLY and replicas of a Redis Cluster, as ioredis and node-redis use them.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Cluster } from 'ioredis';

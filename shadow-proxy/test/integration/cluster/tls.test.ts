@@ -1,4 +1,8 @@
-/** A cluster in TLS: of its nodes among themselves, of both sides, and of the clients. */
+/**
+ * A cluster in TLS: of its nodes among themselves, of both sides, and of the clients.
+ *
+ * Needs real sockets: TLS between clients, proxies and nodes, and names in certificates.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { text } from '../../../src/resp/decode.js';

@@ -1,4 +1,8 @@
-/** The random trial of a cluster: three masters to a KeyDB cluster of three, and to one KeyDB. */
+/**
+ * The random trial of a cluster: three masters to a KeyDB cluster of three, and to one KeyDB.
+ *
+ * Needs real servers: the random trial on real cluster nodes, which fail over by themselves.
+ */
 import { test } from 'node:test';
 import { clusterTrial, failover, reshard, stages } from './trial.js';
 

@@ -1,6 +1,8 @@
 /**
  * The case that this project comes from: twelve Redis masters to three KeyDB, with live writes. Backfilled, verified,
  * cut over, rolled back, cut over again. `CLUSTER_KEYS` says how many keys (1,000,000 when absent).
+ *
+ * Needs real servers: twelve Redis masters and three KeyDB with a million keys.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,7 @@
 /**
  * Forms that only one server supports: the table, against the two servers that it was made from; and how it is read.
+ *
+ * Needs real servers: the options that each server refuses, asked of both.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

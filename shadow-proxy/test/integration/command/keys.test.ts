@@ -1,4 +1,8 @@
-/** Where keys are and what happens to them, judged by the server: `COMMAND GETKEYS` and `COMMAND GETKEYSANDFLAGS`. */
+/**
+ * Where keys are and what happens to them, judged by the server: `COMMAND GETKEYS` and `COMMAND GETKEYSANDFLAGS`.
+ *
+ * Needs real servers: COMMAND GETKEYS and GETKEYSANDFLAGS, for each command.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';

@@ -1,4 +1,8 @@
-/** What the proxy does with each command: no command is silently let through. */
+/**
+ * What the proxy does with each command: no command is silently let through.
+ *
+ * Needs real servers: COMMAND of both servers: no command and no subcommand is missing from the table.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,8 @@
-/** The files of releases after 7.0, against the server that the tests have, where it is one of them. */
+/**
+ * The files of releases after 7.0, against the server that the tests have, where it is one of them.
+ *
+ * Needs real servers: COMMAND of a newer release, where one is installed.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { generateRelease } from '../../../src/command/generate-release.js';

@@ -1,4 +1,8 @@
-/** What both servers let a user with patterns do: the table, against the two servers that it was made from. */
+/**
+ * What both servers let a user with patterns do: the table, against the two servers that it was made from.
+ *
+ * Needs real servers: what each server lets a user with key patterns run.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { probeRights } from '../../../src/command/generate-rights.js';

@@ -1,4 +1,8 @@
-/** The table of commands, against the two servers that it was made from. */
+/**
+ * The table of commands, against the two servers that it was made from.
+ *
+ * Needs real servers: COMMAND of both servers, from which the table was generated.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Keys that one side has no more: which replies show it, and what the evidence afterwards proves. */
+/**
+ * Keys that one side has no more: which replies show it, and what the evidence afterwards proves.
+ *
+ * Needs real servers: the replies that show a missing key, for each command and server.
+ */
 import { lifeFromPttl } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

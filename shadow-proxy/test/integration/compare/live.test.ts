@@ -1,4 +1,8 @@
-/** The rules on two real servers with the same data: which replies match, which rule allows others, and a mismatch. */
+/**
+ * The rules on two real servers with the same data: which replies match, which rule allows others, and a mismatch.
+ *
+ * Needs real servers: replies of Redis and KeyDB to hundreds of commands, compared by each rule.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** A command that only one server supports, and that the plan allows by name: its difference is allowed everywhere. */
+/**
+ * A command that only one server supports, and that the plan allows by name: its difference is allowed everywhere.
+ *
+ * Needs real servers: options that KeyDB refuses, and its words.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,8 @@
-/** Existing data moves while clients go on. */
+/**
+ * Existing data moves while clients go on.
+ *
+ * Needs real servers: DUMP and RESTORE of every type, OOM, and SCAN of both servers.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareKeyspaces } from '../random/comparer.js';

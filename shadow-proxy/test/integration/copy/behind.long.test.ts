@@ -1,4 +1,8 @@
-/** A shard that is far behind on a shared target: no other shard reports the keys that it deleted as unowned. */
+/**
+ * A shard that is far behind on a shared target: no other shard reports the keys that it deleted as unowned.
+ *
+ * Needs real servers: two sources and one KeyDB, behind a queue that takes minutes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,8 @@
 /**
  * Fields of a hash that expire (Redis 7.4): KeyDB cannot hold them as Redis does, so their key is named and not copied
  * without them.
+ *
+ * Needs real servers: HEXPIRE of Redis 7.4 and EXPIREMEMBER of KeyDB, and what DUMP keeps of either.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,8 @@
 /**
  * Rule 22: keys of the target that the kit did not write are neither deleted nor overwritten without being named and
  * confirmed.
+ *
+ * Needs real servers: SCAN, FLUSHALL and SWAPDB on a KeyDB that holds keys of others.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

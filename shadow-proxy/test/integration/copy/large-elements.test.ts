@@ -1,4 +1,8 @@
-/** Hashes, sets and sorted sets, copied by element while they are written. */
+/**
+ * Hashes, sets and sorted sets, copied by element while they are written.
+ *
+ * Needs real servers: HSCAN, SSCAN and ZSCAN of large keys that are written meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

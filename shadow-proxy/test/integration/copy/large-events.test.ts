@@ -1,4 +1,8 @@
-/** What may happen to a large key as a whole while it is copied. */
+/**
+ * What may happen to a large key as a whole while it is copied.
+ *
+ * Needs real servers: large keys that expire, change type or are swapped during a chunked copy.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

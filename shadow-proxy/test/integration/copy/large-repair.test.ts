@@ -1,4 +1,8 @@
-/** Large suspects are repaired in chunks. */
+/**
+ * Large suspects are repaired in chunks.
+ *
+ * Needs real servers: MEMORY USAGE and SCAN replies of large keys, and which commands the servers get.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** Strings and lists, copied in chunks while they are written. */
+/**
+ * Strings and lists, copied in chunks while they are written.
+ *
+ * Needs real servers: GETRANGE, SETRANGE and LRANGE of large strings and lists.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,4 +1,8 @@
-/** What a chunked copy costs the servers' other clients. */
+/**
+ * What a chunked copy costs the servers' other clients.
+ *
+ * Needs real servers: how long 100 MiB in one key hold up other clients of each server.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { CHUNK } from '../../../src/copy/large/large.js';

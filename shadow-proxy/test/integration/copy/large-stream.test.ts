@@ -1,4 +1,8 @@
-/** Streams with their groups, copied in chunks while they are written and read. */
+/**
+ * Streams with their groups, copied in chunks while they are written and read.
+ *
+ * Needs real servers: XINFO STREAM FULL, XCLAIM and XSETID of both servers.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';

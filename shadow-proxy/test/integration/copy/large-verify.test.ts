@@ -1,4 +1,8 @@
-/** Large keys are compared in chunks: exactly, while they are written, and without reading them whole. */
+/**
+ * Large keys are compared in chunks: exactly, while they are written, and without reading them whole.
+ *
+ * Needs real servers: HSCAN, XINFO and GETRANGE of both servers, compared without a DUMP.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Streams that a server restores and serves although they count their own entries wrongly. */
+/**
+ * Streams that a server restores and serves although they count their own entries wrongly.
+ *
+ * Needs real servers: a stream payload whose length is wrong, as each server restores and serves it.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

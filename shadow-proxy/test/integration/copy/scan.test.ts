@@ -1,4 +1,8 @@
-/** What a keyspace scan does to KeyDB while its keys are written: upstream/scan-page.ts. */
+/**
+ * What a keyspace scan does to KeyDB while its keys are written: upstream/scan-page.ts.
+ *
+ * Needs real servers: a KeyDB that loses count of its TTLs under SCAN, and then cannot save.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,8 @@
-/** Backfill and verification of shards that keep their keys on one target. */
+/**
+ * Backfill and verification of shards that keep their keys on one target.
+ *
+ * Needs real servers: SCAN of a KeyDB that several sources share, and DUMP of keys that two of them hold.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { direct, withSharedTarget, type Reported, type Shared } from '../../support/shared.js';

@@ -1,4 +1,8 @@
-/** What a stream and its groups have counted is on a mirror that counts as well: Redis 7.0 and later, Valkey. */
+/**
+ * What a stream and its groups have counted is on a mirror that counts as well: Redis 7.0 and later, Valkey.
+ *
+ * Needs real servers: entries-added, lag and entries-read, as newer servers count them.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Redis } from 'ioredis';

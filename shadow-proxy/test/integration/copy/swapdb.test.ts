@@ -1,4 +1,8 @@
-/** Backfills and verifications go on beside SWAPDB: every key is met once more, under the number of its database. */
+/**
+ * Backfills and verifications go on beside SWAPDB: every key is met once more, under the number of its database.
+ *
+ * Needs real servers: cursors of SCAN after SWAPDB, on Redis and on KeyDB.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

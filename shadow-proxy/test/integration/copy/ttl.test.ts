@@ -1,4 +1,8 @@
-/** Times to live of copies: where they are compared, and when a target reads its append-only file again. */
+/**
+ * Times to live of copies: where they are compared, and when a target reads its append-only file again.
+ *
+ * Needs real servers: a KeyDB that reads its append-only file again, and the TTLs that it then has.
+ */
 import { lifeFromPttl } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,8 @@
 /**
  * Twelve Redis into three KeyDB, under writes: each key is on the target that it belongs to, and unowned keys are
  * reported.
+ *
+ * Needs real servers: twelve Redis and three KeyDB with many keys, under writes.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Every key of both servers is compared at one place in the order, and repaired. */
+/**
+ * Every key of both servers is compared at one place in the order, and repaired.
+ *
+ * Needs real servers: each kind of difference, made in a real keyspace: types, TTLs, stream groups, databases.
+ */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,8 @@
 /**
  * The commands of README.md and docs/ run, as they stand there, against a migration on this machine, and end as they
  * should.
+ *
+ * Needs real processes: the commands of the pages, run as they stand there.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

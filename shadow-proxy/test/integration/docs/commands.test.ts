@@ -1,4 +1,8 @@
-/** Every command in README.md, the docs and the runbooks exists, with the options and values that it is shown with. */
+/**
+ * Every command in README.md, the docs and the runbooks exists, with the options and values that it is shown with.
+ *
+ * Needs real files: the pages, package.json, playbooks and programs of this repository.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** Every figure that a page marks is the one of docs/figures.json, so that no two pages can disagree. */
+/**
+ * Every figure that a page marks is the one of docs/figures.json, so that no two pages can disagree.
+ *
+ * Needs real files: the pages and docs/figures.json of this repository.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pages, textOf } from './documented.js';

@@ -1,4 +1,8 @@
-/** The pages in docs/ tell of the program as it is. */
+/**
+ * The pages in docs/ tell of the program as it is.
+ *
+ * Needs real files: the pages of this repository, and what is generated for them.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

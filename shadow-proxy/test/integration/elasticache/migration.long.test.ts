@@ -1,4 +1,8 @@
-/** The whole migration off ElastiCache, with the operator's own commands and clients at work, by AUTH and by RBAC. */
+/**
+ * The whole migration off ElastiCache, with the operator's own commands and clients at work, by AUTH and by RBAC.
+ *
+ * Needs real servers: a whole migration off a stand-in for ElastiCache, which refuses what AWS documents.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

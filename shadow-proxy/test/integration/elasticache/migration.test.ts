@@ -1,4 +1,8 @@
-/** A source that behaves as ElastiCache does: copied, shadowed, cut over and rolled back; and what is said of it. */
+/**
+ * A source that behaves as ElastiCache does: copied, shadowed, cut over and rolled back; and what is said of it.
+ *
+ * Needs real servers: renamed and refused commands, as ElastiCache has them, on a Redis that is set up so.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

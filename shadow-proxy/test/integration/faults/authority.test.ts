@@ -1,5 +1,7 @@
 /**
  * An authority that misbehaves: its clients see what the loss of Redis would show them, and nobody gets a wrong reply.
+ *
+ * Needs real sockets: nonsense, single bytes, stalls and closed connections from a peer that is scripted.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** A source that runs a script without end is busy, and not lost: its clients stay, and the script can be killed. */
+/**
+ * A source that runs a script without end is busy, and not lost: its clients stay, and the script can be killed.
+ *
+ * Needs real servers: BUSY of an endless script or function, and who may kill it.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

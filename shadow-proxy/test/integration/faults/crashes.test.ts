@@ -1,4 +1,8 @@
-/** The property of crashes, a few times; as often as you like: `npm run crashes -- --runs 200 --seed 1`. */
+/**
+ * The property of crashes, a few times; as often as you like: `npm run crashes -- --runs 200 --seed 1`.
+ *
+ * Needs real processes: SIGKILL of the proxy at a random moment, and files that are then damaged on a real disk.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withServers } from '../../support/servers.js';

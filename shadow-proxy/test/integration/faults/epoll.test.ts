@@ -1,4 +1,8 @@
-/** A native front whose `epoll_ctl` fails: the client that it was called for is closed, and does not wait forever. */
+/**
+ * A native front whose `epoll_ctl` fails: the client that it was called for is closed, and does not wait forever.
+ *
+ * Needs real sockets: an epoll_ctl that fails in the native front.
+ */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,8 @@
 /**
  * Authorities that die under load in every stage, in every way, and restart; and an authority whose mirror is not
  * clean, so that the proxy must not fail over to it automatically.
+ *
+ * Needs real processes: servers that are killed or stopped under load in each stage.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

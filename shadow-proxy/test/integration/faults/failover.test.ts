@@ -1,6 +1,8 @@
 /**
  * The source dies under load, and nobody is there to decide: its clients are sent to the target, and nothing
  * acknowledged is lost.
+ *
+ * Needs real processes: SIGKILL and SIGSTOP of the source, as a kernel shows them to its clients.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

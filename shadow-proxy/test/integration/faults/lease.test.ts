@@ -1,4 +1,8 @@
-/** The lease by itself: who gets it, who keeps it, and who must stop; at a real Redis and a real KeyDB. */
+/**
+ * The lease by itself: who gets it, who keeps it, and who must stop; at a real Redis and a real KeyDB.
+ *
+ * Needs real servers: the lease's script on Redis and KeyDB, CLIENT KILL, and restarts that keep or lose it.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

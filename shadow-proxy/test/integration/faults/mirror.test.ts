@@ -1,4 +1,8 @@
-/** A mirror that misbehaves never hurts a client, and the proxy tries again. */
+/**
+ * A mirror that misbehaves never hurts a client, and the proxy tries again.
+ *
+ * Needs real sockets: nonsense and closed connections from a peer that is scripted.
+ */
 import assert from 'node:assert/strict';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,8 @@
 /**
  * Faults of the authority. It restarts (its run ID changes), and keys that it may have lost must not be deleted on the
  * mirror: repairs are frozen, as they must be. The operator then moves the clients to the mirror, and both end equal.
+ *
+ * Needs real processes: an authority that is killed and loads its AOF, an old RDB or nothing.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Faults of the mirror: no client of the authority notices one, and each ends in equal servers by itself. */
+/**
+ * Faults of the mirror: no client of the authority notices one, and each ends in equal servers by itself.
+ *
+ * Needs real processes: a mirror that is killed, stopped, full or reset.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

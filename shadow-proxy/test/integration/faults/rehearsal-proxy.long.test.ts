@@ -1,5 +1,7 @@
 /**
  * Faults of the proxy's own process, of its disk and of the clocks: the suspects are known afterwards, and repaired.
+ *
+ * Needs real processes: SIGKILL of the proxy, a disk that is full, and clocks that are set.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

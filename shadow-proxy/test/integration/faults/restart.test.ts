@@ -1,4 +1,8 @@
-/** Real servers that are killed and restarted, with clients that do not know of it. */
+/**
+ * Real servers that are killed and restarted, with clients that do not know of it.
+ *
+ * Needs real processes: SIGKILL and restart of both servers, as ioredis and node-redis meet it.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Rule 20: a subscriber sends nothing, so that its connection is asked for a sign of life. */
+/**
+ * Rule 20: a subscriber sends nothing, so that its connection is asked for a sign of life.
+ *
+ * Needs real sockets: a subscriber's connection that is silent, and one without messages, for minutes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** Rule 20: connections that go silent without closing, one, some and all, while new ones work. */
+/**
+ * Rule 20: connections that go silent without closing, one, some and all, while new ones work.
+ *
+ * Needs real sockets: connections that go silent beside CLIENT PAUSE, scripts and replies that take seconds.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

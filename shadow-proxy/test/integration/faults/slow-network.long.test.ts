@@ -3,6 +3,8 @@
  * they do where packets are lost. What is acknowledged stays, and both servers end equal.
  *
  * No packet is lost: a relay between proxy and target shows what TCP makes of it.
+ *
+ * Needs real sockets: what TCP makes of delay, narrow links and stalls.
  */
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,8 @@
 /**
  * What guard says of active-active KeyDB is what KeyDB does: each kind of counting command, lost or diverged, on two
  * real nodes.
+ *
+ * Needs real servers: what two active KeyDB nodes lose and keep after partial and full resyncs.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

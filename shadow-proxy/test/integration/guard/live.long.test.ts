@@ -1,5 +1,7 @@
 /**
  * `shadow-compare guard` on two real active replicas: what it says, and that what it advises makes it say otherwise.
+ *
+ * Needs real servers: INFO and replication of two active KeyDB nodes, as guard reads them.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** What guard says of three active KeyDB nodes in a full mesh is what KeyDB does. */
+/**
+ * What guard says of three active KeyDB nodes in a full mesh is what KeyDB does.
+ *
+ * Needs real servers: three active KeyDB nodes in a full mesh, and what a full resync takes from them.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** Whether a server is silent, or only our own event loop late. */
+/**
+ * Whether a server is silent, or only our own event loop late.
+ *
+ * Needs real processes: an event loop that is late, beside servers that answer or are stopped.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

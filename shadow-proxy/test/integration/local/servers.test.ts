@@ -1,4 +1,8 @@
-/** Real servers for tests and demos: start, stop, restart, configuration, TLS. */
+/**
+ * Real servers for tests and demos: start, stop, restart, configuration, TLS.
+ *
+ * Needs real processes: servers that start, stop, restart, and end with the process that started them.
+ */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

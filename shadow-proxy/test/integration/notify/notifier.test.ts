@@ -1,4 +1,8 @@
-/** What happens in a real shard reaches real receivers: webhooks over HTTP, and an Alertmanager. */
+/**
+ * What happens in a real shard reaches real receivers: webhooks over HTTP, and an Alertmanager.
+ *
+ * Needs real sockets: webhooks over HTTP, a receiver that is down, and a real Alertmanager.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

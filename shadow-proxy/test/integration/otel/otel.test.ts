@@ -1,4 +1,8 @@
-/** Traces and metrics of a real shard, as a receiver of OTLP gets them. */
+/**
+ * Traces and metrics of a real shard, as a receiver of OTLP gets them.
+ *
+ * Needs real sockets: OTLP as a receiver gets it.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,8 @@
-/** The status page in a real browser, over what a shard may say: the headline, the title, and that it can be read. */
+/**
+ * The status page in a real browser, over what a shard may say: the headline, the title, and that it can be read.
+ *
+ * Needs real processes: Chromium: what the status page shows, and that no word is cut.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Admin } from '../../../src/admin/server.js';

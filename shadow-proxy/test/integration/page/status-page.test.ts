@@ -1,4 +1,8 @@
-/** The status page in a real browser, on a real proxy between a Redis and a KeyDB that clients use meanwhile. */
+/**
+ * The status page in a real browser, on a real proxy between a Redis and a KeyDB that clients use meanwhile.
+ *
+ * Needs real processes: Chromium: what the status page of a running proxy shows and does.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';

@@ -1,4 +1,8 @@
-/** Nobody waits for a reply on a connection that is lost already. */
+/**
+ * Nobody waits for a reply on a connection that is lost already.
+ *
+ * Not simulated yet: a command that is given to a lane just after that lane has been closed.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NOTHING, Operation } from '../../../src/pipeline/operation.js';

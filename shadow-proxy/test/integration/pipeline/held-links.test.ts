@@ -1,4 +1,8 @@
-/** Orderings between connections: one link to a server is held, and what depends on its answers must wait. */
+/**
+ * Orderings between connections: one link to a server is held, and what depends on its answers must wait.
+ *
+ * Not simulated yet: each order by name, on a link that a test holds; runs have such orders by chance.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Link } from '../../../src/local/relay.js';

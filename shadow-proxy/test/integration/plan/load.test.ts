@@ -1,4 +1,8 @@
-/** Plan files: defaults, references to other files, and what is wrong with them. Real files. */
+/**
+ * Plan files: defaults, references to other files, and what is wrong with them.
+ *
+ * Needs real files: plan files, files of secrets and certificates, and what is wrong with them.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** The limits of a plan against the memory that the process may have. */
+/**
+ * The limits of a plan against the memory that the process may have.
+ *
+ * Needs real processes: the memory limit of a cgroup.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';

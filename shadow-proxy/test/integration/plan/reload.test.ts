@@ -1,4 +1,8 @@
-/** Which changes of a plan a running process takes over, and which it refuses. Real files. */
+/**
+ * Which changes of a plan a running process takes over, and which it refuses.
+ *
+ * Needs real files: plan files and certificates that change.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';

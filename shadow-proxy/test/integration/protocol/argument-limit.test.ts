@@ -1,4 +1,8 @@
-/** A command of more arguments than one server takes: refused by its name where that server is in use, and counted. */
+/**
+ * A command of more arguments than one server takes: refused by its name where that server is in use, and counted.
+ *
+ * Needs real servers: how many arguments KeyDB takes, and its words.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../../support/needs.js';

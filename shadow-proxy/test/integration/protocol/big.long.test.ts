@@ -1,4 +1,8 @@
-/** The largest value that Redis takes. */
+/**
+ * The largest value that Redis takes.
+ *
+ * Needs real servers: a value of 512 MiB, and the error for one byte more.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';

@@ -1,4 +1,8 @@
-/** Errors that clients get are counted by the server that answered and by code. */
+/**
+ * Errors that clients get are counted by the server that answered and by code.
+ *
+ * Needs real servers: error codes and wordings of both servers.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { originsOf } from '../../../src/telemetry/error-origins.js';

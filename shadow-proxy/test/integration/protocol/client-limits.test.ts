@@ -1,4 +1,8 @@
-/** What clients may cost together, and how long a client may do nothing. */
+/**
+ * What clients may cost together, and how long a client may do nothing.
+ *
+ * Needs real sockets: what kernels buffer for clients that do not read, TLS handshakes, and TCP keepalive.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, type AddressInfo } from 'node:net';

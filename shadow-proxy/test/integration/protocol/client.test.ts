@@ -1,4 +1,8 @@
-/** CLIENT: the proxy's clients, as Redis would tell of them; and CLIENT REPLY. */
+/**
+ * CLIENT: the proxy's clients, as Redis would tell of them; and CLIENT REPLY.
+ *
+ * Needs real servers: the wordings and fields of CLIENT.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { sourceHas } from '../../support/servers.js';

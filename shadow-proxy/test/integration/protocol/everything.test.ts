@@ -1,6 +1,8 @@
 /**
  * Every command that either server knows, with arguments that make little sense: an answer within a second, and the
  * right client's.
+ *
+ * Needs real servers: replies to every command with arguments that make little sense.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

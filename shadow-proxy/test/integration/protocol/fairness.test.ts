@@ -1,5 +1,7 @@
 /**
  * One client cannot make the others wait: what it asks for costs what it is worth, and they have their turn in between.
+ *
+ * Needs real sockets: how much kernels take of large replies before the next client has its turn.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,6 +1,8 @@
 /**
  * A client that closes its side (`shutdown(SHUT_WR)`) and goes on reading gets from the proxy what it would get from
  * Redis.
+ *
+ * Needs real sockets: half-closed connections, with TLS and without, beside those of a Redis.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** Who a client is and where: HELLO, AUTH, SELECT, RESET, QUIT, PING and ECHO, word for word as Redis. */
+/**
+ * Who a client is and where: HELLO, AUTH, SELECT, RESET, QUIT, PING and ECHO, word for word as Redis.
+ *
+ * Needs real servers: the wordings of HELLO, AUTH, SELECT and RESET.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startTarget, startRedis, type LocalServer } from '../../../src/local/servers.js';

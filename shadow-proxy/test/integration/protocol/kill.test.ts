@@ -1,4 +1,8 @@
-/** SCRIPT KILL and FUNCTION KILL: they reach the server although the lane waits for the script. */
+/**
+ * SCRIPT KILL and FUNCTION KILL: they reach the server although the lane waits for the script.
+ *
+ * Needs real servers: BUSY, SCRIPT KILL and FUNCTION KILL, and their wordings.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withRig } from '../../support/rig.js';

@@ -1,4 +1,8 @@
-/** Whom a lane serves, as the servers' own CLIENT LIST shows it. */
+/**
+ * Whom a lane serves, as the servers' own CLIENT LIST shows it.
+ *
+ * Needs real servers: CLIENT LIST and CLIENT SETNAME of both servers.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clientField } from '../../../src/upstream/handshake.js';

@@ -1,4 +1,8 @@
-/** A source whose user may not do all: what the kit does without it, and both servers hold the same all the same. */
+/**
+ * A source whose user may not do all: what the kit does without it, and both servers hold the same all the same.
+ *
+ * Needs real servers: NOPERM for each command that the kit's user may lack.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,8 @@
-/** MULTI, EXEC and DISCARD: queued, refused and answered with the words of Redis. */
+/**
+ * MULTI, EXEC and DISCARD: queued, refused and answered with the words of Redis.
+ *
+ * Needs real servers: the wordings of MULTI, EXEC and DISCARD.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';

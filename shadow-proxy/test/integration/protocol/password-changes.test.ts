@@ -1,6 +1,8 @@
 /**
  * Passwords and users of the servers change while clients are connected: each client keeps what Redis would let it
  * keep.
+ *
+ * Needs real servers: which connections a server keeps when ACL SETUSER or CONFIG SET changes a password.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';

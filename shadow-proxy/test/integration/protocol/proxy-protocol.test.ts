@@ -1,4 +1,8 @@
-/** Clients behind load balancers: their addresses come in PROXY headers, whatever reads the sockets. */
+/**
+ * Clients behind load balancers: their addresses come in PROXY headers, whatever reads the sockets.
+ *
+ * Needs real sockets: PROXY headers, byte by byte, over TLS, and from a real HAProxy.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

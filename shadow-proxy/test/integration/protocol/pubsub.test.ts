@@ -1,4 +1,8 @@
-/** Pub/sub: a subscriber sees, byte by byte, what Redis would have shown it. */
+/**
+ * Pub/sub: a subscriber sees, byte by byte, what Redis would have shown it.
+ *
+ * Needs real servers: the bytes of messages and confirmations in both protocols, and both client libraries.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** Scripts of clients whom no server lets run them. */
+/**
+ * Scripts of clients whom no server lets run them.
+ *
+ * Needs real servers: NOPERM for EVAL, and a login that a script text does not outlive.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { withRig } from '../../support/rig.js';

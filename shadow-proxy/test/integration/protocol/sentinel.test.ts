@@ -1,4 +1,8 @@
-/** Servers that Sentinel names: found, and followed when another one becomes the master. */
+/**
+ * Servers that Sentinel names: found, and followed when another one becomes the master.
+ *
+ * Needs real servers: Sentinels of Redis, their failover, and TLS to them.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

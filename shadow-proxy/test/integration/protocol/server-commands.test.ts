@@ -1,4 +1,8 @@
-/** Commands about a server: answered by the authority, refused with what to do, and never left waiting. */
+/**
+ * Commands about a server: answered by the authority, refused with what to do, and never left waiting.
+ *
+ * Needs real servers: the replies and wordings of CONFIG, DEBUG, SAVE and their like.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { redisSince } from '../../support/servers.js';

@@ -1,4 +1,8 @@
-/** Several shards of one plan that keep their keys on one target. */
+/**
+ * Several shards of one plan that keep their keys on one target.
+ *
+ * Needs real servers: SCAN, KEYS, DBSIZE and RANDOMKEY of a KeyDB that several shards share.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Whatever reads and writes the clients' sockets, clients get the same. */
+/**
+ * Whatever reads and writes the clients' sockets, clients get the same.
+ *
+ * Needs real sockets: Node's sockets, native sockets and front threads, with TLS and without.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';

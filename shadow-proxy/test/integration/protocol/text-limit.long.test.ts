@@ -1,4 +1,8 @@
-/** Arguments that Redis takes and V8 cannot make a text of. */
+/**
+ * Arguments that Redis takes and V8 cannot make a text of.
+ *
+ * Needs real servers: an argument of 536,870,900 bytes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withRig } from '../../support/rig.js';

@@ -1,4 +1,8 @@
-/** What becomes text in the proxy of a client's command is bounded; a failure at one command ends one client. */
+/**
+ * What becomes text in the proxy of a client's command is bounded; a failure at one command ends one client.
+ *
+ * Needs real servers: from which length a Redis refuses names, logins and keys.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';

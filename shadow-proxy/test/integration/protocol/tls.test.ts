@@ -1,4 +1,8 @@
-/** TLS on all three sides, with an authority of our own. */
+/**
+ * TLS on all three sides, with an authority of our own.
+ *
+ * Needs real sockets: TLS: certificates of clients and servers, names in them, authorities that differ.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';

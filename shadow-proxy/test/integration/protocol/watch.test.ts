@@ -1,4 +1,8 @@
-/** WATCH, as Redis has it: optimistic, by connection, ended by whatever ends it there. */
+/**
+ * WATCH, as Redis has it: optimistic, by connection, ended by whatever ends it there.
+ *
+ * Needs real servers: the wordings of WATCH, and what ends it at a Redis.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { besideRedis } from '../../support/twin.js';

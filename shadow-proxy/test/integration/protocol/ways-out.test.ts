@@ -1,4 +1,8 @@
-/** A command that has ended, however that was, leaves nothing for its client's next command. */
+/**
+ * A command that has ended, however that was, leaves nothing for its client's next command.
+ *
+ * Not simulated yet: MASTERDOWN for one command on each way to a server, by a peer that is scripted.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../../support/shard.js';

@@ -1,4 +1,8 @@
-/** The handshake finds out which server is at the other end, for every user, and leaves the user no further rights. */
+/**
+ * The handshake finds out which server is at the other end, for every user, and leaves the user no further rights.
+ *
+ * Needs real servers: INFO and NOAUTH of both servers, before and after a login.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';

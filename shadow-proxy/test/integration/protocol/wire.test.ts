@@ -1,4 +1,8 @@
-/** What goes over the wire: inline commands, malformed input, pipelines, types of RESP3, large values. */
+/**
+ * What goes over the wire: inline commands, malformed input, pipelines, types of RESP3, large values.
+ *
+ * Needs real sockets: bytes in pieces of every size, malformed frames, and clients that do not read.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,8 @@
-/** The comparer finds what is planted, whatever the type, and nothing else. */
+/**
+ * The comparer finds what is planted, whatever the type, and nothing else.
+ *
+ * Needs real servers: every type in a real keyspace: the trial's comparer sees each difference.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

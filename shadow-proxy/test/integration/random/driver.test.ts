@@ -1,5 +1,7 @@
 /**
  * The driver can be trusted: a seed repeats it, it sends every command, and it notices a server that answers wrongly.
+ *
+ * Needs real servers: that the trial's random commands succeed at a real Redis, and that it sees faults.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

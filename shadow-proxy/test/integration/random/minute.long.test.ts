@@ -1,4 +1,8 @@
-/** Everything at once for a minute, against a real Redis and a real KeyDB: afterwards the two hold the same. */
+/**
+ * Everything at once for a minute, against a real Redis and a real KeyDB: afterwards the two hold the same.
+ *
+ * Needs real servers: random commands on types that models lack, for minutes.
+ */
 import { test } from 'node:test';
 import { trial } from './trial.js';
 

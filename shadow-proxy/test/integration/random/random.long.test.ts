@@ -1,4 +1,8 @@
-/** The random trials for as long as `RANDOM_MINUTES` says (10 when absent), with a new seed each time. */
+/**
+ * The random trials for as long as `RANDOM_MINUTES` says (10 when absent), with a new seed each time.
+ *
+ * Needs real servers: random commands on types that models lack, in rounds of every shape.
+ */
 import { test } from 'node:test';
 import { trial } from './trial.js';
 

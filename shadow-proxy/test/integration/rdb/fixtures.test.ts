@@ -1,4 +1,8 @@
-/** Payloads of every version of Redis are restored by real servers as the version that wrote them showed them. */
+/**
+ * Payloads of every version of Redis are restored by real servers as the version that wrote them showed them.
+ *
+ * Needs real servers: payloads of Redis 2.8 to 8.6, as KeyDB and Redis 7 restore them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { transcode } from '../../../src/copy/rdb/transcode.js';

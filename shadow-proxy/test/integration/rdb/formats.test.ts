@@ -1,4 +1,8 @@
-/** Rare encodings become what real servers read from them. */
+/**
+ * Rare encodings become what real servers read from them.
+ *
+ * Needs real servers: ancient encodings, as the servers themselves read them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeDump, encodeDump, transcode } from '../../../src/copy/rdb/transcode.js';

@@ -1,4 +1,8 @@
-/** Damaged payloads: what is accepted is what a real Redis reads from them. */
+/**
+ * Damaged payloads: what is accepted is what a real Redis reads from them.
+ *
+ * Needs real servers: damaged payloads, as RESTORE takes or refuses them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,8 @@
-/** Small hashes of a real server are translated without being taken apart, and KeyDB takes them as they are. */
+/**
+ * Small hashes of a real server are translated without being taken apart, and KeyDB takes them as they are.
+ *
+ * Needs real servers: ziplists and listpacks, in which KeyDB finds and changes fields.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkFooter } from '../../../src/copy/rdb/footer.js';

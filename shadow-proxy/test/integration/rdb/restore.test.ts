@@ -1,4 +1,8 @@
-/** Values that one real server dumped are restored by the other. */
+/**
+ * Values that one real server dumped are restored by the other.
+ *
+ * Needs real servers: DUMP of each server, restored by the other.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,8 @@
-/** Plain counters that the proxy rewrites: to clients they are what they were, and the target has parts of them. */
+/**
+ * Plain counters that the proxy rewrites: to clients they are what they were, and the target has parts of them.
+ *
+ * Needs real servers: replies of plain counters in both protocols, as both servers give them.
+ */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

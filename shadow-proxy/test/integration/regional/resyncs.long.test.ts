@@ -1,5 +1,7 @@
 /**
  * Two proxies in front of two active-active nodes: every kind of resync, and a proxy that restarts during a cut.
+ *
+ * Needs real servers: partial and full resyncs of two active KeyDB nodes.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,5 +1,7 @@
 /**
  * The report of a running proxy, and of one that was killed: the same evidence, and what is not known any more is said.
+ *
+ * Needs real processes: a report of a proxy that runs, and of one that was killed.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

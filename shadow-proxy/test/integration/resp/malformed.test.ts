@@ -1,4 +1,8 @@
-/** What a client gets that does not speak RESP: judged by a real Redis, byte by byte. */
+/**
+ * What a client gets that does not speak RESP: judged by a real Redis, byte by byte.
+ *
+ * Needs real servers: errors of a Redis for malformed bytes, and where it closes.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Rule 10: commands that touch more than their keys say, among everything that others do at the same time. */
+/**
+ * Rule 10: commands that touch more than their keys say, among everything that others do at the same time.
+ *
+ * Needs real servers: SWAPDB, FLUSHALL, MOVE and COPY of KeyDB, among commands of others in several databases.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

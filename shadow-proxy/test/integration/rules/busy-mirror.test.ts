@@ -1,6 +1,8 @@
 /**
  * A mirror that answers no command for a while: what it did not read is no mismatch, what it did not
  * write is copied.
+ *
+ * Needs real servers: BUSY of a KeyDB whose script does not end.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

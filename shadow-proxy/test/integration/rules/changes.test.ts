@@ -1,6 +1,8 @@
 /**
  * Rule 9: keys that neither a script's text nor its caller names are reported by the authority, in their place in the
  * order.
+ *
+ * Needs real servers: keyspace notifications: which keys each server names for a script, and when.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Clocks apart, and one that is set in mid-run: the moment at which a key ends is measured on both servers. */
+/**
+ * Clocks apart, and one that is set in mid-run: the moment at which a key ends is measured on both servers.
+ *
+ * Needs real processes: servers whose clocks are set, while they run, by a library that is loaded before libc.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

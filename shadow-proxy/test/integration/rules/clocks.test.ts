@@ -1,5 +1,7 @@
 /**
  * Rule 8, where the two servers' clocks differ: what has a moment of expiry ends on both when it ends on the authority.
+ *
+ * Needs real processes: servers whose clocks differ, by a library that is loaded before libc.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

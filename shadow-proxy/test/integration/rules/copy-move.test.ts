@@ -1,5 +1,7 @@
 /**
  * COPY and MOVE answer differently when their destination exists on one server only: this is a mismatch, and repaired.
+ *
+ * Needs real servers: replies of COPY and MOVE whose destination exists on one server.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

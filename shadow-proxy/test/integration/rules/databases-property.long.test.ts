@@ -1,4 +1,8 @@
-/** As `databases-property.test.ts`, for 10 minutes. */
+/**
+ * As `databases-property.test.ts`, for 10 minutes.
+ *
+ * Needs real servers: KeyDB's databases for 10 minutes of random commands and refused frames.
+ */
 import { test } from 'node:test';
 import { loadDatabases } from './databases-load.js';
 

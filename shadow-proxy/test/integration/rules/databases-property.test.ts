@@ -1,4 +1,8 @@
-/** Random databases on both servers, and frames that the mirror refuses: no key of another database is touched. */
+/**
+ * Random databases on both servers, and frames that the mirror refuses: no key of another database is touched.
+ *
+ * Needs real servers: KeyDB's SELECT, and frames that it refuses, among random commands in several databases.
+ */
 import { test } from 'node:test';
 import { loadDatabases } from './databases-load.js';
 

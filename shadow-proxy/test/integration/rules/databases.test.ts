@@ -1,4 +1,8 @@
-/** No effect runs in another database than its own: a database that the mirror refuses is dropped by name. */
+/**
+ * No effect runs in another database than its own: a database that the mirror refuses is dropped by name.
+ *
+ * Needs real servers: servers with fewer databases, or a user who may not SELECT.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attentionOf } from '../../../src/page/attention.js';

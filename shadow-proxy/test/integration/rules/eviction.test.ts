@@ -1,4 +1,8 @@
-/** Rule 13: a target that evicts may lack keys that the source still has; this difference is allowed. */
+/**
+ * Rule 13: a target that evicts may lack keys that the source still has; this difference is allowed.
+ *
+ * Needs real servers: which keys a server evicts, and evicted_keys of INFO.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderShard } from '../../../src/cli/status.js';

@@ -1,4 +1,8 @@
-/** What both servers hold before the proxy ever ran is not known to be equal, whatever stage the plan begins in. */
+/**
+ * What both servers hold before the proxy ever ran is not known to be equal, whatever stage the plan begins in.
+ *
+ * Needs real servers: DBSIZE and run IDs of servers that held keys before the first start.
+ */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { once } from 'node:events';

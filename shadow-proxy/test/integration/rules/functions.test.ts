@@ -1,4 +1,8 @@
-/** Rules 9 and 10, functions: only Redis 7 has them. Keys that they wrote are copied, or all are suspect. */
+/**
+ * Rules 9 and 10, functions: only Redis 7 has them. Keys that they wrote are copied, or all are suspect.
+ *
+ * Needs real servers: FUNCTION and FCALL of Redis 7, which KeyDB lacks.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRedis } from '../../../src/local/servers.js';

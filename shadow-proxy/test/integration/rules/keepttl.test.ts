@@ -1,4 +1,8 @@
-/** KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet. */
+/**
+ * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet.
+ *
+ * Needs real servers: KeyDB's defect: SET … KEEPTTL on an expired key is lost.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** What KeyDB 6.3.4 does by itself to the order of replies and to databases must not show through the proxy. */
+/**
+ * What KeyDB 6.3.4 does by itself to the order of replies and to databases must not show through the proxy.
+ *
+ * Needs real servers: KeyDB's own order of KEYS and SCAN, and its SWAPDB.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';

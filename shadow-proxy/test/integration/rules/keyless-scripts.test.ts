@@ -1,4 +1,8 @@
-/** Rules 9 and 10, scripts that declare no keys: they run alone, and their writes are on both servers, or suspect. */
+/**
+ * Rules 9 and 10, scripts that declare no keys: they run alone, and their writes are on both servers, or suspect.
+ *
+ * Needs real servers: Lua: what both servers run of scripts without keys, and NOSCRIPT.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** One order over several lanes: users, protocols and databases at once on the same keys. */
+/**
+ * One order over several lanes: users, protocols and databases at once on the same keys.
+ *
+ * Needs real servers: users in both protocols and databases: lanes with logins of their own at KeyDB.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** As `lives-property.test.ts`, for 10 million commands. */
+/**
+ * As `lives-property.test.ts`, for 10 million commands.
+ *
+ * Needs real servers: when each server expires keys that live for milliseconds, for 10 million commands.
+ */
 import { test } from 'node:test';
 import { loadLives } from './lives-load.js';
 

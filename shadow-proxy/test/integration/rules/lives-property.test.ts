@@ -1,4 +1,8 @@
-/** Random lives of keys: where no key is suspect, both servers hold the same. `.long` sends 10 million commands. */
+/**
+ * Random lives of keys: where no key is suspect, both servers hold the same. `.long` sends 10 million commands.
+ *
+ * Needs real servers: when each server expires keys that live for milliseconds.
+ */
 import { test } from 'node:test';
 import { loadLives } from './lives-load.js';
 

@@ -1,4 +1,8 @@
-/** Rule 9: a script that the proxy knows runs on a server that never received its text. */
+/**
+ * Rule 9: a script that the proxy knows runs on a server that never received its text.
+ *
+ * Needs real servers: SCRIPT LOAD, NOSCRIPT, and scripts that are flushed behind the proxy.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withRig } from '../../support/rig.js';

@@ -1,5 +1,7 @@
 /**
  * A mirror that has no memory left refuses what the authority took: that is no mismatch, and ends when there is room.
+ *
+ * Needs real servers: OOM of a full server: which commands it refuses, alone and in transactions.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

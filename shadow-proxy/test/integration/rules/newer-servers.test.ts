@@ -1,6 +1,8 @@
 /**
  * What a newer source does that KeyDB does not is on both servers. With an older source the same holds, for then
  * neither does it.
+ *
+ * Needs real servers: consumers that newer servers create in XREADGROUP, and KeyDB does not.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

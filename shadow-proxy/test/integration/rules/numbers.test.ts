@@ -1,4 +1,8 @@
-/** Rule 11: sums of floating point, and estimates that cache themselves. */
+/**
+ * Rule 11: sums of floating point, and estimates that cache themselves.
+ *
+ * Needs real servers: how each server writes floats, and what PFCOUNT caches.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { redisSince } from '../../support/servers.js';

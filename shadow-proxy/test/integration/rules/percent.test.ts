@@ -1,4 +1,8 @@
-/** Rule 14: percent only where no command spans slots; commands over several authorities are split or refused. */
+/**
+ * Rule 14: percent only where no command spans slots; commands over several authorities are split or refused.
+ *
+ * Needs real servers: hash slots of keys, and the errors of commands that cannot be split.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StageError } from '../../../src/stages/stage-change.js';

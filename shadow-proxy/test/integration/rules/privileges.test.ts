@@ -1,4 +1,8 @@
-/** Rule 17: the mirror is written by the kit's user, and holds nothing that the source refused to a client's user. */
+/**
+ * Rule 17: the mirror is written by the kit's user, and holds nothing that the source refused to a client's user.
+ *
+ * Needs real servers: ACL of both servers: a denied command inside scripts and transactions.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** Rule 3 for subscribers: they move with their workload, and miss no message, and get none twice. */
+/**
+ * Rule 3 for subscribers: they move with their workload, and miss no message, and get none twice.
+ *
+ * Needs real servers: pub/sub of KeyDB and Redis during stage changes, and a target that refuses channels.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stage } from '../../../src/route/stage.js';

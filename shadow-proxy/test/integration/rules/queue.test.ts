@@ -1,4 +1,8 @@
-/** Rule 16: what waits for a mirror that does not answer is bounded, no client notices, and nothing is lost. */
+/**
+ * Rule 16: what waits for a mirror that does not answer is bounded, no client notices, and nothing is lost.
+ *
+ * Needs real processes: SIGSTOP of a KeyDB, and the memory that the process then takes.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

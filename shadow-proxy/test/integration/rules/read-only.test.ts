@@ -1,6 +1,8 @@
 /**
  * A mirror that refuses writes for a while, as after a failover: the keys of refused writes are suspect, and no
  * mismatch.
+ *
+ * Needs real servers: READONLY of a replica: which commands it refuses, alone and in transactions.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Rule 1: who is right can change. Nothing is copied from an authority that is not the one that was written to. */
+/**
+ * Rule 1: who is right can change. Nothing is copied from an authority that is not the one that was written to.
+ *
+ * Needs real servers: run IDs, replication IDs and roles of servers that restart or become replicas.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, ended, job } from '../../support/jobs.js';

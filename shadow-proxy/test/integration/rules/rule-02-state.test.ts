@@ -1,4 +1,8 @@
-/** Rule 2: state beats plan. A plan's stage is a workload's first stage, and nothing more. */
+/**
+ * Rule 2: state beats plan. A plan's stage is a workload's first stage, and nothing more.
+ *
+ * Needs real files: stages in the state folder, over restarts with other plans, and a damaged file.
+ */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** Rule 3: a flip waits for both servers, or times out with nothing changed; clients notice only a pause. */
+/**
+ * Rule 3: a flip waits for both servers, or times out with nothing changed; clients notice only a pause.
+ *
+ * Needs real processes: SIGSTOP of each server during a stage change, and cursors of SCAN.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageRequest } from '../../../src/stages/stage-change.js';

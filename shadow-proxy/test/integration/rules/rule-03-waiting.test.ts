@@ -1,5 +1,7 @@
 /**
  * Rule 3 for clients that wait: a flip moves those that block, and lets no EXEC pass that watched the old authority.
+ *
+ * Needs real servers: CLIENT UNBLOCK of both servers, and WATCH behind it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

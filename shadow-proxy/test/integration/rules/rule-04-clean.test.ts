@@ -1,4 +1,8 @@
-/** Rule 4: clean means confirmed. Writes that an authority never answered before it died block nothing. */
+/**
+ * Rule 4: clean means confirmed. Writes that an authority never answered before it died block nothing.
+ *
+ * Needs real processes: SIGSTOP, then SIGKILL, of an authority with commands in its receive buffer.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageError } from '../../../src/stages/stage-change.js';

@@ -1,4 +1,8 @@
-/** Rule 5: commands of a connection that was lost do not run after what the proxy sends next. */
+/**
+ * Rule 5: commands of a connection that was lost do not run after what the proxy sends next.
+ *
+ * Needs real sockets: commands in a kernel's buffer that a server runs after its client has left.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Link } from '../../../src/local/relay.js';

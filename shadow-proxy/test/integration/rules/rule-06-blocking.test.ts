@@ -1,5 +1,7 @@
 /**
  * Rule 6: what a blocked client takes follows the write that woke it; and a client that blocks leaves nothing behind.
+ *
+ * Needs real servers: replies of every blocking command, on Redis and KeyDB, in both protocols.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,8 @@
 /**
  * Rule 6, who waits: a command that blocks keeps its place among those that wait for its keys, as it would at the
  * authority.
+ *
+ * Needs real servers: in which order each server serves clients that block.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

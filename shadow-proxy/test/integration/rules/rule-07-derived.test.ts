@@ -1,4 +1,8 @@
-/** Rule 7: a key that is written from a suspect becomes suspect, and an old repair does not clear a newer suspect. */
+/**
+ * Rule 7: a key that is written from a suspect becomes suspect, and an old repair does not clear a newer suspect.
+ *
+ * Needs real servers: the commands on two keys of every type, among them GEOSEARCHSTORE and PFMERGE.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';

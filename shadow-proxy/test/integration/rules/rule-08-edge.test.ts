@@ -1,6 +1,8 @@
 /**
  * Rule 8 at the edge: a write that finds its key on one server and finds it expired on the other, a moment earlier or
  * later, leaves different data behind, and not every reply shows it.
+ *
+ * Needs real servers: replies of every write to a key that has just expired, on Redis and KeyDB.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

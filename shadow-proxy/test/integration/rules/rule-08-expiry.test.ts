@@ -1,4 +1,8 @@
-/** Rule 8: times to live on the mirror are what is left of the authority's, however late they come. */
+/**
+ * Rule 8: times to live on the mirror are what is left of the authority's, however late they come.
+ *
+ * Needs real servers: PTTL, PEXPIREAT and RESTORE of both servers, by their own clocks.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

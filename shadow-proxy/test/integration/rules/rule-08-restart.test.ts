@@ -1,6 +1,8 @@
 /**
  * Rule 8 after a restart: the proxy does not know which keys have a TTL, and which of them are about to expire. What it
  * does not know it asks.
+ *
+ * Needs real servers: replies of every write to a key that has expired on one server alone.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** Rule 19: no reservation outlives its operation, and one that grows old is seen. */
+/**
+ * Rule 19: no reservation outlives its operation, and one that grows old is seen.
+ *
+ * Not simulated yet: a script without keys that wakes a client whose reply is late.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Link } from '../../../src/local/relay.js';

@@ -1,4 +1,8 @@
-/** Rule 23: a record that cannot be read is a suspicion, never an empty list. */
+/**
+ * Rule 23: a record that cannot be read is a suspicion, never an empty list.
+ *
+ * Needs real files: journals and states that are cut, changed or missing.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

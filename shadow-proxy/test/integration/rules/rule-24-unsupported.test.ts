@@ -1,4 +1,8 @@
-/** Rule 24: whether the other server supports what clients use is decided by what they sent, in every stage. */
+/**
+ * Rule 24: whether the other server supports what clients use is decided by what they sent, in every stage.
+ *
+ * Needs real servers: the errors of commands and options that one server lacks.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';

@@ -1,4 +1,8 @@
-/** Rule 25: databases are swapped everywhere, on every connection that stands in one. */
+/**
+ * Rule 25: databases are swapped everywhere, on every connection that stands in one.
+ *
+ * Needs real servers: KeyDB's own SWAPDB, which leaves connections in the swapped database.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,8 @@
 /**
  * Rule 25 after a crash: what a client deleted is deleted on the target, and of foreign keys no more than an operator
  * confirmed.
+ *
+ * Not simulated yet: deletes that an operator confirmed by number, over an end of the process.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

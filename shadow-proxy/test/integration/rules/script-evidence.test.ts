@@ -1,6 +1,8 @@
 /**
  * Keys that scripts change are copied, and suspects until then. What cannot be compared meanwhile is compared behind
  * the copy, and a difference there is found.
+ *
+ * Needs real servers: Lua and keyspace notifications of keys that scripts change all the time.
  */
 import assert from 'node:assert/strict';
 import { connect, createServer, type AddressInfo } from 'node:net';

@@ -1,4 +1,8 @@
-/** Rule 9, scripts: what a script did is on both servers, whether or not it can be repeated. */
+/**
+ * Rule 9, scripts: what a script did is on both servers, whether or not it can be repeated.
+ *
+ * Needs real servers: Lua: errors, random and server-dependent results, NOSCRIPT of both servers.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

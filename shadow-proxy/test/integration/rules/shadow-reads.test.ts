@@ -1,4 +1,8 @@
-/** A share of the reads is compared where the plan says so; writes and transactions always are. */
+/**
+ * A share of the reads is compared where the plan says so; writes and transactions always are.
+ *
+ * Not simulated yet: shadowReads in shadow and live, with exact counts of what was compared.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderShard } from '../../../src/cli/status.js';

@@ -1,4 +1,8 @@
-/** What Redis 8.2 to 8.6 have and KeyDB has not: both servers hold the same afterwards. */
+/**
+ * What Redis 8.2 to 8.6 have and KeyDB has not: both servers hold the same afterwards.
+ *
+ * Needs real servers: commands of Redis 8.2 to 8.6, where such a server is installed.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';

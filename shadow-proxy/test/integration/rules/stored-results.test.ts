@@ -1,4 +1,8 @@
-/** What a command stores depends on the server: it is copied. */
+/**
+ * What a command stores depends on the server: it is copied.
+ *
+ * Needs real servers: SORT, SUNIONSTORE and GEOSEARCHSTORE, whose order each server chooses.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Argument } from '../../../src/resp/encode.js';

@@ -1,6 +1,8 @@
 /**
  * Transactions that select databases, move keys between them or empty them: each command has its database, on both
  * servers.
+ *
+ * Needs real servers: SELECT, MOVE and SWAPDB inside MULTI, on Redis and KeyDB.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

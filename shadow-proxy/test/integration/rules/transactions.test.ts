@@ -1,4 +1,8 @@
-/** Rule 9, transactions: writes that succeeded are on both servers, also when the client has disconnected. */
+/**
+ * Rule 9, transactions: writes that succeeded are on both servers, also when the client has disconnected.
+ *
+ * Needs real servers: EXEC with errors, and approximate trims of streams, which servers store differently.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';

@@ -1,4 +1,8 @@
-/** Rules 3 and 6 under load: a client that waits for keys gets its turn, however busy other clients keep them. */
+/**
+ * Rules 3 and 6 under load: a client that waits for keys gets its turn, however busy other clients keep them.
+ *
+ * Not simulated yet: users who send to a key without a pause, so that another client's turn may never come.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

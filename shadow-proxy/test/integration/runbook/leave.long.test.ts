@@ -1,4 +1,8 @@
-/** leave-keydb.md: back to Redis, and what of KeyDB cannot come along. */
+/**
+ * leave-keydb.md: back to Redis, and what of KeyDB cannot come along.
+ *
+ * Needs real servers: what of KeyDB a Redis cannot hold, such as members that expire.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -4,6 +4,8 @@
  *
  * `RUNBOOKS_WRITE=1 npm test runbook/pages` writes what was printed into the pages: look at the difference before you
  * commit it.
+ *
+ * Needs real processes: each step of the runbooks, run as it stands there.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

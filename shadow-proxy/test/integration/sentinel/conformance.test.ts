@@ -1,4 +1,8 @@
-/** The same commands to this Sentinel and to one of Redis 7.0: each answers with the same bytes, or the same fields. */
+/**
+ * The same commands to this Sentinel and to one of Redis 7.0: each answers with the same bytes, or the same fields.
+ *
+ * Needs real servers: the bytes of a Redis Sentinel.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';

@@ -1,4 +1,8 @@
-/** What a client of the Sentinel cannot do: guess passwords, fill its memory, stay without a login. */
+/**
+ * What a client of the Sentinel cannot do: guess passwords, fill its memory, stay without a login.
+ *
+ * Needs real sockets: clients that guess, flood or do not log in, and TLS.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';

@@ -1,6 +1,8 @@
 /**
  * Clients of other languages that know only the Sentinels go on after takeovers, and lose nothing. `PYTHON` names a
  * Python with redis-py, `JEDIS` and `LETTUCE` folders with their jar files, `GO_REDIS` a Go module that has go-redis.
+ *
+ * Needs real processes: clients in Python, Java and Go that know only the Sentinels.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

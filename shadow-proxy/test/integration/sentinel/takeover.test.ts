@@ -1,4 +1,8 @@
-/** Clients that know only the Sentinels go on after takeovers, and lose nothing. */
+/**
+ * Clients that know only the Sentinels go on after takeovers, and lose nothing.
+ *
+ * Needs real processes: ioredis and node-redis find the proxy that takes over, by its Sentinel.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../../support/shard.js';

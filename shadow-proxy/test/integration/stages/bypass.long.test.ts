@@ -1,4 +1,8 @@
-/** Short connections that write to the source directly, bypassing the proxy, while others write through it. */
+/**
+ * Short connections that write to the source directly, bypassing the proxy, while others write through it.
+ *
+ * Needs real servers: CLIENT LIST and commandstats of short connections that bypass the proxy.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Gate } from '../../../src/stages/gates.js';

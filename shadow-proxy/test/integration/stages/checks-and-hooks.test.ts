@@ -1,4 +1,8 @@
-/** Checks and hooks of a plan, on a shard between real servers: what stops a stage change, and what they are given. */
+/**
+ * Checks and hooks of a plan, on a shard between real servers: what stops a stage change, and what they are given.
+ *
+ * Needs real processes: checks and hooks, which are programs of users.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

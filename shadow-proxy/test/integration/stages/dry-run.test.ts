@@ -1,4 +1,8 @@
-/** A dry run is the way of the real command up to the change: both end alike, from every stage and in every state. */
+/**
+ * A dry run is the way of the real command up to the change: both end alike, from every stage and in every state.
+ *
+ * Not simulated yet: a dry run beside the real command, in 300 random states.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asAdminError } from '../../../src/admin/errors.js';

@@ -1,4 +1,8 @@
-/** The gate `users` holds for every way to move a workload to a target that would let others in. */
+/**
+ * The gate `users` holds for every way to move a workload to a target that would let others in.
+ *
+ * Needs real servers: ACL of a target that lets everybody in, for each way to move clients there.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StageError } from '../../../src/stages/stage-change.js';

@@ -1,4 +1,8 @@
-/** What Prometheus, HTTP services and programs answer, and what the gate `checks` makes of it. */
+/**
+ * What Prometheus, HTTP services and programs answer, and what the gate `checks` makes of it.
+ *
+ * Needs real sockets: answers of HTTP services, and a real Prometheus.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,8 @@
-/** The fence: while the target answers clients, a client that bypasses the proxy cannot write to the source. */
+/**
+ * The fence: while the target answers clients, a client that bypasses the proxy cannot write to the source.
+ *
+ * Needs real servers: ACL SETUSER and CLIENT KILL at a source, and what its own clients then get.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

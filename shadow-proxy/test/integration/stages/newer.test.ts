@@ -1,4 +1,8 @@
-/** A server of a release that this one does not know: named at the start, by the gate, by assess and by plan init. */
+/**
+ * A server of a release that this one does not know: named at the start, by the gate, by assess and by plan init.
+ *
+ * Needs real servers: INFO and COMMAND of a server that reports a newer release.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

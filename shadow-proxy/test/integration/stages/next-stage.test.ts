@@ -1,4 +1,8 @@
-/** What a shard shows of its workloads' gates to the programs that watch it. */
+/**
+ * What a shard shows of its workloads' gates to the programs that watch it.
+ *
+ * Needs real processes: SIGSTOP of both servers, and how long each takes for a SORT of 20,000 elements.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,8 @@
 /**
  * Source and target are two servers, each in the role that it needs: refused at the start, at each connection, or by a
  * gate.
+ *
+ * Needs real servers: run IDs, roles and replication of two servers whose addresses lead astray.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,8 @@
-/** The gate `servers` compares the settings of both servers: a difference that clients can see must be accepted. */
+/**
+ * The gate `servers` compares the settings of both servers: a difference that clients can see must be accepted.
+ *
+ * Needs real servers: CONFIG GET of both servers, and the defaults of each release.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Gate } from '../../../src/stages/gates.js';

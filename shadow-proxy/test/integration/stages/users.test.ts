@@ -1,4 +1,8 @@
-/** The gate `users`: a promotion must not change who may log in, and with what rights. */
+/**
+ * The gate `users`: a promotion must not change who may log in, and with what rights.
+ *
+ * Needs real servers: ACL LIST of both servers, and logins that one of them refuses.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,6 +1,8 @@
 /**
  * What the journal names when the process is killed while the mirror has confirmed nothing: exactly the keys that were
  * written, so that nothing differs when the next process has repaired them, and nothing else is copied.
+ *
+ * Needs real processes: SIGKILL, and the bytes that the journal then has on a real disk.
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';

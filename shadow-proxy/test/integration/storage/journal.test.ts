@@ -1,4 +1,8 @@
-/** The journal of suspects on a real disk: full, unreadable, put aside, read by the next process. */
+/**
+ * The journal of suspects on a real disk: full, unreadable, put aside, read by the next process.
+ *
+ * Needs real files: a disk that is full, and files that are cut, damaged, old or rotated.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

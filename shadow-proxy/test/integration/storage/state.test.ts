@@ -1,4 +1,8 @@
-/** The durable state on a real disk: saved, full, refused, read by another process. */
+/**
+ * The durable state on a real disk: saved, full, refused, read by another process.
+ *
+ * Needs real files: a disk that is full, files that are cut or missing, and folders that cannot be made.
+ */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,8 @@
 /**
  * What a shard reports to a scrape, on real servers: a scrape never waits; values that only a server knows come with a
  * later scrape.
+ *
+ * Needs real servers: CLIENT LIST of a source, which shows connections that bypass the proxy.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

@@ -1,6 +1,8 @@
 /**
  * What a release promises to the one before it (docs/upgrading.md): its plan, its metrics, and its state folder, which
  * today's proxy takes over. `fixtures/` has what each release left.
+ *
+ * Needs real files: state folders, plans and metrics that earlier releases left.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

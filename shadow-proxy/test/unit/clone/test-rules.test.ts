@@ -77,3 +77,26 @@ test('a file of tests without a comment at its top is refused', () => {
   assert.deepEqual(refused('sayWhatTheyShow', 'test();'), [1]);
   assert.deepEqual(refused('sayWhatTheyShow', '/** What they show. */\ntest();'), []);
 });
+
+test('a file with real servers that does not say what only they can show is refused', () => {
+  const refusedReal = (code: string): number[] => refused('sayWhatIsReal', code);
+  for (const line of [
+    'Needs real servers: the wordings of KeyDB.',
+    'Needs real processes: SIGKILL in the middle of a write.',
+    'Needs real sockets: TLS.',
+    'Needs real files: a plan that changes.',
+    'Not simulated yet: an order that no profile has.',
+  ])
+    assert.deepEqual(refusedReal(`/**\n * What they show.\n *\n * ${line}\n */\ntest();`), [], line);
+  for (const code of [
+    'test();',
+    '/** What they show. */\ntest();',
+    '/**\n * What they show.\n *\n * Needs real servers.\n */\ntest();',
+    '/**\n * What they show.\n *\n * Needs real servers: \n */\ntest();',
+    '/**\n * What they show.\n *\n * Needs real luck: a quiet machine.\n */\ntest();',
+    '/**\n * What they show.\n *\n * Needs real servers: a line that goes\n * on.\n */\ntest();',
+    '/** What they show. Needs real sockets: TLS. */\ntest();',
+    '/** What they show. */\ntest();\n/**\n * Needs real sockets: TLS.\n */\n',
+  ])
+    assert.equal(refusedReal(code).length, 1, code);
+});

@@ -1,6 +1,8 @@
 /**
  * The property of privileges in pieces with seeds of their own, until `ACL_COMMANDS` commands were sent (default: a
  * million). `ACL_SEED` is the first seed.
+ *
+ * Needs real servers: which rights each server checks, for 100 times as many random commands.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,8 @@
-/** The property of privileges, for some seconds. */
+/**
+ * The property of privileges, for some seconds.
+ *
+ * Needs real servers: which rights each server checks, for random users and commands.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkPrivileges } from './property.js';
