@@ -2,7 +2,7 @@
  * What a mirror's replies mean: compared and matched, accepted, never confirmed, never sent. If a reply does not show
  * what happened, the operation's keys become suspects, or the comparison counts as inconclusive.
  */
-import { increment } from '../route/router.js';
+import { increment, type Counters } from '../telemetry/workload-counters.js';
 import type { Scripts } from '../script/catalog.js';
 import type { MirrorLane } from './mirror.js';
 import { PROXY_FAILED, type Failures } from './failures.js';
@@ -12,6 +12,7 @@ import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
 
 /** What confirmations need of the sequencer. */
 export interface ConfirmationsContext {
+  readonly counters: Counters;
   readonly scripts: Scripts;
   readonly suspects: SuspectKeys;
   readonly verdicts: Verdicts;
@@ -40,7 +41,7 @@ export class Confirmations implements MirrorEvents {
   }
 
   matched(operation: Operation, now: number): void {
-    const { counters } = operation.workload;
+    const counters = this.context.counters.of(operation.workload);
     counters.compared++;
     counters.matched++;
     this.accepted(operation, now);
@@ -62,25 +63,25 @@ export class Confirmations implements MirrorEvents {
 
   unconfirmed(operation: Operation): void {
     if (operation.follow === WRITE) this.#notApplied(operation, 'unconfirmed');
-    else increment(operation.workload.counters.inconclusive, 'mirror-lost');
+    else increment(this.context.counters.of(operation.workload).inconclusive, 'mirror-lost');
   }
 
   dropped(operation: Operation): void {
     this.#droppedCount++;
     if (operation.follow === WRITE) this.#notApplied(operation, 'queue-full');
-    else increment(operation.workload.counters.inconclusive, 'queue-full');
+    else increment(this.context.counters.of(operation.workload).inconclusive, 'queue-full');
     operation.confirmed?.(null);
   }
 
   refused(operation: Operation, reason: RefusedFrame): void {
     if (operation.follow === WRITE) this.#notApplied(operation, reason);
-    else increment(operation.workload.counters.inconclusive, reason);
+    else increment(this.context.counters.of(operation.workload).inconclusive, reason);
   }
 
   failed(operation: Operation, thrown: unknown): void {
     this.context.failures.at(operation, thrown);
     if (operation.follow === WRITE) this.#notApplied(operation, PROXY_FAILED);
-    else increment(operation.workload.counters.inconclusive, PROXY_FAILED);
+    else increment(this.context.counters.of(operation.workload).inconclusive, PROXY_FAILED);
   }
 
   /** Checks what a confirmed write may have left behind: a wrong time to live, or data taken from a suspect. */
@@ -96,7 +97,8 @@ export class Confirmations implements MirrorEvents {
     const { spec } = operation;
     if (spec?.handling === 'script' || spec?.aboutCode === true)
       scripts.forget(this.context.mirrorOf(operation).server);
-    if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
+    if (spec?.handling === 'publish')
+      increment(this.context.counters.of(operation.workload).inconclusive, 'publish-lost');
     else suspects.operation(operation, reason);
   }
 }

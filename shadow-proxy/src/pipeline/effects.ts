@@ -4,7 +4,8 @@
  */
 import { copied, type Between, type Effect } from '../command/effect.js';
 import { argumentCount, decodeReply, type Reply } from '../resp/decode.js';
-import { countUnsupported, type Workload } from '../route/router.js';
+import type { Workload } from '../route/router.js';
+import { countUnsupported, type Counters } from '../telemetry/workload-counters.js';
 import type { Side } from '../route/stage.js';
 import type { Scripts } from '../script/catalog.js';
 import { isAboutData, isNoScript, mayHaveWritten } from '../upstream/refusals.js';
@@ -18,6 +19,7 @@ const MINUS = '-'.charCodeAt(0);
 
 /** What effects need of the sequencer. */
 export interface EffectsContext {
+  readonly counters: Counters;
   readonly servers: Readonly<Record<Side, Server>>;
   readonly scripts: Scripts;
   readonly scriptEffects: ScriptEffects;
@@ -50,7 +52,7 @@ export class Effects {
    */
   probed(operation: Operation, probe: Reply | null): void {
     if (operation.reply[operation.replyStart] === MINUS) {
-      operation.workload.counters.refused++;
+      this.context.counters.of(operation.workload).refused++;
       return;
     }
     const { reply } = decodeReply(operation.reply, operation.replyStart);
@@ -79,7 +81,7 @@ export class Effects {
     const { scripts, scriptEffects, suspects } = this.context;
     const spec = operation.spec!;
     if (buffer[start] === MINUS) {
-      operation.workload.counters.refused++;
+      this.context.counters.of(operation.workload).refused++;
       if (spec.handling === 'script' && isNoScript(buffer, start))
         scripts.unknownTo(operation.lane!.server, operation.command.args);
       if (spec.handling !== 'script') return;
@@ -119,10 +121,10 @@ export class Effects {
   }
 
   /** @param form the form in the authority's reply that servers before 7.0 do not support; null if there is none */
-  noteReply(form: string | null, { counters }: Workload): void {
+  noteReply(form: string | null, workload: Workload): void {
     const { source, target } = this.context.servers;
     if (form !== null && source.isBefore70 !== target.isBefore70)
-      countUnsupported(counters, form, source.isBefore70 ? 'source' : 'target', false);
+      countUnsupported(this.context.counters.of(workload), form, source.isBefore70 ? 'source' : 'target', false);
   }
 
   /** Sends the mirror the effect of an operation whose `reply` is set. */

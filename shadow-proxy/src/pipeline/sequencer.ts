@@ -16,6 +16,7 @@ import type { CommandSpec, CommandTable } from '../command/table.js';
 import type { Router } from '../route/router.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Journal } from '../storage/journal.js';
+import type { Counters } from '../telemetry/workload-counters.js';
 import { FrameKeys } from '../script/frame-keys.js';
 import { Latencies } from '../io/latency.js';
 import { Confirmations } from './confirmations.js';
@@ -48,6 +49,7 @@ const BUSY_LATE_MS = 2_000;
 export interface SequencerOptions {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
+  readonly counters: Counters;
   readonly table: CommandTable;
   readonly scripts: Scripts;
   /** Makes the part that compares and suspects. Called once, before anything is sent. */
@@ -67,6 +69,7 @@ export interface SequencerOptions {
 export class Sequencer implements LaneEvents {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
+  readonly counters: Counters;
   readonly table: CommandTable;
   readonly scripts: Scripts;
   readonly keys: FrameKeys;
@@ -94,6 +97,7 @@ export class Sequencer implements LaneEvents {
     const { servers, router, turn, observer } = options;
     this.servers = servers;
     this.router = router;
+    this.counters = options.counters;
     this.table = options.table;
     this.scripts = options.scripts;
     this.turn = turn;

@@ -290,7 +290,7 @@ function followTransaction(
       const isOfForm = isRefusal(raw.toString('latin1', 1));
       if (command.follow === READ && isAboutData(raw, 0) && !isOfForm)
         effects.push({ frame: command.frame, reply: 'same', command, db, raw });
-      if (command.follow === WRITE) command.workload.counters.refused++;
+      if (command.follow === WRITE) sequencer.counters.of(command.workload).refused++;
       if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length))
         suspect(command, db);
       continue;

@@ -8,7 +8,7 @@
  */
 import { compileGlob, type Matcher } from './glob.js';
 import { hashSlot, SLOTS } from './slot.js';
-import { stageRule, type Side, type Stage, type StageRule } from './stage.js';
+import { stageRule, type Stage, type StageRule } from './stage.js';
 
 export interface WorkloadDefinition {
   readonly name: string;
@@ -27,71 +27,7 @@ export interface WorkloadDefinition {
   readonly percent: number;
 }
 
-/** The numbers the hot path counts for a workload; plain fields, read by the snapshot. */
-export class WorkloadCounters {
-  reads = 0;
-  writes = 0;
-  /** Replies of the target to clients, and how many of them are errors. */
-  answeredByTarget = 0;
-  errorsOfTarget = 0;
-  compared = 0;
-  matched = 0;
-  /** Writes that the authority refused. They are not replicated. */
-  refused = 0;
-  /** Commands that spanned slots or hid their keys. While there are any, a percentage is not offered. */
-  spanning = 0;
-  /** Calls of forms that only one of the two servers supports, by form (`lmpop`, `expire GT`). */
-  readonly unsupported = new Map<string, UnsupportedCalls>();
-  /** Errors that clients got and that the other server would not have given, by command or form. */
-  readonly newErrors = new Map<string, number>();
-  readonly allowed = new Map<string, number>();
-  readonly mismatches = new Map<string, number>();
-  readonly inconclusive = new Map<string, number>();
-  /** Inconclusive pairs on keys that a script has changed, by script. */
-  readonly inconclusiveByScript = new Map<string, number>();
-}
-
-/** Calls of a form that only one of the two servers supports. */
-export interface UnsupportedCalls {
-  readonly lacks: Side;
-  calls: number;
-}
-
-/** Maximum number of forms that are counted separately for a workload. */
-const MAX_FORMS = 500;
-/** Maximum number of scripts that are counted separately for a workload. */
-const MAX_SCRIPTS = 50;
-
-/** Counts inconclusive pairs on a key that the script has changed. */
-export function countInconclusive({ inconclusiveByScript }: WorkloadCounters, script: string, pairs: number): void {
-  const isRoom = inconclusiveByScript.has(script) || inconclusiveByScript.size < MAX_SCRIPTS;
-  increment(inconclusiveByScript, isRoom ? script : 'other scripts', pairs);
-}
-
-/**
- * Counts a call of a form that the server `lacks` does not support.
- * @param isAnsweredThere whether `lacks` answers the client: then the client gets an error that the other server would
- * not give
- */
-export function countUnsupported(
-  { unsupported, newErrors }: WorkloadCounters,
-  form: string,
-  lacks: Side,
-  isAnsweredThere: boolean,
-): void {
-  const known = unsupported.get(form);
-  if (known !== undefined) known.calls++;
-  else if (unsupported.size < MAX_FORMS) unsupported.set(form, { lacks, calls: 1 });
-  else return;
-  if (isAnsweredThere) increment(newErrors, form);
-}
-
-export const increment = (counts: Map<string, number>, name: string, by = 1): void => {
-  counts.set(name, (counts.get(name) ?? 0) + by);
-};
-
 export class Workload {
-  readonly counters = new WorkloadCounters();
   /** Whether a flip holds the workload's new commands. */
   held = false;
   /** Whether the workload's authority is changing: then nothing may be copied. */
@@ -303,11 +239,6 @@ export class Router {
   /** The workload of a pattern of channels: the one whose plan contains exactly this pattern. */
   channelPattern(pattern: string): Workload {
     return this.workloads.find(({ channels }) => channels.includes(pattern)) ?? this.default;
-  }
-
-  /** Counts a command that hid its keys: they may belong to any workload. */
-  hid(): void {
-    for (const { counters } of this.workloads) counters.spanning++;
   }
 
   /** Whether every key has the same rule: then the keys of a command do not matter. */

@@ -81,14 +81,13 @@ export class Clients {
   ) {
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);
-    const { workloads } = sequencer.router;
     for (const side of SIDES) {
       sequencer.lanes[side].usedBy(
         () =>
           new Set([...this.sessions.values()].flatMap(({ usedLanes }) => usedLanes.filter((lane) => lane !== null))),
       );
     }
-    this.counts = new CommandCounts(sequencer.table, workloads.length + 1);
+    this.counts = new CommandCounts(sequencer.table, sequencer.counters, sequencer.router);
   }
 
   /**

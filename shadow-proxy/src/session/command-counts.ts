@@ -1,22 +1,21 @@
 /** Counts the commands of clients by command and workload, and those that spanned two authorities. */
 import type { CommandSpec, CommandTable } from '../command/table.js';
-import type { Workload } from '../route/router.js';
+import type { Router, Workload } from '../route/router.js';
+import type { Counters } from '../telemetry/workload-counters.js';
 
 export class CommandCounts {
   #operations = 0;
   #split = 0;
   #refused = 0;
-  /** The counts, by workload and command. */
+  /** The counts, by workload and command; the last workload is that for keys of other shards. */
   readonly #counts: readonly Float64Array[];
 
-  /**
-   * @param workloads the number of workloads, including the one for keys of other shards
-   */
   constructor(
     private readonly table: CommandTable,
-    workloads: number,
+    private readonly counters: Counters,
+    { workloads }: Pick<Router, 'workloads'>,
   ) {
-    this.#counts = Array.from({ length: workloads }, () => new Float64Array(table.all.length));
+    this.#counts = Array.from({ length: workloads.length + 1 }, () => new Float64Array(table.all.length));
   }
 
   get operations(): number {
@@ -49,8 +48,9 @@ export class CommandCounts {
   /** A client's command was sent. */
   sent(spec: CommandSpec, workload: Workload): void {
     this.#operations++;
-    if (spec.write) workload.counters.writes++;
-    else workload.counters.reads++;
+    const counters = this.counters.of(workload);
+    if (spec.write) counters.writes++;
+    else counters.reads++;
     this.#counts[workload.index][spec.id]++;
   }
 

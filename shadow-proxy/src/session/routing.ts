@@ -28,7 +28,14 @@ export interface Route {
   /** Some keys of the command are not among its arguments. */
   readonly hidden: boolean;
   readonly keys: number;
+  /**
+   * A workload for each key whose slot is not that of the key before it, and one if keys are hidden. The handler that
+   * takes the command counts them.
+   */
+  readonly spanning: readonly Workload[];
 }
+
+const NONE: readonly Workload[] = [];
 
 /** The route of a command; null while one of its workloads is changing its stage. */
 export function routeKeys(router: Router, spec: CommandSpec, command: CommandBytes): Route | null {
@@ -42,6 +49,7 @@ export function routeKeys(router: Router, spec: CommandSpec, command: CommandByt
   let rule: StageRule | null = null;
   let slot = -1;
   let other: Workload | null = null;
+  let spanning: Workload[] | null = null;
   let mixed = hidden && !router.uniform;
   for (let i = 0; i < count; i++) {
     const start = argStart[keys.index[i]];
@@ -58,19 +66,21 @@ export function routeKeys(router: Router, spec: CommandSpec, command: CommandByt
     }
     if (count > 1) {
       const here = hashSlot(frame, start, end);
-      if (slot !== -1 && slot !== here) workload.counters.spanning++;
+      if (slot !== -1 && slot !== here) (spanning ??= []).push(workload);
       slot = here;
     }
   }
-  if (hidden) first!.counters.spanning++;
-  return { workload: first!, rule: rule!, other, mixed, hidden, keys: count };
+  if (hidden) (spanning ??= []).push(first!);
+  return { workload: first!, rule: rule!, other, mixed, hidden, keys: count, spanning: spanning ?? NONE };
 }
 
 function routeKeyless(router: Router, hidden: boolean): Route | null {
   const workload = router.default;
   if (workload.held) return null;
-  if (hidden) workload.counters.spanning++;
-  return { workload, rule: workload.keylessRule, other: null, mixed: hidden && !router.uniform, hidden, keys: 0 };
+  return {
+    ...{ workload, rule: workload.keylessRule, other: null, mixed: hidden && !router.uniform, hidden, keys: 0 },
+    spanning: hidden ? [workload] : NONE,
+  };
 }
 
 /** COPY source destination DB n. */

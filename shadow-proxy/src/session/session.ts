@@ -261,7 +261,7 @@ export class Session implements CommandContext, ConnectedClient {
     const bytes = end - start;
     this.lanes.answered(operation, bytes);
     if (operation.lane?.server.side === 'target') {
-      const { counters } = operation.workload;
+      const counters = this.clients.sequencer.counters.of(operation.workload);
       counters.answeredByTarget++;
       if (buffer[start] === MINUS) counters.errorsOfTarget++;
     }

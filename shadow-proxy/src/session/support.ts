@@ -10,7 +10,8 @@ import type { Routine } from '../script/routine.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import { locateArguments } from '../resp/decode.js';
 import type { RequestParser } from '../resp/request.js';
-import { countUnsupported, type Workload } from '../route/router.js';
+import type { Workload } from '../route/router.js';
+import { countUnsupported } from '../telemetry/workload-counters.js';
 import type { Side, StageRule } from '../route/stage.js';
 
 /** A command, and the positions of its arguments. */
@@ -94,11 +95,11 @@ export class Support {
     spec: CommandSpec,
     { frame, argStart, argEnd, argc }: Located,
   ): void {
-    const { router } = this.sequencer;
-    const count = ({ counters }: Workload, { authority, mirrorsWrites }: StageRule): void => {
+    const { router, counters } = this.sequencer;
+    const count = (workload: Workload, { authority, mirrorsWrites }: StageRule): void => {
       // A command that only the target supports matters if the source is the mirror.
       if (lacks === 'target' || mirrorsWrites)
-        countUnsupported(counters, name, lacks, isRefused && authority === lacks);
+        countUnsupported(counters.of(workload), name, lacks, isRefused && authority === lacks);
     };
     if (spec.handling === 'subscribe' || spec.handling === 'publish') {
       const workload = argc > 1 ? router.channel(frame, argStart[1], argEnd[1]) : router.default;

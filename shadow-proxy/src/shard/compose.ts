@@ -53,6 +53,7 @@ import { SuspectTracker } from '../suspects/tracker.js';
 import { SuspectWorkloads } from '../suspects/workloads.js';
 import { Series } from '../telemetry/series.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import { Counters } from '../telemetry/workload-counters.js';
 import { Dialer } from '../upstream/dialer.js';
 import { Liveness, type WatchedServer } from '../upstream/liveness.js';
 import { Server } from '../upstream/server.js';
@@ -134,6 +135,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
     );
   const servers: OrderParts['servers'] = { source: server('source'), target: server('target') };
   const router = routerOf(options, core);
+  const counters = new Counters(router);
   const suspects = new Suspects(
     (suspect) => void events.emit('suspect', suspect),
     (suspect) => deferred.cleared(suspect),
@@ -145,6 +147,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   const { adjudicator, sequencer, fieldTtls } = sequencerOf(options, core, {
     servers,
     router,
+    counters,
     journal,
     turn,
     limits: mirrorLimits,
@@ -156,6 +159,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
     turn,
     servers,
     router,
+    counters,
     journal,
     suspects,
     deferred,

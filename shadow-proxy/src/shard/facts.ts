@@ -82,6 +82,7 @@ export function factsOf(parts: ObservedParts): ShardFacts {
   const { sequencer, clients } = parts;
   const now = monotonicMs();
   const { workloads, otherShards } = sequencer.router;
+  const ofOtherShards = sequencer.counters.of(otherShards);
   const used = [...mirroredBy(workloads), ...authoritiesOf(workloads)];
   const condition = conditionFactsOf(parts, now);
   return {
@@ -96,7 +97,7 @@ export function factsOf(parts: ObservedParts): ShardFacts {
       operations: clients.counts.operations,
       crossWorkload: { split: clients.counts.split, refused: clients.counts.refused },
       replicaReads: clients.replicas?.reads ?? 0,
-      otherShardCommands: otherShards.counters.reads + otherShards.counters.writes,
+      otherShardCommands: ofOtherShards.reads + ofOtherShards.writes,
       clientErrors: clients.errors.snapshot(),
       clientErrorOrigins: clients.errors.origins,
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
@@ -179,11 +180,11 @@ const conditionOfWorkload = (
 const workloadFacts = (
   workload: Workload,
   condition: WorkloadConditionFacts,
-  { automatic, clients }: ObservedParts,
+  { automatic, clients, sequencer }: ObservedParts,
 ): WorkloadFacts => ({
   ...condition,
   workloadClass: workload.workloadClass,
-  counters: workload.counters,
+  counters: sequencer.counters.of(workload),
   secondWriterWrites: workload.secondWriterWrites,
   shadowReads: workload.shadowReads,
   byCommand: clients.counts.byCommand(workload),

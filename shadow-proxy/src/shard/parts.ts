@@ -33,6 +33,7 @@ import type { Suspects } from '../suspects/suspects.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Series } from '../telemetry/series.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import type { Counters } from '../telemetry/workload-counters.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { Liveness } from '../upstream/liveness.js';
 import type { Server } from '../upstream/server.js';
@@ -67,6 +68,7 @@ export interface OrderParts {
   readonly turn: Turn;
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
+  readonly counters: Counters;
   readonly journal: Journal;
   readonly suspects: Suspects;
   readonly deferred: DeferredPairs;

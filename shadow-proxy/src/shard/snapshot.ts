@@ -2,7 +2,8 @@
  * Makes a `ShardSnapshot` from the counts of a shard's parts: a pure function. `facts.ts` collects the counts.
  */
 import { HARMLESS } from '../command/forms.js';
-import { increment, type Workload } from '../route/router.js';
+import type { Workload } from '../route/router.js';
+import { increment, type WorkloadCounters } from '../telemetry/workload-counters.js';
 import type { Side } from '../route/stage.js';
 import type {
   AutomaticSnapshot,
@@ -49,7 +50,8 @@ export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' 
 }
 
 export interface WorkloadFacts
-  extends WorkloadConditionFacts, Pick<Workload, 'workloadClass' | 'counters' | 'secondWriterWrites' | 'shadowReads'> {
+  extends WorkloadConditionFacts, Pick<Workload, 'workloadClass' | 'secondWriterWrites' | 'shadowReads'> {
+  readonly counters: WorkloadCounters;
   readonly byCommand: Readonly<Record<string, number>>;
   readonly automatic: AutomaticSnapshot;
 }
@@ -150,8 +152,7 @@ const workloadCondition = (
 export function snapshotOf(facts: ShardFacts): ShardSnapshot {
   const { plain, now, servers, workloads } = facts;
   const counters = workloads.map((workload) => workload.counters);
-  const total = (of: (each: Workload['counters']) => number): number =>
-    counters.reduce((all, each) => all + of(each), 0);
+  const total = (of: (each: WorkloadCounters) => number): number => counters.reduce((all, each) => all + of(each), 0);
   const condition = conditionOf(facts);
   return {
     ...plain,
@@ -210,7 +211,7 @@ function merged(all: readonly ReadonlyMap<string, number>[]): Record<string, num
 }
 
 /** Calls by form, without the forms that are harmless for clients. */
-function breaking(all: readonly Workload['counters']['unsupported'][]): Record<string, number> {
+function breaking(all: readonly WorkloadCounters['unsupported'][]): Record<string, number> {
   const sums = new Map<string, number>();
   for (const forms of all) for (const [form, { calls }] of forms) if (!(form in HARMLESS)) increment(sums, form, calls);
   return Object.fromEntries(sums);

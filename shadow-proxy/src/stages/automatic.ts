@@ -8,6 +8,7 @@ import { isoTime, monotonicMs, unixMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import type { GuardPlan, Plan, RolloutPlan } from '../plan/plan.js';
 import type { Router, Workload } from '../route/router.js';
+import type { Counters } from '../telemetry/workload-counters.js';
 import { formatPoint, isPartial } from '../route/stage.js';
 import { nextShare } from '../route/transitions.js';
 import type { Hold } from '../storage/state.js';
@@ -25,6 +26,7 @@ import { namedWorkload } from './stage-change.js';
 export interface AutomaticContext {
   readonly plan: () => Plan;
   readonly router: Router;
+  readonly counters: Counters;
   readonly collector: Pick<EvidenceCollector, 'outlook' | 'mismatches' | 'askChecks'>;
   readonly holds: () => Holds;
   readonly hold: (workload: string, hold: Hold | null, event: Readonly<Record<string, unknown>>) => Promise<void>;
@@ -106,9 +108,10 @@ export class Automatic {
   // ── the guard ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   #guard(plan: GuardPlan, workload: Workload, latency: Latest): void {
-    const { name, stage, counters } = workload;
+    const { name, stage } = workload;
     if (stage !== 'live' && stage !== 'rampdown') return void this.#watched.delete(name);
     const watched = this.#watch(workload);
+    const counters = this.context.counters.of(workload);
     const replies = counters.answeredByTarget - watched.replies;
     const errors = counters.errorsOfTarget - watched.errors;
     [watched.replies, watched.errors] = [counters.answeredByTarget, counters.errorsOfTarget];
@@ -152,14 +155,16 @@ export class Automatic {
     }
   }
 
-  #watch({ name, stage, percent, counters }: Workload): WatchedWorkload {
+  #watch(workload: Workload): WatchedWorkload {
+    const { name, stage, percent } = workload;
     const point = formatPoint({ stage, percent });
     const known = this.#watched.get(name);
     if (known?.point === point) return known;
+    const { answeredByTarget, errorsOfTarget } = this.context.counters.of(workload);
     const fresh: WatchedWorkload = {
       point,
-      replies: counters.answeredByTarget,
-      errors: counters.errorsOfTarget,
+      replies: answeredByTarget,
+      errors: errorsOfTarget,
       exceeded: new Map(),
       checks: [],
       openSince: null,

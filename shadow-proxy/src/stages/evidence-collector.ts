@@ -6,6 +6,7 @@ import { clearTimer, every, type Timer } from '../io/timers.js';
 import { workloadIn, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type WorkloadTotals } from '../storage/evidence.js';
 import type { Author } from '../storage/sealed.js';
+import type { WorkloadCounters } from '../telemetry/workload-counters.js';
 import type { Latest } from '../telemetry/series.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { Workload } from '../route/router.js';
@@ -154,8 +155,10 @@ export class EvidenceCollector {
   /** Records what has happened so far. */
   collect(): void {
     const now = new Date(unixMs());
-    const { workloads } = this.context.sequencer.router;
-    if (this.#book.update(now, workloads.map(seen))) this.#save();
+    const { router, counters } = this.context.sequencer;
+    const { workloads } = router;
+    const totals = workloads.map((workload) => totalsOf(workload, counters.of(workload)));
+    if (this.#book.update(now, totals)) this.#save();
     for (const { name } of workloads) this.#pace.add(name, monotonicMs(), this.#book.of(name)!.compared);
     this.#note(this.context.job());
     this.#minutes.sampleIfDue(now);
@@ -164,8 +167,10 @@ export class EvidenceCollector {
 
   /** @throws {StageError} code `unknown-workload` */
   standing(name: string): Standing {
-    const { stage, percent, counters, perRegion } = namedWorkload(this.context.sequencer.router, name);
-    return { stage, percent, spanning: counters.spanning, perRegion };
+    const { router, counters } = this.context.sequencer;
+    const workload = namedWorkload(router, name);
+    const { stage, percent, perRegion } = workload;
+    return { stage, percent, spanning: counters.of(workload).spanning, perRegion };
   }
 
   /** @throws {StageError} code `unknown-workload` */
@@ -271,7 +276,7 @@ export class EvidenceCollector {
       checks: this.#checks.glance(this.#checked(workload)),
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,
-      spanning: workload.counters.spanning,
+      spanning: this.context.sequencer.counters.of(workload).spanning,
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.authorities.frozen,
       down: SIDES.some((side) => !this.context.sequencer.servers[side].up),
@@ -457,12 +462,10 @@ export class EvidenceCollector {
   }
 }
 
-function seen({
-  name,
-  stage,
-  percent,
-  counters: { compared, allowed, mismatches, inconclusive, inconclusiveByScript, unsupported },
-}: Workload): WorkloadTotals {
+function totalsOf(
+  { name, stage, percent }: Workload,
+  { compared, allowed, mismatches, inconclusive, inconclusiveByScript, unsupported }: WorkloadCounters,
+): WorkloadTotals {
   return {
     name,
     stage,

@@ -229,10 +229,10 @@ export class Flipper {
           : `"${workload.name}" is in ${from.stage}: from there, ${stagesFrom(from.stage).join(' or ')} is allowed, one step at a time`,
       );
     }
-    if (isPartial(to) && workload.counters.spanning > 0) {
+    if (isPartial(to) && this.context.sequencer.counters.of(workload).spanning > 0) {
       throw new StageError(
         'refused',
-        `--percent is refused for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or did not name their keys; promote all its keys at once`,
+        `--percent is refused for "${workload.name}": ${this.context.sequencer.counters.of(workload).spanning} commands spanned hash slots or did not name their keys; promote all its keys at once`,
       );
     }
     if (stageRule(to.stage).authority === 'target' && this.context.sharedTarget) {

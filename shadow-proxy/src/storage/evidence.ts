@@ -8,7 +8,7 @@
  */
 import { join } from 'node:path';
 import * as z from 'zod';
-import type { UnsupportedCalls } from '../route/router.js';
+import type { UnsupportedCalls } from '../telemetry/workload-counters.js';
 import { SIDES, STAGES, type StagePoint } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type ReadResult } from './sealed.js';
 import type { Latest } from '../telemetry/series.js';

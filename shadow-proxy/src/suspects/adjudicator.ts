@@ -26,7 +26,8 @@ import { mayHaveWritten } from '../upstream/refusals.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { DeferredPair, DeferredPairs } from './deferred.js';
 import { keyId, type Suspect } from './suspects.js';
-import { countInconclusive, increment, type Workload } from '../route/router.js';
+import type { Workload } from '../route/router.js';
+import { countInconclusive, increment } from '../telemetry/workload-counters.js';
 import type { Observer } from '../pipeline/observer.js';
 import { NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
 import { lifeOnBoth, type BothLives } from '../pipeline/question.js';
@@ -256,9 +257,10 @@ export class Adjudicator implements Verdicts {
   /** The pairs could not be compared the other way, either. */
   inconclusive({ workload, pairs }: Pick<DeferredPair, 'workload' | 'pairs'>, suspect?: Suspect): void {
     if (pairs === 0) return;
-    increment(workload.counters.inconclusive, 'suspect', pairs);
+    const counters = this.sequencer.counters.of(workload);
+    increment(counters.inconclusive, 'suspect', pairs);
     const script = suspect?.script ?? null;
-    if (script !== null) countInconclusive(workload.counters, script, pairs);
+    if (script !== null) countInconclusive(counters, script, pairs);
   }
 
   /**
@@ -267,7 +269,7 @@ export class Adjudicator implements Verdicts {
    * @param decides whether a difference is one of the data
    */
   recompared(echo: Operation, mirror: Buffer, pair: DeferredPair, decides: boolean): void {
-    const { counters } = echo.workload;
+    const counters = this.sequencer.counters.of(echo.workload);
     if (mirror.equals(echo.reply.subarray(echo.replyStart, echo.replyEnd))) {
       counters.compared++;
       counters.matched++;
@@ -277,7 +279,7 @@ export class Adjudicator implements Verdicts {
   /** Both servers have given the value of a key, at one place in the order. */
   valuesCompared(pair: DeferredPair, authority: Side, difference: ValueDifference | null, decides: boolean): void {
     const { db, workload, keys, pairs, tries } = pair;
-    const { counters } = workload;
+    const counters = this.sequencer.counters.of(workload);
     const [key] = keys;
     if (difference === null) {
       counters.compared++;
@@ -302,7 +304,7 @@ export class Adjudicator implements Verdicts {
 
   #conclude(pair: Pair, found: Verdict): void {
     const { workload } = pair.operation;
-    const { counters } = workload;
+    const counters = this.sequencer.counters.of(workload);
     const verdict = found.kind === 'mismatch' ? this.#byForm(pair, found) : found;
     this.observer?.concluded(pair.operation, verdict);
     switch (verdict.kind) {

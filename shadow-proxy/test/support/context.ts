@@ -22,6 +22,7 @@ import type { Matcher } from '../../src/route/glob.js';
 import { Router, type WorkloadDefinition } from '../../src/route/router.js';
 import { SIDES, type Side, type Stage } from '../../src/route/stage.js';
 import { Scripts } from '../../src/script/catalog.js';
+import { Counters, type WorkloadCounters } from '../../src/telemetry/workload-counters.js';
 import { ClientLanes } from '../../src/session/client-lanes.js';
 import { ClientState } from '../../src/session/client-state.js';
 import { Clients, type ConnectedClient } from '../../src/session/clients.js';
@@ -382,6 +383,7 @@ export class FakeProxy {
     this.sequencer = new Sequencer({
       servers: this.servers as unknown as Record<Side, Server>,
       router: this.router,
+      counters: new Counters(this.router),
       table: TABLE,
       scripts: new Scripts(),
       suspicion: () => this.#suspicion(),
@@ -497,6 +499,10 @@ export class FakeProxy {
 
   workload(name: string): Router['default'] {
     return this.router.named(name)!;
+  }
+
+  counters(workload: string): WorkloadCounters {
+    return this.sequencer.counters.of(this.workload(workload));
   }
 }
 

@@ -54,12 +54,13 @@ export function block(context: CommandContext, spec: CommandSpec): void {
   if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
   const route = routeKeys(clients.sequencer.router, spec, context.parser);
   if (route === null) return context.flow.retryWhen('open');
+  const { client } = context;
+  const known = client.blocked;
+  if (known === null) clients.sequencer.counters.addSpanning(route.spanning);
   if (route.other !== null) {
     clients.counts.addRefused();
     return context.refuse(crossing(spec.name, route.workload, route.other));
   }
-  const { client } = context;
-  const known = client.blocked;
   const blocked = known instanceof Blocked ? known : new Blocked(context, spec, route.rule.authority);
   client.blocks(blocked);
   if (blocked.isOver) return blocked.timeOut();

@@ -10,7 +10,7 @@ import { KeyList, keysOf, UNKNOWN_KEYS } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
 import { wordOf } from '../../resp/decode.js';
 import { array, bulk, error, integer, map, OK } from '../../resp/encode.js';
-import { countUnsupported } from '../../route/router.js';
+import { countUnsupported } from '../../telemetry/workload-counters.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
 import { CROSSSLOT, type ClusterFace, type FaceListener, type FaceNode } from '../cluster-face.js';
 import type { ClientState } from '../client-state.js';
@@ -246,7 +246,7 @@ export function answerCluster(context: CommandContext): void {
   if (spec.arity > 0 ? argc !== spec.arity : argc < -spec.arity)
     return context.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
   if (SINCE_70.has(spec.name) && sequencer.servers.target.isBefore70)
-    countUnsupported(sequencer.router.default.counters, titleOf(spec.name), 'target', false);
+    countUnsupported(sequencer.counters.of(sequencer.router.default), titleOf(spec.name), 'target', false);
   const answer = ANSWERS[spec.name] as Answer | undefined;
   if (answer === undefined) return keysInSlot(context, spec, face);
   const reply = answer(face, context);

@@ -39,6 +39,7 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
   const tooWide = everyKey && router.mayHoldForeignKeys;
   const route = keyed ? routeKeys(router, spec, context.parser) : null;
   if (keyed && route === null) return context.flow.retryWhen('open');
+  if (route !== null) sequencer.counters.addSpanning(route.spanning);
   if (route !== null && route.other !== null) {
     clients.counts.addRefused();
     return context.refuse(crossing(spec.name, route.workload, route.other));
@@ -151,7 +152,7 @@ async function run(
   const scriptSwaps = spec.handling === 'script' && sequencer.scripts.swapDatabases(context.command);
   if (spec.name === 'swapdb' || scriptSwaps) await unblockAll(clients, lane.server.side);
   clients.counts.sent(spec, workload);
-  if (spec.handling === 'script') sequencer.router.hid();
+  if (spec.handling === 'script') sequencer.counters.addHidden();
   if (mirrored) sequencer.suspects.note(context.client.db, frame, start);
   const swaps = spec.name === 'swapdb' || scriptSwaps ? sequencer.swaps.begin() : null;
   const reply = await new Promise<Buffer>((resolve, reject) => {

@@ -67,6 +67,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
       );
     const route = routeKeys(router, spec, parser);
     if (route === null) return 'held';
+    sequencer.counters.addSpanning(route.spanning);
     let own: readonly string[] = [];
     if (keyed && route.keys > 0) {
       if (route.other !== null) return new Error(crossing('a transaction', route.workload, route.other));
@@ -100,8 +101,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
     const follow = keyed ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
     commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed, keys: own, db });
   }
-  if (spansSlots(keys))
-    for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
+  if (spansSlots(keys)) sequencer.counters.addSpanning([...new Set(commands.map((command) => command.workload))]);
   const published = commands.filter(({ spec }) => spec.handling === 'publish');
   first ??= published[0]?.workload ?? router.default;
   authority ??= first.keylessRule.authority;

@@ -205,7 +205,7 @@ export class Exec {
   #runAlone(plan: ExecPlan, hides: boolean): void {
     const { context } = this;
     const { sequencer } = context.clients;
-    if (hides) sequencer.router.hid();
+    if (hides) sequencer.counters.addHidden();
     const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
     const { watch } = context.client;
     alone(context, plan.authority, async (own) => {

@@ -29,6 +29,7 @@ function severalKeys(context: CommandContext, spec: CommandSpec): void {
   const { parser, clients, flow } = context;
   const route = routeKeys(clients.sequencer.router, spec, parser);
   if (route === null) return flow.retryWhen('open');
+  clients.sequencer.counters.addSpanning(route.spanning);
   const { workload, rule, other, mixed } = route;
   const hidden = hiddenKeys(clients, spec, route);
   if (hidden !== null) return context.refuse(hidden);

@@ -40,7 +40,7 @@ export function takeScript(context: CommandContext, spec: CommandSpec, route: Ro
   } else if (hidden === 'nothing') return false;
   else if (hidden === 'writes') exclusive(context, spec);
   else {
-    sequencer.router.hid();
+    sequencer.counters.addHidden();
     plain(context, spec);
   }
   return true;

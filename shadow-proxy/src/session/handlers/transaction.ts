@@ -107,7 +107,9 @@ export class Transaction implements OpenTransaction {
     const refused = refusalOfDatabases(context, spec) ?? (everyKey ? refusalOfEveryKey(context.clients, spec) : null);
     if (refused !== null) return context.refuse(refused);
     if (isKeyed(spec)) {
-      const route = routeKeys(context.clients.sequencer.router, spec, parser);
+      const { router, counters } = context.clients.sequencer;
+      const route = routeKeys(router, spec, parser);
+      if (route !== null) counters.addSpanning(route.spanning);
       if (route !== null && route.keys > 0) {
         const other =
           route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);

@@ -6,7 +6,8 @@
 import { titleOf } from '../../command/forms.js';
 import type { ListedCommand } from '../../command/listed.js';
 import { NOTHING, Operation } from '../../pipeline/operation.js';
-import { countUnsupported, type Workload } from '../../route/router.js';
+import type { Workload } from '../../route/router.js';
+import { countUnsupported } from '../../telemetry/workload-counters.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 import { alone, mayBegin } from './exclusive.js';
@@ -22,7 +23,7 @@ const MINUS = '-'.charCodeAt(0);
  */
 export function unknown(context: CommandContext, isRetry: boolean): void {
   const { client } = context;
-  const { servers, router, table } = context.clients.sequencer;
+  const { servers, router, table, counters } = context.clients.sequencer;
   const { authority } = router.default.keylessRule;
   const word = (index: number): string =>
     context.argument(index).subarray(0, MAX_NAME).toString('latin1').toLowerCase();
@@ -32,7 +33,7 @@ export function unknown(context: CommandContext, isRetry: boolean): void {
   const isThere = servers[authority].commands.has(name);
   const other = otherSide(authority);
   if (!isRetry && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
-    countUnsupported(router.default.counters, titleOf(name), isThere ? other : authority, !isThere);
+    countUnsupported(counters.of(router.default), titleOf(name), isThere ? other : authority, !isThere);
   }
   if (client.transaction !== null) {
     // The server's own refusal is passed on. If the server might know the command after all, it is not sent, because it

@@ -173,11 +173,12 @@ export function watch(context: CommandContext): void {
   if (context.client.transaction !== null) return refuseNested(context, 'watch');
   if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
   const { clients } = context;
-  const { router, table, lanes } = clients.sequencer;
+  const { router, table, lanes, counters } = clients.sequencer;
   const rewritten = router.rewrites ? rewrittenIn(router, table.byName('watch')!, context.parser).workload : null;
   if (rewritten !== null) return context.refuse(notAllowed('WATCH', rewritten));
   const route = routeKeys(router, table.byName('watch')!, context.parser);
   if (route === null) return context.flow.retryWhen('open');
+  counters.addSpanning(route.spanning);
   const { workload, rule, other } = route;
   const crossed =
     other ??

@@ -22,7 +22,8 @@ const REFUSED = `-ERR shadow-proxy: DEL has ${MOST + 1} arguments: the target ta
 
 /** Calls that are counted as unsupported by the target, and errors that clients got, so far. */
 function counted({ shard }: Rig): unknown {
-  const { unsupported } = partsOf(shard.shard).sequencer.router.named('w')!.counters;
+  const { router, counters } = partsOf(shard.shard);
+  const { unsupported } = counters.of(router.named('w')!);
   const calls = [...unsupported].map(([name, { lacks, calls }]) => [name, lacks, calls]);
   return [calls, shard.snapshot().clientErrors.source];
 }

@@ -51,7 +51,7 @@ async function endOf(work: () => Promise<unknown>): Promise<Ended> {
 /** Step by step, to a stage that may be an earlier one. */
 async function moveTo(shard: Shard, workload: Workload, stage: Stage, percent: number): Promise<void> {
   if (workload.stage === 'complete') return;
-  workload.counters.spanning = 0;
+  partsOf(shard).counters.of(workload).spanning = 0;
   for (let at = STAGES.indexOf(workload.stage); at !== STAGES.indexOf(stage);) {
     at += Math.sign(STAGES.indexOf(stage) - at);
     await shard.changeStage({ workload: workload.name, stage: STAGES[at], force: true });
@@ -81,7 +81,7 @@ test('dry run and real run agree on verdict and reason in random states', async 
       if (known !== undefined) {
         known.suspect = null;
         await moveTo(shard, known, one(STAGES.slice(0, -1)), one([100, 100, 10]));
-        known.counters.spanning = one([0, 0, 3]);
+        parts.counters.of(known).spanning = one([0, 0, 3]);
       }
       const suspect = one([null, null, 'the test says so']);
       const dry = { dryRun: true };

@@ -1,14 +1,7 @@
 /** Which workload a key belongs to, and what its stage means for it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  countUnsupported,
-  increment,
-  Router,
-  WorkloadCounters,
-  type Workload,
-  type WorkloadDefinition,
-} from '../../../src/route/router.js';
+import { Router, type WorkloadDefinition } from '../../../src/route/router.js';
 import type { Stage } from '../../../src/route/stage.js';
 
 const workload = (name: string, more: Partial<WorkloadDefinition> = {}): WorkloadDefinition => ({
@@ -181,34 +174,4 @@ test('commands are rewritten where the layout is per-region and the target answe
   assert.deepEqual(rewritten('shadow', 'per-region'), [true, true, false]);
   assert.deepEqual(rewritten('live', 'plain'), [false, false, false]);
   assert.deepEqual(rewritten('live'), [false, false, false]);
-});
-
-test('a command that hid its keys is counted for every workload', () => {
-  const of = router(workload('a'), workload('b'));
-  of.hid();
-  of.hid();
-  assert.deepEqual(
-    of.workloads.map(({ counters }: Workload) => counters.spanning),
-    [2, 2, 2],
-  );
-});
-
-test('calls of a form that one server lacks are counted for up to 500 forms, and its errors for the client', () => {
-  const counters = new WorkloadCounters();
-  for (let form = 0; form < 501; form++) countUnsupported(counters, `form ${form}`, 'target', form < 3);
-  countUnsupported(counters, 'form 0', 'target', false);
-  countUnsupported(counters, 'form 1', 'target', true);
-  countUnsupported(counters, 'form 600', 'target', true);
-  assert.equal(counters.unsupported.size, 500);
-  assert.deepEqual(counters.unsupported.get('form 0'), { lacks: 'target', calls: 2 });
-  assert.deepEqual(
-    [...counters.newErrors],
-    [
-      ['form 0', 1],
-      ['form 1', 2],
-      ['form 2', 1],
-    ],
-  );
-  increment(counters.newErrors, 'form 0', 5);
-  assert.equal(counters.newErrors.get('form 0'), 6);
 });

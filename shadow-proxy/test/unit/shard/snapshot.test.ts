@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Router } from '../../../src/route/router.js';
+import { Counters } from '../../../src/telemetry/workload-counters.js';
 import {
   conditionOf,
   snapshotOf,
@@ -44,13 +45,15 @@ const mirror = (change: Partial<MirrorFacts> = {}): MirrorFacts => ({
   ...change,
 });
 
-const { workloads } = new Router(
+const router = new Router(
   [{ name: 'sessions', class: 'read-mostly', keys: ['session:*'], stage: 'shadow', percent: 100 }],
   { stage: 'off', percent: 100 },
 );
+const countersOf = new Counters(router);
 
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
-  const { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites, shadowReads } = workloads[index];
+  const { name, workloadClass, stage, percent, suspect, secondWriterWrites, shadowReads } = router.workloads[index];
+  const counters = countersOf.of(router.workloads[index]);
   const plain = { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites, shadowReads };
   return {
     ...plain,
@@ -102,7 +105,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
 });
 
 test('the counts of the workloads are added up, by name where they have names', () => {
-  const [sessions, rest] = workloads.map(({ counters }) => counters);
+  const [sessions, rest] = router.workloads.map((each) => countersOf.of(each));
   Object.assign(sessions, { compared: 10, matched: 7, refused: 1, reads: 9, writes: 4 });
   Object.assign(rest, { compared: 5, matched: 5, refused: 2 });
   sessions.allowed.set('order', 2);

@@ -46,6 +46,12 @@ test('which commands ask to block', async () => {
   assert.equal(asks('XREADGROUP', 'GROUP', 'g', 'c', 'STREAMS', 's', '>'), false);
 });
 
+test('a command that blocks on keys of several slots is counted once, however often it looks at its route', async (t) => {
+  const { client, proxy } = await blocked(t, 'BLPOP', 'a', 'b', '0');
+  assert.notEqual(client.client.blocked, null);
+  assert.equal(proxy.counters('default').spanning, 1);
+});
+
 test('what is there already is taken on the shared lane, in its order', async () => {
   const { client, proxy } = await connect();
   client.send('BLPOP', 'k', '0');

@@ -40,12 +40,22 @@ test('a write with several keys is noted as a whole', async () => {
   assert.deepEqual(proxy.noted, ['MSET a 1 b 2']);
 });
 
+test('a command with keys of several slots is counted when it is sent, not while a stage change holds it', async () => {
+  const { client, proxy } = await connect({ w: 'shadow', default: 'shadow' });
+  proxy.workload('w').held = true;
+  client.send('MSET', 'a', '1', 'b', '2', 'w:c', '3');
+  assert.deepEqual([proxy.sent, proxy.counters('default').spanning], [[], 0]);
+  proxy.workload('w').held = false;
+  proxy.clients.waitingRoom.open();
+  assert.deepEqual([proxy.took(), proxy.counters('default').spanning], [['source MSET a 1 b 2 w:c 3'], 1]);
+});
+
 test('a write that the authority refuses is not mirrored', async () => {
   const { client, proxy } = await connect();
   client.send('LPUSH', 'k', 'v');
   proxy.answer('-WRONGTYPE');
   assert.deepEqual([client.replies, proxy.mirrored, proxy.suspects], [['-WRONGTYPE'], [], []]);
-  assert.equal(proxy.router.default.counters.refused, 1);
+  assert.equal(proxy.counters('default').refused, 1);
 });
 
 test('what a pop took is what the mirror removes', async () => {

@@ -30,7 +30,7 @@ test('what neither server knows is sent all the same, and is no difference betwe
   client.send('FOO', 'bar');
   proxy.answer('-ERR');
   assert.deepEqual([proxy.took(), client.replies], [['source FOO bar'], ['-ERR']]);
-  assert.equal(proxy.router.default.counters.unsupported.size, 0);
+  assert.equal(proxy.counters('default').unsupported.size, 0);
 });
 
 test('what one server alone knows is counted once, also where it had to wait', async () => {
@@ -40,15 +40,15 @@ test('what one server alone knows is counted once, also where it had to wait', a
   client.send('NEW.CMD');
   proxy.router.default.held = false;
   proxy.clients.waitingRoom.open();
-  assert.deepEqual([...proxy.router.default.counters.unsupported], [['new.cmd', { lacks: 'target', calls: 1 }]]);
-  assert.equal(proxy.router.default.counters.newErrors.size, 0, 'the source has answered it');
+  assert.deepEqual([...proxy.counters('default').unsupported], [['new.cmd', { lacks: 'target', calls: 1 }]]);
+  assert.equal(proxy.counters('default').newErrors.size, 0, 'the source has answered it');
 });
 
 test('what the authority lacks and the other server has is a new error for the client', async () => {
   const { client, proxy } = await connect({ default: 'live' });
   proxy.servers.source.commands.add('new.cmd');
   client.send('NEW.CMD');
-  assert.deepEqual([...proxy.router.default.counters.newErrors], [['new.cmd', 1]]);
+  assert.deepEqual([...proxy.counters('default').newErrors], [['new.cmd', 1]]);
 });
 
 test('inside MULTI, an unknown command is refused by the proxy where a server knows it, else by the server', async () => {
