@@ -437,8 +437,8 @@ export const OTHERS: readonly Fault[] = [
   {
     id: 'a-second-writers-write-is-counted-each-time',
     file: `${SESSION}handlers/second-writer.ts`,
-    from: 'if (!isRetry) workload.secondWriterWrites++;',
-    to: 'workload.secondWriterWrites++;',
+    from: 'if (!isRetry) counts.addSecondWriterWrite(workload);',
+    to: 'counts.addSecondWriterWrite(workload);',
     tests: ['unit/session/handlers/second-writer'],
     unseen: 'A figure for people is counted higher: clients and servers get the same.',
   },

@@ -32,9 +32,9 @@ export const SUSPECTS: readonly Fault[] = [
   },
   {
     id: 'a-job-that-goes-on-deletes-as-many-again',
-    file: 'shadow-proxy/src/copy/job/job.ts',
-    from: 'this.#confirmedDeletes = resumed?.deleting.confirmed ?? 0;',
-    to: '',
+    file: 'shadow-proxy/src/copy/job/delete-budget.ts',
+    from: 'this.#confirmed = resumed?.confirmed ?? 0;',
+    to: 'this.#confirmed = 0;',
     tests: ['rules/rule-25-restart'],
   },
   {

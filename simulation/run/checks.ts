@@ -174,8 +174,8 @@ export class Checks {
    * of a key that a client has deleted. A client that adds to such a key adds to that rest (docs/testing.md).
    */
   isForeign(key: KeyName): boolean {
-    const workload = this.scene.proxy.parts?.router.byPattern(partsOf(key).bytes);
-    if (workload?.isOurs !== false) return false;
+    const { parts } = this.scene.proxy;
+    if (parts?.permissions.isOurs(parts.router.byPattern(partsOf(key).bytes)) !== false) return false;
     if (this.equality.isOnTargetAlone(key)) {
       this.#kept.add(key);
       for (const kind of OF_FOREIGN_KEYS) this.scene.trueMismatches.add(kind);

@@ -12,7 +12,6 @@ import { stageRule, type Stage, type StageRule } from './stage.js';
 
 export interface WorkloadDefinition {
   readonly name: string;
-  readonly class: string;
   readonly keys: readonly string[];
   readonly channels?: readonly string[];
   /** The only region that writes the workload; null or absent if each region may. */
@@ -44,10 +43,13 @@ export class Workload {
   constructor(
     readonly index: number,
     readonly name: string,
-    public workloadClass: string,
     private readonly keys: readonly string[],
     /** Patterns of the workload's pub/sub channels. */
     readonly channels: readonly string[],
+    /** The region that writes the workload, if it is another region than the shard's; else null. */
+    readonly writtenIn: string | null,
+    /** Whether the workload's layout on the target is `per-region`. */
+    readonly perRegion: boolean,
     stage: Stage,
     percent: number,
     /** How many workloads of the router are suspect as a whole. */
@@ -60,33 +62,6 @@ export class Workload {
     this.#rule = stageRule(stage);
     this.move(stage, percent);
   }
-
-  /** The region that writes the workload, if it is another region than the shard's; else null. */
-  writtenIn: string | null = null;
-  /**
-   * Writes that clients sent here although another region writes the workload. For a rewritten workload: checks that
-   * found a plain key on the target.
-   */
-  secondWriterWrites = 0;
-
-  /**
-   * How many keys that only the mirror has may be deleted without asking. Infinity if the kit wrote all keys there,
-   * else the number that an operator confirmed.
-   */
-  deletable = 0;
-  /** Whether the mirror may hold keys that the kit did not write, and that a copy would overwrite. */
-  mayOverwrite = true;
-
-  /** Whether the kit wrote every key of the workload on the mirror. */
-  get isOurs(): boolean {
-    return this.deletable === Infinity;
-  }
-
-  /** Share of the reads that are compared while the source answers, in percent. */
-  shadowReads = 100;
-
-  /** Whether the workload's layout on the target is `per-region`. */
-  perRegion = false;
 
   /** Whether commands are rewritten to the `per-region` layout now. */
   get isRewritten(): boolean {
@@ -195,28 +170,24 @@ export class Router {
     /** What happens to a write to a workload that another region writes. */
     readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
+    const writtenIn = (writer: string | null = null): string | null => (writer === this.region ? null : writer);
     const workloads = definitions.map(
-      (w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.suspicions),
+      ({ name, keys, channels = [], writer, counterLayout, stage, percent }, i) =>
+        new Workload(
+          ...([i, name, keys, channels, writtenIn(writer), counterLayout === 'per-region'] as const),
+          ...([stage, percent, this.suspicions] as const),
+        ),
     );
     this.default = new Workload(
-      workloads.length,
-      'default',
-      'general',
-      [],
-      [],
-      rest.stage,
-      rest.percent,
-      this.suspicions,
+      ...([workloads.length, 'default', [], [], writtenIn(rest.writer), false] as const),
+      ...([rest.stage, rest.percent, this.suspicions] as const),
     );
     this.workloads = [...workloads, this.default];
-    definitions.forEach(({ writer = null }, i) => (workloads[i].writtenIn = writer === this.region ? null : writer));
-    definitions.forEach(({ counterLayout }, i) => (workloads[i].perRegion = counterLayout === 'per-region'));
     this.rewrites = workloads.some(({ perRegion }) => perRegion);
-    this.default.writtenIn = rest.writer === undefined || rest.writer === this.region ? null : rest.writer;
     this.pinsOtherRegion = this.workloads.some(({ writtenIn }) => writtenIn !== null);
-    this.otherShards = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, {
-      workloads: 0,
-    });
+    this.otherShards = new Workload(
+      ...([this.workloads.length, 'other shards', [], [], null, false, 'off', 100, { workloads: 0 }] as const),
+    );
   }
 
   match(key: Buffer, start: number, end: number): Workload {
@@ -251,14 +222,6 @@ export class Router {
   get oneAuthority(): boolean {
     const { authority } = this.default.keylessRule;
     return this.workloads.every((workload) => workload.keylessRule.authority === authority && workload.whole);
-  }
-
-  /** Whether commands reach the target, which may have keys that the kit did not write. */
-  get mayHoldForeignKeys(): boolean {
-    const reached = this.workloads.some(
-      ({ keylessRule, whole }) => keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole,
-    );
-    return reached && !this.workloads.every((workload) => workload.isOurs);
   }
 
   /** Whether any key is written to both servers. */

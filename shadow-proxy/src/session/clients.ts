@@ -15,6 +15,7 @@ import { BlockQueue } from './block-queue.js';
 import { CounterWatch } from './counting.js';
 import { LargeReplies, type Taker } from './large-replies.js';
 import { TurnBudget } from './turn-budget.js';
+import { type ReadShares } from './read-shares.js';
 import { SeenLogins } from './seen-logins.js';
 import { Support } from './support.js';
 import { CommandCounts } from './command-counts.js';
@@ -38,7 +39,43 @@ export interface ConnectedClient extends Weighed, Taker {
   destroy(): void;
 }
 
+/** Keys of the target that the kit did not write. */
+export interface ForeignKeys {
+  /** Whether commands reach the target, which may have such keys. */
+  readonly mayHoldForeignKeys: boolean;
+}
+
+export interface ClientsOptions {
+  readonly sequencer: Sequencer;
+  /** Whether other shards have keys on the same target: FLUSHALL and the like would delete those. */
+  readonly sharedTarget: boolean;
+  /** Whether the source also has keys of other shards. */
+  readonly sharedSource: boolean;
+  /** Matches this shard's keys on the target; null if all are, or if the plan does not say. */
+  readonly owned: Matcher | null;
+  readonly foreignKeys: ForeignKeys;
+  readonly bounds: ClientBounds;
+  readonly readShares: ReadShares;
+  /** Null if no workload has the layout `per-region`. */
+  readonly regional: Regional | null;
+  /** The cluster as clients see it; null if the source is none. */
+  readonly face: ClusterFace | null;
+  /** Null if clients may not read from replicas. */
+  readonly replicas: ReplicaLanes | null;
+  /** Called when the proxy has thrown at a command of a client. */
+  readonly onFailure: (problem: Error, client: ClientState) => void;
+}
+
 export class Clients {
+  readonly sequencer: Sequencer;
+  readonly sharedTarget: boolean;
+  readonly owned: Matcher | null;
+  readonly foreignKeys: ForeignKeys;
+  readonly readShares: ReadShares;
+  readonly regional: Regional | null;
+  readonly face: ClusterFace | null;
+  readonly replicas: ReplicaLanes | null;
+  readonly onFailure: ClientsOptions['onFailure'];
   readonly sessions = new Map<number, ConnectedClient>();
   readonly intake = new Intake();
   /** Commands that block, or are about to block. */
@@ -59,26 +96,21 @@ export class Clients {
   readonly waitingRoom = new WaitingRoom();
   /** Tests lower these. */
   textLimits: TextLimits = TEXT_LIMITS;
-  /** Called when the proxy has thrown at a command of a client; set once, to log the error. */
-  onFailure: (problem: Error, client: ClientState) => void = () => undefined;
+  readonly #sharedSource: boolean;
   #nextId = 1;
 
-  constructor(
-    readonly sequencer: Sequencer,
-    /** Whether other shards have keys on the same target: FLUSHALL and the like would delete those. */
-    readonly sharedTarget: boolean,
-    /** Matches this shard's keys on the target; null if all are, or if the plan does not say. */
-    readonly owned: Matcher | null,
-    bounds: ClientBounds,
-    /** Null if no workload has the layout `per-region`. */
-    readonly regional: Regional | null,
-    /** The cluster as clients see it; null if the source is none. */
-    readonly face: ClusterFace | null = null,
-    /** Whether the source also has keys of other shards. */
-    private readonly sharedSource = false,
-    /** Null if clients may not read from replicas. */
-    readonly replicas: ReplicaLanes | null = null,
-  ) {
+  constructor({ bounds, sharedSource, ...options }: ClientsOptions) {
+    const { sequencer } = options;
+    this.sequencer = sequencer;
+    this.sharedTarget = options.sharedTarget;
+    this.owned = options.owned;
+    this.regional = options.regional;
+    this.face = options.face;
+    this.replicas = options.replicas;
+    this.readShares = options.readShares;
+    this.foreignKeys = options.foreignKeys;
+    this.#sharedSource = sharedSource;
+    this.onFailure = options.onFailure;
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);
     for (const side of SIDES) {
@@ -111,7 +143,7 @@ export class Clients {
 
   /** Matches this shard's keys on a server; null if all are, or if the plan does not say. */
   ownedAt(side: Side): Matcher | null {
-    return side === 'target' || this.sharedSource ? this.owned : null;
+    return side === 'target' || this.#sharedSource ? this.owned : null;
   }
 
   /** The authority of `default`: it decides who may log in, and answers commands without keys. */

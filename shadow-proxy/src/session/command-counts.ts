@@ -9,6 +9,8 @@ export class CommandCounts {
   #refused = 0;
   /** The counts, by workload and command; the last workload is that for keys of other shards. */
   readonly #counts: readonly Float64Array[];
+  /** By workload. */
+  readonly #secondWriterWrites: Float64Array;
 
   constructor(
     private readonly table: CommandTable,
@@ -16,6 +18,7 @@ export class CommandCounts {
     { workloads }: Pick<Router, 'workloads'>,
   ) {
     this.#counts = Array.from({ length: workloads.length + 1 }, () => new Float64Array(table.all.length));
+    this.#secondWriterWrites = new Float64Array(workloads.length + 1);
   }
 
   get operations(): number {
@@ -38,6 +41,18 @@ export class CommandCounts {
 
   addRefused(): void {
     this.#refused++;
+  }
+
+  /**
+   * Writes that clients sent here although another region writes the workload. For a rewritten workload: checks that
+   * found a plain key on the target.
+   */
+  secondWriterWrites({ index }: Workload): number {
+    return this.#secondWriterWrites[index];
+  }
+
+  addSecondWriterWrite({ index }: Workload): void {
+    this.#secondWriterWrites[index]++;
   }
 
   /** A split command was answered. It counts once; its parts are not counted. */

@@ -1,5 +1,4 @@
 /** The workload and the server of a command with several keys. */
-import { randomShare } from '../io/random.js';
 import { isWord, KeyList, keysOf, UNKNOWN_KEYS } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Router, Workload } from '../route/router.js';
@@ -113,12 +112,4 @@ export function followOf(sequencer: Sequencer, spec: CommandSpec, rule: StageRul
   return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].supported.knows(spec)
     ? READ
     : NOTHING;
-}
-
-/**
- * The same for a read outside a transaction: while the source answers, the plan may want only a share of them compared.
- */
-export function followSampled(follow: Follow, rule: StageRule, { shadowReads }: Workload): Follow {
-  if (follow !== READ || shadowReads >= 100 || rule.authority !== 'source') return follow;
-  return randomShare() * 100 < shadowReads ? READ : NOTHING;
 }

@@ -7,6 +7,7 @@ import { allowedForms } from '../command/forms.js';
 import { CommandTable } from '../command/table.js';
 import { redactKey } from '../compare/redact.js';
 import { isContested } from '../copy/foreign/shared-target.js';
+import { Permissions } from '../copy/foreign/permissions.js';
 import { Jobs } from '../copy/job/jobs.js';
 import { Report } from '../copy/job/report.js';
 import { Recheck } from '../copy/repair/recheck.js';
@@ -35,6 +36,7 @@ import { Failures } from '../pipeline/failures.js';
 import { Clients } from '../session/clients.js';
 import { ClusterFace } from '../session/cluster-face.js';
 import { LaneNames } from '../session/lane-names.js';
+import { ReadShares } from '../session/read-shares.js';
 import { Admitted } from '../stages/admitted.js';
 import { Automatic } from '../stages/automatic.js';
 import { guardShard } from '../stages/counters-gate.js';
@@ -136,6 +138,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   const servers: OrderParts['servers'] = { source: server('source'), target: server('target') };
   const router = routerOf(options, core);
   const counters = new Counters(router);
+  const permissions = new Permissions(router);
   const suspects = new Suspects(
     (suspect) => void events.emit('suspect', suspect),
     (suspect) => deferred.cleared(suspect),
@@ -160,6 +163,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
     servers,
     router,
     counters,
+    permissions,
     journal,
     suspects,
     deferred,
@@ -173,24 +177,20 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   };
 }
 
-/** Takes over the shares of reads that are compared, from a plan. */
-export function takeShadowReads(router: Router, plan: Plan): void {
-  for (const workload of [...router.workloads, router.default])
-    workload.shadowReads = workloadIn(plan, workload.name).shadowReads;
-}
+/** The shares of reads that are compared, by the workload's index. */
+export const readSharesOf = ({ workloads }: Router, plan: Plan): number[] =>
+  workloads.map(({ name }) => workloadIn(plan, name).shadowReads);
 
 /** Workloads begin in the stages of the durable state; new ones in the plan's. */
 function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Router {
   const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
-  const router = new Router(
+  return new Router(
     plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
     { ...point('default', plan.default), writer: plan.default.writer },
     owners?.ofOtherShards ?? null,
     shard.region,
     plan.topology.secondWriter,
   );
-  takeShadowReads(router, plan);
-  return router;
 }
 
 /** It does not change: all shards of a thread share it. */
@@ -257,21 +257,23 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
   const face = ClusterFace.of(plan, shard.name);
   const replica = replicaOf(plan, shard, sequencer);
   const { sharedTarget, sharedSource } = shard;
-  const clients = new Clients(
+  const clients = new Clients({
     sequencer,
     sharedTarget,
-    sharedTarget ? (owners?.mine ?? null) : null,
-    plan.limits,
+    sharedSource,
+    owned: sharedTarget ? (owners?.mine ?? null) : null,
+    foreignKeys: parts.permissions,
+    bounds: plan.limits,
+    readShares: new ReadShares(readSharesOf(router, plan)),
     regional,
     face,
-    sharedSource,
-    replica?.lanes ?? null,
-  );
-  clients.onFailure = (problem, { id, host }) =>
-    parts.logger.error(
-      { client: id, address: host, err: problem },
-      'a client is closed: the proxy failed at its command',
-    );
+    replicas: replica?.lanes ?? null,
+    onFailure: (problem, { id, host }) =>
+      parts.logger.error(
+        { client: id, address: host, err: problem },
+        'a client is closed: the proxy failed at its command',
+      ),
+  });
   const limits = (): Plan['limits'] => settings.plan.limits;
   const sharing = sharingOf({ ...parts, shards });
   const laneNames = new LaneNames(clients.sessions, sequencer.lanes, () => settings.plan.laneNames === 'clients');
@@ -294,6 +296,7 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
     admitted: new Admitted({
       ...sharing,
       sequencer,
+      permissions: parts.permissions,
       redact: parts.redact,
       state: () => keeper.current,
       persist: (patch) => keeper.update(patch),

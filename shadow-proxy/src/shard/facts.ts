@@ -7,6 +7,7 @@ import { monotonicMs, unixMs } from '../io/clock.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import { reservationsOf } from '../pipeline/key-locks.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
+import { workloadIn } from '../plan/plan.js';
 import type { Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
@@ -16,6 +17,7 @@ import type { Flipper } from '../stages/flip.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { DeferredPairs } from '../suspects/deferred.js';
+import type { Settings } from './settings.js';
 import type {
   ConditionFacts,
   MirrorFacts,
@@ -41,6 +43,7 @@ export interface ObservedParts extends ConditionParts {
   readonly name: string;
   /** When the shard was built, in ms of the monotonic clock. */
   readonly since: number;
+  readonly settings: Pick<Settings, 'plan'>;
   readonly clients: Clients;
   /** Connections that were closed because they were silent. */
   readonly silenced: Readonly<Record<Side, number>>;
@@ -180,13 +183,13 @@ const conditionOfWorkload = (
 const workloadFacts = (
   workload: Workload,
   condition: WorkloadConditionFacts,
-  { automatic, clients, sequencer }: ObservedParts,
+  { automatic, clients, sequencer, settings }: ObservedParts,
 ): WorkloadFacts => ({
   ...condition,
-  workloadClass: workload.workloadClass,
+  workloadClass: workloadIn(settings.plan, workload.name).class,
   counters: sequencer.counters.of(workload),
-  secondWriterWrites: workload.secondWriterWrites,
-  shadowReads: workload.shadowReads,
+  secondWriterWrites: clients.counts.secondWriterWrites(workload),
+  shadowReads: workloadIn(settings.plan, workload.name).shadowReads,
   byCommand: clients.counts.byCommand(workload),
   automatic: automatic.snapshot(workload),
 });

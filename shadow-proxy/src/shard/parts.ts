@@ -1,5 +1,6 @@
 /** The parts of a shard, as `compose.ts` builds them, in the order of building. */
 import type { Logger } from 'pino';
+import type { Permissions } from '../copy/foreign/permissions.js';
 import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
 import type { Jobs } from '../copy/job/jobs.js';
 import type { Repairer } from '../copy/repair/repairer.js';
@@ -69,6 +70,7 @@ export interface OrderParts {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
   readonly counters: Counters;
+  readonly permissions: Permissions;
   readonly journal: Journal;
   readonly suspects: Suspects;
   readonly deferred: DeferredPairs;

@@ -29,7 +29,7 @@ import type { JobRequest } from '../storage/job-file.js';
 import type { HistoryEvent } from '../storage/state.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
-import { compose, takeShadowReads } from './compose.js';
+import { compose, readSharesOf } from './compose.js';
 import { FailoverWatch, startMirrors } from './connections.js';
 import type { Shard, ShardOptions } from './contract.js';
 import { changeStage, promotionContext } from './control.js';
@@ -276,7 +276,7 @@ class RunningShard implements Shard {
   reload(plan: Plan): void {
     const { settings, mirrorLimits, clients, replica, servers, neighbourSources, router } = this.parts;
     settings.reload(plan);
-    const { limits, shards, workloads } = plan;
+    const { limits, shards } = plan;
     const { source, target, listen } = settings.shard;
     mirrorLimits.queueBytes = limits.queueBytes;
     clients.limits.reload(limits);
@@ -285,8 +285,7 @@ class RunningShard implements Shard {
     servers.source.endpoint.renew(source, limits.connectMs);
     servers.target.endpoint.renew(target, limits.connectMs);
     for (const shard of shards) neighbourSources.get(shard.name)?.renew(shard.source, limits.connectMs);
-    for (const workload of workloads) router.named(workload.name)!.workloadClass = workload.class;
-    takeShadowReads(router, plan);
+    clients.readShares.reload(readSharesOf(router, plan));
   }
 }
 

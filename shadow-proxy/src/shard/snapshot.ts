@@ -49,8 +49,12 @@ export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' 
   readonly asked: boolean;
 }
 
-export interface WorkloadFacts
-  extends WorkloadConditionFacts, Pick<Workload, 'workloadClass' | 'secondWriterWrites' | 'shadowReads'> {
+export interface WorkloadFacts extends WorkloadConditionFacts {
+  readonly workloadClass: WorkloadSnapshot['class'];
+  /** Writes of clients here although another region writes the workload; see `CommandCounts`. */
+  readonly secondWriterWrites: number;
+  /** Share of the reads that are compared while the source answers, in percent. */
+  readonly shadowReads: number;
   readonly counters: WorkloadCounters;
   readonly byCommand: Readonly<Record<string, number>>;
   readonly automatic: AutomaticSnapshot;
@@ -184,7 +188,7 @@ function workloadSnapshot(workload: WorkloadFacts, condition: WorkloadCondition)
   const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
     ...condition,
-    class: workload.workloadClass as WorkloadSnapshot['class'],
+    class: workload.workloadClass,
     operations: reads + writes,
     reads,
     writes,

@@ -8,6 +8,7 @@
  *   all keys compared or copied, no foreign key left ─▶ ours ──┘
  */
 import type { Logger } from 'pino';
+import type { Permissions } from '../copy/foreign/permissions.js';
 import { TargetKeysCounter, type TargetKeysContext } from '../copy/foreign/target-keys.js';
 import { isoTime } from '../io/clock.js';
 import { inTime } from '../io/in-time.js';
@@ -19,6 +20,7 @@ import { otherSide } from '../route/stage.js';
 import type { TargetFacts } from './gate-facts.js';
 
 export interface AdmittedContext extends TargetKeysContext {
+  readonly permissions: Permissions;
   readonly state: () => ShardState;
   /** Replaces part of the state, durably. */
   readonly persist: (patch: (current: ShardState) => StatePatch) => Promise<void>;
@@ -91,9 +93,11 @@ export class Admitted {
   apply(workload: Workload): void {
     this.#counter.forget(workload);
     const admission = this.#of(workload);
-    workload.mayOverwrite = admission === undefined || admission.foreign > 0 || admission.overwrites > 0;
-    if (admission === undefined || !this.#isKnown(admission)) workload.deletable = 0;
-    else workload.deletable = admission.foreign === 0 ? Infinity : admission.deleteForeign;
+    const mayDelete = admission !== undefined && this.#isKnown(admission);
+    this.context.permissions.set(workload, {
+      mayOverwrite: admission === undefined || admission.foreign > 0 || admission.overwrites > 0,
+      deletable: !mayDelete ? 0 : admission.foreign === 0 ? Infinity : admission.deleteForeign,
+    });
   }
 
   /**
@@ -110,15 +114,16 @@ export class Admitted {
 
   /** Called when all keys of the workloads were checked, and the mirror has no key that the authority lacks. */
   async proven(workloads: readonly Workload[]): Promise<void> {
-    const { runId } = this.context.sequencer.servers.target;
+    const { sequencer, permissions } = this.context;
+    const { runId } = sequencer.servers.target;
     const known = ({ foreign, overwrites, target }: Admission): boolean =>
       foreign === 0 && overwrites === 0 && target === runId;
-    const { workloads: all } = this.context.sequencer.router;
+    const { workloads: all } = sequencer.router;
     const mirrored = all.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
     if (mirrored.every((workload) => workloads.includes(workload))) this.#recognised = this.#changes;
     const changed = workloads.filter(
       (workload) =>
-        !workload.isOurs ||
+        !permissions.isOurs(workload) ||
         !known(this.#of(workload) ?? { at: '', target: '', foreign: 1, overwrites: 0, deleteForeign: 0 }),
     );
     if (changed.length === 0) return;

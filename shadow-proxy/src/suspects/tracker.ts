@@ -3,7 +3,7 @@
  *
  * Room: suspects: keys that may differ between the servers: why, since when, and which keys depend on them.
  * Called by: copy, stages, health, shard.
- * Calls: io, resp, route, command, compare, storage, upstream, script, pipeline.
+ * Calls: io, resp, route, command, compare, telemetry, storage, upstream, script, pipeline.
  */
 import { Command } from '../command/command.js';
 import { READS, WRITES } from '../command/keys.js';

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListedCommand } from '../../src/command/listed.js';
 import { CommandTable, type CommandSpec } from '../../src/command/table.js';
+import { Permissions } from '../../src/copy/foreign/permissions.js';
 import { Turn } from '../../src/io/turn.js';
 import type { Lane } from '../../src/pipeline/lane.js';
 import type { Carrier, Operation, Sink } from '../../src/pipeline/operation.js';
@@ -22,6 +23,7 @@ import type { Matcher } from '../../src/route/glob.js';
 import { Router, type WorkloadDefinition } from '../../src/route/router.js';
 import { SIDES, type Side, type Stage } from '../../src/route/stage.js';
 import { Scripts } from '../../src/script/catalog.js';
+import { ReadShares } from '../../src/session/read-shares.js';
 import { Counters, type WorkloadCounters } from '../../src/telemetry/workload-counters.js';
 import { ClientLanes } from '../../src/session/client-lanes.js';
 import { ClientState } from '../../src/session/client-state.js';
@@ -374,12 +376,15 @@ export class FakeProxy {
 
   constructor({ default: rest, ...points }: Stages, options: FakeOptions) {
     const definitions = Object.entries(points as Record<string, Point>).map(([name, point]) => ({
-      ...{ name, class: 'general', keys: [`${name}:*`], channels: [`${name}:*`], percent: 100 },
+      ...{ name, keys: [`${name}:*`], channels: [`${name}:*`], percent: 100 },
       ...(typeof point === 'string' ? { stage: point } : point),
     }));
     const { region = null, secondWriter, sharedTarget = false, owned = null, ours = true } = options;
     this.router = new Router(definitions, { stage: rest, percent: 100 }, null, region, secondWriter);
-    if (ours) for (const workload of this.router.workloads) workload.deletable = Infinity;
+    const permissions = new Permissions(this.router);
+    if (ours)
+      for (const workload of this.router.workloads)
+        permissions.set(workload, { deletable: Infinity, mayOverwrite: false });
     this.sequencer = new Sequencer({
       servers: this.servers as unknown as Record<Side, Server>,
       router: this.router,
@@ -405,7 +410,12 @@ export class FakeProxy {
     for (const side of SIDES)
       this.sequencer.mirrors[side].listen(({ frame, start }) => this.mirrored.push(words(frame, start)));
     const bounds = { ...BOUNDS, loginMs: 60_000, idleMs: 0 };
-    this.clients = new Clients(this.sequencer, sharedTarget, owned, bounds, options.regional ?? null);
+    this.clients = new Clients({
+      ...{ sequencer: this.sequencer, sharedTarget, sharedSource: false, owned, bounds },
+      ...{ regional: options.regional ?? null, face: null, replicas: null, readShares: new ReadShares() },
+      foreignKeys: permissions,
+      onFailure: () => undefined,
+    });
   }
 
   #sending(operation: Operation, carrier: Carrier): void {
@@ -499,6 +509,10 @@ export class FakeProxy {
 
   workload(name: string): Router['default'] {
     return this.router.named(name)!;
+  }
+
+  secondWriterWrites(workload: string): number {
+    return this.clients.counts.secondWriterWrites(this.workload(workload));
   }
 
   counters(workload: string): WorkloadCounters {

@@ -7,7 +7,8 @@ for (const command of ['DEL key', 'PEXPIRE key 0', 'RENAME key other'])
   test(`A key that ${command} has removed is removed from a mirror that refused it, and may hold foreign keys`, () =>
     KeptWorld.run(async (kept) => {
       const client = await kept.client();
-      kept.proxy.parts!.router.default.deletable = 0;
+      const { router, permissions } = kept.proxy.parts!;
+      permissions.set(router.default, { deletable: 0, mayOverwrite: false });
       await client.ask('SET key value');
       await kept.until(() => kept.values('0 key').every((value) => value === 'value'), 'both have the key');
       kept.target.model.troubles.loading = true;

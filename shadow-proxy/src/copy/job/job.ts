@@ -33,6 +33,7 @@ import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import type { Swaps } from '../../pipeline/swaps.js';
+import { DeleteBudget } from './delete-budget.js';
 import { Chooser, type ChooserContext, type Chosen, type ReportedKey } from './chooser.js';
 import { CopyScheduler, Halt, type FlowContext } from './scheduler.js';
 import { isTemporary } from '../large/temporary.js';
@@ -44,7 +45,7 @@ import { WrittenKeys } from '../repair/written-keys.js';
 import { inDatabases, Scanner, type Checkpoint, type Page as ScannedPage, type ScannedKey } from './scanner.js';
 
 export interface JobContext
-  extends Omit<FlowContext, 'failed' | 'hindrance' | 'held' | 'mayDelete' | 'recounted'>, ChooserContext {
+  extends Omit<FlowContext, 'failed' | 'hindrance' | 'held' | 'mayDelete' | 'deleting' | 'recounted'>, ChooserContext {
   /** Why nothing may be copied or compared now; null if nothing forbids it. */
   readonly hindrance: (copies: boolean) => string | null;
   /** The plan's limits of jobs. A job's own stand before them. */
@@ -77,8 +78,6 @@ const HOW_TO_END =
   'stop what causes that while the job runs (see "It started again" in docs/troubleshooting.md), then run the same command again';
 const SAVE_MS = 500;
 const RETRY_MS = 250;
-/** How many deletions of keys that only the mirror has are noted at once, before the first of them. */
-const DELETES_NOTED = 100;
 /** How many keys that failed, and how many that differ, are listed one by one. */
 const MAX_LISTED = 20;
 /** How many keys of a kind that is no difference are listed in the report. */
@@ -116,12 +115,7 @@ export class Job {
   #reportedOfPage: ReportedKey[] = [];
   /** Large keys that the scan of the authority has met, by the ids of their databases: they are copied, once. */
   readonly #largeOnes = new Set<string>();
-  /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
-  readonly #deleted = new Map<Workload, number>();
-  /** How many deletes of this job the mirror has confirmed. */
-  #confirmedDeletes = 0;
-  /** How many keys may be deleted before the record says so: it is written ahead of the deletions. */
-  #deletesNoted = 0;
+  readonly #deletes: DeleteBudget;
   #total = 0;
   /** Keys that were scanned before its speed is measured. */
   #scannedBefore: number;
@@ -152,9 +146,11 @@ export class Job {
     this.#counts = resumed?.counts ?? noCounts();
     this.#before = this.#counts.seen;
     this.#scannedBefore = this.#counts.scanned;
-    this.#confirmedDeletes = resumed?.deleting.confirmed ?? 0;
-    for (const workload of this.#workloads)
-      this.#deleted.set(workload, resumed?.deleting.workloads[workload.name] ?? 0);
+    this.#deletes = new DeleteBudget(
+      { permissions: context.permissions, request: () => this.request, save: () => this.#save() },
+      this.#workloads,
+      resumed?.deleting,
+    );
     this.#startedAt = resumed?.startedAt ?? isoTime();
     const authority = this.#authorities[0] ?? 'source';
     this.#pace = new RateLimiter(() => this.limits, latencies[authority], latencies[otherSide(authority)]);
@@ -288,7 +284,7 @@ export class Job {
   /** Stops the job because the process ends: the next process continues it. */
   suspend(): void {
     if (!this.running) return;
-    this.#deletesNoted = 0;
+    this.#deletes.forgetNoted();
     this.#save();
     this.#suspended = true;
     this.stop('the proxy is stopping');
@@ -331,6 +327,7 @@ export class Job {
         ...this.context,
         report,
         mayDelete: (workload, key) => this.#mayDelete(workload, key),
+        deleting: (workload, key) => this.#deleting(workload, key),
         hindrance: () => this.#held ?? this.context.hindrance(writes),
         held: () => this.#held !== null,
         recounted: ({ workload, db, key }) => this.#report({ kind: 'miscounted', workload, db, key, holders: {} }),
@@ -346,10 +343,7 @@ export class Job {
     this.#at = null;
     this.#counts = noCounts();
     // What was confirmed was confirmed for all of its scans; a dry run only counts.
-    if (this.request.dryRun) {
-      this.#deleted.clear();
-      this.#confirmedDeletes = 0;
-    }
+    if (this.request.dryRun) this.#deletes.reset();
     this.#largeOnes.clear();
     this.#before = 0;
     this.#scannedBefore = 0;
@@ -425,39 +419,32 @@ export class Job {
   /** How many of the keys the mirror has before they are copied, and the kit is not known to have written. */
   async #overwritten(side: Side, db: number, keys: readonly ScannedKey[]): Promise<number> {
     if (this.request.kind !== 'backfill') return 0;
-    const { router } = this.context.sequencer;
-    const uncertain = this.#workloads.some(({ mayOverwrite }) => mayOverwrite)
-      ? keys.filter(({ key }) => router.match(key, 0, key.length).mayOverwrite)
+    const { sequencer, permissions } = this.context;
+    const uncertain = this.#workloads.some((workload) => permissions.of(workload).mayOverwrite)
+      ? keys.filter(({ key }) => permissions.of(sequencer.router.match(key, 0, key.length)).mayOverwrite)
       : [];
     if (uncertain.length === 0) return 0;
     return uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
   }
 
-  /**
-   * A key that only its mirror has: whether it may be deleted, which it is then. In a repair that an operator asked
-   * for, as many may be as were confirmed; else what the kit wrote, and what was confirmed before the dual write.
-   */
+  /** Whether a key that only its mirror has may be deleted. */
   #mayDelete(workload: Workload, key: Buffer): boolean {
-    if (isTemporary(key)) return true;
-    if (this.#suspended) return false;
-    const { kind, automatic, deletes } = this.request;
-    const deleted = this.#deleted.get(workload) ?? 0;
-    if (deleted < (kind === 'verify' && !automatic ? 0 : workload.deletable)) this.#deleted.set(workload, deleted + 1);
-    else if (this.#confirmedDeletes < deletes) this.#confirmedDeletes++;
-    else return false;
-    // A process that goes on after a crash must not delete more than was confirmed.
-    if (!this.request.dryRun && workload.deletable !== Infinity && this.#deletesNoted-- === 0) {
-      this.#deletesNoted = DELETES_NOTED - 1;
-      this.#save();
-    }
-    return true;
+    return isTemporary(key) || (!this.#suspended && this.#deletes.allows(workload));
+  }
+
+  /** The key, which may be deleted, is about to be. */
+  #deleting(workload: Workload, key: Buffer): void {
+    if (!isTemporary(key)) this.#deletes.spend(workload);
   }
 
   /** A dry run: what would become of keys that only the mirror has. */
   #countDeletes(keys: readonly ScannedKey[]): void {
     const { router } = this.context.sequencer;
     for (const { key } of keys) {
-      this.#counts[this.#mayDelete(router.match(key, 0, key.length), key) ? 'deleted' : 'keptForeign']++;
+      const workload = router.match(key, 0, key.length);
+      const mayDelete = this.#mayDelete(workload, key);
+      if (mayDelete) this.#deleting(workload, key);
+      this.#counts[mayDelete ? 'deleted' : 'keptForeign']++;
     }
   }
 
@@ -578,12 +565,7 @@ export class Job {
       at: willRescan || this.#at === null ? null : this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id)),
       counts: willRescan ? noCounts() : this.#counts,
       paused: this.#paused,
-      deleting: {
-        confirmed: this.#confirmedDeletes + (running ? this.#deletesNoted : 0),
-        workloads: Object.fromEntries(
-          [...this.#deleted].map(([{ name }, count]) => [name, count + (running ? this.#deletesNoted : 0)]),
-        ),
-      },
+      deleting: this.#deletes.record(running),
     };
   }
 

@@ -10,6 +10,7 @@ import type { Lane } from '../../pipeline/lane.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { JobCounts, JobRequest } from '../../storage/job-file.js';
 import type { Suspects } from '../../suspects/suspects.js';
+import type { Permissions } from '../foreign/permissions.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { DatabaseRefused } from '../../upstream/handshake.js';
@@ -25,6 +26,7 @@ import { Verification, type Difference } from '../verify/verifier.js';
 
 export interface FlowContext {
   readonly sequencer: Sequencer;
+  readonly permissions: Pick<Permissions, 'of' | 'isOurs'>;
   readonly suspects: Suspects;
   /** Why nothing may be copied now; null if it may. */
   readonly hindrance: () => string | null;
@@ -34,8 +36,10 @@ export interface FlowContext {
   readonly repairs: () => boolean;
   /** What was written since an authority restarted or was replaced; null if that is not known. */
   readonly since: () => WritesSinceRestart | null;
-  /** A key that only the mirror has: whether it may be deleted there, which it is then. */
+  /** Whether a key that only the mirror has may be deleted there. */
   readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
+  /** Called before the delete of such a key is sent. */
+  readonly deleting: (workload: Workload, key: Buffer) => void;
   /** Called with a difference that was still there after all retries. */
   readonly report: (key: CopiedKey, difference: Difference | LargeDifference) => void;
   /** A stream that counts its entries wrongly: the copy has those that the authority serves. */
@@ -282,6 +286,7 @@ export class CopyScheduler {
       ordered: (bytes) => this.#counted(bytes),
       confirmed: (task, lateMs, removed) => this.#confirmed(task, lateMs > 0, removed),
       keeps: (task) => !this.context.mayDelete(task.workload, task.key),
+      deleting: (task) => this.context.deleting(task.workload, task.key),
       kept: (task) => {
         this.counts().keptForeign++;
         this.#end(task);
@@ -431,7 +436,8 @@ export class CopyScheduler {
     // The proxy knows of it: it is being copied again and again, or cannot be.
     if (isSuspect) counts.unsure++;
     else {
-      const kind = difference.kind === 'extra' && !task.workload.isOurs ? 'foreign' : difference.kind;
+      const kind =
+        difference.kind === 'extra' && !this.context.permissions.isOurs(task.workload) ? 'foreign' : difference.kind;
       counts.differences[kind] = (counts.differences[kind] ?? 0) + 1;
       this.context.report(task, { ...difference, kind });
       if (this.request.repair) return this.#repair(task);

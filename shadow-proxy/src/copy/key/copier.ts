@@ -88,6 +88,8 @@ export interface CopyEvents<K extends CopiedKey> {
    */
   keeps?(key: K): boolean;
   kept?(key: K): void;
+  /** The authority does not have the key: its delete is about to be sent. */
+  deleting?(key: K): void;
   /** A stream counts its entries wrongly on the authority: the mirror has those that the authority serves. */
   recounted?(key: K): void;
   /** The key was not copied. */
@@ -135,8 +137,10 @@ export class Copy<K extends CopiedKey> implements Sink {
     } catch (error) {
       return this.#fail(key, 'payload', (error as Error).message);
     }
-    if ((held.payload === null || isOver(held.life)) && this.events.keeps?.(key) === true)
-      return this.events.kept?.(key);
+    if (held.payload === null || isOver(held.life)) {
+      if (this.events.keeps?.(key) === true) return this.events.kept?.(key);
+      this.events.deleting?.(key);
+    }
     try {
       puts.add(key, held);
     } catch (error) {

@@ -15,6 +15,7 @@ import type { Suspect, Suspects } from '../../suspects/suspects.js';
 import type { DeferredPair } from '../../suspects/deferred.js';
 import { keyId } from '../../suspects/suspects.js';
 import type { Owners } from '../../route/owner.js';
+import type { Workload } from '../../route/router.js';
 import { otherSide } from '../../route/stage.js';
 import { Ring } from '../../io/ring.js';
 import { after, clearTimer, nextTurn, type Timer } from '../../io/timers.js';
@@ -60,6 +61,8 @@ const NOT_NOW_ERROR = new NotNow();
 const NOT_NOW = 'not now';
 
 export interface RepairerContext {
+  /** Whether the kit wrote every key of a workload on the mirror. */
+  readonly permissions: { isOurs(workload: Workload): boolean };
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   /** Compares again what could not be compared until a key is copied. */
@@ -258,6 +261,7 @@ export class Repairer {
         if (isLarge(size, this.by.large) && (await this.#repairInChunks(suspect, size))) return null;
       }
       // No other lane may have a write on the key in flight.
+      const { permissions, owners } = this.by;
       const locks = lanes.locks(db);
       deferred = this.by.recheck.takeFor(suspect, used);
       await locks.withLock(lane, keysOf(deferred, key), false, async () => {
@@ -275,7 +279,8 @@ export class Repairer {
         const { generation } = suspect;
         const copying = copyKey(this.by.sequencer, lane, suspect, {
           // Nothing has written it but, perhaps, a client that bypasses the proxy.
-          keeps: () => !suspect.touched && (!workload.isOurs || this.by.owners?.of(key, 0, key.length) === 'nobody'),
+          keeps: () =>
+            !suspect.touched && (!permissions.isOurs(workload) || owners?.of(key, 0, key.length) === 'nobody'),
           ordered: (bytes) => {
             suspect.copied = generation;
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));

@@ -36,7 +36,7 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
   const everyKey = !keyed && isAboutEveryKey(spec);
   const refused = refusalOfDatabases(context, spec) ?? (everyKey ? refusalOfEveryKey(clients, spec) : null);
   if (refused !== null) return context.refuse(refused);
-  const tooWide = everyKey && router.mayHoldForeignKeys;
+  const tooWide = everyKey && clients.foreignKeys.mayHoldForeignKeys;
   const route = keyed ? routeKeys(router, spec, context.parser) : null;
   if (keyed && route === null) return context.flow.retryWhen('open');
   if (route !== null) sequencer.counters.addSpanning(route.spanning);
@@ -63,11 +63,14 @@ export const isAboutEveryKey = (spec: CommandSpec): boolean =>
   spec.handling === 'exclusive' && spec.name !== 'move' && !spec.aboutCode;
 
 /** Why a command on every key cannot be run now; null if it can. It is not mirrored if it would reach foreign keys. */
-export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clients, spec: CommandSpec): string | null {
+export function refusalOfEveryKey(
+  { sequencer: { router }, sharedTarget, foreignKeys }: Clients,
+  spec: CommandSpec,
+): string | null {
   const refused = `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused`;
   if (sharedTarget) return `${refused}: other shards keep their keys on the same target`;
   if (!router.oneAuthority) return `${refused} while workloads have different authorities`;
-  if (router.mayHoldForeignKeys && router.default.keylessRule.authority === 'target') {
+  if (foreignKeys.mayHoldForeignKeys && router.default.keylessRule.authority === 'target') {
     return `${refused}: the target may hold keys that the proxy did not write (shadow-compare verify lists them)`;
   }
   return null;

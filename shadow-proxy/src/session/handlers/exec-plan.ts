@@ -42,7 +42,7 @@ export const isKeyed = ({ handling, name }: CommandSpec): boolean =>
  * @returns `held` while a stage is changing; an Error, which is EXEC's reply, if the transaction cannot be run
  */
 export function planOf(context: CommandContext, queue: readonly Queued[]): ExecPlan | 'held' | Error {
-  const { sequencer } = context.clients;
+  const { sequencer, foreignKeys } = context.clients;
   const { router } = sequencer;
   const parser = new RequestParser();
   const { db } = context.client;
@@ -94,7 +94,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
         return new Error(
           `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while a workload has counterLayout per-region`,
         );
-      const follow = router.mirrors && !router.mayHoldForeignKeys ? WRITE : NOTHING;
+      const follow = router.mirrors && !foreignKeys.mayHoldForeignKeys ? WRITE : NOTHING;
       commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
       continue;
     }

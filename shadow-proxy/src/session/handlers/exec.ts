@@ -204,9 +204,9 @@ export class Exec {
    */
   #runAlone(plan: ExecPlan, hides: boolean): void {
     const { context } = this;
-    const { sequencer } = context.clients;
+    const { sequencer, foreignKeys } = context.clients;
     if (hides) sequencer.counters.addHidden();
-    const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
+    const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && foreignKeys.mayHoldForeignKeys);
     const { watch } = context.client;
     alone(context, plan.authority, async (own) => {
       const lanes = await this.#lanesOf(plan);

@@ -6,7 +6,7 @@ import { NOTHING, Operation, WRITE } from '../../pipeline/operation.js';
 import type { Workload } from '../../route/router.js';
 import { isOff, type StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
-import { crossesDatabases, followOf, followSampled, hiddenKeys, routeKeys } from '../routing.js';
+import { crossesDatabases, followOf, hiddenKeys, routeKeys } from '../routing.js';
 import { exclusive } from './exclusive.js';
 import { noting } from './noting.js';
 import { takeScript } from './script.js';
@@ -63,7 +63,7 @@ function send(
   const lane = lanes.to(rule.authority);
   if (lane === null) return;
   const { db } = client;
-  const follow = followSampled(followOf(sequencer, spec, rule, mixed), rule, workload);
+  const follow = clients.readShares.followOf(followOf(sequencer, spec, rule, mixed), rule, workload);
   const { frame, start, end, argStart, argEnd } = parser;
   const operation = new Operation(frame, start, end, context, spec, workload, db, client.protocol, follow);
   operation.mustCopy = mixed;

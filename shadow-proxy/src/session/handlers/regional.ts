@@ -88,10 +88,11 @@ function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
 
 function answerAlone(context: CommandContext, spec: CommandSpec, workload: Workload): void {
   carryOut(context, [Buffer.from(context.command)], workload, async (plain) => {
-    context.clients.counts.sent(spec, workload);
+    const { counts, regional } = context.clients;
+    counts.sent(spec, workload);
     const command = rewrite(spec.name, argumentsOf(context.command), context.client.protocol);
     if (command instanceof Refusal) return command.reply;
-    context.clients.regional!.lookBeside(command.names[0], () => workload.secondWriterWrites++);
+    regional!.lookBeside(command.names[0], () => counts.addSecondWriterWrite(workload));
     return (await perform(plain, [command]))[0];
   });
 }

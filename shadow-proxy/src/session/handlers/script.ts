@@ -118,7 +118,7 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
 
 /** Why the script in `frame` cannot be run now; null if it can. */
 export function refusalOf(
-  { sequencer, sharedTarget }: Clients,
+  { sequencer, sharedTarget, foreignKeys }: Clients,
   spec: CommandSpec,
   frame: Buffer,
   hidden: Hidden,
@@ -127,7 +127,7 @@ export function refusalOf(
   const { table, scripts, router } = sequencer;
   const name = spec.name.toUpperCase();
   const args = argumentsOf(frame);
-  const notOurs = router.mayHoldForeignKeys;
+  const notOurs = foreignKeys.mayHoldForeignKeys;
   const routine = sharedTarget || notOurs ? scripts.find(args) : undefined;
   const shared = 'is refused: other shards keep their keys on the same target';
   if (routine?.flushes === true)

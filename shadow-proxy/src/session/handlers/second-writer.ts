@@ -16,11 +16,12 @@ import type { CommandContext } from '../context.js';
  * @returns true if it was refused
  */
 export function takeSecondWriter(context: CommandContext, spec: CommandSpec, isRetry: boolean): boolean {
-  const { router } = context.clients.sequencer;
+  const { counts, sequencer } = context.clients;
+  const { router } = sequencer;
   const secondWrite = secondWriteOf(context, spec);
   if (secondWrite === null) return false;
   const { workload, hidden } = secondWrite;
-  if (!isRetry) workload.secondWriterWrites++;
+  if (!isRetry) counts.addSecondWriterWrite(workload);
   if (router.secondWriter === 'count') return false;
   const name = spec.name.replace('|', ' ').toUpperCase();
   const here = router.region ?? 'another region';

@@ -11,7 +11,7 @@ import { array, encodeCommand, integer } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import type { Side, StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
-import { followOf, followSampled } from '../routing.js';
+import { followOf } from '../routing.js';
 
 export function crossing(what: string, one: Workload, other: Workload): string {
   return (
@@ -108,7 +108,8 @@ function partsOf(context: CommandContext): Part[] | 'rewritten' | null {
 }
 
 export function sendPart(context: CommandContext, spec: CommandSpec, part: Part, lane: Lane): Promise<Buffer> {
-  const { sequencer } = context.clients;
+  const { sequencer, readShares } = context.clients;
+  const follow = followOf(sequencer, spec, part.rule, part.mixed);
   const frame = encodeCommand([spec.name, ...part.keys]);
   return new Promise((resolve, reject) => {
     const sink: Sink = {
@@ -124,7 +125,7 @@ export function sendPart(context: CommandContext, spec: CommandSpec, part: Part,
       part.workload,
       context.client.db,
       context.client.protocol,
-      followSampled(followOf(context.clients.sequencer, spec, part.rule, part.mixed), part.rule, part.workload),
+      readShares.followOf(follow, part.rule, part.workload),
     );
     operation.mustCopy = part.mixed;
     if (operation.follow === WRITE) sequencer.suspects.note(context.client.db, frame, 0);

@@ -115,7 +115,8 @@ describe('a failure of the proxy at a command', () => {
       withRig({}, async (rig) => {
         const { clients } = partsOf(rig.shard.shard);
         const problems: string[] = [];
-        clients.onFailure = ({ message }) => void problems.push(message);
+        const onFailure = ({ message }: Error): unknown => problems.push(message);
+        Object.assign(clients, { onFailure });
         const [wire, other] = [await rig.wire(), await rig.wire()];
         assert.equal(await wire.ask('PING'), '+PONG');
         const [session] = clients.sessions.values();

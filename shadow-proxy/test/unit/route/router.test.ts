@@ -6,7 +6,6 @@ import type { Stage } from '../../../src/route/stage.js';
 
 const workload = (name: string, more: Partial<WorkloadDefinition> = {}): WorkloadDefinition => ({
   name,
-  class: 'sessions',
   keys: [`${name}:*`],
   stage: 'shadow',
   percent: 100,
@@ -27,11 +26,11 @@ test('the first workload with a pattern that has the key has it; default has the
   assert.equal(of.match(b('xa:1x'), 1, 4).name, 'a', 'a key inside of a buffer');
   assert.equal(of.default.name, 'default');
   assert.deepEqual(
-    of.workloads.map(({ index, name, workloadClass }) => [index, name, workloadClass]),
+    of.workloads.map(({ index, name }) => [index, name]),
     [
-      [0, 'a', 'sessions'],
-      [1, 'b', 'sessions'],
-      [2, 'default', 'general'],
+      [0, 'a'],
+      [1, 'b'],
+      [2, 'default'],
     ],
   );
   assert.equal(of.named('b'), of.workloads[1]);
@@ -132,23 +131,6 @@ test('writes are mirrored where any workload has them mirrored', () => {
     [mirrors('off', 'off'), mirrors('off', 'complete'), mirrors('dualwrite', 'off')],
     [false, false, true],
   );
-});
-
-test('foreign keys are possible once commands reach the target, until every workload is ours', () => {
-  const may = (stage: Stage, deletable = 0, percent = 100): boolean => {
-    const of = new Router([workload('a', { stage, percent })], { stage: 'off', percent: 100 });
-    for (const each of of.workloads) each.deletable = deletable;
-    return of.mayHoldForeignKeys;
-  };
-  assert.equal(may('off'), false);
-  assert.equal(may('dualwrite'), true);
-  assert.equal(may('complete'), true);
-  assert.equal(may('live', 0, 10), true);
-  assert.equal(may('dualwrite', Infinity), false);
-  assert.equal(may('dualwrite', 1_000_000), true, 'as many as an operator confirmed are not all');
-  const half = router(workload('a'));
-  half.workloads[0].deletable = Infinity;
-  assert.deepEqual([half.workloads[0].isOurs, half.mayHoldForeignKeys], [true, true]);
 });
 
 test('a workload is written in another region if that region is its one writer', () => {

@@ -45,16 +45,26 @@ const mirror = (change: Partial<MirrorFacts> = {}): MirrorFacts => ({
   ...change,
 });
 
-const router = new Router(
-  [{ name: 'sessions', class: 'read-mostly', keys: ['session:*'], stage: 'shadow', percent: 100 }],
-  { stage: 'off', percent: 100 },
-);
+const router = new Router([{ name: 'sessions', keys: ['session:*'], stage: 'shadow', percent: 100 }], {
+  stage: 'off',
+  percent: 100,
+});
 const countersOf = new Counters(router);
 
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
-  const { name, workloadClass, stage, percent, suspect, secondWriterWrites, shadowReads } = router.workloads[index];
+  const { name, stage, percent, suspect } = router.workloads[index];
   const counters = countersOf.of(router.workloads[index]);
-  const plain = { name, workloadClass, stage, percent, counters, suspect, secondWriterWrites, shadowReads };
+  const workloadClass = index === 0 ? 'read-mostly' : 'general';
+  const plain = {
+    name,
+    workloadClass,
+    stage,
+    percent,
+    counters,
+    suspect,
+    secondWriterWrites: 0,
+    shadowReads: 100,
+  } as const;
   return {
     ...plain,
     mirrors: ['target'],

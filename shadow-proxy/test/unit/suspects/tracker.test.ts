@@ -15,7 +15,7 @@ const frame = (command: string | readonly string[]): Buffer =>
 
 function made() {
   const scripts = new Scripts();
-  const router = new Router([{ name: 'off', class: 'general', keys: ['off:*'], stage: 'off', percent: 100 }], {
+  const router = new Router([{ name: 'off', keys: ['off:*'], stage: 'off', percent: 100 }], {
     stage: 'shadow',
     percent: 100,
   });

@@ -5,7 +5,7 @@ import { Router } from '../../../src/route/router.js';
 import { Counters, countUnsupported, increment, WorkloadCounters } from '../../../src/telemetry/workload-counters.js';
 
 const router = new Router(
-  ['a', 'b'].map((name) => ({ name, class: 'general', keys: [`${name}:*`], stage: 'shadow', percent: 100 })),
+  ['a', 'b'].map((name) => ({ name, keys: [`${name}:*`], stage: 'shadow', percent: 100 })),
   { stage: 'shadow', percent: 100 },
 );
 const [a, b, rest] = router.workloads;

@@ -41,7 +41,7 @@ test('the server checks the command in the client’s name, without running it; 
   proxy.answer('+OK +QUEUED +OK');
   await settled();
   assert.deepEqual([ran, client.replies[0], beside()], [['run rl:a'], ':7', 1]);
-  assert.equal(proxy.workload('rl').secondWriterWrites, 1, 'a plain key beside the parts is counted');
+  assert.equal(proxy.secondWriterWrites('rl'), 1, 'a plain key beside the parts is counted');
   assert.deepEqual(proxy.mirrored, []);
 });
 
