@@ -17,7 +17,7 @@ import type { Scene } from './scene.js';
 const LOOK_AT = 32;
 /** While effects wait, differing keys are looked at after so many. */
 const LOOK_AT_BUSY = 8;
-/** The journal is read again after so many events. */
+/** All of the journal is read after so many events. */
 const READ_AT = 1_024;
 /** The proxy looks at its clock once a turn. */
 const ROUNDED_MS = 1;
@@ -59,8 +59,8 @@ export class Checks {
     this.#lookAtSuspects();
     this.equality.update(now, this.#changed);
     if (this.scene.profile.journaled === true && this.#events % READ_AT === 0) {
-      this.#journaled.forget();
-      for (const key of this.equality.differing.keys()) if (!this.isForeign(key)) this.#lookAtJournal(key);
+      const isNamed = this.#journaled.left();
+      for (const key of this.equality.differing.keys()) if (!this.isForeign(key)) this.#lookAtJournal(key, isNamed);
     }
     // In stage off the mirror gets nothing.
     if (this.equality.differing.size === 0 || this.scene.stage === 'off' || proxy.parts === null || !proxy.answers)
@@ -110,13 +110,13 @@ export class Checks {
   /** A key of which one server has had a change. */
   readonly #changed = (key: KeyName): void => {
     this.#acknowledged.delete(key);
-    if (this.scene.profile.journaled === true) this.#lookAtJournal(key);
+    if (this.scene.profile.journaled === true) this.#lookAtJournal(key, (each) => this.#journaled.names(each));
   };
 
-  #lookAtJournal(key: KeyName): void {
+  #lookAtJournal(key: KeyName, isNamed: (key: KeyName) => boolean): void {
     const { proxy } = this.scene;
     if (proxy.parts === null || !proxy.answers || this.isOff(key)) return;
-    if (!this.#journaled.names(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
+    if (!isNamed(key)) this.scene.fail(`the journal does not name ${key}`, [partsOf(key).name]);
   }
 
   /** In stage off the mirror gets nothing. */

@@ -408,7 +408,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'guarded',
       { stageChange: 4_000, proxyKill: 30_000, cut: 2_000 },
-      { thinkMs: [0, 2_000], pipeline: 2, stage: 'live', plan: { guard: { forSeconds: 1, maxErrorShare: 0 } } },
+      { thinkMs: [0, 1_000], pipeline: 2, stage: 'live', plan: { guard: { forSeconds: 1, maxErrorShare: 0 } } },
     ),
     profile('outages', { outage: 6_000 }, { thinkMs: [0, 300], pipeline: 2, boundMs: 250 }),
     profile(
@@ -479,11 +479,11 @@ export const PROFILES: readonly Profile[] = [
   profile('servers', { serverRestart: 100, cut: 40 }),
   profile('restarts', { proxyKill: 70, cut: 40 }),
   profile('expiry-restarts', { proxyKill: 300, cut: 200 }, EXPIRING),
-  profile('crashes', { proxyKill: 25, sourceRestart: 1_500, pause: 150, pauseMs: 300, cut: 200 }, NAMED),
+  profile('crashes', { proxyKill: 50, sourceRestart: 1_500, pause: 150, pauseMs: 300, cut: 200 }, NAMED),
   profile(
     'journals',
     { proxyKill: 150, cut: 100, pause: 300, pauseMs: 300 },
-    { ...NAMED, mix: { ...NAMED.mix, longNames: 3 } },
+    { ...NAMED, mix: { ...NAMED.mix, longNames: 0.5 } },
   ),
   profile('damages', { tamper: 15, powerLoss: 30, pause: 500, pauseMs: 300 }, { ...NAMED, backfillAfterMs: 50 }),
   profile('full-disk', { proxyKill: 50, diskFull: 100 }, NAMED),

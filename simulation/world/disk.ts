@@ -72,12 +72,23 @@ class File implements Contents {
   bytes: Buffer = Buffer.alloc(0);
   size = 0;
   mtimeMs = 0;
+  /** Everything behind it is zeros. */
+  written = 0;
+  /** How often something was changed that had been written before. */
+  rewrites = 0;
   /** What outlives the host. */
   synced: Contents = { bytes: Buffer.alloc(0), size: 0 };
   /** As it was read last; null where it has changed since. */
   #copy: Copy | null = null;
 
   constructor(private readonly copies: Copies) {}
+
+  /** `bytes` and `size` are others than before. */
+  replaced(): void {
+    this.written = this.bytes.length;
+    this.rewrites++;
+    this.changed();
+  }
 
   /** To be called with each change of `bytes` or `size`, and where it has lost its name. */
   changed(): void {
@@ -127,6 +138,13 @@ function firstOf({ bytes }: Contents, size: number): Contents {
   return { bytes: Buffer.from(bytes.subarray(0, length)), size };
 }
 
+/** If neither `file` nor `rewrites` is another, the file has kept the bytes that it had, and may have more. */
+export interface Followed {
+  readonly file: object;
+  readonly rewrites: number;
+  readonly bytes: Buffer;
+}
+
 interface Open {
   readonly path: string;
   readonly file: File | null;
@@ -171,7 +189,7 @@ export class Disk {
     if (flags === 'w') {
       file.bytes = Buffer.alloc(0);
       file.size = 0;
-      file.changed();
+      file.replaced();
     }
     this.#open.set(descriptor, { path: name, file, writes: flags !== 'r', appends: flags === 'a+', at: 0 });
     return descriptor;
@@ -209,6 +227,8 @@ export class Disk {
     const from = open.appends ? file.size : (position ?? open.at);
     const end = from + length;
     reserve(file, end);
+    if (from < file.written) file.rewrites++;
+    file.written = Math.max(file.written, end);
     bytes.copy(file.bytes, from, at, at + length);
     file.size = Math.max(file.size, end);
     file.mtimeMs = this.unixMs();
@@ -222,6 +242,10 @@ export class Disk {
     // A file that is cut and grows again has zeros there.
     file.bytes.fill(0, Math.min(size, file.bytes.length));
     file.size = size;
+    if (size < file.written) {
+      file.written = size;
+      file.rewrites++;
+    }
     file.changed();
   }
 
@@ -249,6 +273,13 @@ export class Disk {
     } finally {
       this.#keepsNothing = false;
     }
+  }
+
+  /** What was written to a file, to follow it: no copy is made. Null where there is no file. */
+  follow(path: string): Followed | null {
+    const file = this.#files.get(posix.resolve(path));
+    if (file === undefined) return null;
+    return { file, rewrites: file.rewrites, bytes: file.bytes.subarray(0, file.written) };
   }
 
   stat(path: string): { readonly size: number; readonly mtimeMs: number } {
@@ -319,7 +350,7 @@ export class Disk {
       const keptBytes = grows ? synced.size + this.random.below(file.size - synced.size + 1) : 0;
       const kept = grows ? firstOf(file, keptBytes) : this.random.chance(0.5) ? synced : file;
       Object.assign(file, firstOf(kept, kept.size));
-      file.changed();
+      file.replaced();
       file.synced = firstOf(file, file.size);
     }
     this.#files = names;

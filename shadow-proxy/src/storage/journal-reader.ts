@@ -125,7 +125,8 @@ const NOTHING: JournalRecords = { keys: [], workloads: new Map(), everything: nu
 const ZEROS = Buffer.alloc(64 << 10);
 const EARLIER = 'is not that of the process that served last, or of an earlier release, which had no checksums';
 
-type Note = (kind: number, db: number, body: Buffer) => void;
+/** Called with each record: its kind (`journal-format.ts`), database and bytes. */
+export type Note = (kind: number, db: number, body: Buffer) => void;
 
 /** Why a part of a file cannot be trusted. */
 interface Problem {
@@ -166,15 +167,40 @@ const isNo = (bytes: Buffer, at: number): boolean => bytes.subarray(at, at + NO.
 
 /** Returns the problem of the batches; null if all can be read, and only zeros follow. */
 function readBatches(bytes: Buffer, note: Note): string | null {
-  let crc = bytes.readUInt32LE(CHECKED);
-  let at = HEADER;
+  const { at, problem } = readOn(bytes, firstPlace(bytes), note);
+  if (problem !== null) return problem;
+  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)
+    return `was truncated: it ends after ${bytes.length} bytes`;
+  return isZeros(bytes.subarray(at)) ? null : `is damaged after byte ${at}`;
+}
+
+/** A place in a file, behind whole batches. */
+export interface Place {
+  readonly at: number;
+  /** The CRC-32 of all bytes before it. */
+  readonly crc: number;
+}
+
+/** The place of the first batch. */
+export const firstPlace = (bytes: Buffer): Place => ({ at: HEADER, crc: bytes.readUInt32LE(CHECKED) });
+
+/**
+ * Reads batches from a place on.
+ * @returns the place behind the last whole batch, and why the next one cannot be read; null if there is none
+ * @public for the simulation's check, which follows a journal
+ */
+export function readOn(bytes: Buffer, from: Place, note: Note): Place & { readonly problem: string | null } {
+  let { at, crc } = from;
   for (; at + FRAME <= bytes.length;) {
     const length = bytes.readUInt32LE(at + 4);
     const end = at + FRAME + length;
     if (length === 0) break;
-    if (end > bytes.length) return `is damaged at byte ${at}: the record is longer than the file`;
-    crc = crc32(bytes, at + 4, end, crc);
-    if (crc !== bytes.readUInt32LE(at)) return `is damaged at byte ${at}: its checksum does not match`;
+    if (end > bytes.length)
+      return { at, crc, problem: `is damaged at byte ${at}: the record is longer than the file` };
+    const next = crc32(bytes, at + 4, end, crc);
+    if (next !== bytes.readUInt32LE(at))
+      return { at, crc, problem: `is damaged at byte ${at}: its checksum does not match` };
+    crc = next;
     for (let record = at + FRAME; record < end;) {
       const body = record + HEAD + bytes.readUInt32LE(record + 5);
       note(bytes[record], bytes.readUInt32LE(record + 1), bytes.subarray(record + HEAD, body));
@@ -182,9 +208,7 @@ function readBatches(bytes: Buffer, note: Note): string | null {
     }
     at = end;
   }
-  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)
-    return `was truncated: it ends after ${bytes.length} bytes`;
-  return isZeros(bytes.subarray(at)) ? null : `is damaged after byte ${at}`;
+  return { at, crc, problem: null };
 }
 
 /** Whether the bytes are all zero, as most of a segment is. */

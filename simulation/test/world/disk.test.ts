@@ -99,3 +99,31 @@ test('Errors have the codes of the system', () => {
   assert.throws(() => write(disk, '/state/a', 'w', 'text', false), { code: 'ENOSPC' });
   assert.equal(disk.failures, 1);
 });
+
+test('Who follows a file sees what was added, and whether what was there has changed', () => {
+  const disk = newDisk(1);
+  assert.equal(disk.follow('/state/journal'), null);
+  const descriptor = disk.open('/state/journal', 'w');
+  disk.truncate(descriptor, 100);
+  disk.write(descriptor, Buffer.from('one'), 0, 3, 0);
+  const first = disk.follow('/state/journal')!;
+  assert.equal(String(first.bytes), 'one', 'zeros behind it are left out');
+  disk.write(descriptor, Buffer.from('two'), 0, 3, 3);
+  const second = disk.follow('/state/journal')!;
+  assert.deepEqual([String(second.bytes), second.rewrites], ['onetwo', first.rewrites]);
+  const changes = [
+    () => disk.write(descriptor, Buffer.from('O'), 0, 1, 0),
+    () => disk.truncate(descriptor, 3),
+    () => disk.losePower(),
+    () => disk.close(disk.open('/state/journal', 'w')),
+  ];
+  for (const change of changes) {
+    const before = disk.follow('/state/journal')!;
+    change();
+    const after = disk.follow('/state/journal');
+    assert.ok(after === null || after.rewrites !== before.rewrites, String(change));
+    if (after === null) disk.open('/state/journal', 'w');
+  }
+  disk.damage('/state/journal', (bytes) => bytes);
+  assert.notEqual(disk.follow('/state/journal')!.file, second.file);
+});
