@@ -195,8 +195,7 @@ export function readOn(bytes: Buffer, from: Place, note: Note): Place & { readon
     const length = bytes.readUInt32LE(at + 4);
     const end = at + FRAME + length;
     if (length === 0) break;
-    if (end > bytes.length)
-      return { at, crc, problem: `is damaged at byte ${at}: the record is longer than the file` };
+    if (end > bytes.length) return { at, crc, problem: `is damaged at byte ${at}: the record is longer than the file` };
     const next = crc32(bytes, at + 4, end, crc);
     if (next !== bytes.readUInt32LE(at))
       return { at, crc, problem: `is damaged at byte ${at}: its checksum does not match` };

@@ -108,9 +108,9 @@ test('Who follows a file sees what was added, and whether what was there has cha
   disk.write(descriptor, Buffer.from('one'), 0, 3, 0);
   const first = disk.follow('/state/journal')!;
   assert.equal(String(first.bytes), 'one', 'zeros behind it are left out');
-  disk.write(descriptor, Buffer.from('two'), 0, 3, 3);
+  disk.write(descriptor, Buffer.from(' two'), 0, 4, 3);
   const second = disk.follow('/state/journal')!;
-  assert.deepEqual([String(second.bytes), second.rewrites], ['onetwo', first.rewrites]);
+  assert.deepEqual([String(second.bytes), second.rewrites], ['one two', first.rewrites]);
   const changes = [
     () => disk.write(descriptor, Buffer.from('O'), 0, 1, 0),
     () => disk.truncate(descriptor, 3),
