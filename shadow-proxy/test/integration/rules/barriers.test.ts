@@ -1,7 +1,7 @@
 /**
  * Rule 10: commands that touch more than their keys say, among everything that others do at the same time.
  *
- * Needs real servers: SWAPDB, FLUSHALL, MOVE and COPY of KeyDB, among commands of others in several databases.
+ * Needs real servers: SWAPDB, FLUSHALL, MOVE and COPY of KeyDB, alone and in MULTI, in databases that others use.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,61 +52,42 @@ async function load(rig: Rig, number: number, isEnough: (more: number) => boolea
   }
 }
 
-/** Runs `barriers` one after the other while six connections work in all databases. */
-async function underLoad(barriers: readonly ((wire: Wire, n: number) => Promise<void>)[]): Promise<void> {
+const expectOk = async (wire: Wire, ...args: Argument[]): Promise<void> => assert.equal(await wire.ask(...args), '+OK');
+const database = (): number => Math.floor(Math.random() * DATABASES);
+
+test('commands on whole databases, in transactions, too, leave both servers equal among the commands of others', async () => {
+  const barrier = async (wire: Wire, n: number): Promise<void> => {
+    switch (n % 10) {
+      case 0:
+        return expectOk(wire, ...(n % 20 === 0 ? ['FLUSHALL', 'ASYNC'] : ['FLUSHDB']));
+      case 1:
+      case 6:
+        return expectOk(wire, 'SWAPDB', database(), database());
+      case 3:
+        return assert.match((await wire.pipeline([['MULTI'], ['MOVE', key(), 1], ['EXEC']]))[2], /^\*1\r\n:[01]$/);
+      case 4:
+        return assert.match(await wire.ask('COPY', key(), key(), 'DB', 1 + (n % 2), 'REPLACE'), /^:[01]$/);
+      case 5: {
+        const commands = [['MULTI'], ['SELECT', database()], ['FLUSHDB'], ['SELECT', 0], ['EXEC']];
+        return assert.equal((await wire.pipeline(commands))[4], '*3\r\n+OK\r\n+OK\r\n+OK');
+      }
+      default:
+        return assert.match(await wire.ask('MOVE', key(), 1 + (n % 2)), /^:[01]$/);
+    }
+  };
   await withRig({}, async (rig) => {
     let [passed, answered] = [0, 0];
     const isEnough = (): boolean => passed >= BARRIERS && answered >= COMMANDS;
     const loads = Array.from({ length: 6 }, (_, i) => load(rig, i, (more) => ((answered += more), isEnough())));
-    const wires = await Promise.all(barriers.map(() => rig.wire()));
-    const passing = barriers.map(async (barrier, i) => {
-      for (; !isEnough(); passed++) {
+    const passing = [await rig.wire(), await rig.wire()].map(async (wire) => {
+      while (!isEnough()) {
         await sleep(Math.random() * 5);
-        await barrier(wires[i], passed);
+        await barrier(wire, passed++);
       }
     });
     await Promise.all([...passing, ...loads]);
     await rig.assertEqual();
   });
-}
-
-const expectOk = async (wire: Wire, ...args: Argument[]): Promise<void> => assert.equal(await wire.ask(...args), '+OK');
-const database = (): number => Math.floor(Math.random() * DATABASES);
-
-test('FLUSHALL and FLUSHDB among the commands of others leave both servers equal', async () => {
-  await underLoad([
-    (wire) => expectOk(wire, 'FLUSHALL', 'ASYNC'),
-    async (wire) => (await wire.ask('SELECT', database()), expectOk(wire, 'FLUSHDB')),
-  ]);
-});
-
-test('SWAPDB among the commands of others leaves both servers equal', async () => {
-  await underLoad([(wire) => expectOk(wire, 'SWAPDB', database(), database())]);
-});
-
-test('MOVE and COPY between databases among the commands of others leave both servers equal', async () => {
-  const other = async (wire: Wire, n: number): Promise<void> => {
-    const db = database();
-    await wire.ask('SELECT', db);
-    const to = (db + 1 + (n % 2)) % DATABASES;
-    const args = n % 3 === 0 ? ['COPY', key(), key(), 'DB', to, ...(n % 2 ? ['REPLACE'] : [])] : ['MOVE', key(), to];
-    const reply = n % 4 === 0 ? (await wire.pipeline([['MULTI'], args, ['EXEC']]))[2] : await wire.ask(...args);
-    assert.match(reply, /^(\*1\r\n)?:[01]$/);
-  };
-  await underLoad([other, other, other]);
-});
-
-test('all of them at once, from several connections', async () => {
-  const any = (wire: Wire, n: number): Promise<void> => {
-    if (n % 10 === 0) return expectOk(wire, 'FLUSHDB');
-    if (n % 10 === 5)
-      return wire
-        .pipeline([['MULTI'], ['SELECT', database()], ['FLUSHDB'], ['SELECT', 0], ['EXEC']])
-        .then((replies) => assert.equal(replies[4], '*3\r\n+OK\r\n+OK\r\n+OK'));
-    if (n % 5 === 1) return expectOk(wire, 'SWAPDB', database(), database());
-    return wire.ask('MOVE', key(), 1 + (n % 2)).then((reply) => assert.match(reply, /^:[01]$/));
-  };
-  await underLoad([any, any]);
 });
 
 test('a suspect of one database is a suspect of the other after SWAPDB, and is repaired there', async () => {
