@@ -5,8 +5,6 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareKeyspaces } from '../random/comparer.js';
-import { APP_USER, drive } from '../random/driver.js';
 import { differences } from '../../support/keyspace.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
@@ -121,33 +119,6 @@ test('a dry run counts, and changes nothing', async () => {
   });
 });
 
-test('what clients do to the keys while they are copied is on both servers', async () => {
-  const servers = { source: { config: { user: [APP_USER.acl] } }, target: { config: { user: [APP_USER.acl] } } };
-  await withRig({ servers, default: { stage: 'off' } }, async (rig) => {
-    const isEnough = ({ operations }: { readonly operations: number }): boolean => operations > 400;
-    const load = (seed: number, durationMs: number) =>
-      drive({ port: rig.shard.port, seed, durationMs, isEnough, connections: 16, keysPerType: 400, barriers: false });
-    await load(1, 700);
-    // The driver knows what is in these.
-    for (const db of [0, 1, 2, 3]) {
-      const source = rig.client({ of: rig.source, db });
-      for (const key of await source.keys('count:*')) await source.del(key);
-    }
-    await fill(rig, 100);
-    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
-    const driven = load(2, 2_500);
-    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 2_000 } });
-    const report = await driven;
-    await ended(rig);
-    await rig.shard.settled(30_000);
-    assert.deepEqual(report.violations, []);
-    const { differences } = await compareKeyspaces(rig.source, rig.target);
-    assert.deepEqual(differences.slice(0, 5), []);
-    assert.equal(job(rig).state, 'done', JSON.stringify(job(rig)));
-    assert.ok(job(rig).copied > 1_800, JSON.stringify(job(rig)));
-  });
-});
-
 /** 60 hashes that expire after 900 ms, among 3,000 keys that stay. @returns the names of the hashes */
 async function fillWithExpiring({ client, source: of }: Rig): Promise<string[]> {
   const source = client({ of });
@@ -211,7 +182,7 @@ test('a target without memory stops it, before it begins or in the middle, and w
   await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
     const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
     const pipeline = source.pipeline();
-    for (let i = 0; i < 4_000; i++) pipeline.set(`big:${i}`, 'v'.repeat(4_096));
+    for (let i = 0; i < 1_000; i++) pipeline.set(`big:${i}`, 'v'.repeat(16_384));
     await pipeline.exec();
     await target.config('SET', 'maxmemory', '8mb');
     ask(rig, { kind: 'backfill' });
@@ -221,14 +192,14 @@ test('a target without memory stops it, before it begins or in the middle, and w
     assert.equal(await target.dbsize(), 0);
     // Room for what was looked at, and then there is less.
     await target.config('SET', 'maxmemory', '100mb');
-    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 2_000 } });
-    await until(() => job(rig).copied > 200);
+    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 500 } });
+    await until(() => job(rig).copied > 100);
     await target.config('SET', 'maxmemory', '6mb');
     await ended(rig);
     assert.equal(job(rig).state, 'stopped', JSON.stringify(job(rig)));
     assert.match(String(job(rig).reason), /memory|full/);
     const before = job(rig).copied;
-    assert.ok(before < 4_000);
+    assert.ok(before < 1_000);
     await target.config('SET', 'maxmemory', '0');
     ask(rig, { kind: 'backfill' });
     await ended(rig);

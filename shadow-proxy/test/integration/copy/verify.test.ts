@@ -8,8 +8,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compareKeyspaces } from '../random/comparer.js';
-import { APP_USER, drive } from '../random/driver.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type Rig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
@@ -89,50 +87,6 @@ for (const stage of stages) {
   });
 }
 
-test('under full load nothing is reported that does not differ', async () => {
-  const config = { user: [APP_USER.acl] };
-  await withRig(
-    {
-      servers: { source: { config }, target: { config } },
-      workloads: [{ name: 'live', keys: ['live:*'], stage: 'live' }],
-      default: { stage: 'shadow' },
-    },
-    async (rig) => {
-      let over = false;
-      let [verifies, verified] = [0, 0];
-      const driven = drive({
-        port: rig.shard.port,
-        seed: 11,
-        durationMs: 2_500,
-        isEnough: () => verifies > 1 && verified > 30,
-        connections: 24,
-        prefixes: ['', 'live:'],
-        functions: [''],
-        keysPerType: 60,
-      }).finally(() => (over = true));
-      const found: unknown[] = [];
-      while (!over) {
-        ask(rig, { kind: 'verify' });
-        await ended(rig);
-        if (job(rig).state !== 'done' || Object.keys(job(rig).differences).length > 0 || job(rig).failed > 0)
-          found.push(job(rig));
-        verified += job(rig).verified;
-        verifies++;
-      }
-      const report = await driven;
-      assert.deepEqual(report.violations, []);
-      assert.deepEqual(
-        found,
-        [],
-        await readFile(join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'), 'utf8'),
-      );
-      await rig.shard.settled(30_000);
-      const { differences } = await compareKeyspaces(rig.source, rig.target);
-      assert.deepEqual(differences.slice(0, 5), []);
-    },
-  );
-});
-
 test('verify with a sample compares about that percentage of the keys', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const pipeline = rig.client().pipeline();
@@ -170,7 +124,7 @@ test('a suspect whose repair takes seconds is waited for', async () => {
 test('a mirror that restarts empty, or with old data, is verified and repaired automatically', async () => {
   await withRig({ default: { stage: 'shadow' } }, async (rig) => {
     const pipeline = rig.client().pipeline();
-    for (let i = 0; i < 3_000; i++) pipeline.set(`k:${i}`, i);
+    for (let i = 0; i < 600; i++) pipeline.set(`k:${i}`, i);
     await pipeline.exec();
     await rig.assertEqual();
     await rig.target.restart();
