@@ -10,10 +10,11 @@ export const SLOW = new Set([
   ...below(`${PROXY}/rules`, 'rule-03-flip', 'rule-03-waiting', 'rule-06-blocking', 'rule-06-queue', 'turns', 'lanes'),
   ...below(`${PROXY}/rules`, 'rule-08-expiry', 'rule-08-edge', 'queue', 'lives-property', 'databases-property'),
   ...below(PROXY, 'rules/transaction-databases', 'copy/swapdb', 'copy/many-suspects', 'faults/busy', 'faults/silent'),
-  // Restarts, lost connections, clocks, damaged journals and subscribers: profiles expiry-restarts, losses, clocks, damages
-  // and flips have them. rules/rule-25-restart, protocol/pubsub-order and storage/journal use real servers.
+  // Restarts, lost connections, clocks, damaged journals and subscribers: profiles crashes, expiry-restarts, losses, clocks,
+  // damages and flips have them. rules/rule-25-restart, protocol/pubsub-order and storage/journal use real servers.
   ...below(`${PROXY}/rules`, 'rule-05-zombies', 'rule-08-restart', 'rule-23-unreadable', 'clocks', 'pubsub'),
   ...below(PROXY, 'random/trial', 'random/driver', 'pipeline/held-links', 'stages/dry-run', 'storage/journal-contents'),
+  ...below(PROXY, 'faults/crashes'),
   // Commands of operators with processes of the proxy. cli/daemon, cli/run and cli/waiting start both programs, too;
   // unit/cli/fleet has several processes' worth of shards, otel/otel what is sent.
   ...below(`${PROXY}/cli`, 'advice', 'assess-cluster', 'fleet', 'hostile', 'jobs', 'plan-init', 'printing', 'promote'),
