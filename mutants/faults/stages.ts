@@ -118,7 +118,7 @@ export const FLIP_TIMES: readonly Fault[] = [
   {
     id: 'a-flip-gives-suspects-no-time',
     file: FLIP,
-    from: 'await waitWhile(() => workload.suspect === null && this.#keysToRepair(change, now) > 0, REPAIR_MS);',
+    from: 'await waitWhile(() => !this.#isWhole(workload) && this.#keysToRepair(change, now) > 0, REPAIR_MS);',
     to: '',
     tests: flip,
   },

@@ -89,7 +89,7 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'keys-past-the-bound-are-forgotten',
     file: 'shadow-proxy/src/suspects/suspects.ts',
-    from: '      workload.markSuspect(`more than ${MAX_LISTED} suspects (${reason})`);\n',
+    from: '      this.workloads.mark(workload, `more than ${MAX_LISTED} suspects (${reason})`);\n',
     to: '',
     tests: ['unit/suspects/suspects'],
     unseen: 'It takes more than 100,000 suspects at once, more keys than a run has.',

@@ -100,9 +100,9 @@ export class Checks {
   /** Whether the proxy knows that the key may differ: all keys of its workload do, or both servers are being asked. */
   isSuspect(name: KeyName): boolean {
     if (this.scene.isClockUnknown) return true;
-    const { sequencer, adjudicator } = this.scene.proxy.parts!;
+    const { sequencer, adjudicator, suspects } = this.scene.proxy.parts!;
     const { id, bytes } = partsOf(name);
-    if (sequencer.router.match(bytes, 0, bytes.length).suspect !== null) return true;
+    if (suspects.workloads.of(sequencer.router.match(bytes, 0, bytes.length)) !== null) return true;
     if (adjudicator.asksAbout(id)) return true;
     return SIDES.some((side) => [...sequencer.lanes[side].allLocks()].some(({ withheld }) => withheld > 0));
   }

@@ -193,7 +193,7 @@ export class Scene {
 
   /** Whether all keys of a workload are suspects. */
   get isSuspect(): boolean {
-    return this.proxy.parts?.router.workloads.some(({ suspect }) => suspect !== null) ?? false;
+    return (this.proxy.parts?.suspects.workloads.count ?? 0) > 0;
   }
 
   /** The server that clients do not depend on; null where both have a share of the keys, or the proxy does not run. */

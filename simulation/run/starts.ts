@@ -51,8 +51,10 @@ export class Starts {
 
   /** Of a journal that was damaged, or whose machine was, nothing is believed. */
   #believesNoDamage(damage: string | null): void {
-    const { workloads } = this.scene.proxy.parts!.router;
-    const trusts = workloads.find(({ suspect, keylessRule }) => suspect === null && keylessRule.mirrorsWrites);
+    const { router, suspects } = this.scene.proxy.parts!;
+    const trusts = router.workloads.find(
+      (workload) => suspects.workloads.of(workload) === null && workload.keylessRule.mirrorsWrites,
+    );
     if (damage !== null && trusts !== undefined) this.scene.fail(`the proxy trusts its journal, although ${damage}`);
   }
 
@@ -60,7 +62,8 @@ export class Starts {
   #hasNoSuspects(): void {
     const { proxy, damages } = this.scene;
     if (damages > 0) return;
-    const reasons = proxy.parts!.router.workloads.flatMap(({ suspect }) => suspect ?? []);
+    const { router, suspects } = proxy.parts!;
+    const reasons = router.workloads.flatMap((workload) => suspects.workloads.of(workload) ?? []);
     const mayBeUnknown = !proxy.lastServed || this.#unknown.has(proxy);
     for (const reason of reasons)
       if (CRASHED.test(reason) && !HIDDEN.test(reason) && !(mayBeUnknown && UNKNOWN.test(reason)))

@@ -205,7 +205,8 @@ export class Failover {
 
   async #failOver(workload: Workload, dead: Side, how: string): Promise<OutageWorkload> {
     const { context } = this;
-    const { name, stage, percent, suspect } = workload;
+    const { name, stage, percent } = workload;
+    const suspect = context.suspects.workloads.of(workload);
     const policy = context.policy(workload);
     const unconfirmed = context.suspects.count(
       workload,

@@ -41,6 +41,8 @@ export interface SuspectKeys {
   hidden(reason: string): void;
   /** A SWAPDB has run on one of the servers. */
   swapped(frame: Buffer, start: number): void;
+  /** Whether the whole workload is suspect: then no list names its keys. */
+  isWhole(workload: Workload): boolean;
   /** Whether the command reads, or may read, a suspect. */
   isReadBy(db: number, frame: Buffer, start: number): boolean;
   /** Whether one of the command's keys is, or may be, a suspect. */

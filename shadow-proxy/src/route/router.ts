@@ -31,7 +31,6 @@ export class Workload {
   held = false;
   /** Whether the workload's authority is changing: then nothing may be copied. */
   moving = false;
-  #suspect: string | null = null;
   readonly #matchers: Matcher[];
   readonly #channels: Matcher[];
   #stage: Stage;
@@ -52,8 +51,6 @@ export class Workload {
     readonly perRegion: boolean,
     stage: Stage,
     percent: number,
-    /** How many workloads of the router are suspect as a whole. */
-    private readonly suspicions: { workloads: number },
   ) {
     this.#matchers = keys.map(compileGlob);
     this.#channels = channels.map(compileGlob);
@@ -75,30 +72,6 @@ export class Workload {
 
   /** How many times the stage has changed. */
   moves = 0;
-
-  /** Why every key of the workload is suspect, if no list names the suspect keys; null if they are not. */
-  get suspect(): string | null {
-    return this.#suspect;
-  }
-  set suspect(why: string | null) {
-    if (this.#suspect === null && why !== null) this.suspicions.workloads++;
-    if (this.#suspect !== null && why === null) this.suspicions.workloads--;
-    this.#suspect = why;
-  }
-  /**
-   * How many times the workload became suspect as a whole. A verification that began before the last time cannot clear
-   * the suspicion.
-   */
-  timesSuspect = 0;
-  /** The last reason why the workload was suspect as a whole, even if that is over; null if it never was. */
-  suspectedLast: string | null = null;
-
-  /** Makes every key of the workload suspect. The first reason is kept until the suspicion is cleared. */
-  markSuspect(why: string): void {
-    this.timesSuspect++;
-    this.suspectedLast = why;
-    this.suspect ??= why;
-  }
 
   get stage(): Stage {
     return this.#stage;
@@ -145,8 +118,6 @@ export class Workload {
 const SHADOW = stageRule('shadow');
 
 export class Router {
-  /** How many of the workloads are suspect as a whole. */
-  readonly suspicions = { workloads: 0 };
   /** The workloads in the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
@@ -175,18 +146,18 @@ export class Router {
       ({ name, keys, channels = [], writer, counterLayout, stage, percent }, i) =>
         new Workload(
           ...([i, name, keys, channels, writtenIn(writer), counterLayout === 'per-region'] as const),
-          ...([stage, percent, this.suspicions] as const),
+          ...([stage, percent] as const),
         ),
     );
     this.default = new Workload(
       ...([workloads.length, 'default', [], [], writtenIn(rest.writer), false] as const),
-      ...([rest.stage, rest.percent, this.suspicions] as const),
+      ...([rest.stage, rest.percent] as const),
     );
     this.workloads = [...workloads, this.default];
     this.rewrites = workloads.some(({ perRegion }) => perRegion);
     this.pinsOtherRegion = this.workloads.some(({ writtenIn }) => writtenIn !== null);
     this.otherShards = new Workload(
-      ...([this.workloads.length, 'other shards', [], [], null, false, 'off', 100, { workloads: 0 }] as const),
+      ...([this.workloads.length, 'other shards', [], [], null, false, 'off', 100] as const),
     );
   }
 

@@ -140,11 +140,12 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   const counters = new Counters(router);
   const permissions = new Permissions(router);
   const suspects = new Suspects(
+    router,
     (suspect) => void events.emit('suspect', suspect),
     (suspect) => deferred.cleared(suspect),
   );
   const deferred = new DeferredPairs(suspects);
-  const suspectWorkloads = new SuspectWorkloads(router, journal);
+  const suspectWorkloads = new SuspectWorkloads(router, suspects.workloads, journal);
   const authorities = new Authorities(router, () => void events.emit('unfrozen'));
   const mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
   const { adjudicator, sequencer, fieldTtls } = sequencerOf(options, core, {
@@ -458,6 +459,7 @@ function evidenceContext(
   return {
     ...parts,
     plan: () => settings.plan,
+    suspicion: (workload) => suspects.workloads.of(workload),
     suspects: (workload) => suspects.count(workload) + (adjudicator.asksOf(workload) ? 1 : 0),
     job: () => jobs.snapshot(),
     sampled: (latest, workloads) => void events.emit('sampled', latest, workloads),

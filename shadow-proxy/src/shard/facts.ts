@@ -76,7 +76,7 @@ export function conditionFactsOf(parts: ConditionParts, now = monotonicMs()): Co
     asked: parts.adjudicator.undecided + parts.deferred.pending,
     suspects: { total: suspects.size, byReason: suspects.byReason() },
     workloads: workloads.map((workload) =>
-      conditionOfWorkload(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, parts),
+      conditionOfWorkload(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, suspects.workloads, parts),
     ),
   };
 }
@@ -169,12 +169,13 @@ function mirrorFacts({ mirrors, lanes }: Sequencer, side: Side, now: number, isN
 const conditionOfWorkload = (
   workload: Workload,
   suspects: WorkloadFacts['suspects'],
+  whole: Suspects['workloads'],
   { adjudicator }: Pick<ConditionParts, 'adjudicator'>,
 ): WorkloadConditionFacts => ({
   name: workload.name,
   stage: workload.stage,
   percent: workload.percent,
-  suspect: workload.suspect,
+  suspect: whole.of(workload),
   mirrors: workload.whole ? [otherSide(workload.keylessRule.authority)] : SIDES,
   suspects,
   asked: adjudicator.asksOf(workload),

@@ -40,7 +40,9 @@ export interface MirrorFacts {
 }
 
 /** What shows whether a workload is clean. */
-export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' | 'percent' | 'suspect'> {
+export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' | 'percent'> {
+  /** Why every key of the workload is suspect; null if they are not. */
+  readonly suspect: string | null;
   /** Both sides if only a share of the keys is live. */
   readonly mirrors: readonly Side[];
   /** Number of suspect keys; and how many of them may lack an acknowledged effect on the mirror. */

@@ -75,8 +75,7 @@ export class StateKeeper implements Persistence {
   /** Records that everything is confirmed and no key is suspect: the next process need not check anything. */
   async ended(): Promise<void> {
     this.by.journal.settled();
-    const { workloads } = this.by.sequencer.router;
-    await this.#remember({ cleanShutdown: workloads.every((workload) => workload.suspect === null) });
+    await this.#remember({ cleanShutdown: this.by.suspects.workloads.count === 0 });
   }
 
   #remember(patch: { cleanShutdown?: boolean; journal?: string }, event?: HistoryEvent): Promise<void> {
@@ -152,13 +151,13 @@ export class StateKeeper implements Persistence {
    * @returns whether all of them are known
    */
   takeOver(reason: string | null): boolean {
-    const { logger, journal, left, sequencer, suspectWorkloads } = this.by;
+    const { logger, journal, left, sequencer, suspects, suspectWorkloads } = this.by;
     const { keys, workloads, everything } = left;
     for (const { db, key, touched } of keys)
       sequencer.suspects.key(db, key, touched ? 'process-ended' : 'process-ended-unwritten');
     for (const [name, why] of workloads) {
       const workload = sequencer.router.named(name);
-      if (workload?.keylessRule.mirrorsWrites) workload.markSuspect(why);
+      if (workload?.keylessRule.mirrorsWrites) suspects.workloads.mark(workload, why);
     }
     if (everything !== null) suspectWorkloads.markAll(`the last process crashed: ${everything}`);
     if (reason !== null) suspectWorkloads.markAll(reason);
@@ -186,8 +185,10 @@ export class StateKeeper implements Persistence {
   carry(): void {
     const { journal, suspects, sequencer } = this.by;
     for (const suspect of suspects.all()) journal.noteSuspect(suspect);
-    for (const workload of sequencer.router.workloads)
-      if (workload.suspect !== null) journal.noteWorkload(workload.name, workload.suspect);
+    for (const workload of sequencer.router.workloads) {
+      const why = suspects.workloads.of(workload);
+      if (why !== null) journal.noteWorkload(workload.name, why);
+    }
   }
 
   // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────

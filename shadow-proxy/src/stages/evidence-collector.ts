@@ -37,6 +37,8 @@ export interface EvidenceContext extends BypassContext {
   readonly plan: () => Plan;
   /** Number of suspect keys, including differences without a verdict. */
   readonly suspects: (workload: Workload) => number;
+  /** Why every key of the workload is suspect; null if they are not. */
+  readonly suspicion: (workload: Workload) => string | null;
   readonly job: () => JobSnapshot | null;
   /**
    * Called every few seconds with the latencies since the last call: those of all commands, and those of each workload
@@ -275,7 +277,7 @@ export class EvidenceCollector {
       gates: this.#planned(workload).gates,
       checks: this.#checks.glance(this.#checked(workload)),
       suspects: this.context.suspects(workload),
-      suspect: workload.suspect,
+      suspect: this.context.suspicion(workload),
       spanning: this.context.sequencer.counters.of(workload).spanning,
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.authorities.frozen,

@@ -266,17 +266,21 @@ export class Flipper {
       .filter(({ up }) => !up)
       .map((server) => server.identify().catch(() => undefined));
     await Promise.race([Promise.all(looks), sleep(REPAIR_MS, undefined, { ref: false })]);
-    await waitWhile(() => workload.suspect === null && this.#keysToRepair(change, now) > 0, REPAIR_MS);
-    if (workload.suspect !== null || this.#suspectKeys(change, now) > 0) this.#assertClean(change);
+    await waitWhile(() => !this.#isWhole(workload) && this.#keysToRepair(change, now) > 0, REPAIR_MS);
+    if (this.#isWhole(workload) || this.#suspectKeys(change, now) > 0) this.#assertClean(change);
   }
 
   /** Repairs the last suspects while the workload's commands are held. */
   async #repaired(change: Change): Promise<void> {
     const { workload } = change;
     await waitWhile(
-      () => workload.suspect === null && (this.#keysToRepair(change) > 0 || this.context.adjudicator.asksOf(workload)),
+      () => !this.#isWhole(workload) && (this.#keysToRepair(change) > 0 || this.context.adjudicator.asksOf(workload)),
       HELD_REPAIR_MS,
     );
+  }
+
+  #isWhole(workload: Workload): boolean {
+    return this.context.suspects.workloads.of(workload) !== null;
   }
 
   #assertClean({ workload, from, to, leaving }: Change): void {
@@ -285,16 +289,17 @@ export class Flipper {
       (suspect) => suspect.workload === workload && this.#isSuspect(suspect, leaving),
     );
     const isAsked = adjudicator.asksOf(workload);
-    if (workload.suspect === null && unclean.length === 0 && !isAsked) return;
+    const suspect = suspects.workloads.of(workload);
+    if (suspect === null && unclean.length === 0 && !isAsked) return;
     const keys = `${unclean.length} suspect ${unclean.length === 1 ? 'key' : 'keys'}`;
-    const why = workload.suspect ?? (unclean.length > 0 ? keys : 'a difference has no verdict yet');
+    const why = suspect ?? (unclean.length > 0 ? keys : 'a difference has no verdict yet');
     const list = unclean
       .slice(0, LISTED)
       .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
     throw new StageError(
       'not-clean',
       `the mirror of "${workload.name}" is not clean: ${why}. Suspect keys are repaired while both servers answer: try again then. Only if their writes may be lost, move the workload with ${isLater(from, to) ? '--force-suspects' : '--force'}`,
-      { suspect: workload.suspect, keys: unclean.length, list },
+      { suspect, keys: unclean.length, list },
       isLater(from, to) ? forceOf(workload.name, to) : forceBackOf(workload.name, to),
     );
   }
@@ -372,7 +377,7 @@ export class Flipper {
       // Clients that came meanwhile wait for a connection to the server.
       for (const side of dead) this.context.abandon(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
-      if (to.stage === 'off') workload.suspect = null;
+      if (to.stage === 'off') this.context.suspects.workloads.clear(workload);
       for (const side of dead)
         this.context.suspectWorkloads.mark(
           workload,

@@ -249,7 +249,7 @@ export class Adjudicator implements Verdicts {
   /** The suspects among the keys. If none is a suspect, all of them become suspects. */
   #suspectsOf(pair: Pair, keys: readonly Buffer[]): Suspect[] {
     const { db, workload } = pair.operation;
-    if (workload.suspect !== null) return [];
+    if (this.sequencer.suspects.isWhole(workload)) return [];
     if (this.deferred.suspectOf(db, keys) === undefined) this.#suspectKeys(pair, 'inconclusive');
     return keys.flatMap((key) => this.deferred.suspectOf(db, [key]) ?? []);
   }
@@ -407,7 +407,8 @@ export class Adjudicator implements Verdicts {
   /** Makes the command's keys suspects if one of them is a suspect already, or had an unknown time to live. */
   #suspectOperation({ operation, frame, start }: Pair): boolean {
     const { sequencer } = this;
-    if (operation.workload.suspect !== null || sequencer.suspects.isIn(operation.db, frame, start)) return true;
+    const { suspects } = sequencer;
+    if (suspects.isWhole(operation.workload) || suspects.isIn(operation.db, frame, start)) return true;
     let asks = false;
     sequencer.keys.eachPlaced(operation.db, new Command(frame, start), (db, key) => {
       asks ||= sequencer.expiry.asksAbout(db, key);

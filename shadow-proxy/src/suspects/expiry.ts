@@ -218,7 +218,7 @@ export class Expiry implements ExpiryEdges {
   /** Whether the key's workload is a suspect, or its chunked copy is in progress. */
   #isToBeCopied(db: number, key: Buffer): boolean {
     const { router, suspects } = this.sequencer;
-    return router.match(key, 0, key.length).suspect !== null || suspects.chunked.has(keyId(db, key));
+    return suspects.isWhole(router.match(key, 0, key.length)) || suspects.chunked.has(keyId(db, key));
   }
 
   /**

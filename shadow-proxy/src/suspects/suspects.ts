@@ -3,8 +3,9 @@
  * repair which began before it cannot clear it.
  */
 import { REPLY_LOST } from '../pipeline/suspicion.js';
-import type { Workload } from '../route/router.js';
+import type { Router, Workload } from '../route/router.js';
 import { Lateness } from './lateness.js';
+import { WorkloadSuspicions } from './workload-suspicions.js';
 
 export interface Suspect {
   readonly db: number;
@@ -48,6 +49,8 @@ const MAX_LISTED = 100_000;
 export const keyId = (db: number, key: Buffer): string => `${db}:${key.toString('latin1')}`;
 
 export class Suspects {
+  /** Workloads that are suspect as a whole. */
+  readonly workloads: WorkloadSuspicions;
   readonly #keys = new Map<string, Suspect>();
   #generation = 0;
 
@@ -56,9 +59,12 @@ export class Suspects {
    * @param cleared is called with a key that is no suspect any more
    */
   constructor(
+    router: Pick<Router, 'workloads'>,
     private readonly marked: (suspect: Suspect) => void,
     private readonly cleared: (suspect: Suspect) => void = () => undefined,
-  ) {}
+  ) {
+    this.workloads = new WorkloadSuspicions(router);
+  }
 
   /** The generation of the newest suspicion. */
   get generation(): number {
@@ -106,7 +112,7 @@ export class Suspects {
       return;
     }
     if (this.#keys.size >= MAX_LISTED) {
-      workload.markSuspect(`more than ${MAX_LISTED} suspects (${reason})`);
+      this.workloads.mark(workload, `more than ${MAX_LISTED} suspects (${reason})`);
       return;
     }
     const suspect: Suspect = {

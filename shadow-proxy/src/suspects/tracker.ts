@@ -43,8 +43,7 @@ export class SuspectTracker implements SuspectKeys {
   /** Whether anything is suspect. */
   get any(): boolean {
     const { suspects, adjudicator } = this.by;
-    const { router } = this.by.sequencer;
-    return suspects.size !== 0 || adjudicator.undecided !== 0 || router.suspicions.workloads !== 0;
+    return suspects.size !== 0 || adjudicator.undecided !== 0 || suspects.workloads.count !== 0;
   }
 
   /**
@@ -145,8 +144,9 @@ export class SuspectTracker implements SuspectKeys {
   }
 
   #workload(workload: Workload, why: string): void {
-    const known = workload.suspect !== null;
-    workload.markSuspect(why);
+    const { workloads } = this.by.suspects;
+    const known = workloads.of(workload) !== null;
+    workloads.mark(workload, why);
     if (!known) this.by.journal.noteWorkload(workload.name, why);
   }
 
@@ -170,6 +170,10 @@ export class SuspectTracker implements SuspectKeys {
    */
   isReadBy(db: number, frame: Buffer, start: number): boolean {
     return this.#touchedBy(db, new Command(frame, start), READS, (suspect) => suspect.copied !== suspect.generation);
+  }
+
+  isWhole(workload: Workload): boolean {
+    return this.by.suspects.workloads.of(workload) !== null;
   }
 
   /** Whether one of the keys of the command at `start` of the frame is, or may be, a suspect. */
@@ -205,7 +209,7 @@ export class SuspectTracker implements SuspectKeys {
     };
     const all = keys.eachPlaced(db, command, (placed, key, access) => {
       if (found || (access & accesses) === 0) return;
-      found = suspect(keyId(placed, key)) || router.match(key, 0, key.length).suspect !== null;
+      found = suspect(keyId(placed, key)) || this.isWhole(router.match(key, 0, key.length));
     });
     return found || !all;
   }

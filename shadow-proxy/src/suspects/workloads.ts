@@ -1,17 +1,19 @@
-/** Workloads that are suspect as a whole. The journal notes each before anything else happens. */
+/** Makes workloads suspect as a whole. The journal notes each before anything else happens. */
 import type { Router, Workload } from '../route/router.js';
 import type { Journal } from '../storage/journal.js';
+import type { WorkloadSuspicions } from './workload-suspicions.js';
 
 export class SuspectWorkloads {
   constructor(
     private readonly router: Router,
+    private readonly suspicions: WorkloadSuspicions,
     private readonly journal: Pick<Journal, 'noteWorkload' | 'flush'>,
   ) {}
 
   /** Every key of the workload is suspect from now on. */
   mark(workload: Workload, reason: string): void {
-    workload.markSuspect(reason);
-    this.journal.noteWorkload(workload.name, workload.suspect!);
+    this.suspicions.mark(workload, reason);
+    this.journal.noteWorkload(workload.name, this.suspicions.of(workload)!);
     this.journal.flush();
   }
 

@@ -443,6 +443,7 @@ export class FakeProxy {
         script: (_db, { frame, start }, reason) => suspect(reason, frame, start),
         hidden: (reason) => void this.suspects.push(`${reason}: every key`),
         swapped: (frame, start) => suspect('swapped', frame, start),
+        isWhole: () => false,
         isReadBy: () => false,
         isIn: () => false,
         spread: () => undefined,

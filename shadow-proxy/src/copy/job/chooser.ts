@@ -104,11 +104,11 @@ export class Chooser {
 
   /** What is not suspect is the same on both, whenever it expires. */
   #writtenMeanwhile(db: number, others: readonly ScannedKey[], extra: ReadonlySet<ScannedKey>): ScannedKey[] {
-    const { router } = this.context.sequencer;
+    const { router, suspects } = this.context.sequencer;
     return others.filter(
       (scanned) =>
         !extra.has(scanned) &&
-        router.match(scanned.key, 0, scanned.key.length).suspect !== null &&
+        suspects.isWhole(router.match(scanned.key, 0, scanned.key.length)) &&
         this.written(db, scanned.key),
     );
   }

@@ -29,6 +29,7 @@ import {
 } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
 import { keyId } from '../../suspects/suspects.js';
+import type { WorkloadSuspicions } from '../../suspects/workload-suspicions.js';
 import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
@@ -218,13 +219,17 @@ export class Job {
     return { ...at, checkpoint: at.checkpoint && inDatabases(at.checkpoint, to) };
   }
 
+  get #suspicions(): WorkloadSuspicions {
+    return this.context.suspects.workloads;
+  }
+
   get #copies(): boolean {
     return this.request.kind === 'backfill' && !this.request.dryRun;
   }
 
   /** Whether nothing became suspect since the job began. */
   get #isCurrent(): boolean {
-    return this.#workloads.every((workload) => workload.timesSuspect === this.#timesSuspect.get(workload));
+    return this.#workloads.every((workload) => this.#suspicions.times(workload) === this.#timesSuspect.get(workload));
   }
 
   /** Whether the job has copied everything, and that is still true. */
@@ -255,7 +260,7 @@ export class Job {
     try {
       if (this.#copies)
         for (const workload of this.#workloads)
-          if (workload.suspect === null) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
+          if (this.#suspicions.of(workload) === null) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
       this.#remember();
       if (this.#at === null) this.#written = new WrittenKeys(this.context.sequencer);
       // The list of lost keys stays until they are restored.
@@ -479,14 +484,14 @@ export class Job {
 
   /** Notes which suspicions the job will clear. */
   #remember(): void {
-    for (const workload of this.#workloads) this.#timesSuspect.set(workload, workload.timesSuspect);
+    for (const workload of this.#workloads) this.#timesSuspect.set(workload, this.#suspicions.times(workload));
   }
 
   /** @throws {RestartScan} if a workload became suspect since it began */
   #assertCurrent(): void {
-    const suspect = this.#workloads.find((workload) => workload.timesSuspect !== this.#timesSuspect.get(workload));
+    const suspect = this.#workloads.find((workload) => this.#suspicions.times(workload) !== this.#timesSuspect.get(workload));
     if (suspect !== undefined)
-      throw new RestartScan(`every key of "${suspect.name}" became a suspect meanwhile: ${suspect.suspectedLast}`);
+      throw new RestartScan(`every key of "${suspect.name}" became a suspect meanwhile: ${this.#suspicions.last(suspect)}`);
   }
 
   /** Notes how far the scan has come: behind the last page before which all are done. */
@@ -520,7 +525,7 @@ export class Job {
   #finish(): void {
     if (this.request.sample >= 100 && (this.#copies || this.request.repair)) {
       for (const workload of this.#workloads) {
-        workload.suspect = null;
+        this.#suspicions.clear(workload);
         if ((this.#counts.differences.contested ?? 0) > 0) this.context.suspectWorkloads.mark(workload, CONTESTED);
       }
     }

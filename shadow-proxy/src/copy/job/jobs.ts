@@ -188,6 +188,12 @@ export class Jobs {
     return job.snapshot();
   }
 
+  /** Whether the workload is suspect for a reason for which it is verified without being asked. */
+  #isVerified(workload: Workload): boolean {
+    const why = this.context.suspects.workloads.of(workload);
+    return why !== null && !WAITING.has(why);
+  }
+
   #verifySuspects(): void {
     if (
       this.#job?.running === true ||
@@ -197,7 +203,7 @@ export class Jobs {
     )
       return;
     const suspicions = this.context.sequencer.router.workloads.filter(
-      (workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect),
+      (workload) => isWrittenTwice(workload) && this.#isVerified(workload),
     );
     if (suspicions.length === 0) return;
     this.#run(

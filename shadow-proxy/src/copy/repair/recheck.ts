@@ -178,8 +178,8 @@ export class Recheck {
     const isBehindCopy = suspect !== undefined && suspect.copied === generation;
     const isCertain = (key: Buffer): boolean => {
       const id = keyId(db, key);
-      if (sequencer.expiry.asksAbout(db, key) || sequencer.router.match(key, 0, key.length).suspect !== null)
-        return false;
+      const workload = sequencer.router.match(key, 0, key.length);
+      if (sequencer.expiry.asksAbout(db, key) || sequencer.suspects.isWhole(workload)) return false;
       return isBehindCopy && copied?.equals(key) === true
         ? suspect.confirmed >= generation
         : suspects.get(id) === undefined && !adjudicator.asksAbout(id);

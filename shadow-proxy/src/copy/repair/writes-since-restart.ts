@@ -24,7 +24,7 @@ export class WritesSinceRestart {
   /** What is suspect already is not known to be right on the mirror. */
   constructor(
     private readonly sequencer: Sequencer,
-    suspects: Suspects,
+    private readonly suspects: Suspects,
     authority: Side,
   ) {
     const mirror = sequencer.mirrors[otherSide(authority)];
@@ -43,7 +43,7 @@ export class WritesSinceRestart {
 
   /** Whether the mirror has what the key was before the authority was lost. */
   isUntouched(db: number, key: Buffer, workload: Workload): boolean {
-    return !this.#everything && workload.suspect === null && !this.#written.has(keyId(db, key));
+    return !this.#everything && this.suspects.workloads.of(workload) === null && !this.#written.has(keyId(db, key));
   }
 
   end(): void {

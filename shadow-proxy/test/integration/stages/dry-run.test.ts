@@ -11,6 +11,8 @@ import { closedGates } from '../../../src/stages/gates.js';
 import type { Workload } from '../../../src/route/router.js';
 import { STAGES, type Stage } from '../../../src/route/stage.js';
 import type { Shard } from '../../../src/shard/contract.js';
+import type { Suspects } from '../../../src/suspects/suspects.js';
+import { WorkloadSuspicions } from '../../../src/suspects/workload-suspicions.js';
 import { withRig } from '../../support/rig.js';
 import { partsOf } from '../../support/shard.js';
 
@@ -60,10 +62,14 @@ async function moveTo(shard: Shard, workload: Workload, stage: Stage, percent: n
 }
 
 /** The state of both runs: a verification that starts by itself would clear it between them. */
-const hold = (workload: Workload, suspect: string | null): unknown =>
-  Object.defineProperty(workload, 'suspect', { configurable: true, get: () => suspect, set: () => undefined });
-const release = (workload: Workload): unknown =>
-  Object.defineProperty(workload, 'suspect', { configurable: true, writable: true, value: null });
+const hold = ({ workloads }: Suspects, workload: Workload, suspect: string | null): unknown =>
+  Object.assign(workloads, {
+    of: (each: Workload) => (each === workload ? suspect : WorkloadSuspicions.prototype.of.call(workloads, each)),
+  });
+function release({ workloads }: Suspects, workload: Workload): void {
+  Reflect.deleteProperty(workloads, 'of');
+  workloads.clear(workload);
+}
 
 test('dry run and real run agree on verdict and reason in random states', async () => {
   await withRig({ workloads: WORKLOADS, alike: true, plan: { gates: { drill: false, steps: false } } }, async (rig) => {
@@ -79,7 +85,7 @@ test('dry run and real run agree on verdict and reason in random states', async 
       const percent = one([undefined, undefined, 1, 50, 100]);
       const known = parts.sequencer.router.named(workload);
       if (known !== undefined) {
-        known.suspect = null;
+        parts.suspects.workloads.clear(known);
         await moveTo(shard, known, one(STAGES.slice(0, -1)), one([100, 100, 10]));
         parts.counters.of(known).spanning = one([0, 0, 3]);
       }
@@ -101,7 +107,7 @@ test('dry run and real run agree on verdict and reason in random states', async 
       };
       const name = one(['promote', 'promote', 'promote', 'rollback', 'drill']);
       const before = shard.snapshot().workloads.map((each) => `${each.name} ${each.stage} ${each.percent}`);
-      if (known !== undefined) hold(known, suspect);
+      if (known !== undefined) hold(parts.suspects, known, suspect);
       const said = await endOf(() => commands[name](dry));
       assert.deepEqual(
         shard.snapshot().workloads.map((each) => `${each.name} ${each.stage} ${each.percent}`),
@@ -109,7 +115,7 @@ test('dry run and real run agree on verdict and reason in random states', async 
         'a dry run changes nothing',
       );
       const happened = await endOf(() => commands[name]({}));
-      if (known !== undefined) release(known);
+      if (known !== undefined) release(parts.suspects, known);
       const context = `step ${step}: ${name} ${JSON.stringify(promotion)} from ${before.join(', ')}`;
       const closed = said.code === 'internal' && happened.code === 'gates-closed';
       if (closed)

@@ -51,8 +51,6 @@ test('keys of other shards have a workload of their own, which only the source s
   assert.equal(of.otherShards.index, 2);
   assert.equal(of.byPattern(b('a:1')).name, 'a');
   assert.equal(of.byPattern(b('x:1')).name, 'default');
-  of.otherShards.markSuspect('lost');
-  assert.equal(of.suspicions.workloads, 0, 'its doubt is not one of this shard');
 });
 
 test('channels have the workload whose patterns have them, patterns of channels the one that has that very pattern', () => {
@@ -95,21 +93,6 @@ test('a stage change takes effect at once, and is counted', () => {
   assert.deepEqual([a.stage, a.percent, a.whole, a.keylessRule.authority], ['live', 100, true, 'target']);
   a.move('rampdown', 10);
   assert.deepEqual([a.stage, a.percent, a.whole], ['rampdown', 100, true]);
-});
-
-test('a workload that becomes suspect is counted once, and its first reason stays', () => {
-  const of = inStage('shadow');
-  const [a, rest] = of.workloads;
-  assert.deepEqual([a.suspect, a.timesSuspect, of.suspicions.workloads], [null, 0, 0]);
-  a.markSuspect('first');
-  a.markSuspect('second');
-  rest.markSuspect('third');
-  assert.deepEqual([a.suspect, a.timesSuspect, of.suspicions.workloads], ['first', 2, 2]);
-  a.suspect = null;
-  a.suspect = null;
-  assert.deepEqual([a.suspect, of.suspicions.workloads], [null, 1]);
-  rest.suspect = null;
-  assert.equal(of.suspicions.workloads, 0);
 });
 
 test('all keys have one rule, or one authority, only where every workload is whole', () => {

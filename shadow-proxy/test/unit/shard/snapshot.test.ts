@@ -52,7 +52,7 @@ const router = new Router([{ name: 'sessions', keys: ['session:*'], stage: 'shad
 const countersOf = new Counters(router);
 
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
-  const { name, stage, percent, suspect } = router.workloads[index];
+  const { name, stage, percent } = router.workloads[index];
   const counters = countersOf.of(router.workloads[index]);
   const workloadClass = index === 0 ? 'read-mostly' : 'general';
   const plain = {
@@ -61,7 +61,7 @@ const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadF
     stage,
     percent,
     counters,
-    suspect,
+    suspect: null,
     secondWriterWrites: 0,
     shadowReads: 100,
   } as const;

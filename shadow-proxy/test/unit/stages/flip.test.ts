@@ -14,7 +14,7 @@ const clock = FakeClock.install();
 function setting() {
   const never = new Promise<void>(() => undefined);
   const router = new Router([], { stage: 'shadow', percent: 100 });
-  const suspects = new Suspects(() => undefined);
+  const suspects = new Suspects(router, () => undefined);
   const state = {
     /** What does not come. */
     missing: null as 'answers' | 'confirmations' | 'identity' | 'blocked' | null,

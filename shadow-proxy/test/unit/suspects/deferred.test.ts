@@ -5,7 +5,8 @@ import { Router } from '../../../src/route/router.js';
 import { DeferredPairs, type DeferredPair } from '../../../src/suspects/deferred.js';
 import { Suspects } from '../../../src/suspects/suspects.js';
 
-const workload = new Router([], { stage: 'shadow', percent: 100 }).default;
+const router = new Router([], { stage: 'shadow', percent: 100 });
+const workload = router.default;
 const keyed = (name: string): Buffer => Buffer.from(name);
 const pair = (change: Partial<DeferredPair> = {}): DeferredPair => ({
   ...{ db: 0, workload, read: keyed('GET k'), keys: [keyed('k')], pairs: 1, tries: 1 },
@@ -14,6 +15,7 @@ const pair = (change: Partial<DeferredPair> = {}): DeferredPair => ({
 
 function scene(...keys: string[]) {
   const suspects = new Suspects(
+    router,
     () => undefined,
     (suspect) => deferred.cleared(suspect),
   );

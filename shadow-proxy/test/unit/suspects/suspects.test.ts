@@ -8,8 +8,9 @@ import { Suspects, type Suspect } from '../../../src/suspects/suspects.js';
 const REST = { stage: 'shadow', percent: 100 } as const;
 const made = () => {
   const marked: string[] = [];
-  const suspects = new Suspects(({ reason }) => marked.push(reason));
-  const { default: workload } = new Router([], REST);
+  const router = new Router([], REST);
+  const suspects = new Suspects(router, ({ reason }) => marked.push(reason));
+  const { default: workload } = router;
   const mark = (key: string, reason: string, db = 0): Suspect => {
     suspects.mark(db, Buffer.from(key), workload, reason);
     return suspects.get(`${db}:${key}`)!;
@@ -78,9 +79,9 @@ test('the key is a copy, and the same name in two databases is two keys', () => 
 test('100,000 keys are listed; one more makes its workload suspect, and a known one is marked all the same', () => {
   const { suspects, workload, mark, marked } = made();
   for (let i = 0; i < 100_000; i++) suspects.mark(0, Buffer.from(`k${i}`), workload, 'overflow');
-  assert.deepEqual([suspects.size, workload.suspect], [100_000, null]);
+  assert.deepEqual([suspects.size, suspects.workloads.of(workload)], [100_000, null]);
   suspects.mark(0, Buffer.from('one more'), workload, 'overflow');
-  assert.deepEqual([suspects.size, workload.suspect], [100_000, 'more than 100000 suspects (overflow)']);
+  assert.deepEqual([suspects.size, suspects.workloads.of(workload)], [100_000, 'more than 100000 suspects (overflow)']);
   mark('k5', 'mismatch');
   assert.deepEqual([marked.length, marked.at(-1)], [100_001, 'mismatch']);
 });

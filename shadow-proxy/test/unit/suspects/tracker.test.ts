@@ -19,7 +19,7 @@ function made() {
     stage: 'shadow',
     percent: 100,
   });
-  const suspects = new Suspects(() => undefined);
+  const suspects = new Suspects(router, () => undefined);
   const journal: string[] = [];
   const tracker = new SuspectTracker({
     sequencer: { router, table, scripts, keys: new FrameKeys(table, scripts) },
@@ -59,10 +59,10 @@ test('a key that is not written twice becomes no suspect', () => {
 });
 
 test('a write with unknown keys makes the workloads suspect whose writes go to both servers', () => {
-  const { after, router, journal } = made();
+  const { after, router, suspects, journal } = made();
   assert.deepEqual(after(script("redis.call('SET', 'x' .. ARGV[1], 1)", '0', 'y')), []);
   assert.deepEqual(
-    router.workloads.map(({ name, suspect }) => [name, suspect]),
+    router.workloads.map((workload) => [workload.name, suspects.workloads.of(workload)]),
     [
       ['off', null],
       ['default', 'a write with unknown keys (overflow)'],
@@ -71,16 +71,16 @@ test('a write with unknown keys makes the workloads suspect whose writes go to b
   assert.deepEqual(journal, ['workload default']);
   const unknown = made();
   unknown.after('NOSUCH a');
-  assert.notEqual(unknown.router.default.suspect, null);
+  assert.notEqual(unknown.suspects.workloads.of(unknown.router.default), null);
   const known = made();
   known.after('SET a 1');
-  assert.equal(known.router.default.suspect, null);
+  assert.equal(known.suspects.workloads.of(known.router.default), null);
 });
 
 test('of a script, the keys that it declares or names are suspect, and all where it may write others', () => {
   const of = (text: string, ...rest: readonly string[]) => {
-    const { after, router } = made();
-    return [after(script(text, ...rest)), router.default.suspect !== null];
+    const { after, router, suspects } = made();
+    return [after(script(text, ...rest)), suspects.workloads.of(router.default) !== null];
   };
   assert.deepEqual(of("redis.call('SET', 'b', 1)", '0'), [['0:b'], false]);
   assert.deepEqual(of("return redis.call('GET', KEYS[1])", '1', 'a'), [[], false]);
@@ -89,9 +89,9 @@ test('of a script, the keys that it declares or names are suspect, and all where
 });
 
 test('a script that is late by its time to live alone makes its declared keys suspect', () => {
-  const { after, router } = made();
+  const { after, router, suspects } = made();
   assert.deepEqual(after(script("redis.call('SET', KEYS[1] .. 'x', 1)", '1', 'a'), 'ttl-lag'), ['0:a']);
-  assert.equal(router.default.suspect, null);
+  assert.equal(suspects.workloads.of(router.default), null);
 });
 
 test('before a command is sent, the journal has its keys, or that it may write any', () => {
@@ -114,7 +114,7 @@ test('a swap of databases makes the suspects of either suspect in both', () => {
   after('SET a 1', 'overflow', 1);
   after('SET b 1', 'overflow', 2);
   after('SET c 1', 'overflow', 3);
-  router.default.markSuspect('a list was too long');
+  suspects.workloads.mark(router.default, 'a list was too long');
   tracker.swapped(frame('SWAPDB 1 2'), 0);
   assert.deepEqual([...suspects.all()].map(({ db, key }) => `${db}:${String(key)}`).sort(), [
     '1:a',
@@ -123,7 +123,7 @@ test('a swap of databases makes the suspects of either suspect in both', () => {
     '2:b',
     '3:c',
   ]);
-  assert.equal(router.default.timesSuspect, 1, 'a verification that is under way goes on');
+  assert.equal(suspects.workloads.times(router.default), 1, 'a verification that is under way goes on');
   const other = made();
   other.after('SET a 1', 'overflow', 2);
   other.tracker.swapped(frame('SWAPDB 1 2'), 0);
@@ -145,6 +145,6 @@ test('a command that reads a suspect is recognized, until a copy of the key is o
   const suspect = suspects.get('0:a')!;
   suspect.copied = suspect.generation;
   assert.deepEqual([reads('GET a'), tracker.isIn(0, frame('GET a'), 0)], [false, true]);
-  router.default.markSuspect('lost');
+  suspects.workloads.mark(router.default, 'lost');
   assert.equal(reads('GET b'), true, 'all keys of the workload are suspect');
 });
