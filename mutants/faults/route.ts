@@ -4,7 +4,7 @@ import type { Fault } from '../fault.js';
 export const ROUTE: readonly Fault[] = [
   {
     id: 'a-percentage-is-one-slot-short',
-    file: 'shadow-proxy/src/route/router.ts',
+    file: 'shadow-proxy/src/route/position.ts',
     from: 'this.#liveSlots = Math.ceil((this.#percent * SLOTS) / 100);',
     to: 'this.#liveSlots = Math.floor((this.#percent * SLOTS) / 100) - 1;',
     tests: ['unit/route/router'],

@@ -329,7 +329,7 @@ export const KEYED: readonly Fault[] = [
   {
     id: 'a-split-command-ignores-a-held-workload',
     file: `${SESSION}handlers/split.ts`,
-    from: 'if (workload.held) return null;',
+    from: 'if (workload.position.held) return null;',
     to: '',
     tests: ['unit/session/handlers/split'],
   },
@@ -350,7 +350,7 @@ export const KEYED: readonly Fault[] = [
   {
     id: 'a-single-key-ignores-a-held-workload',
     file: `${SESSION}handlers/keyed.ts`,
-    from: "if (workload.held) return context.flow.retryWhen('open');",
+    from: "if (workload.position.held) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/handlers/keyed'],
   },
@@ -481,14 +481,14 @@ export const OTHERS: readonly Fault[] = [
   {
     id: 'broadcast-ignores-a-held-workload',
     file: `${SESSION}handlers/broadcast.ts`,
-    from: "if (router.default.held) return context.flow.retryWhen('open');",
+    from: "if (router.default.position.held) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/handlers/broadcast'],
   },
   {
     id: 'plain-ignores-a-held-workload',
     file: `${SESSION}handlers/plain.ts`,
-    from: "if (router.default.held) return context.flow.retryWhen('open');",
+    from: "if (router.default.position.held) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/handlers/plain'],
     unseen: 'While a stage changes nothing is written: the old authority gives the same reply.',
@@ -665,7 +665,7 @@ export const EXCLUSIVE: readonly Fault[] = [
   {
     id: 'flushall-does-not-wait-for-a-stage-change',
     file: `${SESSION}handlers/exclusive.ts`,
-    from: 'else if (context.clients.sequencer.router.workloads.some(({ held }) => held))',
+    from: 'else if (context.clients.sequencer.router.positions.some(({ held }) => held))',
     to: 'else if (false)',
     tests: ['unit/session/handlers/exclusive'],
   },

@@ -22,14 +22,14 @@ export const FLIPS: readonly Fault[] = [
   {
     id: 'a-flip-does-not-wait-for-copies-that-begin-meanwhile',
     file: FLIP,
-    from: 'workload.moving = true;\n      await inTime(this.#drained());',
-    to: 'workload.moving = true;',
+    from: 'router.setMoving(workload, true);\n      await inTime(this.#drained());',
+    to: 'router.setMoving(workload, true);',
     tests: [LINKS],
   },
   {
     id: 'a-flip-does-not-hold-its-commands',
     file: FLIP,
-    from: 'workload.held = true;',
+    from: 'router.hold(workload);',
     to: '',
     tests: [LINKS, 'integration/rules/rule-03-flip'],
   },
@@ -43,14 +43,14 @@ export const FLIPS: readonly Fault[] = [
   {
     id: 'commands-stay-held-after-a-flip',
     file: FLIP,
-    from: 'workload.held = false;',
+    from: 'router.release(workload);',
     to: '',
     tests: [LINKS],
   },
   {
     id: 'nothing-is-copied-any-more-after-a-flip',
     file: FLIP,
-    from: 'workload.moving = false;',
+    from: 'router.setMoving(workload, false);',
     to: '',
     tests: [LINKS, 'integration/rules/rule-03-flip'],
   },
@@ -104,8 +104,8 @@ export const FLIP_TIMES: readonly Fault[] = [
   {
     id: 'a-stage-holds-before-it-is-written',
     file: FLIP,
-    from: 'await this.context.persist(workload, from, to, note, admitting);\n      workload.move(to.stage, to.percent);',
-    to: 'workload.move(to.stage, to.percent);\n      void this.context.persist(workload, from, to, note, admitting);\n      this.context.moved();',
+    from: 'await this.context.persist(workload, from, to, note, admitting);\n      router.move(workload, to);',
+    to: 'router.move(workload, to);\n      void this.context.persist(workload, from, to, note, admitting);\n      this.context.moved();',
     tests: flip,
   },
   {

@@ -105,7 +105,7 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'a-key-that-is-not-mirrored-becomes-a-suspect',
     file: 'shadow-proxy/src/suspects/tracker.ts',
-    from: '    if (!workload.rule(key, 0, key.length).mirrorsWrites) return;\n',
+    from: '    if (!workload.position.rule(key, 0, key.length).mirrorsWrites) return;\n',
     to: '',
     tests: ['unit/suspects/tracker'],
   },

@@ -122,7 +122,7 @@ export class Checks {
   /** In stage off the mirror gets nothing. */
   isOff(key: KeyName): boolean {
     const router = this.scene.proxy.parts?.router;
-    return router === undefined || router.byPattern(partsOf(key).bytes).stage === 'off';
+    return router === undefined || router.byPattern(partsOf(key).bytes).position.stage === 'off';
   }
 
   /** What waits for a mirror stays within the plan's bound, and not longer than the profile says. */

@@ -71,7 +71,10 @@ export class Operator {
     const { random, proxy } = this.scene;
     const { parts } = proxy;
     if (parts === null) return null;
-    const { stage: from, name: workload } = random.pick(parts.router.workloads);
+    const {
+      name: workload,
+      position: { stage: from },
+    } = random.pick(parts.router.workloads);
     const at = STAGES.indexOf(from);
     const stage = from === 'live' && random.chance(0.5) ? 'live' : STAGES[random.chance(0.5) ? at + 1 : at - 1];
     if (stage === undefined || (stage === 'off' && workload === 'default') || stage === 'complete') return null;
@@ -117,7 +120,7 @@ export class Operator {
   /** Workloads that are written twice. */
   get #written(): string[] {
     const workloads = this.scene.proxy.parts?.router.workloads ?? [];
-    return workloads.filter(({ stage }) => stage !== 'off').map(({ name }) => name);
+    return workloads.filter(({ position: { stage } }) => stage !== 'off').map(({ name }) => name);
   }
 
   #stopJob(): string {

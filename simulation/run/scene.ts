@@ -183,7 +183,7 @@ export class Scene {
 
   /** That of the workload `default`; null where the proxy does not run. */
   get stage(): Stage | null {
-    return this.proxy.parts?.router.default.stage ?? null;
+    return this.proxy.parts?.router.default.position.stage ?? null;
   }
 
   /** Whether nothing strikes but what clients do themselves. */
@@ -200,7 +200,7 @@ export class Scene {
   get mirror(): { readonly name: string; readonly server: ServerHost } | null {
     const { stage } = this;
     if (stage === 'dualwrite' || stage === 'shadow') return { name: 'target', server: this.target };
-    const isWhole = stage === 'live' && this.proxy.parts?.router.default.percent === 100;
+    const isWhole = stage === 'live' && this.proxy.parts?.router.default.position.percent === 100;
     return stage === 'rampdown' || isWhole ? { name: 'source', server: this.source } : null;
   }
 

@@ -84,7 +84,9 @@ export class StageChanges {
     const { scene } = this;
     const { router } = scene.proxy.parts!;
     const asked = scene.now;
-    const { stage, percent } = router.named(wanted.workload)!;
+    const {
+      position: { stage, percent },
+    } = router.named(wanted.workload)!;
     const [before, after] = [shareOfTarget(stage, percent), shareOfTarget(wanted.stage, wanted.percent)];
     const gains: Side | null = before === after ? null : after > before ? 'target' : 'source';
     const frozen = scene.proxy.condition()?.frozen ?? null;
@@ -162,7 +164,7 @@ export class StageChanges {
       proxy.plan.guard !== null
         ? null
         : new Map(
-            parts.router.workloads.map(({ name, stage, percent }) => [
+            parts.router.workloads.map(({ name, position: { stage, percent } }) => [
               name,
               [
                 pointOf(stage, percent),
@@ -176,7 +178,10 @@ export class StageChanges {
 
   /** A stage that held is kept, whatever the end of the process was. */
   #begun(seat: Proxy): void {
-    for (const { name, stage, percent } of seat.parts!.router.workloads) {
+    for (const {
+      name,
+      position: { stage, percent },
+    } of seat.parts!.router.workloads) {
       const allowed = this.#left?.get(name) ?? null;
       if (allowed !== null && !allowed.includes(pointOf(stage, percent)))
         this.scene.fail(

@@ -53,7 +53,7 @@ export class Starts {
   #believesNoDamage(damage: string | null): void {
     const { router, suspects } = this.scene.proxy.parts!;
     const trusts = router.workloads.find(
-      (workload) => suspects.workloads.of(workload) === null && workload.keylessRule.mirrorsWrites,
+      (workload) => suspects.workloads.of(workload) === null && workload.position.keylessRule.mirrorsWrites,
     );
     if (damage !== null && trusts !== undefined) this.scene.fail(`the proxy trusts its journal, although ${damage}`);
   }

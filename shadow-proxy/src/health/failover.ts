@@ -159,7 +159,7 @@ export class Failover {
   }
 
   #concerned(side: Side): Workload[] {
-    return this.context.router.workloads.filter((workload) => authoritiesOf([workload]).includes(side));
+    return this.context.router.workloads.filter((workload) => authoritiesOf([workload.position]).includes(side));
   }
 
   async #decide(side: Side, how: string, since: Date): Promise<void> {
@@ -171,7 +171,7 @@ export class Failover {
       logger.error({ server: side }, `the ${side} is lost: ${how}`);
       // Until the decision no command goes to the server, and none is refused.
       for (const workload of this.#concerned(side))
-        if (this.context.policy(workload) === 'automatic') workload.held = true;
+        if (this.context.policy(workload) === 'automatic') this.context.router.hold(workload);
     }
     const outage = this.#outage;
     try {
@@ -205,12 +205,15 @@ export class Failover {
 
   async #failOver(workload: Workload, dead: Side, how: string): Promise<OutageWorkload> {
     const { context } = this;
-    const { name, stage, percent } = workload;
+    const {
+      name,
+      position: { stage, percent },
+    } = workload;
     const suspect = context.suspects.workloads.of(workload);
     const policy = context.policy(workload);
     const unconfirmed = context.suspects.count(
       workload,
-      ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead,
+      ({ key, acknowledged }) => acknowledged && workload.position.rule(key, 0, key.length).authority === dead,
     );
     const toTarget = dead === 'source' && isMirrored(stage);
     const decision = decideFailover({
@@ -237,11 +240,11 @@ export class Failover {
       this.count++;
       context.logger.warn(
         { server: dead, workload: name, ...lost },
-        `failed over: ${formatPoint({ stage, percent })} → ${formatPoint(workload)}; its clients get the ${otherSide(dead)}'s replies`,
+        `failed over: ${formatPoint({ stage, percent })} → ${formatPoint(workload.position)}; its clients get the ${otherSide(dead)}'s replies`,
       );
       return {
         ...about,
-        movedTo: { stage: workload.stage, percent: workload.percent },
+        movedTo: { stage: workload.position.stage, percent: workload.position.percent },
         why: null,
         next: `when the ${dead} answers again, its keys are verified and repaired automatically; then promote or roll back`,
         ...lost,
@@ -258,8 +261,8 @@ export class Failover {
         ...unanswered(workload, this.context),
       };
     } finally {
-      if (workload.held) {
-        workload.held = false;
+      if (workload.position.held) {
+        context.router.release(workload);
         context.open();
       }
     }

@@ -78,7 +78,10 @@ export class Trust {
     );
     if (authorities.isFollowed(side) && !accepts)
       this.#distrust(side, `${lost}, and is an authority: repairs would delete on the mirror what this server lost`);
-    suspectWorkloads.markAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
+    suspectWorkloads.markAll(
+      lost,
+      (workload) => accepts || workload.position.keylessRule.authority !== side || !workload.position.whole,
+    );
     if (this.#distrusted.has(side)) this.context.distrusted(side);
     this.#rememberSoon();
   }
@@ -146,7 +149,7 @@ export class Trust {
       this.#distrusted.delete(side);
       suspectWorkloads.markAll(
         `the ${side} restarted or was replaced (run ID changed), and the operator accepted its data`,
-        ({ keylessRule, whole }) => keylessRule.authority === side || !whole,
+        ({ position: { keylessRule, whole } }) => keylessRule.authority === side || !whole,
       );
     }
     try {

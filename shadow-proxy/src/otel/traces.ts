@@ -73,7 +73,7 @@ export class Traces implements Observer {
     this.#open.set(operation, {
       command: spec.name,
       workload: workload.name,
-      stage: workload.stage,
+      stage: workload.position.stage,
       authority: side,
       server: endpoint.label,
       key:

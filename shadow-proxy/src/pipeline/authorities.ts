@@ -37,13 +37,13 @@ export class Authorities {
 
   /** Whether the server gets commands of clients. */
   isNeeded(side: Side): boolean {
-    return authoritiesOf(this.router.workloads).includes(side);
+    return authoritiesOf(this.router.positions).includes(side);
   }
 
   /** Whether a workload has its mirror on the other side of this server. */
   isFollowed(side: Side): boolean {
     return this.router.workloads.some(
-      ({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole),
+      ({ position: { keylessRule, whole } }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole),
     );
   }
 }

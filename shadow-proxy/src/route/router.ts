@@ -7,8 +7,8 @@
  * Calls: no room.
  */
 import { compileGlob, type Matcher } from './glob.js';
-import { hashSlot, SLOTS } from './slot.js';
-import { stageRule, type Stage, type StageRule } from './stage.js';
+import { ChangingPosition, type Position } from './position.js';
+import type { Stage, StagePoint } from './stage.js';
 
 export interface WorkloadDefinition {
   readonly name: string;
@@ -26,71 +26,40 @@ export interface WorkloadDefinition {
   readonly percent: number;
 }
 
+/** A workload as the plan describes it. Only its position changes. */
 export class Workload {
-  /** Whether a flip holds the workload's new commands. */
-  held = false;
-  /** Whether the workload's authority is changing: then nothing may be copied. */
-  moving = false;
-  readonly #matchers: Matcher[];
-  readonly #channels: Matcher[];
-  #stage: Stage;
-  #percent: number;
-  #rule: StageRule;
-  /** Slots below this number follow `#rule`, the other slots the rule of `shadow`. */
-  #liveSlots = SLOTS;
+  readonly name: string;
+  /** Patterns of the workload's pub/sub channels. */
+  readonly channels: readonly string[];
+  /** Whether the workload's layout on the target is `per-region`. */
+  readonly perRegion: boolean;
+  readonly #keys: readonly string[];
+  readonly #matchers: readonly Matcher[];
+  readonly #channelMatchers: readonly Matcher[];
 
+  /** @param writtenIn the region that writes the workload, if it is another region than the shard's; else null */
   constructor(
     readonly index: number,
-    readonly name: string,
-    private readonly keys: readonly string[],
-    /** Patterns of the workload's pub/sub channels. */
-    readonly channels: readonly string[],
-    /** The region that writes the workload, if it is another region than the shard's; else null. */
+    { name, keys, channels = [], counterLayout }: Omit<WorkloadDefinition, 'stage' | 'percent' | 'writer'>,
     readonly writtenIn: string | null,
-    /** Whether the workload's layout on the target is `per-region`. */
-    readonly perRegion: boolean,
-    stage: Stage,
-    percent: number,
+    readonly position: Position,
   ) {
+    this.name = name;
+    this.channels = channels;
+    this.perRegion = counterLayout === 'per-region';
+    this.#keys = keys;
     this.#matchers = keys.map(compileGlob);
-    this.#channels = channels.map(compileGlob);
-    this.#stage = stage;
-    this.#percent = percent;
-    this.#rule = stageRule(stage);
-    this.move(stage, percent);
+    this.#channelMatchers = channels.map(compileGlob);
   }
 
   /** Whether commands are rewritten to the `per-region` layout now. */
   get isRewritten(): boolean {
-    return this.perRegion && this.#rule.authority === 'target';
+    return this.perRegion && this.position.keylessRule.authority === 'target';
   }
 
   /** The first of the workload's patterns that matches the key; null if none does, as for `default`. */
   patternOf(key: Buffer): string | null {
-    return this.keys[this.#matchers.findIndex((matches) => matches(key, 0, key.length))] ?? null;
-  }
-
-  /** How many times the stage has changed. */
-  moves = 0;
-
-  get stage(): Stage {
-    return this.#stage;
-  }
-  get percent(): number {
-    return this.#percent;
-  }
-  /** Whether all keys have the same authority. */
-  get whole(): boolean {
-    return this.#liveSlots === SLOTS;
-  }
-
-  /** Changes the stage at once. The sequencer does the flip around it. */
-  move(stage: Stage, percent: number): void {
-    this.moves++;
-    this.#stage = stage;
-    this.#percent = stage === 'live' ? percent : 100;
-    this.#rule = stageRule(stage);
-    this.#liveSlots = Math.ceil((this.#percent * SLOTS) / 100);
+    return this.#keys[this.#matchers.findIndex((matches) => matches(key, 0, key.length))] ?? null;
   }
 
   owns(key: Buffer, start: number, end: number): boolean {
@@ -99,28 +68,17 @@ export class Workload {
   }
 
   ownsChannel(name: Buffer, start: number, end: number): boolean {
-    for (const matches of this.#channels) if (matches(name, start, end)) return true;
+    for (const matches of this.#channelMatchers) if (matches(name, start, end)) return true;
     return false;
   }
-
-  /** The rule of the stage for one of the workload's keys. */
-  rule(key: Buffer, start: number, end: number): StageRule {
-    if (this.#liveSlots === SLOTS || hashSlot(key, start, end) < this.#liveSlots) return this.#rule;
-    return SHADOW;
-  }
-
-  /** The rule of the stage for a command without keys, and for the workload's channels. */
-  get keylessRule(): StageRule {
-    return this.whole ? this.#rule : SHADOW;
-  }
 }
-
-const SHADOW = stageRule('shadow');
 
 export class Router {
   /** The workloads in the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
+  /** The positions of these workloads. */
+  readonly positions: readonly Position[];
   /**
    * The workload of keys that are not this shard's, if several shards share a target. Only the source has these keys,
    * and the stage never changes.
@@ -130,6 +88,8 @@ export class Router {
   readonly pinsOtherRegion: boolean;
   /** Whether any workload has the layout `per-region`. */
   readonly rewrites: boolean;
+  /** By the workload's index. */
+  readonly #changing: ChangingPosition[] = [];
 
   /** @param ofOtherShards matches keys that are not this shard's; null if all keys are this shard's */
   constructor(
@@ -141,25 +101,44 @@ export class Router {
     /** What happens to a write to a workload that another region writes. */
     readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
-    const writtenIn = (writer: string | null = null): string | null => (writer === this.region ? null : writer);
-    const workloads = definitions.map(
-      ({ name, keys, channels = [], writer, counterLayout, stage, percent }, i) =>
-        new Workload(
-          ...([i, name, keys, channels, writtenIn(writer), counterLayout === 'per-region'] as const),
-          ...([stage, percent] as const),
-        ),
-    );
-    this.default = new Workload(
-      ...([workloads.length, 'default', [], [], writtenIn(rest.writer), false] as const),
-      ...([rest.stage, rest.percent] as const),
-    );
+    const made = ({ writer = null, ...definition }: WorkloadDefinition, index: number): Workload => {
+      const position = new ChangingPosition(definition);
+      this.#changing.push(position);
+      return new Workload(index, definition, writer === this.region ? null : writer, position);
+    };
+    const workloads = definitions.map(made);
+    this.default = made({ ...rest, name: 'default', keys: [] }, workloads.length);
     this.workloads = [...workloads, this.default];
+    this.positions = this.workloads.map(({ position }) => position);
     this.rewrites = workloads.some(({ perRegion }) => perRegion);
     this.pinsOtherRegion = this.workloads.some(({ writtenIn }) => writtenIn !== null);
-    this.otherShards = new Workload(
-      ...([this.workloads.length, 'other shards', [], [], null, false, 'off', 100] as const),
-    );
+    const off = { name: 'other shards', keys: [], stage: 'off', percent: 100, writer: this.region } as const;
+    this.otherShards = made(off, this.workloads.length);
   }
+
+  // ── what changes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Changes the stage at once. The flip is done around it. */
+  move({ index }: Workload, to: StagePoint): void {
+    this.#changing[index].move(to);
+  }
+
+  /** Holds the workload's new commands. */
+  hold({ index }: Workload): void {
+    this.#changing[index].held = true;
+  }
+
+  /** Lets the workload's commands go on. The caller opens the waiting room. */
+  release({ index }: Workload): void {
+    this.#changing[index].held = false;
+  }
+
+  /** @param moving whether the workload's authority is changing: then nothing may be copied */
+  setMoving({ index }: Workload, moving: boolean): void {
+    this.#changing[index].moving = moving;
+  }
+
+  // ── what a key or a channel belongs to ──────────────────────────────────────────────────────────────────────────
 
   match(key: Buffer, start: number, end: number): Workload {
     if (this.ofOtherShards !== null && this.ofOtherShards(key, start, end)) return this.otherShards;
@@ -183,21 +162,23 @@ export class Router {
     return this.workloads.find(({ channels }) => channels.includes(pattern)) ?? this.default;
   }
 
+  // ── what holds for all workloads ────────────────────────────────────────────────────────────────────────────────
+
   /** Whether every key has the same rule: then the keys of a command do not matter. */
   get uniform(): boolean {
-    const rule = this.default.keylessRule;
-    return this.workloads.every((workload) => workload.whole && workload.keylessRule === rule);
+    const rule = this.default.position.keylessRule;
+    return this.positions.every((position) => position.whole && position.keylessRule === rule);
   }
 
   /** Whether all keys have the same authority. */
   get oneAuthority(): boolean {
-    const { authority } = this.default.keylessRule;
-    return this.workloads.every((workload) => workload.keylessRule.authority === authority && workload.whole);
+    const { authority } = this.default.position.keylessRule;
+    return this.positions.every(({ keylessRule, whole }) => keylessRule.authority === authority && whole);
   }
 
   /** Whether any key is written to both servers. */
   get mirrors(): boolean {
-    return this.workloads.some((workload) => workload.keylessRule.mirrorsWrites);
+    return this.positions.some(({ keylessRule }) => keylessRule.mirrorsWrites);
   }
 
   named(name: string): Workload | undefined {

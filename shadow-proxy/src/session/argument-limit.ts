@@ -5,7 +5,7 @@
  */
 import { KeyList, keysOf } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
-import { SIDES, type Side } from '../route/stage.js';
+import { SIDES, type Side, type StageRule } from '../route/stage.js';
 import type { Server } from '../upstream/server.js';
 import type { CommandContext } from './context.js';
 
@@ -40,16 +40,16 @@ function sidesOf({ parser, clients }: CommandContext, spec: CommandSpec | undefi
   const { router } = clients.sequencer;
   const { frame, argStart, argEnd, argc } = parser;
   const sides = new Set<Side>();
-  const add = ({ authority, mirrorsWrites }: typeof router.default.keylessRule): void => {
+  const add = ({ authority, mirrorsWrites }: StageRule): void => {
     for (const side of mirrorsWrites ? SIDES : [authority]) sides.add(side);
   };
   const hasKeys = spec?.handling === 'keyed' || spec?.handling === 'script';
   const keys = new KeyList();
   const found = hasKeys ? keysOf(spec, frame, argStart, argEnd, argc, keys) : 0;
-  if (found <= 0) add(router.default.keylessRule);
+  if (found <= 0) add(router.default.position.keylessRule);
   for (let i = 0; i < found && sides.size < SIDES.length; i++) {
     const at = keys.index[i];
-    add(router.match(frame, argStart[at], argEnd[at]).rule(frame, argStart[at], argEnd[at]));
+    add(router.match(frame, argStart[at], argEnd[at]).position.rule(frame, argStart[at], argEnd[at]));
   }
   return sides;
 }

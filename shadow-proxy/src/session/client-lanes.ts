@@ -260,7 +260,7 @@ export class ClientLanes {
   inquire(frame: Buffer, then: Inquiry): void {
     const { client, clients, flow } = this.of;
     const { router, turn } = clients.sequencer;
-    const lane = this.to(router.default.keylessRule.authority);
+    const lane = this.to(router.default.position.keylessRule.authority);
     if (lane === null) return;
     // A server that runs a script still answers HELLO on a new connection. On the lane, the question could wait for the
     // very script that this client wants to kill.

@@ -148,7 +148,7 @@ export class Clients {
 
   /** The authority of `default`: it decides who may log in, and answers commands without keys. */
   get side(): Side {
-    return this.sequencer.router.default.keylessRule.authority;
+    return this.sequencer.router.default.position.keylessRule.authority;
   }
 
   /** Whether the authority demands a password. */

@@ -54,8 +54,8 @@ export function routeKeys(router: Router, spec: CommandSpec, command: CommandByt
     const start = argStart[keys.index[i]];
     const end = argEnd[keys.index[i]];
     const workload = router.match(frame, start, end);
-    if (workload.held) return null;
-    const own = workload.rule(frame, start, end);
+    if (workload.position.held) return null;
+    const own = workload.position.rule(frame, start, end);
     if (first === null || rule === null) {
       first = workload;
       rule = own;
@@ -75,9 +75,16 @@ export function routeKeys(router: Router, spec: CommandSpec, command: CommandByt
 
 function routeKeyless(router: Router, hidden: boolean): Route | null {
   const workload = router.default;
-  if (workload.held) return null;
+  if (workload.position.held) return null;
   return {
-    ...{ workload, rule: workload.keylessRule, other: null, mixed: hidden && !router.uniform, hidden, keys: 0 },
+    ...{
+      workload,
+      rule: workload.position.keylessRule,
+      other: null,
+      mixed: hidden && !router.uniform,
+      hidden,
+      keys: 0,
+    },
     spanning: hidden ? [workload] : NONE,
   };
 }

@@ -103,17 +103,17 @@ export class Support {
     };
     if (spec.handling === 'subscribe' || spec.handling === 'publish') {
       const workload = argc > 1 ? router.channel(frame, argStart[1], argEnd[1]) : router.default;
-      return count(workload, workload.keylessRule);
+      return count(workload, workload.position.keylessRule);
     }
     const hasKeys = spec.handling === 'keyed' || spec.handling === 'script';
     const keys = hasKeys ? keysOf(spec, frame, argStart, argEnd, argc, this.#keys) : 0;
-    if (keys <= 0) return count(router.default, router.default.keylessRule);
+    if (keys <= 0) return count(router.default, router.default.position.keylessRule);
     for (let i = 0; i < keys; i++) {
       const at = this.#keys.index[i];
       const workload = router.match(frame, argStart[at], argEnd[at]);
       if (this.#counted.has(workload)) continue;
       this.#counted.add(workload);
-      count(workload, workload.rule(frame, argStart[at], argEnd[at]));
+      count(workload, workload.position.rule(frame, argStart[at], argEnd[at]));
     }
     this.#counted.clear();
   }

@@ -25,9 +25,9 @@ export function twinRefusal(servers: Readonly<Record<Side, Server>>, side: Side,
 /** Connects to the mirrors that the stages need. */
 export function startMirrors({ router, mirrors }: Sequencer): void {
   for (const workload of router.workloads) {
-    if (!workload.keylessRule.mirrorsWrites) continue;
-    mirrors[otherSide(workload.keylessRule.authority)].start();
-    if (!workload.whole) mirrors.source.start();
+    if (!workload.position.keylessRule.mirrorsWrites) continue;
+    mirrors[otherSide(workload.position.keylessRule.authority)].start();
+    if (!workload.position.whole) mirrors.source.start();
   }
 }
 
@@ -65,7 +65,9 @@ export function hindrance(
   if (!adjudicator.allClosed()) return 'a lost connection may still run commands on the server';
   if (copies && admitted.isRecognising)
     return 'checking whether the target still holds the keys that were written to it';
-  for (const { keylessRule, whole, moving } of sequencer.router.workloads) {
+  for (const {
+    position: { keylessRule, whole, moving },
+  } of sequencer.router.workloads) {
     if (moving) return 'a stage change is in progress';
     for (const side of whole ? [otherSide(keylessRule.authority)] : SIDES) {
       if ((keylessRule.mirrorsWrites || !whole) && !sequencer.mirrors[side].connected)

@@ -84,9 +84,9 @@ export function conditionFactsOf(parts: ConditionParts, now = monotonicMs()): Co
 export function factsOf(parts: ObservedParts): ShardFacts {
   const { sequencer, clients } = parts;
   const now = monotonicMs();
-  const { workloads, otherShards } = sequencer.router;
+  const { workloads, positions, otherShards } = sequencer.router;
   const ofOtherShards = sequencer.counters.of(otherShards);
-  const used = [...mirroredBy(workloads), ...authoritiesOf(workloads)];
+  const used = [...mirroredBy(workloads), ...authoritiesOf(positions)];
   const condition = conditionFactsOf(parts, now);
   return {
     ...condition,
@@ -129,7 +129,9 @@ export function factsOf(parts: ObservedParts): ShardFacts {
 /** The sides that mirror a workload. */
 const mirroredBy = (workloads: readonly Workload[]): Side[] =>
   SIDES.filter((side) =>
-    workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites && otherSide(keylessRule.authority) === side),
+    workloads.some(
+      ({ position: { keylessRule } }) => keylessRule.mirrorsWrites && otherSide(keylessRule.authority) === side,
+    ),
   );
 
 function serverFacts({ sequencer, monitor, silenced }: ObservedParts, side: Side, isUsed: boolean): ServerFacts {
@@ -173,10 +175,10 @@ const conditionOfWorkload = (
   { adjudicator }: Pick<ConditionParts, 'adjudicator'>,
 ): WorkloadConditionFacts => ({
   name: workload.name,
-  stage: workload.stage,
-  percent: workload.percent,
+  stage: workload.position.stage,
+  percent: workload.position.percent,
   suspect: whole.of(workload),
-  mirrors: workload.whole ? [otherSide(workload.keylessRule.authority)] : SIDES,
+  mirrors: workload.position.whole ? [otherSide(workload.position.keylessRule.authority)] : SIDES,
   suspects,
   asked: adjudicator.asksOf(workload),
 });

@@ -27,7 +27,10 @@ export async function admitFirst(
   const goesOn = (ownership.predecessor?.note ?? '') !== '';
   if (!goesOn) await admitUsers({ sequencer, collector, logger });
   for (const workload of sequencer.router.workloads) {
-    const { name, stage } = workload;
+    const {
+      name,
+      position: { stage },
+    } = workload;
     if (stage === 'off' || workload.perRegion) continue;
     const facts = await admitted.facts(workload, FIRST_COUNT_MS);
     const { answer, evidence } = judgeTarget(
@@ -64,12 +67,12 @@ async function admitUsers({
   logger,
 }: Pick<FirstStartParts, 'sequencer' | 'collector' | 'logger'>): Promise<void> {
   const { router, servers } = sequencer;
-  const workload = router.workloads.find(({ stage }) => stageRule(stage).authority === 'target');
+  const workload = router.workloads.find(({ position: { stage } }) => stageRule(stage).authority === 'target');
   if (workload === undefined) return;
   await Promise.all(SIDES.map((side) => soon(servers[side].identify())));
   const { answer, evidence } = await collector.checkUsers();
   if (answer === 'yes') return;
-  const problem = `"${workload.name}" would begin in ${workload.stage}, where the target answers clients, and the gate users is closed: ${evidence}`;
+  const problem = `"${workload.name}" would begin in ${workload.position.stage}, where the target answers clients, and the gate users is closed: ${evidence}`;
   if (answer === 'unknown' && SIDES.some((side) => !servers[side].up))
     return logger.error({ workload: workload.name }, problem);
   throw new StageError('gates-closed', `${problem}; or begin in shadow`);
@@ -79,14 +82,17 @@ async function admitUsers({
 export async function beginCopies(parts: FirstStartParts, { alike }: ShardOptions): Promise<void> {
   if (alike) return void tellOfMissingKeys(parts);
   for (const workload of parts.sequencer.router.workloads) {
-    if (workload.stage === 'dualwrite' || workload.stage === 'shadow') await parts.flipper.beginCopy(workload);
+    if (workload.position.stage === 'dualwrite' || workload.position.stage === 'shadow')
+      await parts.flipper.beginCopy(workload);
   }
 }
 
 /** Logs a message for the operator if both servers should hold the same data, and cannot. */
 async function tellOfMissingKeys({ sequencer, logger }: FirstStartParts): Promise<void> {
   const { servers, router } = sequencer;
-  const { keylessRule } = router.default;
+  const {
+    position: { keylessRule },
+  } = router.default;
   if (!keylessRule.mirrorsWrites) return;
   const [authority, mirror] = [servers[keylessRule.authority], servers[otherSide(keylessRule.authority)]];
   const counts = await Promise.all([authority.keyCount(), mirror.keyCount()]).catch(() => null);

@@ -89,7 +89,7 @@ class RunningShard implements Shard {
       if (seen !== null) servers[side].expect(seen, Date.parse(seen.seenAt));
     }
     for (const liveness of parts.liveness) void liveness.watch();
-    for (const side of authoritiesOf(router.workloads)) await servers[side].identify();
+    for (const side of authoritiesOf(router.positions)) await servers[side].identify();
     if (router.workloads.some(({ isRewritten }) => isRewritten)) await parts.regional!.counters();
     if (first) await admitFirst(parts, this.#options);
     startMirrors(parts.sequencer);
@@ -110,7 +110,7 @@ class RunningShard implements Shard {
   ready(): boolean {
     const { listener, router, servers } = this.parts;
     if (!listener.wasOpened || this.#stopping) return false;
-    return router.workloads.every((workload) => servers[workload.keylessRule.authority].up);
+    return router.workloads.every((workload) => servers[workload.position.keylessRule.authority].up);
   }
 
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]> {

@@ -2,9 +2,8 @@
  * Makes a `ShardSnapshot` from the counts of a shard's parts: a pure function. `facts.ts` collects the counts.
  */
 import { HARMLESS } from '../command/forms.js';
-import type { Workload } from '../route/router.js';
 import { increment, type WorkloadCounters } from '../telemetry/workload-counters.js';
-import type { Side } from '../route/stage.js';
+import type { Side, StagePoint } from '../route/stage.js';
 import type {
   AutomaticSnapshot,
   ServerSnapshot,
@@ -40,7 +39,8 @@ export interface MirrorFacts {
 }
 
 /** What shows whether a workload is clean. */
-export interface WorkloadConditionFacts extends Pick<Workload, 'name' | 'stage' | 'percent'> {
+export interface WorkloadConditionFacts extends StagePoint {
+  readonly name: string;
   /** Why every key of the workload is suspect; null if they are not. */
   readonly suspect: string | null;
   /** Both sides if only a share of the keys is live. */

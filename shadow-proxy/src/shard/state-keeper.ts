@@ -131,7 +131,10 @@ export class StateKeeper implements Persistence {
 
   /** Records that a workload does not begin in the plan's stage. */
   async keptOff(workload: Workload, reason: string): Promise<void> {
-    const { name, stage, percent } = workload;
+    const {
+      name,
+      position: { stage, percent },
+    } = workload;
     const off: StagePoint = { stage: 'off', percent: 100 };
     await this.by.state.update(({ workloads }) => ({ workloads: { ...workloads, [name]: off } }), {
       event: 'stage',
@@ -140,7 +143,7 @@ export class StateKeeper implements Persistence {
       to: off,
       reason,
     });
-    workload.move('off', 100);
+    this.by.sequencer.router.move(workload, off);
   }
 
   // ── suspects ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +160,7 @@ export class StateKeeper implements Persistence {
       sequencer.suspects.key(db, key, touched ? 'process-ended' : 'process-ended-unwritten');
     for (const [name, why] of workloads) {
       const workload = sequencer.router.named(name);
-      if (workload?.keylessRule.mirrorsWrites) suspects.workloads.mark(workload, why);
+      if (workload?.position.keylessRule.mirrorsWrites) suspects.workloads.mark(workload, why);
     }
     if (everything !== null) suspectWorkloads.markAll(`the last process crashed: ${everything}`);
     if (reason !== null) suspectWorkloads.markAll(reason);
@@ -176,7 +179,7 @@ export class StateKeeper implements Persistence {
   #journalEvent(): HistoryEvent | undefined {
     const reason = this.by.left.everything;
     const workloads = this.by.sequencer.router.workloads
-      .filter(({ keylessRule }) => keylessRule.mirrorsWrites)
+      .filter(({ position: { keylessRule } }) => keylessRule.mirrorsWrites)
       .map(({ name }) => name);
     return reason === null || workloads.length === 0 ? undefined : { event: 'suspect', workloads, reason };
   }

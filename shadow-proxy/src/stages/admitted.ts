@@ -119,7 +119,7 @@ export class Admitted {
     const known = ({ foreign, overwrites, target }: Admission): boolean =>
       foreign === 0 && overwrites === 0 && target === runId;
     const { workloads: all } = sequencer.router;
-    const mirrored = all.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
+    const mirrored = all.filter(({ position: { keylessRule, whole } }) => keylessRule.mirrorsWrites || !whole);
     if (mirrored.every((workload) => workloads.includes(workload))) this.#recognised = this.#changes;
     const changed = workloads.filter(
       (workload) =>
@@ -215,7 +215,7 @@ export class Admitted {
         const mine = keys.filter(({ key }) => {
           const workload = sequencer.router.byPattern(key);
           const owned = owners === null || owners.of(key, 0, key.length) !== 'another';
-          return owned && this.#of(workload) !== undefined && workload.rule(key, 0, key.length).mirrorsWrites;
+          return owned && this.#of(workload) !== undefined && workload.position.rule(key, 0, key.length).mirrorsWrites;
         });
         there += mine.length;
         onSource += mine.length - (await readers[otherSide('target')].absent(db, mine)).length;

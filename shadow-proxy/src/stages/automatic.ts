@@ -108,7 +108,10 @@ export class Automatic {
   // ── the guard ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   #guard(plan: GuardPlan, workload: Workload, latency: Latest): void {
-    const { name, stage } = workload;
+    const {
+      name,
+      position: { stage },
+    } = workload;
     if (stage !== 'live' && stage !== 'rampdown') return void this.#watched.delete(name);
     const watched = this.#watch(workload);
     const counters = this.context.counters.of(workload);
@@ -135,7 +138,7 @@ export class Automatic {
     const { name } = workload;
     const held = this.context.holds()[name];
     if ((held !== undefined && held.why !== 'paused') || this.#moving.has(name)) return;
-    const reason = `for ${duration(forSeconds)} in ${formatPoint(workload)}: ${late.map(({ evidence }) => evidence).join('; ')}`;
+    const reason = `for ${duration(forSeconds)} in ${formatPoint(workload.position)}: ${late.map(({ evidence }) => evidence).join('; ')}`;
     this.#moving.add(name);
     try {
       if (action === 'rollback')
@@ -156,7 +159,10 @@ export class Automatic {
   }
 
   #watch(workload: Workload): WatchedWorkload {
-    const { name, stage, percent } = workload;
+    const {
+      name,
+      position: { stage, percent },
+    } = workload;
     const point = formatPoint({ stage, percent });
     const known = this.#watched.get(name);
     if (known?.point === point) return known;
@@ -196,7 +202,7 @@ export class Automatic {
 
   #mayGoOn(workload: Workload): boolean {
     const isHeld = this.context.holds()[workload.name] !== undefined;
-    const may = isPartial(workload) && !isHeld && !this.#moving.has(workload.name);
+    const may = isPartial(workload.position) && !isHeld && !this.#moving.has(workload.name);
     if (!may) this.#watch(workload).openSince = null;
     return may;
   }
@@ -214,7 +220,7 @@ export class Automatic {
       await this.context.promote({
         workload: name,
         to: 'live',
-        percent: nextShare(workload),
+        percent: nextShare(workload.position),
         automatic: 'rollout',
         by: 'the rollout',
         reason: `all gates were open for ${duration(heldMs / 1_000)}`,

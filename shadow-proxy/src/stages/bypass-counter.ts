@@ -63,7 +63,7 @@ export class BypassCounter {
     const comparable = (): boolean =>
       !this.by.sharedSource &&
       sequencer.router.oneAuthority &&
-      sequencer.router.default.keylessRule.authority === 'source' &&
+      sequencer.router.default.position.keylessRule.authority === 'source' &&
       authorities.frozen === null &&
       source.up;
     if (!comparable()) return this.#forget();

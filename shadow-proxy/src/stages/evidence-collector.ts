@@ -171,14 +171,17 @@ export class EvidenceCollector {
   standing(name: string): Standing {
     const { router, counters } = this.context.sequencer;
     const workload = namedWorkload(router, name);
-    const { stage, percent, perRegion } = workload;
+    const {
+      perRegion,
+      position: { stage, percent },
+    } = workload;
     return { stage, percent, spanning: counters.of(workload).spanning, perRegion };
   }
 
   /** @throws {StageError} code `unknown-workload` */
   async facts(name: string, consent = NO_CONSENT): Promise<GateFacts> {
     const workload = namedWorkload(this.context.sequencer.router, name);
-    const counted = workload.stage === 'off' ? await this.context.target(workload, true) : null;
+    const counted = workload.position.stage === 'off' ? await this.context.target(workload, true) : null;
     const [answers, refusedLogins, checks] = await Promise.all([
       this.#ask(),
       soon(this.context.refusedLogins()),
@@ -324,7 +327,7 @@ export class EvidenceCollector {
   /** Remembers the source's users while clients could be sent to the target if the source went down. */
   async rememberUsers(): Promise<void> {
     const { router, servers } = this.context.sequencer;
-    if (router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites))
+    if (router.positions.some(({ keylessRule }) => keylessRule.mirrorsWrites))
       await rememberUsers(servers, this.#users);
   }
 
@@ -353,7 +356,7 @@ export class EvidenceCollector {
     this.#save();
   }
 
-  #checked({ name, stage, percent }: Workload): CheckedWorkload {
+  #checked({ name, position: { stage, percent } }: Workload): CheckedWorkload {
     return { shard: this.context.shard(), workload: name, stage, percent };
   }
 
@@ -387,7 +390,7 @@ export class EvidenceCollector {
   async #ask(): Promise<ServerAnswers> {
     const { seenUsers, plan } = this.context;
     const { servers } = this.context.sequencer;
-    const off = this.context.sequencer.router.workloads.filter(({ stage }) => stage === 'off');
+    const off = this.context.sequencer.router.workloads.filter(({ position: { stage } }) => stage === 'off');
     const [problems, settings, users, bypassing, passed, evicted, counters, fence, targets] = await Promise.all([
       this.#problems(),
       this.#settings(),
@@ -455,7 +458,7 @@ export class EvidenceCollector {
    */
   async watchLosses(): Promise<void> {
     const { router, servers } = this.context.sequencer;
-    if (!router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites)) return;
+    if (!router.positions.some(({ keylessRule }) => keylessRule.mirrorsWrites)) return;
     await Promise.all(SIDES.filter((side) => servers[side].up).map((side) => soon(servers[side].losses.read())));
   }
 
@@ -465,7 +468,7 @@ export class EvidenceCollector {
 }
 
 function totalsOf(
-  { name, stage, percent }: Workload,
+  { name, position: { stage, percent } }: Workload,
   { compared, allowed, mismatches, inconclusive, inconclusiveByScript, unsupported }: WorkloadCounters,
 ): WorkloadTotals {
   return {

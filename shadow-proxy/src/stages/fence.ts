@@ -34,7 +34,7 @@ export interface FenceContext {
   readonly source: Server;
   /** Lanes to the source as an authority. */
   readonly lanes: Pick<Lanes, 'logInAgain'>;
-  readonly router: Pick<Router, 'workloads'>;
+  readonly router: Pick<Router, 'positions'>;
   readonly plan: () => Pick<Plan, 'fence'>;
   /** Whether proxies of other shards write to the source, too, as users of their own. */
   readonly sharedSource: boolean;
@@ -212,7 +212,7 @@ export class Fence {
   /** Whether clients get the target's replies for some keys, and the plan wants the source to be fenced then. */
   get #areWritesMoved(): boolean {
     const { plan, router } = this.by;
-    return plan().fence === 'acl' && router.workloads.some(({ stage }) => stageRule(stage).authority === 'target');
+    return plan().fence === 'acl' && router.positions.some(({ stage }) => stageRule(stage).authority === 'target');
   }
 
   /** Why the source cannot be fenced; null if it can. */
@@ -248,7 +248,7 @@ export class Fence {
     const { source, state, router, logger } = this.by;
     const { fence } = state();
     // The source may have been stopped for good.
-    if (router.workloads.every(({ stage }) => stage === 'complete')) return;
+    if (router.positions.every(({ stage }) => stage === 'complete')) return;
     await source.identify();
     const rules = await this.#rules();
     const names = new Set(rules.map(({ name }) => name));

@@ -148,7 +148,7 @@ export class Flipper {
     const { hooks, sequencer } = this.context;
     const { workload, stage, percent, note, failover = false } = request;
     if (hooks.of(workload).length === 0 || this.#allowed(request) === null) return this.#change(request);
-    const from = pointOf(namedWorkload(sequencer.router, workload));
+    const from = pointOf(namedWorkload(sequencer.router, workload).position);
     const about = { workload, from, to: pointAt(stage, percent), note, failover };
     const isPromotion = !failover && isLater(from, about.to);
     if (isPromotion) await this.check(request);
@@ -166,7 +166,7 @@ export class Flipper {
   async #change(request: StageRequest): Promise<StageChange> {
     const change = this.#allowed(request);
     if (change === null) {
-      const point = pointOf(namedWorkload(this.context.sequencer.router, request.workload));
+      const point = pointOf(namedWorkload(this.context.sequencer.router, request.workload).position);
       return { workload: request.workload, from: point, to: point, heldMs: 0 };
     }
     const { workload, from, to, leaving } = change;
@@ -187,7 +187,7 @@ export class Flipper {
   #allowed(request: StageRequest): Change | null {
     if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
     const workload = namedWorkload(this.context.sequencer.router, request.workload);
-    const [from, to] = [pointOf(workload), pointAt(request.stage, request.percent)];
+    const [from, to] = [pointOf(workload.position), pointAt(request.stage, request.percent)];
     if (samePoint(from, to)) return null;
     this.#check(workload, from, to, request);
     const needsClean = authorityMoves(from, to) && request.force !== true;
@@ -336,13 +336,14 @@ export class Flipper {
 
   /** The key's authority if it changes; null if it does not: then nothing is lost. */
   #authorityLeft({ key, workload }: Suspect, leaving: Change['leaving']): Server | null {
-    const { authority } = workload.rule(key, 0, key.length);
+    const { authority } = workload.position.rule(key, 0, key.length);
     return leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
   }
 
   async #flip(change: Change, note: StageRequest['note'], admitting: Admitting | null): Promise<number> {
     const { workload, from, to, leaving, needsClean } = change;
-    const { clients } = this.context;
+    const { clients, sequencer } = this.context;
+    const { router } = sequencer;
     const holdMs = this.holdMs();
     const channelsTo = channelsMove(from, to);
     let carry = workload.perRegion ? new Carry(this.context, workload) : null;
@@ -359,12 +360,12 @@ export class Flipper {
       );
       await this.#alone(inTime);
       const since = monotonicMs();
-      workload.held = true;
+      router.hold(workload);
       clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
       await inTime(this.#settled(from, to));
       if (needsClean) await inTime(this.#repaired(change));
-      workload.moving = true;
+      router.setMoving(workload, true);
       await inTime(this.#drained());
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
       if (needsClean) this.#assertClean(change);
@@ -372,7 +373,7 @@ export class Flipper {
       if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !needsClean));
       const dead = leaving.filter((side) => this.context.isDown(side));
       await this.context.persist(workload, from, to, note, admitting);
-      workload.move(to.stage, to.percent);
+      router.move(workload, to);
       carry = null;
       // Clients that came meanwhile wait for a connection to the server.
       for (const side of dead) this.context.abandon(side);
@@ -389,8 +390,8 @@ export class Flipper {
       await carry?.undo();
       throw problem;
     } finally {
-      workload.held = false;
-      workload.moving = false;
+      router.release(workload);
+      router.setMoving(workload, false);
       clients.subscribers.end();
       clients.waitingRoom.open();
     }

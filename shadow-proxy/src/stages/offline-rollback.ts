@@ -116,9 +116,11 @@ async function rollBack(
     plan.workloads.map((each) => ({ ...each, ...point(each.name, each) })),
     point('default', plan.default),
   );
-  const moving = router.workloads.filter((each) => (wanted === null || each.name === wanted) && canReturn(each.stage));
+  const moving = router.workloads.filter(
+    (each) => (wanted === null || each.name === wanted) && canReturn(each.position.stage),
+  );
   const stuck = router.workloads
-    .filter((each) => (wanted === null || each.name === wanted) && each.stage === 'complete')
+    .filter((each) => (wanted === null || each.name === wanted) && each.position.stage === 'complete')
     .map(({ name }) => name);
   if (moving.length === 0 && stuck.length > 0) throw new StageError('no-return', stuck.map(noReturn).join('\n'));
   if (moving.length === 0)
@@ -147,7 +149,11 @@ async function rollBack(
       { lost },
     );
   }
-  const changes = moving.map(({ name, stage, percent }) => ({ workload: name, from: { stage, percent }, to: SHADOW }));
+  const changes = moving.map(({ name, position: { stage, percent } }) => ({
+    workload: name,
+    from: { stage, percent },
+    to: SHADOW,
+  }));
   for (const change of changes) {
     const event: HistoryEvent = {
       event: 'stage',

@@ -96,7 +96,7 @@ export class FieldTtlTracker implements FieldTtls {
    */
   stagesMoved(): void {
     for (const [id, { db, key, workload }] of this.#keys) {
-      if (workload.rule(key, 0, key.length).authority === 'source') continue;
+      if (workload.position.rule(key, 0, key.length).authority === 'source') continue;
       this.#keys.delete(id);
       this.sequencer.suspects.key(db, key, 'field-ttl');
     }

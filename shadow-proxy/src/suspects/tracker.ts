@@ -81,7 +81,7 @@ export class SuspectTracker implements SuspectKeys {
 
   #mark(db: number, key: Buffer, reason: string, script: string | null, written: boolean | null): void {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
-    if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
+    if (!workload.position.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
     this.by.suspects.mark(db, key, workload, reason, script, written);
   }
@@ -138,7 +138,7 @@ export class SuspectTracker implements SuspectKeys {
   /** A write whose keys are unknown: every workload that is written twice becomes suspect. */
   hidden(reason: string): void {
     for (const workload of this.by.sequencer.router.workloads) {
-      if (!workload.whole || workload.keylessRule.mirrorsWrites)
+      if (!workload.position.whole || workload.position.keylessRule.mirrorsWrites)
         this.#workload(workload, `a write with unknown keys (${reason})`);
     }
   }

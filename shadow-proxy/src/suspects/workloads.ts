@@ -20,6 +20,6 @@ export class SuspectWorkloads {
   /** Every key of each workload that is written twice, and that `which` selects, becomes a suspect. */
   markAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
     for (const workload of this.router.workloads)
-      if (workload.keylessRule.mirrorsWrites && which(workload)) this.mark(workload, reason);
+      if (workload.position.keylessRule.mirrorsWrites && which(workload)) this.mark(workload, reason);
   }
 }

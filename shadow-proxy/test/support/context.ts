@@ -512,6 +512,18 @@ export class FakeProxy {
     return this.router.named(name)!;
   }
 
+  hold(workload: string): void {
+    this.router.hold(this.workload(workload));
+  }
+
+  release(workload: string): void {
+    this.router.release(this.workload(workload));
+  }
+
+  move(workload: string, stage: Stage): void {
+    this.router.move(this.workload(workload), { stage, percent: 100 });
+  }
+
   secondWriterWrites(workload: string): number {
     return this.clients.counts.secondWriterWrites(this.workload(workload));
   }

@@ -39,7 +39,8 @@ export class Permissions {
   get mayHoldForeignKeys(): boolean {
     const { workloads } = this.router;
     const reached = workloads.some(
-      ({ keylessRule, whole }) => keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole,
+      ({ position: { keylessRule, whole } }) =>
+        keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole,
     );
     return reached && !workloads.every((workload) => this.isOurs(workload));
   }

@@ -86,7 +86,7 @@ export class Chooser {
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
       const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);
       if (owner !== 'mine' && owners!.partitioned) continue;
-      const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
+      const { authority, mirrorsWrites } = workload.position.rule(key, 0, key.length);
       if (workload === router.default && authority === side && (owner === 'mine' || side === 'source'))
         this.#tellOfDefault(db, key);
       if (!mirrorsWrites || !this.workloads.includes(workload)) continue;

@@ -142,7 +142,7 @@ export class Job {
     const wanted = router.workloads.filter(
       ({ name }) => request.workloads === null || request.workloads.includes(name),
     );
-    this.#workloads = wanted.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
+    this.#workloads = wanted.filter(({ position: { keylessRule, whole } }) => keylessRule.mirrorsWrites || !whole);
     this.#at = resumed?.at ? this.#placed(resumed.at, (db) => this.#swaps.ids.idOf(db)) : null;
     this.#counts = resumed?.counts ?? noCounts();
     this.#before = this.#counts.seen;
@@ -476,7 +476,7 @@ export class Job {
   }
 
   get #authorities(): Side[] {
-    const sides = this.#workloads.flatMap(({ keylessRule, whole }): Side[] =>
+    const sides = this.#workloads.flatMap(({ position: { keylessRule, whole } }): Side[] =>
       whole ? [keylessRule.authority] : ['source', 'target'],
     );
     return [...new Set(sides)];
@@ -489,9 +489,13 @@ export class Job {
 
   /** @throws {RestartScan} if a workload became suspect since it began */
   #assertCurrent(): void {
-    const suspect = this.#workloads.find((workload) => this.#suspicions.times(workload) !== this.#timesSuspect.get(workload));
+    const suspect = this.#workloads.find(
+      (workload) => this.#suspicions.times(workload) !== this.#timesSuspect.get(workload),
+    );
     if (suspect !== undefined)
-      throw new RestartScan(`every key of "${suspect.name}" became a suspect meanwhile: ${this.#suspicions.last(suspect)}`);
+      throw new RestartScan(
+        `every key of "${suspect.name}" became a suspect meanwhile: ${this.#suspicions.last(suspect)}`,
+      );
   }
 
   /** Notes how far the scan has come: behind the last page before which all are done. */

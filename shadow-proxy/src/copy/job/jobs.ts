@@ -105,14 +105,14 @@ export class Jobs {
       ({ name }) => request.workloads === null || request.workloads.includes(name),
     );
     if (!wanted.some(isWrittenTwice)) {
-      const stages = wanted.map(({ name, stage }) => `"${name}" is in ${stage}`).join(', ');
-      const off = wanted.find(({ stage }) => stage === 'off');
+      const stages = wanted.map(({ name, position: { stage } }) => `"${name}" is in ${stage}`).join(', ');
+      const off = wanted.find(({ position: { stage } }) => stage === 'off');
       throw new JobError(
         'nothing-to-do',
         off === undefined
           ? `no workload is written to both servers (${stages})`
           : `no workload is written to both servers (${stages}): move one to dualwrite first`,
-        off && promoteOf(off),
+        off && promoteOf({ name: off.name, stage: 'off' }),
       );
     }
     const frozen = this.authorities.frozen;
@@ -223,7 +223,7 @@ export class Jobs {
   }
 }
 
-const isWrittenTwice = ({ keylessRule, whole }: Workload): boolean => keylessRule.mirrorsWrites || !whole;
+const isWrittenTwice = ({ position: { keylessRule, whole } }: Workload): boolean => keylessRule.mirrorsWrites || !whole;
 
 /** What it is about: limits may be others. */
 const asks = ({ kind, workloads, repair, dryRun, deletes, sample }: JobRequest): string =>

@@ -214,7 +214,7 @@ export class CopyScheduler {
     const together: Record<Side, Task[]> = { source: [], target: [] };
     const bytes: Record<Side, number> = { source: 0, target: 0 };
     for (const task of tasks) {
-      const { authority, mirrorsWrites } = task.workload.rule(task.key, 0, task.key.length);
+      const { authority, mirrorsWrites } = task.workload.position.rule(task.key, 0, task.key.length);
       if (!mirrorsWrites) {
         this.#end(task);
         continue;
@@ -267,7 +267,7 @@ export class CopyScheduler {
     if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null)
       return this.#retry(tasks, copies);
     const stays = ({ db, key, workload }: Task): boolean =>
-      db === lane.identity.db && workload.rule(key, 0, key.length).authority === side;
+      db === lane.identity.db && workload.position.rule(key, 0, key.length).authority === side;
     if (!tasks.every(stays)) return this.#retry(tasks, copies);
     const refused = refusalOfMirror(sequencer, side, lane.identity.db);
     if (refused !== null) {
@@ -455,7 +455,7 @@ export class CopyScheduler {
 
   /** Repairs a key that differs. The authority is checked first: nothing is copied from a server that was replaced. */
   #repair(task: Task): void {
-    const { authority } = task.workload.rule(task.key, 0, task.key.length);
+    const { authority } = task.workload.position.rule(task.key, 0, task.key.length);
     this.context.sequencer.servers[authority].reidentify().then(
       () => this.#start([task], true),
       () => this.#retry([task], true),

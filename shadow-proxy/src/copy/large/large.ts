@@ -74,7 +74,7 @@ export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
 export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {
   const { sequencer, suspects, workload, db, key } = given;
   const id = keyId(db, key);
-  const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
+  const { authority, mirrorsWrites } = workload.position.rule(key, 0, key.length);
   if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
   if (sequencer.suspects.chunked.has(id)) throw new CopyError('declined', 'its chunked copy is running already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
@@ -99,7 +99,7 @@ export async function meet<T>(
   meanwhile: Meanwhile,
   work: (lane: Lane, scout: Connection) => Promise<T>,
 ): Promise<T> {
-  const { authority } = workload.rule(key, 0, key.length);
+  const { authority } = workload.position.rule(key, 0, key.length);
   const unlisten = sequencer.mirrors[otherSide(authority)].listen((operation) => meanwhile.ordered(operation));
   const { server } = sequencer.lanes[authority];
   const identity = { db, protocol: 2, credentials: server.endpoint.credentials } as const;

@@ -235,7 +235,7 @@ export class Parts {
 
   get #mustWait(): boolean {
     const { sequencer, workload } = this.options;
-    return sequencer.blocked || workload.moving || !sequencer.allClosed;
+    return sequencer.blocked || workload.position.moving || !sequencer.allClosed;
   }
 
   #assertWanted(): void {
@@ -244,7 +244,7 @@ export class Parts {
 
   #assertServers(): void {
     const { workload } = this.options;
-    if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side)
+    if (workload.position.rule(this.key, 0, this.key.length).authority !== this.lane.server.side)
       throw new CopyError('declined', 'its authority has changed');
     if (this.lane.closed) throw new CopyError('lost', 'the connection to the authority was lost');
     const refused = refusalOfMirror(this.options.sequencer, this.lane.server.side, this.options.db);

@@ -43,7 +43,7 @@ const ATTEMPTS = 3;
  */
 export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<LargeDifference | null | 'moving'> {
   const { sequencer, workload, db, key } = given;
-  const { authority } = workload.rule(key, 0, key.length);
+  const { authority } = workload.position.rule(key, 0, key.length);
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
   return meet(given, meanwhile, async (lane, scout) => {
     const parts = new Parts({ ...given, limits: CHUNK }, lane, scout, meanwhile);

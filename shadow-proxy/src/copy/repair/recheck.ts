@@ -61,7 +61,7 @@ export class Recheck {
       used === null ||
       used > SAMPLE_BYTES ||
       now - this.#sampledAt < SAMPLE_MS ||
-      !workload.rule(key, 0, key.length).mirrorsReads ||
+      !workload.position.rule(key, 0, key.length).mirrorsReads ||
       pairs.some(({ read }) => read === null)
     )
       return pairs;
@@ -96,7 +96,9 @@ export class Recheck {
   /** Whether both servers have what is compared: since the pair was read, the stage of a key may have changed. */
   #isWrittenTwice(lane: Lane, { keys }: DeferredPair): boolean {
     return keys.every((key) => {
-      const { authority, mirrorsWrites } = this.by.sequencer.router.match(key, 0, key.length).rule(key, 0, key.length);
+      const { authority, mirrorsWrites } = this.by.sequencer.router
+        .match(key, 0, key.length)
+        .position.rule(key, 0, key.length);
       return mirrorsWrites && authority === lane.server.side;
     });
   }
@@ -193,7 +195,7 @@ export class Recheck {
     let pairs = deferred.take(db, key);
     try {
       const workload = sequencer.router.match(key, 0, key.length);
-      const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
+      const { authority, mirrorsWrites } = workload.position.rule(key, 0, key.length);
       const lanes = sequencer.lanes[authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (pairs.some(({ read }) => read === null)) {
@@ -205,8 +207,8 @@ export class Recheck {
         }
       }
       await lanes.locks(db).withLock(lane, keysOf(pairs), false, () => {
-        const isStill = workload.rule(key, 0, key.length).authority === authority && mirrorsWrites;
-        if (lane.closed || sequencer.blocked || workload.moving || !isStill) throw new Error('not now');
+        const isStill = workload.position.rule(key, 0, key.length).authority === authority && mirrorsWrites;
+        if (lane.closed || sequencer.blocked || workload.position.moving || !isStill) throw new Error('not now');
         this.ask(lane, pairs, null);
         pairs = [];
         return Promise.resolve();

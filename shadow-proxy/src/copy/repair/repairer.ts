@@ -240,7 +240,7 @@ export class Repairer {
     const id = keyId(db, key);
     let deferred: readonly DeferredPair[] = [];
     try {
-      const rule = workload.rule(key, 0, key.length);
+      const rule = workload.position.rule(key, 0, key.length);
       if (!rule.mirrorsWrites) {
         this.by.suspects.clear(suspect, suspect.generation);
         return null;
@@ -268,9 +268,9 @@ export class Repairer {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
           this.by.sequencer.blocked ||
-          workload.moving ||
+          workload.position.moving ||
           this.by.authorities.frozen !== null ||
-          workload.rule(key, 0, key.length).authority !== rule.authority
+          workload.position.rule(key, 0, key.length).authority !== rule.authority
         )
           throw NOT_NOW_ERROR;
         if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw NOT_NOW_ERROR;
@@ -305,7 +305,9 @@ export class Repairer {
       const why = (error as Error).message;
       if (error instanceof NotNow) return NOT_NOW;
       if (error instanceof CopyError && error.code === 'memory') {
-        this.by.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
+        this.by.sequencer.mirrors[
+          otherSide(workload.position.rule(key, 0, key.length).authority)
+        ].server.refusedForMemory();
         this.#fullUntil = monotonicMs() + FULL_MS;
         return NOT_NOW;
       }

@@ -36,7 +36,7 @@ export async function restoreKey(
   restored: CopiedKey,
 ): Promise<Restored> {
   const { db, key, workload } = restored;
-  const lanes = sequencer.lanes[workload.rule(key, 0, key.length).authority];
+  const lanes = sequencer.lanes[workload.position.rule(key, 0, key.length).authority];
   const locks = lanes.locks(db);
   const name = key.toString('latin1');
   const untouched = (): boolean => since.isUntouched(db, key, workload);

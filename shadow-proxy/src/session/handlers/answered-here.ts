@@ -51,7 +51,7 @@ const auth: Handler = (context) => {
 /** Resolves to the server's refusal, or null. */
 async function login(context: CommandContext, credentials: Credentials, named: boolean): Promise<Buffer | null> {
   const { sequencer } = context.clients;
-  const side = sequencer.router.default.keylessRule.authority;
+  const side = sequencer.router.default.position.keylessRule.authority;
   const args = named ? [credentials.username!, credentials.password] : [credentials.password];
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
@@ -151,7 +151,7 @@ const INTEGER = /^(0|-?[1-9]\d{0,17})$/;
 
 /** The server that answers commands without keys. */
 function defaultServer({ clients: { sequencer } }: CommandContext): Server {
-  return sequencer.servers[sequencer.router.default.keylessRule.authority];
+  return sequencer.servers[sequencer.router.default.position.keylessRule.authority];
 }
 
 function greeting(context: CommandContext): Buffer {
@@ -190,7 +190,7 @@ const select: Handler = (context) => {
   alone(context, () => {
     const identity = { ...context.client.identity, db };
     const { lanes, router } = clients.sequencer;
-    lanes[router.default.keylessRule.authority]
+    lanes[router.default.position.keylessRule.authority]
       .open(identity)
       .then(() => {
         client.become({ db });
@@ -247,7 +247,7 @@ const discard: Handler = (context) => {
  */
 const kill: Handler = (context) => {
   const { servers, router } = context.clients.sequencer;
-  const { authority } = router.default.keylessRule;
+  const { authority } = router.default.position.keylessRule;
   const command = argumentsOf(context.command);
   const ask = async (side: Side): Promise<Reply> => servers[side].askAs(context.client.credentials, ...command);
   notInTransaction(context, () =>

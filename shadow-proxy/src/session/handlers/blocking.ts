@@ -458,7 +458,7 @@ export class Blocked implements BlockedCommand {
   /** A stage changes, or an exclusive command runs: the command is tried again after that. */
   #later(lane: Lane, way: Way): void {
     const { clients } = this.context;
-    const closed = clients.sequencer.blocked || clients.sequencer.router.workloads.some(({ held }) => held);
+    const closed = clients.sequencer.blocked || clients.sequencer.router.positions.some(({ held }) => held);
     // The command keeps its lane, so that it is sent at once then: another exclusive command may be next.
     if (closed && !this.#abandoned && !lane.closed)
       clients.waitingRoom.onceOpen(() => this.#enter(lane, way), this.place);

@@ -10,8 +10,8 @@ import type { CommandContext } from '../context.js';
 export function broadcast(context: CommandContext, spec: CommandSpec): void {
   const { clients, parser } = context;
   const { scripts, router } = clients.sequencer;
-  if (router.default.held) return context.flow.retryWhen('open');
-  const lane = context.lanes.to(router.default.keylessRule.authority);
+  if (router.default.position.held) return context.flow.retryWhen('open');
+  const lane = context.lanes.to(router.default.position.keylessRule.authority);
   if (lane === null) return;
   if (spec.name === 'script|load' && parser.argc > 2) scripts.learn(context.argument(2));
   clients.counts.sent(spec, router.default);

@@ -264,7 +264,7 @@ function keysInSlot(context: CommandContext, spec: CommandSpec, face: ClusterFac
   // As in Redis, a node counts the keys of its own slots only.
   if (!face.isMine(slot)) return context.reply(limit === null ? integer(0) : array([]));
   const { router, servers } = context.clients.sequencer;
-  if (servers[router.default.keylessRule.authority].identity?.mode === 'cluster') plain(context, spec);
+  if (servers[router.default.position.keylessRule.authority].identity?.mode === 'cluster') plain(context, spec);
   else answerSlot(context, slot, limit);
 }
 

@@ -20,7 +20,7 @@ export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/
 export function refusalOfDatabases(context: CommandContext, { name }: CommandSpec): string | null {
   const { router, servers } = context.clients.sequencer;
   if (!NAMING.has(name) || !router.mirrors) return null;
-  const { authority } = router.default.keylessRule;
+  const { authority } = router.default.position.keylessRule;
   const other = otherSide(authority);
   const limit = servers[other].databaseLimit;
   if (limit === null) return null;

@@ -44,7 +44,7 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
     clients.counts.addRefused();
     return context.refuse(crossing(spec.name, route.workload, route.other));
   }
-  const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
+  const side = authority ?? route?.rule.authority ?? router.default.position.keylessRule.authority;
   const mirrored =
     route === null
       ? router.mirrors && (!spec.aboutCode || sequencer.mirrorKnows(side, spec))
@@ -70,7 +70,7 @@ export function refusalOfEveryKey(
   const refused = `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused`;
   if (sharedTarget) return `${refused}: other shards keep their keys on the same target`;
   if (!router.oneAuthority) return `${refused} while workloads have different authorities`;
-  if (foreignKeys.mayHoldForeignKeys && router.default.keylessRule.authority === 'target') {
+  if (foreignKeys.mayHoldForeignKeys && router.default.position.keylessRule.authority === 'target') {
     return `${refused}: the target may hold keys that the proxy did not write (shadow-compare verify lists them)`;
   }
   return null;
@@ -82,7 +82,7 @@ export function refusalOfEveryKey(
  */
 export function mayBegin(context: CommandContext): boolean {
   if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
-  else if (context.clients.sequencer.router.workloads.some(({ held }) => held)) context.flow.retryWhen('open');
+  else if (context.clients.sequencer.router.positions.some(({ held }) => held)) context.flow.retryWhen('open');
   else return true;
   return false;
 }

@@ -56,7 +56,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
     const keyed = isKeyed(spec);
     if (spec.handling === 'publish') {
       const workload = router.channel(frame, parser.argStart[1], parser.argEnd[1]);
-      if (workload.held || context.clients.subscribers.moving) return 'held';
+      if (workload.position.held || context.clients.subscribers.moving) return 'held';
       commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false, keys: [], db });
       continue;
     }
@@ -104,7 +104,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
   if (spansSlots(keys)) sequencer.counters.addSpanning([...new Set(commands.map((command) => command.workload))]);
   const published = commands.filter(({ spec }) => spec.handling === 'publish');
   first ??= published[0]?.workload ?? router.default;
-  authority ??= first.keylessRule.authority;
+  authority ??= first.position.keylessRule.authority;
   for (const command of published) command.follow = followOfMessage(context.clients, command, authority);
   const all =
     context.clients.ownedAt(authority) !== null ? commands.find(({ spec }) => spec.asksForAllKeys) : undefined;
@@ -117,9 +117,14 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
 
 /** A PUBLISH runs at the transaction's server. From there it goes to its channel's authority, too. */
 function followOfMessage(clients: Clients, { spec, workload }: QueuedCommand, authority: Side): Follow {
-  const isOtherAuthority = workload.keylessRule.authority !== authority;
+  const isOtherAuthority = workload.position.keylessRule.authority !== authority;
   if (isOtherAuthority) clients.sequencer.mirrors[otherSide(authority)].start();
-  return followOfPublish(clients, spec, authority, isOtherAuthority || mirrorsMessages(clients, workload.keylessRule));
+  return followOfPublish(
+    clients,
+    spec,
+    authority,
+    isOtherAuthority || mirrorsMessages(clients, workload.position.keylessRule),
+  );
 }
 
 function spansSlots(keys: ReadonlySet<string>): boolean {

@@ -36,7 +36,7 @@ export function flushOwned(context: CommandContext, spec: CommandSpec): boolean 
 async function unlinkAll(context: CommandContext, side: Side): Promise<Buffer | null> {
   const { sequencer, owned } = context.clients;
   const { router, table, servers, lanes } = sequencer;
-  if (!router.workloads.some(({ whole, keylessRule }) => !whole || keylessRule.authority === side)) return null;
+  if (!router.positions.some(({ whole, keylessRule }) => !whole || keylessRule.authority === side)) return null;
   const lane = await lanes[side].open(context.client.identity);
   const unlink = table.byName('unlink')!;
   for await (const keys of openPages(context, servers[side], owned!)) {
@@ -53,7 +53,7 @@ function partsOf({ clients }: CommandContext, authority: Side, keys: readonly Bu
   const parts = new Map<string, Part>();
   for (const key of keys) {
     const workload = clients.sequencer.router.match(key, 0, key.length);
-    const rule = workload.rule(key, 0, key.length);
+    const rule = workload.position.rule(key, 0, key.length);
     if (rule.authority !== authority) continue;
     const id = `${hashSlot(key, 0, key.length)} ${workload.name}`;
     const part = parts.get(id) ?? { authority, workload, rule, mixed: false, places: [], keys: [] };

@@ -21,8 +21,8 @@ export function keyed(context: CommandContext, spec: CommandSpec): void {
   const start = parser.argStart[at];
   const end = parser.argEnd[at];
   const workload = router.match(parser.frame, start, end);
-  if (workload.held) return context.flow.retryWhen('open');
-  send(context, spec, workload, workload.rule(parser.frame, start, end), false, at);
+  if (workload.position.held) return context.flow.retryWhen('open');
+  send(context, spec, workload, workload.position.rule(parser.frame, start, end), false, at);
 }
 
 function severalKeys(context: CommandContext, spec: CommandSpec): void {

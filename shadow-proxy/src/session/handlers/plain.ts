@@ -16,9 +16,9 @@ export function plain(context: CommandContext, spec?: CommandSpec): void {
   const { parser, client, clients, lanes } = context;
   const { subscribers } = clients;
   const { router } = clients.sequencer;
-  if (router.default.held) return context.flow.retryWhen('open');
+  if (router.default.position.held) return context.flow.retryWhen('open');
   if (subscribers.changing && spec?.name.startsWith('pubsub|') === true && subscribers.holds(context, null)) return;
-  const { authority } = router.default.keylessRule;
+  const { authority } = router.default.position.keylessRule;
   if (spec?.name === 'acl|whoami' && clients.sequencer.servers[authority].fence.loginFor(client.credentials) !== null)
     return whoAmI(context, authority);
   const owned = clients.ownedAt(authority);

@@ -28,9 +28,9 @@ export function publish(context: CommandContext, spec: CommandSpec): void {
   const { frame, start, end, argStart, argEnd } = parser;
   if (parser.argc !== spec.arity) return plain(context, spec);
   const workload = clients.sequencer.router.channel(frame, argStart[1], argEnd[1]);
-  if (workload.held || clients.subscribers.moving) return context.flow.retryWhen('open');
+  if (workload.position.held || clients.subscribers.moving) return context.flow.retryWhen('open');
   if (clients.subscribers.holds(context, context.argument(1).toString('latin1'))) return;
-  const rule = workload.keylessRule;
+  const rule = workload.position.keylessRule;
   const lane = context.lanes.to(rule.authority);
   if (lane === null) return;
   clients.counts.sent(spec, workload);
@@ -166,7 +166,8 @@ export class Subscriptions implements Subscribed, Subscriber {
     for (let i = 1; i < argc; i++) {
       const name = this.context.argument(i);
       const side =
-        this.#sideOf(kind, name) ?? (joins ? this.workloadOf(kind, name).keylessRule.authority : this.#someSide);
+        this.#sideOf(kind, name) ??
+        (joins ? this.workloadOf(kind, name).position.keylessRule.authority : this.#someSide);
       let part = parts.at(-1);
       if (part?.side !== side) parts.push((part = { side, args: [], replies: 0 }));
       part.args.push(name);
@@ -189,7 +190,7 @@ export class Subscriptions implements Subscribed, Subscriber {
   get #someSide(): Side {
     return (
       SIDES.find((side) => this.links[side] !== null) ??
-      this.context.clients.sequencer.router.default.keylessRule.authority
+      this.context.clients.sequencer.router.default.position.keylessRule.authority
     );
   }
 

@@ -76,7 +76,7 @@ function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
   if (spec.name === 'move' || spec.name === 'copy') return false;
   if (
     spec.handling === 'script' &&
-    hiddenBy(sequencer, spec, context.command, sequencer.router.default.keylessRule.authority) === 'nothing'
+    hiddenBy(sequencer, spec, context.command, sequencer.router.default.position.keylessRule.authority) === 'nothing'
   )
     return false;
   const todo = spec.handling === 'script' ? 'declare the keys of the script' : 'delete keys by their names';

@@ -54,15 +54,17 @@ function secondWriteOf(context: CommandContext, spec: CommandSpec): SecondWrite 
     if ((keys.access[i] & WRITES) === 0) continue;
     const [start, end] = [argStart[keys.index[i]], argEnd[keys.index[i]]];
     const workload = router.match(frame, start, end);
-    if (workload.writtenIn !== null && reachesTarget(workload.rule(frame, start, end)))
+    if (workload.writtenIn !== null && reachesTarget(workload.position.rule(frame, start, end)))
       return { workload, hidden: false };
   }
   if (count > 0) return null;
   const hides = isScript
-    ? hiddenBy(sequencer, spec, context.command, router.default.keylessRule.authority) === 'writes'
+    ? hiddenBy(sequencer, spec, context.command, router.default.position.keylessRule.authority) === 'writes'
     : spec.handling === 'exclusive';
   const workload = hides
-    ? router.workloads.find(({ writtenIn, keylessRule }) => writtenIn !== null && reachesTarget(keylessRule))
+    ? router.workloads.find(
+        ({ writtenIn, position: { keylessRule } }) => writtenIn !== null && reachesTarget(keylessRule),
+      )
     : undefined;
   return workload === undefined ? null : { workload, hidden: true };
 }

@@ -15,12 +15,12 @@ import { followOf } from '../routing.js';
 
 export function crossing(what: string, one: Workload, other: Workload): string {
   return (
-    `ERR shadow-proxy: ${what.toUpperCase()} spans workload "${one.name}" (stage ${one.stage}${percentOf(one)}) and workload "${other.name}" ` +
-    `(stage ${other.stage}${percentOf(other)}), which have different authorities: move them together, or use keys of one of them`
+    `ERR shadow-proxy: ${what.toUpperCase()} spans workload "${one.name}" (stage ${one.position.stage}${percentOf(one)}) and workload "${other.name}" ` +
+    `(stage ${other.position.stage}${percentOf(other)}), which have different authorities: move them together, or use keys of one of them`
   );
 }
 
-const percentOf = (workload: Workload): string => (workload.whole ? '' : ` at ${workload.percent} %`);
+const percentOf = (workload: Workload): string => (workload.position.whole ? '' : ` at ${workload.position.percent} %`);
 
 export interface Part {
   readonly authority: Side;
@@ -91,9 +91,9 @@ function partsOf(context: CommandContext): Part[] | 'rewritten' | null {
   for (let i = 1; i < context.parser.argc; i++) {
     const key = context.argument(i);
     const workload = router.match(key, 0, key.length);
-    if (workload.held) return null;
+    if (workload.position.held) return null;
     if (workload.isRewritten) return 'rewritten';
-    const rule = workload.rule(key, 0, key.length);
+    const rule = workload.position.rule(key, 0, key.length);
     let part = parts.get(rule.authority);
     if (part === undefined)
       parts.set(

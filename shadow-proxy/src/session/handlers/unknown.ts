@@ -24,7 +24,7 @@ const MINUS = '-'.charCodeAt(0);
 export function unknown(context: CommandContext, isRetry: boolean): void {
   const { client } = context;
   const { servers, router, table, counters } = context.clients.sequencer;
-  const { authority } = router.default.keylessRule;
+  const { authority } = router.default.position.keylessRule;
   const word = (index: number): string =>
     context.argument(index).subarray(0, MAX_NAME).toString('latin1').toLowerCase();
   const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
@@ -89,4 +89,4 @@ function write(context: CommandContext, name: string, listed: ListedCommand, sid
   });
 }
 
-const authorityOf = (workload: Workload, key: Buffer): Side => workload.rule(key, 0, key.length).authority;
+const authorityOf = (workload: Workload, key: Buffer): Side => workload.position.rule(key, 0, key.length).authority;

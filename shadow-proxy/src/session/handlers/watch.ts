@@ -32,7 +32,7 @@ export class Watch implements Watching {
     if (lane.closed || protocol !== context.client.protocol) return true;
     // The lane may have been opened for another client with the same login.
     if (!isSameLogin(credentials, context.client.credentials)) return true;
-    return [...this.#moves].some(([workload, moves]) => workload.moves !== moves);
+    return [...this.#moves].some(([workload, moves]) => workload.position.moves !== moves);
   }
 
   /** The client watches no longer. */
@@ -48,7 +48,7 @@ export class Watch implements Watching {
   pass(workloads: ReadonlySet<Workload>): void {
     const { context } = this;
     const added = [...workloads].filter((workload) => !this.#moves.has(workload));
-    for (const workload of added) this.#moves.set(workload, workload.moves);
+    for (const workload of added) this.#moves.set(workload, workload.position.moves);
     // The connection is lost with its watched keys. EXEC will answer nil, for the new keys as well.
     if (this.lane.closed) {
       context.reply(OK);

@@ -15,7 +15,7 @@ export function takeWiderRight(context: CommandContext, spec: CommandSpec, check
   // EXEC checks the queued commands: the stage may change until then.
   if (client.transaction !== null || context.mustLogIn || !mayDiffer(context)) return false;
   const { router, servers } = context.clients.sequencer;
-  if (router.oneAuthority && router.default.keylessRule.authority === 'source') return false;
+  if (router.oneAuthority && router.default.position.keylessRule.authority === 'source') return false;
   if (servers.target.privileges.mayUseAllKeys(client.credentials)) return false;
   const authority = authorityOf(context, spec);
   // While a stage changes, the handler lets the command wait.
@@ -34,10 +34,10 @@ function authorityOf({ clients, parser }: CommandContext, spec: CommandSpec): Si
   const keys = new KeyList();
   const known = keysOf(spec, frame, argStart, argEnd, argc, keys);
   const count = known === UNKNOWN_KEYS ? keys.known : known;
-  if (count <= 0) return router.default.held ? null : router.default.keylessRule.authority;
+  if (count <= 0) return router.default.position.held ? null : router.default.position.keylessRule.authority;
   const [start, end] = [argStart[keys.index[0]], argEnd[keys.index[0]]];
   const workload = router.match(frame, start, end);
-  return workload.held ? null : workload.rule(frame, start, end).authority;
+  return workload.position.held ? null : workload.position.rule(frame, start, end).authority;
 }
 
 const mayDiffer = ({ clients: { sequencer } }: CommandContext): boolean =>

@@ -88,7 +88,7 @@ test('a flip sends no command to the new authority before the effects of those b
     assert.equal(await two.ask('SET', 'n', 41), '+OK');
     await mirror.saw('SET n 41');
     const flip = scene.shard.shard.changeStage(toLive);
-    await until(() => partsOf(scene.shard.shard).router.default.held);
+    await until(() => partsOf(scene.shard.shard).router.default.position.held);
     // Held by the flip: it is the target that answers it.
     three.send('INCR', 'n');
     await chance();
@@ -124,7 +124,7 @@ test('a flip waits for copies that begin while its commands are held', () =>
       mirror.link.hold('down');
       asks.link.hold('down');
       const timesOut = assert.rejects(flipper.change({ ...toLive, force: true }), { code: 'deadline' });
-      await until(() => partsOf(scene.shard.shard).router.default.held);
+      await until(() => partsOf(scene.shard.shard).router.default.position.held);
       // It asks the new authority who it is: what was on its way is confirmed.
       const asked = asks.sent.length;
       await until(() => asks.sent.length > asked || asks.link.waiting('down') > 0);
@@ -487,7 +487,7 @@ test('a flip waits for the last confirmation, not for the next', () =>
       await until(() => mirror.link.waiting('down') === 4 * confirmation);
       const timesOut = assert.rejects(scene.shard.shard.changeStage(toLive), { code: 'deadline' });
       const { router, sequencer } = partsOf(scene.shard.shard);
-      await until(() => router.default.held);
+      await until(() => router.default.position.held);
       for (const left of [3, 2, 1]) {
         await chance();
         await mirror.link.holdAfter('down', confirmation);

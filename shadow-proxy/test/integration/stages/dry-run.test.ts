@@ -52,9 +52,9 @@ async function endOf(work: () => Promise<unknown>): Promise<Ended> {
 
 /** Step by step, to a stage that may be an earlier one. */
 async function moveTo(shard: Shard, workload: Workload, stage: Stage, percent: number): Promise<void> {
-  if (workload.stage === 'complete') return;
+  if (workload.position.stage === 'complete') return;
   partsOf(shard).counters.of(workload).spanning = 0;
-  for (let at = STAGES.indexOf(workload.stage); at !== STAGES.indexOf(stage);) {
+  for (let at = STAGES.indexOf(workload.position.stage); at !== STAGES.indexOf(stage);) {
     at += Math.sign(STAGES.indexOf(stage) - at);
     await shard.changeStage({ workload: workload.name, stage: STAGES[at], force: true });
   }

@@ -47,7 +47,7 @@ test('keys of other shards have a workload of their own, which only the source s
     ['a:1', 'x:1', 'c'].map((key) => match(of, key)),
     ['a', 'other shards', 'default'],
   );
-  assert.equal(of.otherShards.stage, 'off');
+  assert.equal(of.otherShards.position.stage, 'off');
   assert.equal(of.otherShards.index, 2);
   assert.equal(of.byPattern(b('a:1')).name, 'a');
   assert.equal(of.byPattern(b('x:1')).name, 'default');
@@ -65,7 +65,7 @@ test('channels have the workload whose patterns have them, patterns of channels 
 test('a percentage is of the hash slots, and only of live', () => {
   const rule = (percent: number, key: string, stage: Stage = 'live'): string => {
     const { workloads } = inStage(stage, percent);
-    return workloads[0].rule(b(key), 0, key.length).authority;
+    return workloads[0].position.rule(b(key), 0, key.length).authority;
   };
   // 'foo' has slot 12182: it is live from ceil(12183 / 16384) on.
   assert.deepEqual(
@@ -79,20 +79,45 @@ test('a percentage is of the hash slots, and only of live', () => {
   assert.equal(rule(31, 'foo{bar}'), 'target');
   assert.equal(rule(30, 'foo{bar}'), 'source');
   assert.equal(rule(1, 'foo', 'rampdown'), 'target', 'of another stage, all keys');
-  assert.equal(inStage('live', 10).workloads[0].rule(b('foo'), 0, 3).mirrorsReads, true, 'the others as in shadow');
+  assert.equal(
+    inStage('live', 10).workloads[0].position.rule(b('foo'), 0, 3).mirrorsReads,
+    true,
+    'the others as in shadow',
+  );
 });
 
 test('a stage change takes effect at once, and is counted', () => {
-  const { workloads } = inStage('shadow');
-  const [a] = workloads;
-  const before = a.moves;
-  a.move('live', 10);
-  assert.deepEqual([a.stage, a.percent, a.whole, a.moves - before], ['live', 10, false, 1]);
-  assert.equal(a.keylessRule.authority, 'source', 'without a key, the source answers until all is live');
-  a.move('live', 100);
-  assert.deepEqual([a.stage, a.percent, a.whole, a.keylessRule.authority], ['live', 100, true, 'target']);
-  a.move('rampdown', 10);
-  assert.deepEqual([a.stage, a.percent, a.whole], ['rampdown', 100, true]);
+  const router = inStage('shadow');
+  const [a] = router.workloads;
+  const { position } = a;
+  const before = position.moves;
+  router.move(a, { stage: 'live', percent: 10 });
+  assert.deepEqual([position.stage, position.percent, position.whole, position.moves - before], ['live', 10, false, 1]);
+  assert.equal(position.keylessRule.authority, 'source', 'without a key, the source answers until all is live');
+  router.move(a, { stage: 'live', percent: 100 });
+  assert.deepEqual(
+    [position.stage, position.percent, position.whole, position.keylessRule.authority],
+    ['live', 100, true, 'target'],
+  );
+  router.move(a, { stage: 'rampdown', percent: 10 });
+  assert.deepEqual([position.stage, position.percent, position.whole], ['rampdown', 100, true]);
+});
+
+test('a flip holds one workload, and lets it go on', () => {
+  const router = inStage('shadow');
+  const [a, rest] = router.workloads;
+  router.hold(a);
+  router.setMoving(a, true);
+  assert.deepEqual(
+    [a, rest].map(({ position }) => [position.held, position.moving]),
+    [
+      [true, true],
+      [false, false],
+    ],
+  );
+  router.release(a);
+  router.setMoving(a, false);
+  assert.deepEqual([a.position.held, a.position.moving], [false, false]);
 });
 
 test('all keys have one rule, or one authority, only where every workload is whole', () => {

@@ -58,10 +58,10 @@ test('while a command runs alone, everything waits, what the proxy answers itsel
 test('what may be a counter is offered once, though looked at again; PUBLISH is mirrored like a write', async (t) => {
   const { client, proxy } = await connect();
   const counters = t.mock.method(proxy.clients.counterWatch, 'offer', () => undefined);
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('INCR', 'k').send('PUBLISH', 'c', 'm');
   proxy.clients.waitingRoom.open();
-  proxy.router.default.held = false;
+  proxy.release('default');
   proxy.clients.waitingRoom.open();
   assert.equal(counters.mock.callCount(), 1);
   assert.deepEqual(
@@ -77,10 +77,10 @@ test('a form that one server lacks, and what may be a counter, are offered once,
   const { client, proxy } = await connect();
   const forms = t.mock.method(proxy.clients.support, 'offer', () => undefined);
   const counters = t.mock.method(proxy.clients.counterWatch, 'offer', () => undefined);
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('EXPIRE', 'k', '5', 'NX').send('INCR', 'k');
   proxy.clients.waitingRoom.open();
-  proxy.router.default.held = false;
+  proxy.release('default');
   proxy.clients.waitingRoom.open();
   assert.deepEqual(
     [client.waits, proxy.took()],

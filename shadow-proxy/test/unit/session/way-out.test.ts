@@ -79,11 +79,11 @@ const steps =
   };
 
 const beginFlip: Step = ({ proxy }) => {
-  proxy.router.default.held = true;
+  proxy.hold('default');
 };
 const endFlip: Step = async ({ proxy }) => {
-  proxy.router.default.move('live', 100);
-  proxy.router.default.held = false;
+  proxy.move('default', 'live');
+  proxy.release('default');
   proxy.clients.waitingRoom.open();
   await proxy.answerAll(usual());
 };
@@ -99,12 +99,12 @@ const flip: Step = async (scene) => {
 /** As `flip`, of the keys that begin with w: alone. */
 const flipOne: Step = async ({ proxy }) => {
   const workload = proxy.workload('w');
-  workload.held = true;
+  proxy.router.hold(workload);
   const over = proxy.clients.interrupt(workload);
   await proxy.answerAll(usual());
   await over;
-  workload.move('live', 100);
-  workload.held = false;
+  proxy.router.move(workload, { stage: 'live', percent: 100 });
+  proxy.router.release(workload);
   proxy.clients.waitingRoom.open();
   await proxy.answerAll(usual());
 };

@@ -52,7 +52,10 @@ const router = new Router([{ name: 'sessions', keys: ['session:*'], stage: 'shad
 const countersOf = new Counters(router);
 
 const workload = (index: number, change: Partial<WorkloadFacts> = {}): WorkloadFacts => {
-  const { name, stage, percent } = router.workloads[index];
+  const {
+    name,
+    position: { stage, percent },
+  } = router.workloads[index];
   const counters = countersOf.of(router.workloads[index]);
   const workloadClass = index === 0 ? 'read-mostly' : 'general';
   const plain = {

@@ -84,13 +84,13 @@ for (const missing of ['answers', 'confirmations', 'identity', 'blocked'] as con
     state.missing = missing;
     const flip = watched(change());
     await clock.settle();
-    assert.equal(workload.held, true);
+    assert.equal(workload.position.held, true);
     await clock.advance(4_999);
     assert.equal(flip.state, 'pending');
     await clock.advance(1);
     assert.equal((flip.reason as { code: string }).code, 'deadline');
     assert.deepEqual(
-      [workload.stage, workload.held, workload.moving, flipper.flips, state.did],
+      [workload.position.stage, workload.position.held, workload.position.moving, flipper.flips, state.did],
       ['shadow', false, false, 0, ['opened']],
     );
   });
@@ -101,7 +101,7 @@ test('a flip waits while a command runs alone, and times out after 5,000 ms, bef
   state.blocked = true;
   const flip = watched(change());
   await clock.advance(4_999);
-  assert.deepEqual([flip.state, workload.held], ['pending', false]);
+  assert.deepEqual([flip.state, workload.position.held], ['pending', false]);
   await clock.advance(1);
   assert.equal((flip.reason as { code: string }).code, 'deadline');
 });
@@ -111,7 +111,7 @@ test('where all is there it needs no time: written first, then moved, then its c
   const flip = watched(change());
   await clock.settle();
   assert.equal(flip.state, 'fulfilled');
-  assert.deepEqual([workload.stage, flipper.flips, state.did], ['live', 1, ['written', 'moved', 'opened']]);
+  assert.deepEqual([workload.position.stage, flipper.flips, state.did], ['live', 1, ['written', 'moved', 'opened']]);
 });
 
 test('a second change is refused while one is under way', async () => {
@@ -132,7 +132,7 @@ test('suspects have 2,000 ms to be repaired before its commands are held; then i
   suspects.mark(0, Buffer.from('k'), workload, 'copy');
   const flip = watched(change());
   await clock.advance(1_995);
-  assert.deepEqual([flip.state, workload.held], ['pending', false]);
+  assert.deepEqual([flip.state, workload.position.held], ['pending', false]);
   // It looks each 5 ms.
   await clock.advance(5);
   assert.equal((flip.reason as { code: string }).code, 'not-clean');

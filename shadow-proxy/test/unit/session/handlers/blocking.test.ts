@@ -122,7 +122,7 @@ test('sent again, it goes to the server that is the authority by then', async (t
   await interrupt(scene);
   const { proxy } = scene;
   proxy.took();
-  proxy.router.default.move('live', 100);
+  proxy.move('default', 'live');
   proxy.clients.waitingRoom.open();
   await settled();
   assert.deepEqual(proxy.took(), ['target BLPOP k 10']);
@@ -142,7 +142,7 @@ test('it waits for its own client’s commands, and for a stage change', async (
   const { client, proxy } = await connect();
   client.send('GET', 'j').send('BLPOP', 'k', '0');
   assert.deepEqual(client.waits, ['idle']);
-  proxy.router.default.held = true;
+  proxy.hold('default');
   proxy.answer('$-1');
   assert.deepEqual([client.waits, proxy.took()], [['idle', 'open'], ['source GET j']]);
 });

@@ -37,7 +37,7 @@ test('where nothing is mirrored, nothing follows; the target answers where it is
 
 test('it waits while the default workload changes its stage', async () => {
   const { client, proxy } = await connect();
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('CONFIG', 'SET', 'notify-keyspace-events', 'KEA');
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
 });

@@ -32,7 +32,7 @@ test('it waits for its own client’s commands first, and for a stage change of 
   const { client, proxy } = await connect({ w: 'shadow', default: 'shadow' });
   client.send('GET', 'k').send('FLUSHALL');
   assert.deepEqual([client.waits, proxy.sequencer.blocked], [['idle'], false]);
-  proxy.workload('w').held = true;
+  proxy.hold('w');
   proxy.answer('$-1');
   assert.deepEqual([client.waits, proxy.sequencer.blocked], [['idle', 'open'], false]);
 });

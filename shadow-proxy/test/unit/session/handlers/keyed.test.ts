@@ -42,10 +42,10 @@ test('a write with several keys is noted as a whole', async () => {
 
 test('a command with keys of several slots is counted when it is sent, not while a stage change holds it', async () => {
   const { client, proxy } = await connect({ w: 'shadow', default: 'shadow' });
-  proxy.workload('w').held = true;
+  proxy.hold('w');
   client.send('MSET', 'a', '1', 'b', '2', 'w:c', '3');
   assert.deepEqual([proxy.sent, proxy.counters('default').spanning], [[], 0]);
-  proxy.workload('w').held = false;
+  proxy.release('w');
   proxy.clients.waitingRoom.open();
   assert.deepEqual([proxy.took(), proxy.counters('default').spanning], [['source MSET a 1 b 2 w:c 3'], 1]);
 });
@@ -91,11 +91,11 @@ test('keys of different authorities: what is atomic is refused by the names of b
 
 test('while its workload changes the stage, a command waits, and goes by the new one', async () => {
   const { client, proxy } = await connect();
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('SET', 'k', 'v').send('MSET', 'a', '1', 'b', '2');
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
-  proxy.router.default.move('live', 100);
-  proxy.router.default.held = false;
+  proxy.move('default', 'live');
+  proxy.release('default');
   proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target SET k v', 'target MSET a 1 b 2']);
 });

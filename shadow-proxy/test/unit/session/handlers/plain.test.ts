@@ -16,11 +16,11 @@ test('the authority of the default workload answers, and nothing follows', async
 
 test('while the default workload changes its stage, it waits, and goes by the new one', async () => {
   const { client, proxy } = await connect();
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('INFO');
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
-  proxy.router.default.held = false;
-  proxy.router.default.move('live', 100);
+  proxy.release('default');
+  proxy.move('default', 'live');
   proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target INFO']);
 });
@@ -36,9 +36,9 @@ test('what neither server knows is sent all the same, and is no difference betwe
 test('what one server alone knows is counted once, also where it had to wait', async () => {
   const { client, proxy } = await connect();
   proxy.servers.source.commands.add('new.cmd');
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('NEW.CMD');
-  proxy.router.default.held = false;
+  proxy.release('default');
   proxy.clients.waitingRoom.open();
   assert.deepEqual([...proxy.counters('default').unsupported], [['new.cmd', { lacks: 'target', calls: 1 }]]);
   assert.equal(proxy.counters('default').newErrors.size, 0, 'the source has answered it');

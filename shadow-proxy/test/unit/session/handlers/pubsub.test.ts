@@ -48,10 +48,10 @@ test('PUBLISH with a wrong number of arguments is answered by the server', async
 
 test('PUBLISH waits while the channel’s workload changes its stage, or subscribers move', async () => {
   const { client, proxy } = await connect({ news: 'shadow', default: 'shadow' });
-  proxy.workload('news').held = true;
+  proxy.hold('news');
   client.send('PUBLISH', 'news:1', 'hi');
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
-  proxy.workload('news').held = false;
+  proxy.release('news');
   proxy.clients.subscribers.moving = true;
   proxy.clients.waitingRoom.open();
   assert.deepEqual([client.waits, proxy.took()], [['open', 'open'], []]);

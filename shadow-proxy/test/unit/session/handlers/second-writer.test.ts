@@ -40,10 +40,10 @@ test('while only the source has it, this region writes it; from dual-writing on 
 
 test('what is only counted is counted once, however often it has to wait', async () => {
   const { client, proxy } = await scene('live', { secondWriter: 'count' });
-  proxy.workload('w').held = true;
+  proxy.hold('w');
   client.send('INCR', 'w:n');
   proxy.clients.waitingRoom.open();
-  proxy.workload('w').held = false;
+  proxy.release('w');
   proxy.clients.waitingRoom.open();
   assert.deepEqual([client.waits, proxy.took()], [['open', 'open'], ['target INCR w:n']]);
   assert.equal(proxy.secondWriterWrites('w'), 1);

@@ -75,11 +75,11 @@ test('what follows waits; a lost server closes the client, and its part is suspe
 test('a stage change that begins before it is sent: it waits for that, and goes as one by the new stages', async () => {
   const { client, proxy } = await connect(STAGES);
   client.send('MGET', 'old:a', 'new:b');
-  proxy.workload('old').held = true;
+  proxy.hold('old');
   await settled();
   assert.deepEqual([client.waits.at(-1), proxy.took()], ['open', []]);
-  proxy.workload('old').held = false;
-  proxy.workload('old').move('live', 100);
+  proxy.release('old');
+  proxy.move('old', 'live');
   proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target MGET old:a new:b']);
 });

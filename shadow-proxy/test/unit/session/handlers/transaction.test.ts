@@ -80,7 +80,7 @@ test('keys of two authorities are refused as they are queued, by the names of bo
 test('keys whose authorities differ only by EXEC: it fails, and nothing is sent', async () => {
   const { client, proxy } = await connect({ a: 'shadow', b: 'shadow', default: 'shadow' });
   client.send('MULTI').send('SET', 'a:k', 'v').send('SET', 'b:k', 'v');
-  proxy.workload('b').move('live', 100);
+  proxy.move('b', 'live');
   client.send('EXEC');
   assert.match(client.replies[3], /^-ERR shadow-proxy: A TRANSACTION spans workload "a".* and workload "b"/);
   assert.deepEqual([proxy.took(), client.client.transaction], [[], null]);
@@ -89,11 +89,11 @@ test('keys whose authorities differ only by EXEC: it fails, and nothing is sent'
 test('EXEC goes by the stages as they are then, and waits while one changes', async () => {
   const { client, proxy } = await connect();
   client.send('MULTI').send('SET', 'k', 'v');
-  proxy.router.default.held = true;
+  proxy.hold('default');
   client.send('EXEC');
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
-  proxy.router.default.held = false;
-  proxy.router.default.move('live', 100);
+  proxy.release('default');
+  proxy.move('default', 'live');
   proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target MULTI', 'target SET k v', 'target EXEC']);
 });

@@ -34,7 +34,7 @@ test('WATCH and EXEC go on one private lane; what is between goes as ever', asyn
 test('a stage change after WATCH: EXEC does nothing, and nothing is sent of it', async () => {
   const { client, proxy } = await connect({ default: 'dualwrite' });
   await watch(client, proxy, 'k');
-  proxy.router.default.move('shadow', 100);
+  proxy.move('default', 'shadow');
   client.send('MULTI').send('SET', 'k', 'w').send('EXEC');
   assert.deepEqual(client.replies.slice(-2), ['+QUEUED', '*-1']);
   assert.deepEqual(proxy.took(), ['source WATCH k', 'source UNWATCH']);
@@ -44,7 +44,7 @@ test('a stage change after WATCH: EXEC does nothing, and nothing is sent of it',
 test('a second WATCH does not forget a stage change between the two', async () => {
   const { client, proxy } = await connect({ a: 'dualwrite', b: 'dualwrite', default: 'dualwrite' });
   await watch(client, proxy, 'a:k');
-  proxy.workload('a').move('shadow', 100);
+  proxy.move('a', 'shadow');
   await watch(client, proxy, 'a:j');
   await watch(client, proxy, 'b:k');
   client.send('MULTI').send('SET', 'a:k', 'w').send('EXEC');
@@ -53,9 +53,9 @@ test('a second WATCH does not forget a stage change between the two', async () =
 
 test('a stage change of a workload that is not watched, or before WATCH, does not matter', async () => {
   const { client, proxy } = await connect({ a: 'dualwrite', b: 'dualwrite', default: 'dualwrite' });
-  proxy.workload('a').move('shadow', 100);
+  proxy.move('a', 'shadow');
   await watch(client, proxy, 'a:k');
-  proxy.workload('b').move('shadow', 100);
+  proxy.move('b', 'shadow');
   proxy.took();
   client.send('MULTI').send('SET', 'a:k', 'w').send('EXEC');
   await settled();
@@ -65,7 +65,7 @@ test('a stage change of a workload that is not watched, or before WATCH, does no
 test('each key of one WATCH counts', async () => {
   const { client, proxy } = await connect({ a: 'dualwrite', b: 'dualwrite', default: 'dualwrite' });
   await watch(client, proxy, 'a:k', 'b:k');
-  proxy.workload('b').move('shadow', 100);
+  proxy.move('b', 'shadow');
   client.send('MULTI').send('SET', 'a:k', 'w').send('EXEC');
   assert.equal(client.replies.at(-1), '*-1');
 });
@@ -73,7 +73,7 @@ test('each key of one WATCH counts', async () => {
 test('a stage that changes while the lane is opened has changed before the server knows what to watch', async () => {
   const { client, proxy } = await connect({ default: 'dualwrite' });
   client.send('WATCH', 'k');
-  proxy.router.default.move('shadow', 100);
+  proxy.move('default', 'shadow');
   await settled();
   proxy.answer('+OK');
   proxy.took();
@@ -132,7 +132,7 @@ test('WATCH inside MULTI is refused, and the transaction goes on', async () => {
 test('WATCH waits for what its client has in flight, and for a stage change', async () => {
   const { client, proxy } = await connect();
   client.send('GET', 'k').send('WATCH', 'k');
-  proxy.router.default.held = true;
+  proxy.hold('default');
   proxy.answer('$-1');
   assert.deepEqual(client.waits, ['idle', 'open']);
 });
