@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../../src/local/servers.js';
 import { withServers } from '../../support/servers.js';
-import { runProgram } from './process.js';
+import { runCommand } from './process.js';
 import { needs } from '../../support/needs.js';
 
 /** Keeps a server's thread busy until it is closed. */
@@ -39,7 +39,7 @@ test('an idle server is no reason to move; what clients use and the target lacks
     await client.call('LMPOP', '1', 'none', 'LEFT');
     await client.call('FUNCTION', 'LOAD', "#!lua name=l\nredis.register_function('f', function() return 1 end)");
     await client.fcall('f', 0);
-    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [
+    const { code, stdout, stderr } = await runCommand(
       'assess',
       source.url,
       '--target',
@@ -47,7 +47,7 @@ test('an idle server is no reason to move; what clients use and the target lacks
       '--for',
       '300ms',
       '--json',
-    ]);
+    );
     await client.quit();
     await proxy.quit();
     assert.deepEqual([code, stderr], [1, '']);
@@ -82,7 +82,7 @@ test('--monitor names options that the target refuses, in scripts too, and is bo
       void client.call('EVAL', "return redis.call('expire', KEYS[1], 10, 'nx')", 1, 'k');
       void client.call('SET', 'NX', 'GET');
     }, 20);
-    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [
+    const { code, stdout, stderr } = await runCommand(
       'assess',
       source.url,
       '--target',
@@ -92,9 +92,9 @@ test('--monitor names options that the target refuses, in scripts too, and is bo
       '--monitor',
       '1s',
       '--json',
-    ]);
+    );
     clearInterval(work);
-    const refused = await runProgram(t, 'shadow-compare', ['assess', source.url, '--monitor', '2m']);
+    const refused = await runCommand('assess', source.url, '--monitor', '2m');
     await client.quit();
     assert.match(stderr, /^Running MONITOR on 1 source for 1 s. It lowers throughput/);
     const { findings } = JSON.parse(stdout) as { findings: { about: string; weight: string; what: string }[] };
@@ -106,11 +106,11 @@ test('--monitor names options that the target refuses, in scripts too, and is bo
   });
 });
 
-test('a busy server is a reason, unless a proxy could not take it; one that does not answer leaves it open', async (t) => {
+test('a busy server is a reason, unless a proxy could not take it; one that does not answer leaves it open', async () => {
   const server = await startRedis();
   const stop = flood(server.port);
   try {
-    const { code, stdout } = await runProgram(t, 'shadow-compare', [
+    const { code, stdout } = await runCommand(
       'assess',
       server.url,
       '--for',
@@ -118,7 +118,7 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
       '--proxy-ops',
       '100000000',
       '--json',
-    ]);
+    );
     const { conclusion, findings, sources, truths } = JSON.parse(stdout) as {
       conclusion: string;
       findings: { about: string; weight: string }[];
@@ -139,14 +139,7 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
       JSON.stringify(findings),
     );
     assert.ok(truths.some(({ what }) => what === 'one global lock'));
-    const ceiling = await runProgram(t, 'shadow-compare', [
-      'assess',
-      server.url,
-      '--for',
-      '500ms',
-      '--proxy-ops',
-      '1000',
-    ]);
+    const ceiling = await runCommand('assess', server.url, '--for', '500ms', '--proxy-ops', '1000');
     assert.match(
       ceiling.stdout.replace(/\s+/g, ' '),
       /NO-GO proxy: \S+ gets [\d,]+ commands a second, over 60 % of the 1,000 that one proxy was measured to take/,
@@ -156,7 +149,7 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
     stop();
     await server.stop();
   }
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['assess', 'redis://u:hunter2@127.0.0.1:1']);
+  const { code, stderr } = await runCommand('assess', 'redis://u:hunter2@127.0.0.1:1');
   assert.equal(code, 3);
   assert.match(stderr, /^redis:\/\/u:\*\*\*@127\.0\.0\.1:1: .*ECONNREFUSED/);
 });
@@ -174,7 +167,7 @@ test('the counts of two servers add up, in 80 columns', async (t) => {
   }
   const timers = clients.map((client, i) => setInterval(() => void client.ping(), 90 + 40 * i));
   const urls = servers.map(({ url }) => url);
-  const { stdout } = await runProgram(t, 'shadow-compare', ['assess', ...urls, '--for', '1s']);
+  const { stdout } = await runCommand('assess', ...urls, '--for', '1s');
   timers.forEach((timer) => clearInterval(timer));
   const rows = servers.map(({ port }) => stdout.split('\n').find((line) => line.startsWith(`127.0.0.1:${port} `))!);
   // source, version, commands per s, CPU with its unit, clients, memory with its unit, keys
@@ -197,7 +190,7 @@ test('the counts of two servers add up, in 80 columns', async (t) => {
   );
 });
 
-test('reads at replicas are found', async (t) => {
+test('reads at replicas are found', async () => {
   const master = await startRedis();
   const replica = await startRedis({ config: { replicaof: `127.0.0.1 ${master.port}` } });
   try {
@@ -206,7 +199,7 @@ test('reads at replicas are found', async (t) => {
       await new Promise((resolve) => setTimeout(resolve, 100));
     await client.get('k');
     await client.quit();
-    const { stdout } = await runProgram(t, 'shadow-compare', ['assess', master.url, '--for', '200ms']);
+    const { stdout } = await runCommand('assess', master.url, '--for', '200ms');
     assert.match(
       stdout.replace(/\s+/g, ' '),
       new RegExp(`FIRST replicas: the replica 127\\.0\\.0\\.1:${replica.port} of \\S+ has served 1 read`),

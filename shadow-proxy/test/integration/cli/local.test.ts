@@ -11,12 +11,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
 import { commandOf, type Running } from '../../../src/cli/local/folder.js';
-import { runProgram } from './process.js';
+import { runCommand, runProgram } from './process.js';
 
 function folder(t: TestContext): string {
   const home = mkdtempSync(join(tmpdir(), 'local-'));
   t.after(async () => {
-    await runProgram(t, 'shadow-compare', ['local', 'down', '--directory', join(home, 'it')]);
+    await runCommand('local', 'down', '--directory', join(home, 'it'));
     await rm(home, { recursive: true, force: true });
   });
   return join(home, 'it');
@@ -24,9 +24,9 @@ function folder(t: TestContext): string {
 
 test('up serves, a second up is refused, down leaves nothing', async (t) => {
   const directory = folder(t);
-  const local = (command: string, ...args: string[]): ReturnType<typeof runProgram> =>
-    runProgram(t, 'shadow-compare', ['local', command, '--directory', directory, ...args]);
-  const { code, stdout, stderr } = await local('up');
+  const local = (command: string, ...args: string[]): ReturnType<typeof runCommand> =>
+    runCommand('local', command, '--directory', directory, ...args);
+  const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['local', 'up', '--directory', directory]);
   assert.equal(code, 0, stderr);
   const running = JSON.parse(readFileSync(join(directory, 'running.json'), 'utf8')) as Running;
   for (const said of [`Status page: ${running.admin}/`, 'local traffic', 'runbook week-1', 'local down'])
@@ -34,7 +34,7 @@ test('up serves, a second up is refused, down leaves nothing', async (t) => {
   const client = new Redis(running.proxy);
   t.after(() => client.disconnect());
   assert.equal(await client.set('greeting', 'a'), 'OK');
-  const { stdout: status } = await runProgram(t, 'shadow-compare', ['status', '--plan', running.plan]);
+  const { stdout: status } = await runCommand('status', '--plan', running.plan);
   assert.match(status, /source +redis\S+ \([\d.]+\)\n/);
   assert.match(status, /target +redis\S+, not used\n/, 'a KeyDB that nobody needs yet is not down');
   const again = await local('up');
@@ -62,7 +62,7 @@ test('a folder with other files in it is neither used nor removed', async (t) =>
   const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'up', '--directory', directory]);
   assert.equal(code, 2);
   assert.match(stderr, /holds other files/);
-  await runProgram(t, 'shadow-compare', ['local', 'down', '--directory', directory]);
+  await runCommand('local', 'down', '--directory', directory);
   assert.equal(readFileSync(join(directory, 'mine'), 'utf8'), 'kept');
 });
 

@@ -11,7 +11,7 @@ import { stringify } from 'yaml';
 import { startTestShard, until } from '../../support/shard.js';
 import { scratch } from '../../support/plans.js';
 import { withServers } from '../../support/servers.js';
-import { Program, runProgram } from './process.js';
+import { Program, runCommand, runProgram } from './process.js';
 import { planFor } from './running.js';
 
 const LOCKED = { source: { config: { requirepass: 'pw' } } } as const;
@@ -30,7 +30,7 @@ test('the daemon says that the source wants a password, is not ready, and starts
     t.diagnostic(`said after ${Math.round(performance.now() - began)} ms with the start of the program`);
     const ready = await fetch(`${admin}/readyz`);
     assert.deepEqual([ready.status, await ready.json()], [503, { ready: false, notReady: ['a'], starting: ['a'] }]);
-    const { stdout } = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
+    const { stdout } = await runCommand('status', '--admin', admin);
     assert.match(
       stdout,
       /^shard a\nNOT STARTED, next try in 1 s: shard a cannot start: the source .* requires a password/,

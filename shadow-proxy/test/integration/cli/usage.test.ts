@@ -113,14 +113,14 @@ test('--version prints the version of the package', async (t) => {
   assert.deepEqual([code, stdout], [0, `${version}\n`]);
 });
 
-test('help is no error', async (t) => {
-  const { code, stdout } = await runProgram(t, 'shadow-compare', ['run', '--help']);
+test('help is no error', async () => {
+  const { code, stdout } = await runCommand('run', '--help');
   assert.equal(code, 0);
   assert.match(stdout, /--source <url>/);
 });
 
-test('a proxy that does not answer leaves it open', async (t) => {
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['status', '--admin', 'http://127.0.0.1:1']);
+test('a proxy that does not answer leaves it open', async () => {
+  const { code, stderr } = await runCommand('status', '--admin', 'http://127.0.0.1:1');
   assert.equal(code, 3);
   assert.match(stderr, /no proxy answers at http:\/\/127\.0\.0\.1:1\/api\/status .*--admin or --plan/);
 });
