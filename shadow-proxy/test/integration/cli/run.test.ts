@@ -15,7 +15,7 @@ import { scratch } from '../../support/plans.js';
 import { withServers, type Pair } from '../../support/servers.js';
 import { startTestShard } from '../../support/shard.js';
 import { needs } from '../../support/needs.js';
-import { Program, runProgram } from './process.js';
+import { Program, runCommand, runCommandWith, runProgram } from './process.js';
 
 const toServers = ({ source, target }: Pair): string[] => [
   '--source',
@@ -182,7 +182,7 @@ describe('shadow-compare run', () => {
       ] as const) {
         const options = ['--listen', '127.0.0.1:0', '--for', '1s', '--log-level', 'silent'];
         const servers = ['--source', from, '--target', to, ...options];
-        const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['run', ...servers], env);
+        const { code, stdout, stderr } = await runCommandWith({ TMPDIR: env.TMPDIR! }, ['run', ...servers]);
         assert.deepEqual([code, stdout], [3, ''], stderr);
         assert.match(
           stderr,
@@ -195,7 +195,7 @@ describe('shadow-compare run', () => {
     });
   });
 
-  test('names the address that is taken', async (t) => {
+  test('names the address that is taken', async () => {
     await withServers(async (servers) => {
       const { port } = servers.source;
       const args = [
@@ -207,14 +207,10 @@ describe('shadow-compare run', () => {
         '--listen',
         `127.0.0.1:${port}`,
       ];
-      const taken = await runProgram(t, 'shadow-compare', [
-        'run',
-        ...toServers(servers).slice(0, 4),
-        '--listen',
-        `localhost:${port}`,
-        '--log-level',
-        'silent',
-      ]);
+      const taken = await runCommand(
+        ...['run', ...toServers(servers).slice(0, 4)],
+        ...['--listen', `localhost:${port}`, '--log-level', 'silent'],
+      );
       assert.deepEqual(
         [
           taken.code,
@@ -225,11 +221,7 @@ describe('shadow-compare run', () => {
         [2, true],
         taken.stderr,
       );
-      assert.equal(
-        (await runProgram(t, 'shadow-compare', [...args, '--log-level', 'silent'])).code,
-        3,
-        'the source is asked first',
-      );
+      assert.equal((await runCommand(...args, '--log-level', 'silent')).code, 3, 'the source is asked first');
     });
   });
 });
