@@ -35,8 +35,8 @@ export class Effects {
   constructor(private readonly context: EffectsContext) {
     const { source, target } = context.servers;
     this.between = {
-      source: { authority: source, mirror: target },
-      target: { authority: target, mirror: source },
+      source: { authority: source.traits, mirror: target.traits },
+      target: { authority: target.traits, mirror: source.traits },
     };
   }
 
@@ -123,8 +123,8 @@ export class Effects {
   /** @param form the form in the authority's reply that servers before 7.0 do not support; null if there is none */
   noteReply(form: string | null, workload: Workload): void {
     const { source, target } = this.context.servers;
-    if (form !== null && source.isBefore70 !== target.isBefore70)
-      countUnsupported(this.context.counters.of(workload), form, source.isBefore70 ? 'source' : 'target', false);
+    if (form !== null && source.traits.isBefore70 !== target.traits.isBefore70)
+      countUnsupported(this.context.counters.of(workload), form, source.traits.isBefore70 ? 'source' : 'target', false);
   }
 
   /** Sends the mirror the effect of an operation whose `reply` is set. */

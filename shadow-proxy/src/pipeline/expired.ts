@@ -24,7 +24,7 @@ export function removeExpired(
   start: number,
 ): void {
   const { keepsTtlBlindly, handling } = spec;
-  if (!lane.server.isKeydb || (keepsTtlBlindly === null && handling !== 'script')) return;
+  if (!lane.server.traits.isKeydb || (keepsTtlBlindly === null && handling !== 'script')) return;
   // SET key value has no options.
   if (keepsTtlBlindly !== null && argumentCount(frame, start) <= 3) return;
   const args = argumentsOf(frame, start);

@@ -110,12 +110,13 @@ export class ScriptEffects {
     const script = this.context.scripts.find(args);
     if (
       !(script instanceof Script) ||
-      !script.repeatable(mirror.server.commands) ||
+      !script.repeatable(mirror.server.traits.commands) ||
       script.endsKeydb(args.length) ||
       (script.setsMoment && (mirror.clockAheadMs !== 0 || mirror.clockKnownFrom === Infinity))
     )
       return false;
-    if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
+    if (script.writesNumbers && server.traits.writesShortNumbers !== mirror.server.traits.writesShortNumbers)
+      return false;
     // If it declares only some of its keys, the order of several lanes on the other keys is unknown.
     const { reads, writes } = this.context.scripts.undeclared(args, this.context.table);
     if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0'))

@@ -172,7 +172,7 @@ export class Sequencer implements LaneEvents {
 
   /** Whether the authority's mirror knows the command. */
   mirrorKnows(authority: Side, spec: CommandSpec): boolean {
-    return this.servers[otherSide(authority)].supported.knows(spec);
+    return this.servers[otherSide(authority)].traits.supported.knows(spec);
   }
 
   /** Notes the keys that the operation holds while there are several lanes, and the clients that it may wake. */

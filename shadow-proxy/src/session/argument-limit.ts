@@ -13,7 +13,7 @@ import type { CommandContext } from './context.js';
 export const LEAST_MAX_ARGUMENTS = 1024 * 1024;
 
 /** A target whose version is unknown counts as KeyDB. */
-const isLimited = ({ side, version, isBefore70 }: Server): boolean =>
+const isLimited = ({ side, traits: { version, isBefore70 } }: Server): boolean =>
   isBefore70 || (side === 'target' && version === '');
 
 /**

@@ -116,7 +116,7 @@ export function followOf(sequencer: Sequencer, spec: CommandSpec, rule: StageRul
     return WRITE;
   }
   if (!rule.mirrorsReads || mixed) return NOTHING;
-  return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].supported.knows(spec)
+  return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].traits.supported.knows(spec)
     ? READ
     : NOTHING;
 }

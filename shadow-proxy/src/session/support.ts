@@ -48,8 +48,8 @@ export class Support {
     for (let i = 0; i < forms.length; i++) {
       const form = forms[i];
       if (!form.matches(frame, argStart, argEnd, argc)) continue;
-      const bySource = supports(form, spec.name, 'source', servers.source);
-      if (bySource === supports(form, spec.name, 'target', servers.target)) continue;
+      const bySource = supports(form, spec.name, 'source', servers.source.traits);
+      if (bySource === supports(form, spec.name, 'target', servers.target.traits)) continue;
       this.#count(form.name, bySource ? 'target' : 'source', form.how === 'refused', spec, parser);
     }
   }
@@ -68,9 +68,9 @@ export class Support {
   offerScript(spec: CommandSpec, frame: Buffer, routine: Routine): void {
     const { source, target } = this.sequencer.servers;
     let known = this.#unsupported.get(routine);
-    if (known?.source !== source.commands || known.target !== target.commands) {
+    if (known?.source !== source.traits.commands || known.target !== target.traits.commands) {
       const names = routine.called.filter((name) => this.#has('source', name) !== this.#has('target', name));
-      known = { source: source.commands, target: target.commands, names };
+      known = { source: source.traits.commands, target: target.traits.commands, names };
       this.#unsupported.set(routine, known);
     }
     for (const name of known.names)
@@ -80,7 +80,7 @@ export class Support {
   /** A server that was never asked is taken to know the commands of the table. */
   #has(side: Side, name: string): boolean {
     const { servers, table } = this.sequencer;
-    if (servers[side].commands.size > 0) return servers[side].commands.has(name);
+    if (servers[side].traits.commands.size > 0) return servers[side].traits.commands.has(name);
     const spec = table.byName(name);
     return spec !== undefined && (side === 'source' ? spec.inSource : spec.inTarget);
   }

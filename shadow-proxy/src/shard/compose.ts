@@ -544,7 +544,7 @@ function logServers({ events, logger }: Parts): void {
     if (problem === null) logger.info({ server: side }, 'the server is usable again');
     else logger.error({ server: side, problem }, 'the server cannot be used');
   });
-  events.on('identified', ({ side, missing, newer }) => {
+  events.on('identified', ({ side, traits: { missing, newer } }) => {
     if (newer !== null)
       logger.warn(
         { server: side, version: newer.name, rdbVersion: newer.rdbVersion },

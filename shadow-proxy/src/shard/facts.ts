@@ -135,7 +135,16 @@ const mirroredBy = (workloads: readonly Workload[]): Side[] =>
   );
 
 function serverFacts({ sequencer, monitor, silenced }: ObservedParts, side: Side, isUsed: boolean): ServerFacts {
-  const { endpoint, runId, version, up, full, identity, problem, losses } = sequencer.servers[side];
+  const {
+    endpoint,
+    runId,
+    up,
+    full,
+    identity,
+    problem,
+    losses,
+    traits: { version },
+  } = sequencer.servers[side];
   return {
     url: endpoint.label,
     runId: runId || null,

@@ -82,7 +82,11 @@ export class StateKeeper implements Persistence {
     const { state, sequencer, authorities } = this.by;
     return state.update((current) => {
       const seen = (side: Side): ServerSeen | null => {
-        const { runId, replId, version } = sequencer.servers[side];
+        const {
+          runId,
+          replId,
+          traits: { version },
+        } = sequencer.servers[side];
         return version === '' || authorities.distrusts(side)
           ? current[side]
           : { runId, replId, version, seenAt: isoTime() };

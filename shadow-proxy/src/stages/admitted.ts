@@ -67,7 +67,7 @@ export class Admitted {
     const { target } = this.context.sequencer.servers;
     let ownSince: string | null = null;
     try {
-      if (target.version === '') await answered(target.identify());
+      if (target.traits.version === '') await answered(target.identify());
       if (this.#isOurs(workload)) ownSince = this.#of(workload)!.at;
       return { ownSince, keys: this.#counter.last(workload), of: await answered(target.keyCount()), problem: null };
     } catch (problem) {

@@ -219,8 +219,8 @@ export class Fence {
   async #hindrance(): Promise<string | null> {
     const { source, sharedSource } = this.by;
     if (sharedSource) return 'other shards of the plan have the same source, and their proxies would lose their writes';
-    if (/^[1-5]\./.test(source.version))
-      return `the source is Redis ${source.version}, which has no users: give it another password (requirepass) that only the proxy has, or close its port to all but the proxy; then set fence: off`;
+    if (/^[1-5]\./.test(source.traits.version))
+      return `the source is Redis ${source.traits.version}, which has no users: give it another password (requirepass) that only the proxy has, or close its port to all but the proxy; then set fence: off`;
     const kit = kitOf(source);
     if (kit === 'default')
       return 'the kit logs in to the source as default, as clients without a user do: make a user for the kit (ACL SETUSER shadow-proxy on >PASSWORD ~* &* +@all), and name it in the URL of the source';
@@ -358,11 +358,16 @@ const kitOf = ({ endpoint: { credentials } }: Server): string => credentials?.us
 
 const writersAmong = (rules: readonly UserRules[], source: Server): readonly UserRules[] => {
   const { all } = writesOf(source);
-  return rules.filter(({ name, ...each }) => !isFenceUser(name) && allowsAny(each, all, source.supported.categories));
+  return rules.filter(
+    ({ name, ...each }) => !isFenceUser(name) && allowsAny(each, all, source.traits.supported.categories),
+  );
 };
 
 /** Commands that write; and those of them that are not in the category `@write`, such as some commands of modules. */
-function writesOf({ supported }: Server): { readonly all: readonly string[]; readonly unlisted: readonly string[] } {
+function writesOf({ traits: { supported } }: Server): {
+  readonly all: readonly string[];
+  readonly unlisted: readonly string[];
+} {
   const isListed = (name: string): boolean => supported.categories.get(name)?.has('write') === true;
   const all = [...supported.names].filter((name) => isListed(name) || supported.listed(name)?.writes === true);
   return { all, unlisted: all.filter((name) => !isListed(name)) };

@@ -66,7 +66,7 @@ export async function readFacts(server: Server, probe: string | null): Promise<S
         refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? errorText(refusal) : null,
       lacks: notNamed(NEEDED, needed),
       selectRefusal: selectRefusalOf(server),
-      newer: server.newer,
+      newer: server.traits.newer,
       shards: [...new Set(names.filter((name) => name !== undefined))],
     };
   };

@@ -72,10 +72,11 @@ export async function rememberUsers({ source }: Readonly<Record<Side, Server>>, 
 }
 
 const commandsOf = ({
-  commands,
-  supported: { categories },
-  version,
-  isKeydb,
+  traits: { version, isKeydb },
+  traits: {
+    commands,
+    supported: { categories },
+  },
 }: Server): Pick<UserFacts, 'commands' | 'categories' | 'release'> => ({
   commands,
   categories,
@@ -87,7 +88,11 @@ const commandsOf = ({
  * @param memory of the source, for the time when it does not answer; null for the target
  */
 async function readUsers(server: Server, memory: UserMemory | null): Promise<UserFacts> {
-  const { needsPassword, version, endpoint } = server;
+  const {
+    needsPassword,
+    endpoint,
+    traits: { version },
+  } = server;
   const known = commandsOf(server);
   const reply = await soon(server.ask('ACL', 'LIST'));
   const password = endpoint.credentials?.password;

@@ -177,7 +177,10 @@ export class Adjudicator implements Verdicts {
 
   get #sameRelease(): boolean {
     const { source, target } = this.sequencer.servers;
-    return source.software?.name === target.software?.name && source.software?.version === target.software?.version;
+    return (
+      source.traits.software?.name === target.traits.software?.name &&
+      source.traits.software?.version === target.traits.software?.version
+    );
   }
 
   /** Whether the command sets a time to live that counts from the moment it runs. */

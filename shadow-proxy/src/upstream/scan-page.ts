@@ -45,12 +45,14 @@ export async function scanPage(
 ): Promise<KeyPage> {
   const scan = encodeCommand(['SCAN', cursor, 'COUNT', count]);
   const replies = new Scalars(
-    await (server.isKeydb ? connection.askBytes(Buffer.concat([MULTI, scan, EXEC]), 3) : connection.askBytes(scan)),
+    await (server.traits.isKeydb
+      ? connection.askBytes(Buffer.concat([MULTI, scan, EXEC]), 3)
+      : connection.askBytes(scan)),
   );
   const orRefused = (): void => {
     if (replies.isError) throw new ScanError(`${server.endpoint.label} refuses SCAN`, printableBytes(replies.text()));
   };
-  if (server.isKeydb) {
+  if (server.traits.isKeydb) {
     for (let queued = 0; queued < 2; queued++) {
       orRefused();
       replies.skipLine();

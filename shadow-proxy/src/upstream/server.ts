@@ -15,21 +15,12 @@ import { isError, text, type Reply, errorText } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import { type Connection, ConnectionLost } from './connection.js';
-import { missingOf, type Capability } from './capabilities.js';
+import { missingOf } from './capabilities.js';
 import type { Credentials, Dialer } from './dialer.js';
-import { isNewer, newerServer, rdbVersionOf, type NewerServer } from '../command/known.js';
-import { compareVersions, softwareOf, type Software } from '../command/release.js';
+import { isNewer, newerServer, rdbVersionOf } from '../command/known.js';
+import { softwareOf } from '../command/release.js';
 import { HandshakeRefused, isSameUser, refusalOf } from './handshake.js';
-import {
-  changeOf,
-  identityOf,
-  isReplica,
-  isSince,
-  short,
-  tooOld,
-  type Identity,
-  type KnownIdentity,
-} from './identity.js';
+import { changeOf, identityOf, isReplica, short, tooOld, type Identity, type KnownIdentity } from './identity.js';
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
 import { KeyLosses } from './losses.js';
@@ -38,7 +29,8 @@ import { FenceUsers } from './fence-users.js';
 import { parseInfo } from './info.js';
 import { Privileges } from './privileges.js';
 import { ServerClock } from './server-clock.js';
-import { commandsIn, ServerCommands } from './server-commands.js';
+import { commandsIn } from './server-commands.js';
+import { ServerTraits, type Traits } from './server-traits.js';
 import { ServerConnections, type ConnectOptions, type ServerLease } from './server-connections.js';
 import type { Turn } from '../io/turn.js';
 
@@ -77,21 +69,12 @@ const BUSY_AFTER_MS = 5_000;
 export class Server {
   /** The identity at the last check; null before the first. */
   identity: Identity | null = null;
-  version = '';
   /** Why the server must not be used although it answers; null if it may. */
   problem: string | null = null;
-  /** Whether the process at the endpoint said that it is a KeyDB. */
-  isKeydb = false;
-  /** Capabilities that the server refuses, and that the kit can do without. */
-  missing: readonly Capability[] = [];
-  /** The software at the last check; undefined before the first. */
-  software: Software | undefined;
-  /** What this release does not know of a newer server; null if it knows all. */
-  newer: NewerServer | null = null;
-  readonly supported = new ServerCommands();
   up = false;
   /** The databases that the kit's user may select; null before the first check. */
   databaseLimit: DatabaseLimit | null = null;
+  readonly #traits = new ServerTraits();
   #refusal: string | null = null;
   readonly connections: ServerConnections;
   readonly clock = new ServerClock();
@@ -183,9 +166,9 @@ export class Server {
     this.#refusal = error;
   }
 
-  /** Lower-case names from the server's `COMMAND`. Another set object each time that it was read. */
-  get commands(): ReadonlySet<string> {
-    return this.supported.names;
+  /** What the server is, which commands it has, and what follows from its release. */
+  get traits(): Traits {
+    return this.#traits;
   }
 
   get endpoint(): Dialer {
@@ -238,7 +221,7 @@ export class Server {
     const { credentials } = this.endpoint;
     // Otherwise the connection would keep the kit's own user.
     const mayAsk = credentials === undefined || isSameUser(options.credentials, credentials);
-    const asksRunId = mayAsk || this.supported.names.has('reset');
+    const asksRunId = mayAsk || this.#traits.supported.names.has('reset');
     const connection = await this.connections.connect({ ...options, asksRunId });
     try {
       // Other clients, which the server has admitted, may share the connection.
@@ -287,44 +270,6 @@ export class Server {
 
   #refusedAs(reply: string): HandshakeRefused {
     return new HandshakeRefused(reply, this.side);
-  }
-
-  /**
-   * Whether a number that a script passes to a command becomes its shortest text, as since Redis 7.2; otherwise it has
-   * 17 digits.
-   */
-  get writesShortNumbers(): boolean {
-    return isSince(this.version, [7, 2]);
-  }
-
-  /**
-   * Whether the server is a KeyDB 6.3, whose commands are those of Redis 6.2, or a Redis before 7.0. False before it
-   * was asked.
-   */
-  get isBefore70(): boolean {
-    return this.isKeydb || (this.version !== '' && !isSince(this.version, [7, 0]));
-  }
-
-  /** The form of the server's hashes whose fields have TTLs; null if it has none, as KeyDB. */
-  get fieldTtlForm(): 'redis' | 'valkey' | null {
-    const { name, version } = this.software ?? { name: 'keydb', version: '' };
-    if (name === 'valkey') return compareVersions(version, '9.0') >= 0 ? 'valkey' : null;
-    return name === 'redis' && compareVersions(version, '7.4') >= 0 ? 'redis' : null;
-  }
-
-  /** Whether the length behind an element of a listpack uses all its bits; other servers consider that damage. */
-  get fullBacklengths(): boolean {
-    return this.software?.name === 'valkey' && compareVersions(this.software.version, '9.1') >= 0;
-  }
-
-  /** Whether XREADGROUP, XCLAIM and XAUTOCLAIM create the consumer that they name, whatever they find. */
-  get createsConsumers(): boolean {
-    return isSince(this.version, [7, 2]);
-  }
-
-  /** Whether streams count their entries, and their groups what they read. */
-  get countsEntries(): boolean {
-    return compareVersions(this.version, '7.0') >= 0;
   }
 
   /**
@@ -380,7 +325,7 @@ export class Server {
     }
     const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, monotonicMs());
     this.events.clockRead(this);
-    this.version = version;
+    this.#traits.version = version;
     this.up = true;
     const before = this.#known;
     const demoted = isReplica(identity) && (this.identity === null || !isReplica(this.identity));
@@ -436,11 +381,12 @@ export class Server {
     // means never.
     const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
     this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
-    this.isKeydb = isKeydb(parseInfo(text(cpu)));
-    this.software = softwareOf(fields, this.isKeydb);
-    this.newer = newerServer(this.software, isNewer(this.software) ? await this.#rdbVersion() : null);
-    this.supported.learn(listed);
-    this.missing = await missingOf((...args) => this.ask(...args));
+    const traits = this.#traits;
+    traits.isKeydb = isKeydb(parseInfo(text(cpu)));
+    traits.software = softwareOf(fields, traits.isKeydb);
+    traits.newer = newerServer(traits.software, isNewer(traits.software) ? await this.#rdbVersion() : null);
+    this.#traits.supported.learn(listed);
+    traits.missing = await missingOf((...args) => this.ask(...args));
     this.#learnt = runId;
     await this.losses.begin();
   }

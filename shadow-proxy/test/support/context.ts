@@ -109,6 +109,8 @@ export class FakeServer {
   #clientId = 0;
 
   readonly databaseLimit = null;
+  /** What handlers ask about its software, it answers itself. */
+  readonly traits = this;
 
   constructor(readonly side: Side) {
     this.isKeydb = side === 'target';

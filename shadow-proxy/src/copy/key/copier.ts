@@ -119,7 +119,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.#askedAt = operation.submittedAt;
     const replies = new Scalars(buffer, start);
     const mirror = this.sequencer.servers[otherSide(this.lane.server.side)];
-    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !mirror.endpoint.isCluster, mirror);
+    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !mirror.endpoint.isCluster, mirror.traits);
     for (const key of this.keys) {
       const held = readHeld(replies);
       if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);

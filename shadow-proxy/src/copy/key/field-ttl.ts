@@ -20,7 +20,7 @@ interface Plain {
  * @throws {TranscodeError} if the payload is damaged
  */
 export function withoutFieldTtls({ fieldTtls, servers }: Sequencer, side: Side, key: CopiedKey, held: Held): Plain {
-  if (fieldTtls === null || servers[otherSide(side)].fieldTtlForm !== null) return { held, settled: true };
+  if (fieldTtls === null || servers[otherSide(side)].traits.fieldTtlForm !== null) return { held, settled: true };
   if (held.payload === null || !mayExpireFields(held.payload)) {
     fieldTtls.forget(key);
     return { held, settled: true };

@@ -218,7 +218,7 @@ class Large {
       case 'hash':
       case 'set':
       case 'zset':
-        return copyElements(this.#parts, size, this.lane.server.commands);
+        return copyElements(this.#parts, size, this.lane.server.traits.commands);
       default:
         throw new CopyError('payload', `a key of type ${size.type} cannot be copied in chunks`);
     }

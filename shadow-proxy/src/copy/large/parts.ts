@@ -162,7 +162,7 @@ export class Parts {
   fieldsExpire(ms: readonly number[]): void {
     if (ms.length === 0) return;
     const { fieldTtls } = this.options.sequencer;
-    if (fieldTtls === null || this.mirror.server.fieldTtlForm !== null)
+    if (fieldTtls === null || this.mirror.server.traits.fieldTtlForm !== null)
       throw new CopyError(
         'payload',
         'it has fields with a TTL, which cannot be copied in chunks: raise limits.largeKeyBytes and limits.largeKeyElements, remove them (HPERSIST), or set hashFieldTtl: strip in the plan',
@@ -174,7 +174,7 @@ export class Parts {
 
   /** Whether the authority and its mirror have the command. */
   bothKnow(name: string): boolean {
-    return this.lane.server.commands.has(name) && this.mirror.server.commands.has(name);
+    return this.lane.server.traits.commands.has(name) && this.mirror.server.traits.commands.has(name);
   }
 
   #askBoth(reads: readonly Command[]): Promise<Both> {

@@ -78,7 +78,7 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
 
 /** An option of Redis 7.0 and later, which the mirror may not know; the authority may not know its value. */
 const option = ({ mirror }: Parts, name: string, value: Buffer | null): readonly Argument[] =>
-  value === null || !mirror.server.countsEntries ? [] : [name, value];
+  value === null || !mirror.server.traits.countsEntries ? [] : [name, value];
 
 function takePlace(
   parts: Parts,

@@ -76,7 +76,7 @@ function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held)
     const writer = new CommandWriter();
     let commands: Put<CopiedKey>;
     try {
-      commands = put(restored, held, writer, lane.server);
+      commands = put(restored, held, writer, lane.server.traits);
     } catch (problem) {
       return reject(new CopyError('payload', (problem as Error).message));
     }

@@ -91,7 +91,8 @@ const hello: Handler = (context) => {
     if (wanted !== '2' && wanted !== '3') return context.refuse('NOPROTO unsupported protocol version');
     const { credentials, name, complaint } = helloOptions(context);
     // Redis before 7.2, and KeyDB, apply the password and the name before they find an error in later options.
-    if (complaint !== null && isSince(defaultServer(context).version, [7, 2])) return context.reply(error(complaint));
+    if (complaint !== null && isSince(defaultServer(context).traits.version, [7, 2]))
+      return context.reply(error(complaint));
     const done = (refusal: Buffer | null): void => {
       if (refusal === null && name !== null) context.client.rename(name);
       if (refusal === null && complaint === null) {
@@ -158,8 +159,8 @@ function greeting(context: CommandContext): Buffer {
   const server = defaultServer(context);
   const fields: [string, Buffer][] = [
     // KeyDB calls itself redis.
-    ['server', bulk(server.software?.name === 'valkey' ? 'valkey' : 'redis')],
-    ['version', bulk(server.software?.version ?? server.version)],
+    ['server', bulk(server.traits.software?.name === 'valkey' ? 'valkey' : 'redis')],
+    ['version', bulk(server.traits.software?.version ?? server.traits.version)],
     ['proto', integer(context.client.protocol)],
     ['id', integer(context.client.id)],
     ['mode', bulk(context.clients.face === null ? 'standalone' : 'cluster')],

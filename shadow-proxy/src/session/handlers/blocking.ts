@@ -115,7 +115,7 @@ export class Blocked implements BlockedCommand {
     const { servers } = context.clients.sequencer;
     // Clients would miss the command once they have left the proxy: count it.
     const lacks = otherSide(authority);
-    if (this.#time.isCutByKeydb && servers[lacks].isKeydb)
+    if (this.#time.isCutByKeydb && servers[lacks].traits.isKeydb)
       context.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
     this.place = context.clients.waitingRoom.nextPlace();
     context.clients.blocked.add(this);
@@ -162,7 +162,7 @@ export class Blocked implements BlockedCommand {
     const { sequencer, blockQueue } = context.clients;
     // What the attempt finds might belong to a client that came earlier.
     if (this.#attempted || (this.spec.write && blockQueue.has(context.client.db, this.#keys))) return false;
-    const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
+    const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].traits.commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
     if (attempt === null || spec === undefined) return false;
     // The user may be allowed the blocking command and denied the other one.
@@ -405,7 +405,7 @@ export class Blocked implements BlockedCommand {
    * Whether the command creates its consumer when it blocks. It does not if the attempt without blocking has created
    * it.
    */
-  #createsUnseen({ side, createsConsumers }: Server): boolean {
+  #createsUnseen({ side, traits: { createsConsumers } }: Server): boolean {
     return this.spec.name === 'xreadgroup' && createsConsumers && this.#attemptedAt !== side;
   }
 

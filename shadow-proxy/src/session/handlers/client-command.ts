@@ -144,7 +144,7 @@ const isOfType = ({ client }: ConnectedClient, type: string): boolean =>
   type.toLowerCase() === (client.isSubscriber ? 'pubsub' : 'normal');
 
 function describeAll({ clients }: CommandContext, wanted: (each: ConnectedClient) => boolean): Buffer {
-  const source = clients.sequencer.servers.source.software;
+  const source = clients.sequencer.servers.source.traits.software;
   const lines = [...clients.sessions.values()].filter(wanted).map((each) => describe(each, source));
   return bulk(lines.join(''));
 }

@@ -245,7 +245,7 @@ export function answerCluster(context: CommandContext): void {
   if (face === null) return context.refuse('ERR This instance has cluster support disabled');
   if (spec.arity > 0 ? argc !== spec.arity : argc < -spec.arity)
     return context.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
-  if (SINCE_70.has(spec.name) && sequencer.servers.target.isBefore70)
+  if (SINCE_70.has(spec.name) && sequencer.servers.target.traits.isBefore70)
     countUnsupported(sequencer.counters.of(sequencer.router.default), titleOf(spec.name), 'target', false);
   const answer = ANSWERS[spec.name] as Answer | undefined;
   if (answer === undefined) return keysInSlot(context, spec, face);

@@ -208,7 +208,7 @@ async function run(
  * `unblockClientWaitingData`).
  */
 export async function unblockAll({ blocked, sequencer }: Clients, side: Side): Promise<void> {
-  if (!sequencer.servers[side].isKeydb) return;
+  if (!sequencer.servers[side].traits.isKeydb) return;
   await withDeadline(Promise.all([...blocked].map((each) => each.interrupt())));
 }
 

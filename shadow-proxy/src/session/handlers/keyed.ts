@@ -86,7 +86,7 @@ function send(
     if (follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, start))
       sequencer.scriptEffects.beginSpan(operation, lane);
   }
-  if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
+  if (lane.server.traits.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
   clients.counts.sent(spec, workload);
   if (probe !== null) sendProbed(context, operation, lane, probe);
   else {

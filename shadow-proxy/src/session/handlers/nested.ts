@@ -10,7 +10,9 @@ const NESTED = {
 
 /** The version of the Valkey that answers; null if another server does. */
 function valkeyOf({ clients: { sequencer } }: CommandContext): string | null {
-  const { software } = sequencer.servers[sequencer.router.default.position.keylessRule.authority];
+  const {
+    traits: { software },
+  } = sequencer.servers[sequencer.router.default.position.keylessRule.authority];
   return software?.name === 'valkey' ? software.version : null;
 }
 

@@ -35,7 +35,7 @@ export function plain(context: CommandContext, spec?: CommandSpec): void {
   const operation = new Operation(frame, start, end, sink, spec, router.default, db, protocol, NOTHING);
   const { side } = lane.server;
   const shape = spec === undefined ? null : shapeOf(spec.name, side, clients.ownedAt(side));
-  if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb)
+  if ((scan !== null || spec?.name === 'keys') && lane.server.traits.isKeydb)
     return sendInside(context, operation, lane, shape);
   if (shape !== null) {
     operation.sink = {

@@ -70,7 +70,7 @@ function isKnown(context: CommandContext, spec: CommandSpec, frame: Buffer, side
   const { servers, scripts } = context.clients.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);
-  if (args.length < 3 || !server.supported.knows(spec)) return true;
+  if (args.length < 3 || !server.traits.supported.knows(spec)) return true;
   if (spec.name.startsWith('fcall')) {
     if (scripts.functions.knows(server, args[1].toString('latin1'))) return true;
     context.flow.retryWhen(scripts.functions.learn(server));
@@ -95,23 +95,24 @@ function noteLacking(
 ): void {
   const lacks = otherSide(side);
   const other = servers[lacks];
-  if (script.hasShebang && other.commands.size > 0 && !other.commands.has('fcall'))
+  if (script.hasShebang && other.traits.commands.size > 0 && !other.traits.commands.has('fcall'))
     support.inScript(spec, frame, `${spec.name} #!lua`, lacks);
-  if (script.endsKeydb(argumentCount(frame, 0)) && other.isKeydb)
+  if (script.endsKeydb(argumentCount(frame, 0)) && other.traits.isKeydb)
     support.inScript(spec, frame, `${spec.name} unpack`, lacks);
   support.offerScript(spec, frame, script);
 }
 
 /** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not name. */
 export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {
-  if (!spec.readOnlyScript && servers[side].supported.knows(spec) && scripts.swapDatabases(frame)) return 'writes';
+  if (!spec.readOnlyScript && servers[side].traits.supported.knows(spec) && scripts.swapDatabases(frame))
+    return 'writes';
   const [argStart, argEnd]: number[][] = [[], []];
   // The script has keys, or its number of keys is one that the server refuses.
   if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0)
     return 'nothing';
   const routine = scripts.find(argumentsOf(frame));
   if (routine?.callsCommands === false) return 'nothing';
-  if (spec.readOnlyScript || !servers[side].supported.knows(spec) || routine?.writesNothing(table) === true)
+  if (spec.readOnlyScript || !servers[side].traits.supported.knows(spec) || routine?.writesNothing(table) === true)
     return 'reads';
   return 'writes';
 }

@@ -135,7 +135,7 @@ export class Transaction implements OpenTransaction {
   /** KeyDB queues SAVE, as Redis before 7.0 does. */
   get #authorityIsKeydb(): boolean {
     const { router, servers } = this.context.clients.sequencer;
-    return servers[this.#authority ?? router.default.position.keylessRule.authority].isKeydb;
+    return servers[this.#authority ?? router.default.position.keylessRule.authority].traits.isKeydb;
   }
 
   #isMalformed(spec: CommandSpec): boolean {

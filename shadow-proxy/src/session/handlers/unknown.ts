@@ -30,9 +30,9 @@ export function unknown(context: CommandContext, isRetry: boolean): void {
   const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
   // A command that no server knows, such as a client's probe for something newer, is refused by both servers alike: no
   // client will miss it.
-  const isThere = servers[authority].commands.has(name);
+  const isThere = servers[authority].traits.commands.has(name);
   const other = otherSide(authority);
-  if (!isRetry && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
+  if (!isRetry && isThere !== servers[other].traits.commands.has(name) && servers[other].traits.commands.size > 0) {
     countUnsupported(counters.of(router.default), titleOf(name), isThere ? other : authority, !isThere);
   }
   if (client.transaction !== null) {
@@ -41,7 +41,7 @@ export function unknown(context: CommandContext, isRetry: boolean): void {
     if (isThere) return context.refuse(`ERR shadow-proxy: ${shown(name)} inside MULTI is not supported`);
     client.transaction.spoil();
   }
-  const listed = servers[authority].supported.listed(name);
+  const listed = servers[authority].traits.supported.listed(name);
   if (listed?.writes === true) write(context, name, listed, authority);
   else plain(context);
 }

@@ -41,7 +41,7 @@ function authorityOf({ clients, parser }: CommandContext, spec: CommandSpec): Si
 }
 
 const mayDiffer = ({ clients: { sequencer } }: CommandContext): boolean =>
-  allowsMore(sequencer.servers.source, sequencer.servers.target);
+  allowsMore(sequencer.servers.source.traits, sequencer.servers.target.traits);
 
 /**
  * Why the client may not run the command in `frame` at `authority`; null if it may. A promise while the target is asked
