@@ -341,6 +341,14 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: { ...SWAPPED, fresh: 2, hidden: 0.05 }, keys: 4, databases: [0, 1, 2, 3], boundMs: 500, journaled: true },
     ),
     profile(
+      'swapped-copies',
+      { mirrorLoss: 600, backfill: 200, verify: 300, proxyKill: 1_500 },
+      {
+        mix: { ...SWAPPED, fresh: 4 },
+        ...{ keys: 8, databases: [0, 1, 2, 3], backfillAfterMs: 50, thinkMs: [0, 60] },
+      },
+    ),
+    profile(
       'share',
       { leave: 200 },
       { mix: UNFOLLOWED, plan: { default: { stage: 'shadow', shadowReads: 30 } }, readShare: 0.3 },

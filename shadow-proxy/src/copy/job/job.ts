@@ -49,6 +49,8 @@ export interface JobContext
   extends Omit<FlowContext, 'failed' | 'hindrance' | 'held' | 'mayDelete' | 'deleting' | 'recounted'>, ChooserContext {
   /** Why nothing may be copied or compared now; null if nothing forbids it. */
   readonly hindrance: (copies: boolean) => string | null;
+  /** Resolves when everything that is in flight now is answered, and confirmed by the mirror. */
+  readonly settle: () => Promise<void>;
   /** The plan's limits of jobs. A job's own stand before them. */
   readonly planned: () => JobLimits;
   /** A key of this size or more is copied in chunks. */
@@ -69,6 +71,8 @@ export interface JobContext
 
 /** The reason of a workload that is suspect because keys were left out. Only an operator starts its next backfill. */
 export const CONTESTED = 'keys that several sources hold are not copied: set `owns` so that each key has one shard';
+
+const SETTLING = 'it begins when the mirror has confirmed what is in flight';
 
 /** Keys that the scan has passed are suspect again. */
 class RestartScan extends Error {}
@@ -121,6 +125,8 @@ export class Job {
   /** Keys that were scanned before its speed is measured. */
   #scannedBefore: number;
   #savedAt = 0;
+  /** Whether the next scan waits for what is in flight. */
+  #settling = false;
   #suspended = false;
   /** Since when its speed is measured. */
   #since = monotonicMs();
@@ -360,6 +366,7 @@ export class Job {
   }
 
   async #scan(): Promise<void> {
+    await this.#settle();
     const sides = await this.#sides();
     const from = this.#at;
     const first = from === null ? 0 : Math.max(0, sides.indexOf(from.side));
@@ -370,6 +377,28 @@ export class Job {
     await this.#flow.ended();
     if (this.#flow.halted !== null) throw this.#flow.halted;
     this.#assertCurrent();
+  }
+
+  /**
+   * A key that is written and deleted before a scan may be on the mirror behind it: the write waits in the mirror's
+   * queue, and not each command that deletes keys is sent there (FLUSHDB, or a script that hides them). Such a command
+   * makes the workload suspect, and the scan starts again. So a scan begins when what was in flight is confirmed.
+   * @throws what `halt` was given
+   */
+  async #settle(): Promise<void> {
+    const { halting } = this.#flow;
+    halting.throwIfAborted();
+    const halted = new AbortController();
+    this.#settling = true;
+    await Promise.race([
+      this.context.settle(),
+      new Promise((_, reject) =>
+        halting.addEventListener('abort', () => reject(halting.reason as Error), { signal: halted.signal }),
+      ),
+    ]).finally(() => {
+      this.#settling = false;
+      halted.abort();
+    });
   }
 
   async #scanServer(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
@@ -578,6 +607,12 @@ export class Job {
     };
   }
 
+  /** Why nothing is copied or compared now; null if it is. */
+  get #waits(): string | null {
+    if (!this.#settling) return this.#flow.hindrance;
+    return this.context.hindrance(this.#copies || this.request.repair) ?? SETTLING;
+  }
+
   snapshot(): JobSnapshot {
     const { kind, repair, dryRun, sample, automatic } = this.request;
     const seconds = Math.max(0.001, (monotonicMs() - this.#since) / 1000);
@@ -594,7 +629,7 @@ export class Job {
       automatic,
       workloads: this.#workloads.map(({ name }) => name),
       state: this.#state,
-      reason: this.running ? (this.#held ?? this.#flow.hindrance ?? this.#reason) : this.#reason,
+      reason: this.running ? (this.#held ?? this.#waits ?? this.#reason) : this.#reason,
       limits: this.limits,
       paused: this.running ? this.#paused : null,
       startedAt: this.#startedAt,

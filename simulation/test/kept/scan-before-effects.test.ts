@@ -1,0 +1,36 @@
+/** Found in profile `swapped-copies`, seed 35: a job scanned the mirror before it had what was in flight. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { jobRequest } from '../../../shadow-proxy/src/storage/job-file.js';
+import { KeptWorld } from '../../kept/world.js';
+
+const SILENCE_MS = 300;
+
+for (const kind of ['verify', 'backfill'])
+  test(`A ${kind} finds on the mirror what was on its way there when FLUSHDB deleted it from the authority`, () =>
+    KeptWorld.run(async (kept) => {
+      const client = await kept.client();
+      const { router, permissions } = kept.proxy.parts!;
+      // The target may hold foreign keys: FLUSHDB is not sent there.
+      permissions.set(router.default, { deletable: 0, mayOverwrite: false });
+      let port = 0;
+      kept.target.onCommand = (address, [name]) => {
+        if (name === 'SET') port = Number(address.split(':')[1]);
+      };
+      await client.ask('SET other value');
+      await kept.until(() => kept.values('0 other').every((value) => value === 'value'), 'both have the key');
+      for (const { near, far } of kept.world.network.connections) if (near.local.port === port) far.silence(SILENCE_MS);
+      await client.ask('SET key value');
+      assert.equal(await client.ask('FLUSHDB'), '+OK');
+      const before = kept.world.events.now;
+      kept.proxy.within(({ shard }) => {
+        const rest = { workloads: ['default'], dryRun: false, again: true, sample: 100, limits: {}, automatic: false };
+        shard.startJob(jobRequest.parse({ kind, repair: kind === 'verify', deletes: 100, ...rest }));
+      });
+      const isSaid = (): boolean => /^it begins when the mirror/.test(kept.proxy.condition()?.job?.reason ?? '');
+      await kept.until(isSaid, 'the status says what the job waits for');
+      await kept.until(() => kept.isClean, 'the workload is clean');
+      assert.ok(kept.world.events.now - before >= SILENCE_MS - 10, 'the job has waited for the mirror');
+      await kept.pass(1_000);
+      assert.deepEqual([kept.values('0 key'), kept.values('0 other')], [Array(2).fill(null), Array(2).fill(null)]);
+    }));
