@@ -82,7 +82,7 @@ export const LEASES: readonly Fault[] = [
   },
   {
     id: 'a-goodbye-is-not-seen',
-    file: LEASE,
+    file: 'shadow-proxy/src/lease/claims.ts',
     from: "word === 'clean' || word === 'left';",
     to: "word === 'clean';",
     tests: lease,

@@ -26,14 +26,11 @@
 import { monotonicMs } from '../io/clock.js';
 import { after, clearTimer, sleep } from '../io/timers.js';
 import { isError, text } from '../resp/decode.js';
-import { commonSlots } from '../plan/cluster.js';
 import type { Address } from '../plan/endpoint.js';
-import { parseSlots } from '../plan/owns.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from '../upstream/connection.js';
 import type { Dialer } from '../upstream/dialer.js';
 import {
-  clientField,
   greet,
   HandshakeRefused,
   killClient,
@@ -44,9 +41,21 @@ import {
   requireMaster,
 } from '../upstream/handshake.js';
 import { Turn } from '../io/turn.js';
+import {
+  claimName,
+  claimsIn,
+  dataName,
+  goodbyeIn,
+  isGoodbye,
+  isNamed,
+  isThere,
+  isWaiting,
+  NOWHERE,
+  type Claim,
+  type Places,
+  type Word,
+} from './claims.js';
 
-const NAME = 'shadow-proxy-lease';
-const DATA_NAME = 'shadow-proxy';
 /**
  * A holder that has sent nothing for this many seconds (whole ones, by the server) is dead or stalled. A holder sends
  * something each second.
@@ -59,32 +68,6 @@ export const SILENT_S = 3;
 const WATCH_MS = 2_000;
 const PAUSE_MS = 1_000;
 const GOODBYE_MS = 500;
-
-export type Word = 'waits' | 'aside' | 'holds' | 'clean' | 'left';
-
-/** Addresses of a process as others reach it: `host:port`, or empty. */
-export interface Places {
-  /** Where the shard's clients connect. Only the holder has it, from when it accepts clients. */
-  readonly service: string;
-  /** Where it answers as a Sentinel. */
-  readonly sentinel: string;
-}
-const NOWHERE: Places = { service: '', sentinel: '' };
-
-/** A process in a server's list of connections. */
-export interface Claim {
-  /** The connection's client ID. */
-  readonly id: number;
-  readonly process: string;
-  readonly word: Word;
-  readonly note: string;
-  /** Addresses that the process announces, `host:port`; empty if it announces none. */
-  readonly places: Places;
-  /** The address of the process. */
-  readonly from: string;
-  readonly ageS: number;
-  readonly idleS: number;
-}
 
 /** What a server's list of connections shows, without this process. */
 export interface View {
@@ -170,7 +153,7 @@ export class Lease {
     private readonly process: string,
     private readonly owner: LeaseOwner,
   ) {
-    this.dataName = `${DATA_NAME}:${nameOf(shard)}:${process}`;
+    this.dataName = dataName(shard, process);
   }
 
   get connected(): boolean {
@@ -216,7 +199,12 @@ export class Lease {
       connection.destroy(new Error(`${this.dialer.label} does not answer`)),
     );
     try {
-      await greet(connection, 2, this.dialer.credentials, this.#name(word));
+      await greet(
+        connection,
+        2,
+        this.dialer.credentials,
+        claimName(this.shard, this.process, word, this.note, this.places),
+      );
       if (this.dialer.followsMaster) await requireMaster(connection, this.dialer.label);
       const info = await connection.ask('INFO', 'server');
       if (isError(info)) throw new HandshakeRefused(refusalOf(this.side, this.dialer, text(info)));
@@ -297,7 +285,7 @@ export class Lease {
    * what is left of this process's lost connection.
    */
   async rivals(): Promise<Claim[]> {
-    const claims = this.#claims(await this.#list(), true).filter(
+    const claims = claimsIn(await this.#list(), this.shard).filter(
       ({ id, word }) => word === 'holds' && id !== this.clientId,
     );
     for (const { id, process } of claims) if (process === this.process) await this.kill(id);
@@ -400,15 +388,13 @@ export class Lease {
     connection?.destroy();
   }
 
-  #name(word: Word): string {
-    const { service, sentinel } = this.places;
-    const places = service === '' && sentinel === '' ? '' : `:${service};${sentinel}`;
-    return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}${places}`;
-  }
-
   /** @throws {ClientRefused} if other processes could not see that it is held */
   async #say(word: Word): Promise<void> {
-    const reply = await this.#ask('CLIENT', 'SETNAME', this.#name(word));
+    const reply = await this.#ask(
+      'CLIENT',
+      'SETNAME',
+      claimName(this.shard, this.process, word, this.note, this.places),
+    );
     if (isError(reply)) throw new ClientRefused('CLIENT SETNAME', text(reply));
   }
 
@@ -431,63 +417,14 @@ export class Lease {
 
   async #endOthers(lines: ReadonlyMap<number, string>): Promise<void> {
     for (const [id, line] of lines) {
-      const name = clientField(line, 'name');
-      const ours = `${DATA_NAME}:${nameOf(this.shard)}`;
-      const data = name === ours || name.startsWith(`${ours}:`);
-      const own = name === this.dataName || name.startsWith(`${this.dataName}:`);
-      if (data && !own) await this.kill(id);
+      if (isNamed(line, dataName(this.shard)) && !isNamed(line, this.dataName)) await this.kill(id);
     }
     // Where its end does not reach the server, the word of a past holder would stay, and be taken for that of the last.
     for (const { id, word } of this.#claims(lines)) if (isGoodbye(word)) await this.kill(id);
   }
 
-  /** The claims on the shard, in the order of their client IDs; usually without our own. */
-  #claims(lines: ReadonlyMap<number, string>, withOurs = false): Claim[] {
-    const prefix = `${NAME}:`;
-    const claims: Claim[] = [];
-    for (const [id, line] of lines) {
-      const name = clientField(line, 'name');
-      if (!name.startsWith(prefix)) continue;
-      const [shard, process, word, note = '', ...rest] = name.slice(prefix.length).split(':');
-      if (!isSameShard(shard, this.shard)) continue;
-      if (process === this.process && !withOurs) continue;
-      claims.push({
-        id,
-        process,
-        word: word as Word,
-        note,
-        places: placesIn(rest.join(':')),
-        from: clientField(line, 'addr'),
-        ageS: Number(clientField(line, 'age')),
-        idleS: Number(clientField(line, 'idle')),
-      });
-    }
-    return claims.sort((a, b) => a.id - b.id);
-  }
-}
-
-const isThere = (word: Word): boolean => word === 'holds' || isWaiting(word);
-const isGoodbye = (word: Word): boolean => word === 'clean' || word === 'left';
-
-const goodbyeIn = (claims: readonly Claim[]): Claim | null => claims.findLast(({ word }) => isGoodbye(word)) ?? null;
-
-const isWaiting = (word: Word): boolean => word === 'waits' || word === 'aside';
-
-function placesIn(text: string): Places {
-  const [service, sentinel = ''] = text.split(';');
-  return { service, sentinel };
-}
-
-const nameOf = (shard: string): string => shard.split('@', 1)[0];
-
-/** Whether both names are of the same shard, or of shards of a cluster that have a slot in common. */
-function isSameShard(a: string, b: string): boolean {
-  const [[name, slots], [other, others]] = [a.split('@'), b.split('@')];
-  if (slots === undefined || others === undefined || name === other) return name === other;
-  try {
-    return commonSlots(parseSlots(slots), parseSlots(others)).length > 0;
-  } catch {
-    // Any client may choose such a name.
-    return false;
+  /** The claims of other processes, in the order of their client IDs. */
+  #claims(lines: ReadonlyMap<number, string>): Claim[] {
+    return claimsIn(lines, this.shard).filter(({ process }) => process !== this.process);
   }
 }

@@ -13,7 +13,8 @@ import { otherSide, type Side } from '../route/stage.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { oneServer } from '../upstream/identity.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
-import { ClientRefused, Lease, LeaseError, type Claim, type Places, type Tenure, type View } from './lease.js';
+import type { Claim, Places } from './claims.js';
+import { ClientRefused, Lease, LeaseError, type Tenure, type View } from './lease.js';
 
 /** How often a waiting process looks, in ms. */
 const OBSERVE_MS = 250;

@@ -13,7 +13,7 @@ import type { Glance } from '../stages/evidence-collector.js';
 export function watchOf(
   plan: Plan,
   shard: ShardPlan,
-  leases: Readonly<Record<Side, Lease>>,
+  leases: Readonly<Record<Side, Pick<Lease, 'held' | 'dialer'>>>,
   { outlook, guard, workloadLatencies, ...glance }: Glance,
 ): WatchSnapshot {
   return {
@@ -38,7 +38,10 @@ const workloadWatch = (
 });
 
 /** The proxy's certificates from the plan, and the servers' as they were last seen. */
-function certificatesOf(shard: ShardPlan, leases: Readonly<Record<Side, Lease>>): Record<string, number> {
+function certificatesOf(
+  shard: ShardPlan,
+  leases: Readonly<Record<Side, Pick<Lease, 'held' | 'dialer'>>>,
+): Record<string, number> {
   const ends: Record<string, number | null> = { listener: endOf(shard.listen.tls?.cert) };
   for (const side of SIDES) {
     ends[side] = leases[side].dialer.certificateEndsAt;
