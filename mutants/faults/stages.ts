@@ -29,7 +29,7 @@ export const FLIPS: readonly Fault[] = [
   {
     id: 'a-flip-does-not-hold-its-commands',
     file: FLIP,
-    from: 'router.hold(workload);',
+    from: 'endHold = router.hold(workload);',
     to: '',
     tests: [LINKS, 'integration/rules/rule-03-flip'],
   },
@@ -43,7 +43,7 @@ export const FLIPS: readonly Fault[] = [
   {
     id: 'commands-stay-held-after-a-flip',
     file: FLIP,
-    from: 'router.release(workload);',
+    from: 'endHold?.();',
     to: '',
     tests: [LINKS],
   },

@@ -129,6 +129,8 @@ export class Failover {
   count = 0;
   #outage: Outage | null = null;
   #busy = false;
+  /** By workload whose commands wait for the decision: what ends that. */
+  readonly #holds = new Map<Workload, () => void>();
 
   constructor(private readonly context: FailoverContext) {}
 
@@ -171,7 +173,8 @@ export class Failover {
       logger.error({ server: side }, `the ${side} is lost: ${how}`);
       // Until the decision no command goes to the server, and none is refused.
       for (const workload of this.#concerned(side))
-        if (this.context.policy(workload) === 'automatic') this.context.router.hold(workload);
+        if (this.context.policy(workload) === 'automatic' && !this.#holds.has(workload))
+          this.#holds.set(workload, this.context.router.hold(workload));
     }
     const outage = this.#outage;
     try {
@@ -261,8 +264,10 @@ export class Failover {
         ...unanswered(workload, this.context),
       };
     } finally {
-      if (workload.position.held) {
-        context.router.release(workload);
+      const endHold = this.#holds.get(workload);
+      if (endHold !== undefined) {
+        this.#holds.delete(workload);
+        endHold();
         context.open();
       }
     }

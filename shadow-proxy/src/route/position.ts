@@ -7,7 +7,7 @@ import { hashSlot, SLOTS } from './slot.js';
 import { stageRule, type Stage, type StagePoint, type StageRule } from './stage.js';
 
 export interface Position extends StagePoint {
-  /** Whether a flip holds the workload's new commands. */
+  /** Whether a stage change or a failover holds the workload's new commands. */
   readonly held: boolean;
   /** Whether the workload's authority is changing: then nothing may be copied. */
   readonly moving: boolean;
@@ -25,7 +25,6 @@ const SHADOW = stageRule('shadow');
 
 /** The position as `Router` changes it. */
 export class ChangingPosition implements Position {
-  held = false;
   moving = false;
   moves = 0;
   #stage: Stage;
@@ -33,11 +32,23 @@ export class ChangingPosition implements Position {
   #rule: StageRule;
   /** Slots below this number follow `#rule`, the other slots the rule of `shadow`. */
   #liveSlots = SLOTS;
+  readonly #holds = new Set<symbol>();
 
   constructor({ stage, percent }: StagePoint) {
     this.#stage = stage;
     this.#rule = stageRule(stage);
     this.move({ stage, percent });
+  }
+
+  get held(): boolean {
+    return this.#holds.size > 0;
+  }
+
+  /** @returns a function that ends this hold */
+  hold(): () => void {
+    const hold = Symbol();
+    this.#holds.add(hold);
+    return () => void this.#holds.delete(hold);
   }
 
   get stage(): Stage {

@@ -123,14 +123,13 @@ export class Router {
     this.#changing[index].move(to);
   }
 
-  /** Holds the workload's new commands. */
-  hold({ index }: Workload): void {
-    this.#changing[index].held = true;
-  }
-
-  /** Lets the workload's commands go on. The caller opens the waiting room. */
-  release({ index }: Workload): void {
-    this.#changing[index].held = false;
+  /**
+   * Holds the workload's new commands. A stage change and a failover may hold them at the same time: they go on when
+   * both have ended.
+   * @returns a function that ends this hold; then the caller opens the waiting room
+   */
+  hold({ index }: Workload): () => void {
+    return this.#changing[index].hold();
   }
 
   /** @param moving whether the workload's authority is changing: then nothing may be copied */

@@ -346,6 +346,7 @@ export class Flipper {
     const { router } = sequencer;
     const holdMs = this.holdMs();
     const channelsTo = channelsMove(from, to);
+    let endHold: (() => void) | null = null;
     let carry = workload.perRegion ? new Carry(this.context, workload) : null;
     await carry?.prepare();
     try {
@@ -360,7 +361,7 @@ export class Flipper {
       );
       await this.#alone(inTime);
       const since = monotonicMs();
-      router.hold(workload);
+      endHold = router.hold(workload);
       clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
       await inTime(this.#settled(from, to));
@@ -390,7 +391,7 @@ export class Flipper {
       await carry?.undo();
       throw problem;
     } finally {
-      router.release(workload);
+      endHold?.();
       router.setMoving(workload, false);
       clients.subscribers.end();
       clients.waitingRoom.open();

@@ -368,6 +368,7 @@ export class FakeProxy {
   readonly sequencer: Sequencer;
   readonly clients: Clients;
   readonly sent: Sent[] = [];
+  readonly #holds = new Map<string, () => void>();
   /** Effects as the mirrors get them. */
   readonly mirrored: string[] = [];
   /** Commands and keys that were noted in the journal. */
@@ -515,11 +516,11 @@ export class FakeProxy {
   }
 
   hold(workload: string): void {
-    this.router.hold(this.workload(workload));
+    this.#holds.set(workload, this.router.hold(this.workload(workload)));
   }
 
   release(workload: string): void {
-    this.router.release(this.workload(workload));
+    this.#holds.get(workload)!();
   }
 
   move(workload: string, stage: Stage): void {

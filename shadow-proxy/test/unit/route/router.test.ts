@@ -106,7 +106,7 @@ test('a stage change takes effect at once, and is counted', () => {
 test('a flip holds one workload, and lets it go on', () => {
   const router = inStage('shadow');
   const [a, rest] = router.workloads;
-  router.hold(a);
+  const endHold = router.hold(a);
   router.setMoving(a, true);
   assert.deepEqual(
     [a, rest].map(({ position }) => [position.held, position.moving]),
@@ -115,9 +115,20 @@ test('a flip holds one workload, and lets it go on', () => {
       [false, false],
     ],
   );
-  router.release(a);
+  endHold();
   router.setMoving(a, false);
   assert.deepEqual([a.position.held, a.position.moving], [false, false]);
+});
+
+test('commands that two hold go on when both have let them go', () => {
+  const router = inStage('shadow');
+  const [a] = router.workloads;
+  const [first, second] = [router.hold(a), router.hold(a)];
+  first();
+  first();
+  assert.equal(a.position.held, true);
+  second();
+  assert.equal(a.position.held, false);
 });
 
 test('all keys have one rule, or one authority, only where every workload is whole', () => {

@@ -99,12 +99,12 @@ const flip: Step = async (scene) => {
 /** As `flip`, of the keys that begin with w: alone. */
 const flipOne: Step = async ({ proxy }) => {
   const workload = proxy.workload('w');
-  proxy.router.hold(workload);
+  const endHold = proxy.router.hold(workload);
   const over = proxy.clients.interrupt(workload);
   await proxy.answerAll(usual());
   await over;
   proxy.router.move(workload, { stage: 'live', percent: 100 });
-  proxy.router.release(workload);
+  endHold();
   proxy.clients.waitingRoom.open();
   await proxy.answerAll(usual());
 };
