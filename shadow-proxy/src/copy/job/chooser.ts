@@ -52,8 +52,8 @@ export interface Chosen {
   readonly writtenMeanwhile: readonly ScannedKey[];
 }
 
-/** Nothing of it is copied, or it is asked then. */
-const small = (scanned: ScannedKey): ScannedKey => ({ ...scanned, large: false });
+/** Nothing of it is copied, or its size is asked then. */
+const extraKey = (scanned: ScannedKey): ScannedKey => ({ ...scanned, large: false, extra: true });
 
 export class Chooser {
   readonly #reportsDefault: boolean;
@@ -96,10 +96,10 @@ export class Chooser {
       else others.push(scanned);
     }
     // What an authority has lost is with its mirror.
-    if (this.request.kind === 'restore') return { mine: [], extra: others.map(small), writtenMeanwhile: [] };
+    if (this.request.kind === 'restore') return { mine: [], extra: others.map(extraKey), writtenMeanwhile: [] };
     if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
     const extra = await readers[otherSide(side)].absent(db, others);
-    return { mine, extra: extra.map(small), writtenMeanwhile: this.#writtenMeanwhile(db, others, new Set(extra)) };
+    return { mine, extra: extra.map(extraKey), writtenMeanwhile: this.#writtenMeanwhile(db, others, new Set(extra)) };
   }
 
   /** What is not suspect is the same on both, whenever it expires. */

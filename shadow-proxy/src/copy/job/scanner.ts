@@ -39,6 +39,8 @@ export interface ScannedKey {
   readonly bytes: number;
   /** Whether the key is too large to be copied in one piece; false if its size was not asked. */
   readonly large: boolean;
+  /** Whether its mirror has the key, and its authority did not when it was asked. */
+  readonly extra?: boolean;
 }
 
 export interface Page {

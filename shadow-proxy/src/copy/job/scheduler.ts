@@ -77,6 +77,8 @@ const TOGETHER_BYTES = 64 << 10;
 interface Task extends CopiedKey {
   /** The key is copied in chunks. */
   readonly large: boolean;
+  /** Only its mirror had it: it may be a foreign key. A key that has expired since the scan met it is none. */
+  readonly extra: boolean;
   /** What it takes in memory while it is under way, about. */
   readonly bytes: number;
   looks: number;
@@ -188,7 +190,7 @@ export class CopyScheduler {
 
   // ── keys under way ──────────────────────────────────────────────────────────────────────────────────────────
 
-  #begin(id: number, { key, bytes, large }: ScannedKey, ended: () => void): Task {
+  #begin(id: number, { key, bytes, large, extra = false }: ScannedKey, ended: () => void): Task {
     this.#underWay++;
     const { router, swaps } = this.context.sequencer;
     const task: Task = {
@@ -199,6 +201,7 @@ export class CopyScheduler {
       key,
       workload: router.match(key, 0, key.length),
       large,
+      extra,
       bytes: large ? 0 : bytes,
       looks: 0,
       waits: 0,
@@ -285,8 +288,10 @@ export class CopyScheduler {
       answered: () => void this.#asked--,
       ordered: (bytes) => this.#counted(bytes),
       confirmed: (task, lateMs, removed) => this.#confirmed(task, lateMs > 0, removed),
-      keeps: (task) => !this.context.mayDelete(task.workload, task.key),
-      deleting: (task) => this.context.deleting(task.workload, task.key),
+      keeps: (task) => task.extra && !this.context.mayDelete(task.workload, task.key),
+      deleting: (task) => {
+        if (task.extra) this.context.deleting(task.workload, task.key);
+      },
       kept: (task) => {
         this.counts().keptForeign++;
         this.#end(task);
