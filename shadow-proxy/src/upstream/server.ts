@@ -377,6 +377,8 @@ export class Server {
     ]);
     const listed = commandsIn(reply);
     if (typeof listed === 'string') throw new HandshakeRefused(listed);
+    // Only its answer shows a KeyDB.
+    if (isError(cpu)) throw new HandshakeRefused(text(cpu));
     // The default, if the user may not CONFIG or the server does not know the setting. A value that is not positive
     // means never.
     const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
@@ -454,16 +456,21 @@ export class Server {
     }
   }
 
-  /** The number of keys of each database that has any. */
+  /**
+   * The number of keys of each database that has any.
+   * @throws {Error} if the server refuses, as one does that runs a long script: then its keys are not known
+   */
   async databases(): Promise<Map<number, number>> {
+    const reply = await this.ask('INFO', 'keyspace');
+    if (isError(reply)) throw new Error(`${this.endpoint.label} refuses INFO: ${errorText(reply)}`);
     const found = new Map<number, number>();
-    for (const [name, value] of parseInfo(text(await this.ask('INFO', 'keyspace')))) {
+    for (const [name, value] of parseInfo(text(reply))) {
       if (/^db\d+$/.test(name)) found.set(Number(name.slice(2)), Number(/keys=(\d+)/.exec(value)?.[1] ?? 0));
     }
     return found;
   }
 
-  /** Keys in all databases. */
+  /** Keys in all databases. @throws {Error} as `databases` */
   async keyCount(): Promise<number> {
     return [...(await this.databases()).values()].reduce((sum, keys) => sum + keys, 0);
   }

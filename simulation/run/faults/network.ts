@@ -12,6 +12,8 @@ const LATE_END_MS = 60;
 const CONTAINERS = new Set(['CLIENT', 'CONFIG', 'SCRIPT', 'XGROUP', 'OBJECT']);
 /** A client that blocks is given what it waits for. */
 const SERVED = 'a command that blocked';
+/** A silent connection is noticed in less. A second one meanwhile may make a command wait for as long again. */
+const MUTED_MS = 3_500;
 
 export function networkFaults(
   scene: Scene,
@@ -21,6 +23,7 @@ export function networkFaults(
   /** What servers have been sent, by kind; and the kind whose next reply is lost. */
   const kinds = new Set<string>();
   let awaited: string | null = null;
+  let mutedAt = -Infinity;
   if (profile.faults.answerLost !== undefined)
     for (const server of [scene.source, scene.target]) {
       const { onCommand } = server;
@@ -82,7 +85,8 @@ export function networkFaults(
     mute() {
       const { host } = scene.proxy.address;
       const own = [...world.network.connections].filter(({ from }) => from.host === host);
-      if (own.length === 0) return null;
+      if (own.length === 0 || scene.now - mutedAt < MUTED_MS) return null;
+      mutedAt = scene.now;
       const { near, far, from, to } = random.pick(own);
       const ms = random.between(6_000, 10_000);
       for (const end of [near, far]) end.silence(ms);

@@ -27,7 +27,7 @@ for (const kind of ['verify', 'backfill'])
         const rest = { workloads: ['default'], dryRun: false, again: true, sample: 100, limits: {}, automatic: false };
         shard.startJob(jobRequest.parse({ kind, repair: kind === 'verify', deletes: 100, ...rest }));
       });
-      const isSaid = (): boolean => /^it begins when the mirror/.test(kept.proxy.condition()?.job?.reason ?? '');
+      const isSaid = (): boolean => /^it goes on when the mirror/.test(kept.proxy.condition()?.job?.reason ?? '');
       await kept.until(isSaid, 'the status says what the job waits for');
       await kept.until(() => kept.isClean, 'the workload is clean');
       assert.ok(kept.world.events.now - before >= SILENCE_MS - 10, 'the job has waited for the mirror');

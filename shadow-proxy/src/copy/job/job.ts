@@ -72,7 +72,7 @@ export interface JobContext
 /** The reason of a workload that is suspect because keys were left out. Only an operator starts its next backfill. */
 export const CONTESTED = 'keys that several sources hold are not copied: set `owns` so that each key has one shard';
 
-const SETTLING = 'it begins when the mirror has confirmed what is in flight';
+const SETTLING = 'it goes on when the mirror has confirmed what is in flight';
 
 /** Keys that the scan has passed are suspect again. */
 class RestartScan extends Error {}
@@ -444,10 +444,25 @@ export class Job {
       this.#reportedOfPage = [];
       const db = this.#swaps.ids.numberOf(id);
       const found = await this.#chooser.choose(side, db, keys);
-      return { ...found, overwritten: await this.#overwritten(side, db, found.mine) };
+      const extra = await this.#stillExtra(side, db, found.extra);
+      return { ...found, extra, overwritten: await this.#overwritten(side, db, found.mine) };
     }, this.#flow.halting);
     for (const reported of this.#reportedOfPage) this.#report(reported);
     return chosen;
+  }
+
+  /**
+   * The keys without those that only the mirror had because their deletes were on the way there. What is left may be
+   * foreign, and a delete of it is one of those that the operator confirmed.
+   */
+  async #stillExtra(mirror: Side, db: number, keys: readonly ScannedKey[]): Promise<readonly ScannedKey[]> {
+    const { permissions, readers, sequencer } = this.context;
+    const isOurs = ({ key }: ScannedKey): boolean =>
+      permissions.of(sequencer.router.match(key, 0, key.length)).deletable === Infinity;
+    if (this.request.kind === 'restore' || keys.every(isOurs)) return keys;
+    await this.#settle();
+    const absent = new Set(await readers[mirror].absent(db, keys));
+    return keys.filter((scanned) => !absent.has(scanned));
   }
 
   /** How many of the keys the mirror has before they are copied, and the kit is not known to have written. */

@@ -2,7 +2,7 @@
 import { clearTimer, every, type Timer } from '../../io/timers.js';
 import { parseInfo, type Server } from '../../upstream/server.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { text } from '../../resp/decode.js';
+import { isError, text } from '../../resp/decode.js';
 import { otherSide, type Side } from '../../route/stage.js';
 
 const LOOK_MS = 1_000;
@@ -43,6 +43,8 @@ export class MemoryGuard {
     for (const side of this.authorities) {
       const mirror = servers[otherSide(side)];
       const [there, here] = [await memoryOf(mirror), await memoryOf(servers[side])];
+      // `watch` looks again.
+      if (there === null || here === null) continue;
       this.#evicted.set(mirror.side, there.evicted);
       const needed = there.used - there.data + Math.max(there.data, here.data);
       if (needed <= there.max * FULL) continue;
@@ -61,7 +63,9 @@ export class MemoryGuard {
   }
 
   async #readMemory(mirror: Server): Promise<void> {
-    const { used, max, evicted } = await memoryOf(mirror);
+    const memory = await memoryOf(mirror);
+    if (memory === null) return;
+    const { used, max, evicted } = memory;
     const before = this.#evicted.get(mirror.side);
     this.#evicted.set(mirror.side, evicted);
     if (used > max * FULL)
@@ -77,8 +81,11 @@ export class MemoryGuard {
   }
 }
 
-async function memoryOf(server: Server): Promise<Memory> {
-  const info = parseInfo(text(await server.ask('INFO', 'memory')) + text(await server.ask('INFO', 'stats')));
+/** Null if the server refuses to tell, as one does that runs a long script. */
+async function memoryOf(server: Server): Promise<Memory | null> {
+  const replies = [await server.ask('INFO', 'memory'), await server.ask('INFO', 'stats')];
+  if (replies.some(isError)) return null;
+  const info = parseInfo(replies.map(text).join(''));
   const field = (name: string): number => Number(info.get(name) ?? 0);
   const used = field('used_memory');
   return {

@@ -1,6 +1,6 @@
 /** Whether replicas of a job's mirrors keep up with what it copies. */
 import { clearTimer, every, type Timer } from '../../io/timers.js';
-import { text } from '../../resp/decode.js';
+import { isError, text } from '../../resp/decode.js';
 import type { Side } from '../../route/stage.js';
 import { bytes } from '../../text/figures.js';
 import { parseInfo, type Server } from '../../upstream/server.js';
@@ -36,6 +36,7 @@ export class ReplicaLag {
     for (const mirror of this.mirrors()) {
       mirror.ask('INFO', 'replication').then(
         (reply) => {
+          if (isError(reply)) return;
           const problem = lagProblem(text(reply), most);
           if (problem === null) this.#problems.delete(mirror.side);
           else this.#problems.set(mirror.side, `a replica of the ${mirror.side} is behind: ${problem}`);

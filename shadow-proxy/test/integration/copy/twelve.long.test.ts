@@ -53,6 +53,9 @@ function write(shared: Shared): { end(): Promise<void> } {
 /** What shard by shard the sources hold is what the targets hold, and nothing else. */
 async function assertEqual(shared: Shared, besides: readonly string[]): Promise<void> {
   await shared.settled();
+  // Each server ends a key at a moment of its own.
+  for (const server of [...shared.sources, ...shared.targets])
+    await until(async () => !/expires=[1-9]/.test(String((await direct(server, ['INFO', 'keyspace']))[0])));
   for (const [t, target] of shared.targets.entries()) {
     const there = await keyspace(target);
     const mine = await Promise.all(all.filter((i) => i % TARGETS === t).map((i) => keyspace(shared.sources[i])));
