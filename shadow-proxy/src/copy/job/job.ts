@@ -32,7 +32,7 @@ import { keyId } from '../../suspects/suspects.js';
 import type { WorkloadSuspicions } from '../../suspects/workload-suspicions.js';
 import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
-import { otherSide, type Side } from '../../route/stage.js';
+import { isMirrored, otherSide, type Side } from '../../route/stage.js';
 import type { Swaps } from '../../pipeline/swaps.js';
 import { DeleteBudget } from './delete-budget.js';
 import { Chooser, type ChooserContext, type Chosen, type ReportedKey } from './chooser.js';
@@ -125,6 +125,8 @@ export class Job {
   /** Keys that were scanned before its speed is measured. */
   #scannedBefore: number;
   #savedAt = 0;
+  /** Workloads that were not written to both servers during a part of the scan: it has passed over their keys. */
+  readonly #left = new Set<Workload>();
   /** Whether the next scan waits for what is in flight. */
   #settling = false;
   #suspended = false;
@@ -240,13 +242,13 @@ export class Job {
 
   /** Whether the job has copied everything, and that is still true. */
   get holds(): boolean {
-    return this.#copies && this.#state === 'done' && this.#isCurrent;
+    return this.#copies && this.#state === 'done' && this.#left.size === 0 && this.#isCurrent;
   }
 
   /** The record from which an equal request continues, if this job stopped early; else null. */
   get unfinished(): JobRecord | null {
     const stopped = this.#state === 'stopped' || this.#state === 'failed';
-    if (!stopped || !this.#isCurrent || this.#at === null) return null;
+    if (!stopped || !this.#isCurrent || this.#left.size > 0 || this.#at === null) return null;
     const record = this.#record;
     // The operator has confirmed deletions once more.
     return { ...record, paused: null, deleting: { ...record.deleting, confirmed: 0 } };
@@ -528,11 +530,13 @@ export class Job {
 
   /** Notes which suspicions the job will clear. */
   #remember(): void {
+    this.#left.clear();
     for (const workload of this.#workloads) this.#timesSuspect.set(workload, this.#suspicions.times(workload));
   }
 
   /** @throws {RestartScan} if a workload became suspect since it began */
   #assertCurrent(): void {
+    for (const workload of this.#workloads) if (!isMirrored(workload.position.stage)) this.#left.add(workload);
     const suspect = this.#workloads.find(
       (workload) => this.#suspicions.times(workload) !== this.#timesSuspect.get(workload),
     );
@@ -573,12 +577,15 @@ export class Job {
   #finish(): void {
     if (this.request.sample >= 100 && (this.#copies || this.request.repair)) {
       for (const workload of this.#workloads) {
+        if (this.#left.has(workload)) continue;
         this.#suspicions.clear(workload);
         if ((this.#counts.differences.contested ?? 0) > 0) this.context.suspectWorkloads.mark(workload, CONTESTED);
       }
     }
-    this.#end('done', null);
-    if (this.#provesMirror) this.context.proven(this.#workloads);
+    const names = [...this.#left].map(({ name }) => `"${name}"`);
+    if (names.length === 0) this.#end('done', null);
+    else this.#end('stopped', `${names.join(', ')} was off meanwhile, and keys were passed over: start it again`);
+    if (this.#provesMirror && names.length === 0) this.context.proven(this.#workloads);
     this.context.cleared();
   }
 
@@ -607,7 +614,7 @@ export class Job {
   get #record(): JobRecord {
     const { running } = this;
     // The scan is about to start again.
-    const willRescan = running && !this.#isCurrent;
+    const willRescan = running && (!this.#isCurrent || this.#left.size > 0);
     return {
       version: 1,
       request: this.request,
