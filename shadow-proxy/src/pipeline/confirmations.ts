@@ -3,6 +3,7 @@
  * what happened, the operation's keys become suspects, or the comparison counts as inconclusive.
  */
 import { increment, type Counters } from '../telemetry/workload-counters.js';
+import type { CommandTable } from '../command/table.js';
 import type { Scripts } from '../script/catalog.js';
 import type { MirrorLane } from './mirror.js';
 import { PROXY_FAILED, type Failures } from './failures.js';
@@ -14,6 +15,7 @@ import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
 export interface ConfirmationsContext {
   readonly counters: Counters;
   readonly scripts: Scripts;
+  readonly table: Pick<CommandTable, 'byName'>;
   readonly suspects: SuspectKeys;
   readonly verdicts: Verdicts;
   readonly expiry: ExpiryEdges;
@@ -93,12 +95,14 @@ export class Confirmations implements MirrorEvents {
 
   /** An effect, or the text of a script, may not have reached the mirror. */
   #notApplied(operation: Operation, reason: string): void {
-    const { scripts, suspects } = this.context;
-    const { spec } = operation;
-    if (spec?.handling === 'script' || spec?.aboutCode === true)
+    const { scripts, suspects, table } = this.context;
+    const { batch } = operation;
+    const specs = batch === null ? [operation.spec] : batch.names.map((name) => table.byName(name));
+    if (specs.some((spec) => spec?.handling === 'script' || spec?.aboutCode === true))
       scripts.forget(this.context.mirrorOf(operation).server);
-    if (spec?.handling === 'publish')
-      increment(this.context.counters.of(operation.workload).inconclusive, 'publish-lost');
-    else suspects.operation(operation, reason);
+    const isMessage = specs.map((spec) => spec?.handling === 'publish');
+    for (const each of isMessage)
+      if (each) increment(this.context.counters.of(operation.workload).inconclusive, 'publish-lost');
+    if (isMessage.includes(false)) suspects.operation(operation, reason);
   }
 }

@@ -92,6 +92,12 @@ export class SuspectTracker implements SuspectKeys {
       for (const key of operation.bundle.keys) this.#written(operation.db, key, reason);
       return;
     }
+    const { batch } = operation;
+    if (batch !== null) {
+      for (const [i, command] of batch.commands.entries())
+        if (batch.writes[i]) this.command(operation.db, command, reason);
+      return;
+    }
     this.command(operation.db, operation.original, reason);
   }
 
