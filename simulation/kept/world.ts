@@ -1,5 +1,7 @@
 /** A small world for a program that once failed: a source, a target, a shard, and clients that send by hand. */
 import { useWorld } from '../../shadow-proxy/src/io/world.js';
+import type { Stage } from '../../shadow-proxy/src/route/stage.js';
+import { jobRequest, type JobRequest } from '../../shadow-proxy/src/storage/job-file.js';
 import { ReplyReader, type Reply } from '../clients/replies.js';
 import { WORLD } from '../world/events.js';
 import type { End } from '../world/network.js';
@@ -68,6 +70,37 @@ export class KeptWorld {
     for (const { near, far } of this.world.network.connections)
       if (far.local.host === server.address.host && near.local.port === port) return near;
     throw new Error(`the proxy has no connection from port ${port}`);
+  }
+
+  /** Writes a key to a server, bypassing the proxy. */
+  write({ model }: ServerHost, key: string, value: string): void {
+    const client = model.connect(
+      () => undefined,
+      () => undefined,
+      { host: '10.0.1.9', port: 40_000 },
+    );
+    client.receive(Buffer.from(`SET ${key} ${value}\r\n`));
+    client.end();
+  }
+
+  /** Starts a job on all keys; `request` says what is not as usual. */
+  startJob(request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): void {
+    const usual = { workloads: ['default'], repair: false, dryRun: false, again: true, deletes: 0, sample: 100 };
+    const whole = jobRequest.parse({ ...usual, limits: {}, automatic: false, ...request });
+    this.proxy.within(({ shard }) => shard.startJob(whole));
+  }
+
+  /** Begins a change of the stage. @returns whether it is made */
+  beginChange(stage: Stage): () => boolean {
+    let isOver = false;
+    this.proxy.within(({ shard }) => {
+      void shard.changeStage({ workload: 'default', stage }).then(() => (isOver = true));
+    });
+    return () => isOver;
+  }
+
+  async change(stage: Stage): Promise<void> {
+    await this.until(this.beginChange(stage), `the stage is ${stage}`);
   }
 
   /** Both servers' values of a key. */

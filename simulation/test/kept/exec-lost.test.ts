@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptWorld } from '../../kept/world.js';
+import { WORLD } from '../../world/events.js';
 
 const LARGE = 'v'.repeat(10_000);
 
@@ -20,7 +21,7 @@ for (const first of ['SET a new', 'PUBLISH channel message'])
         for (const connection of kept.world.network.connections) {
           if (`${connection.from.host}:${connection.from.port}` !== address) continue;
           connection.far.silence(1_000);
-          kept.world.events.after(5, { name: 'cut', alive: true, stoppedUntil: 0 }, () => connection.cut());
+          kept.world.events.after(5, WORLD, () => connection.cut());
         }
       };
       for (const command of ['MULTI', first, 'SET b new', `SET c ${LARGE}`]) await client.ask(command);

@@ -1,7 +1,6 @@
 /** Found by the test of twelve shards: what an operator had confirmed for foreign keys was spent on expired ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jobRequest } from '../../../shadow-proxy/src/storage/job-file.js';
 import { KeptWorld } from '../../kept/world.js';
 
 const EXPIRING = 10;
@@ -9,21 +8,11 @@ const EXPIRING = 10;
 test('Keys that have expired since the scan met them do not use up the deletes that were confirmed', () =>
   KeptWorld.run(async (kept) => {
     const client = await kept.client();
-    const direct = kept.target.model.connect(
-      () => undefined,
-      () => undefined,
-      { host: '10.0.1.9', port: 40_000 },
-    );
-    direct.receive(Buffer.from('SET foreign value\r\n'));
-    direct.end();
+    kept.write(kept.target, 'foreign', 'value');
     const { router, permissions } = kept.proxy.parts!;
     permissions.set(router.default, { deletable: 1, mayOverwrite: false });
     for (let i = 0; i < EXPIRING; i++) await client.ask(`SET e${i} value PX 400`);
-    kept.proxy.within(({ shard }) => {
-      const rest = { workloads: ['default'], repair: false, dryRun: false, again: true, sample: 100, deletes: 0 };
-      const limits = { keysPerSecond: 10 };
-      shard.startJob(jobRequest.parse({ kind: 'backfill', automatic: false, limits, ...rest }));
-    });
+    kept.startJob({ kind: 'backfill', limits: { keysPerSecond: 10 } });
     await kept.until(() => kept.proxy.condition()?.job?.state === 'done', 'the job is done');
     const { deleted, keptForeign, copied } = kept.proxy.condition()!.job!;
     assert.deepEqual([deleted, keptForeign], [1, 0]);

@@ -16,17 +16,14 @@ test('While a stage change holds commands, the end of a failover does not send t
         };
       // The change is written to the disk for so long that the authority is seen to have restarted meanwhile.
       kept.world.diskMs = [200, 200];
-      let isOver = false;
-      kept.proxy.within(({ shard }) => {
-        void shard.changeStage({ workload: 'default', stage: 'shadow' }).then(() => (isOver = true));
-      });
+      const isOver = kept.beginChange('shadow');
       await kept.until(() => kept.proxy.parts!.router.default.position.moving, 'the change holds commands');
       await kept.pass(20);
       kept.target.stop();
       kept.target.start(true);
       await kept.until(() => kept.proxy.snapshot()!.outage !== null, 'the outage is seen');
       late.send('SET k second');
-      await kept.until(() => isOver, 'the stage has changed');
+      await kept.until(isOver, 'the stage has changed');
       await kept.until(() => kept.values('0 k').every((value) => value === 'second'), 'both have the new value');
       assert.deepEqual(writes, ['source', 'target'], 'the new authority has it first');
     },

@@ -1,12 +1,11 @@
 /** Found in profile `swapped-copies`, seed 35: a job scanned the mirror before it had what was in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jobRequest } from '../../../shadow-proxy/src/storage/job-file.js';
 import { KeptWorld } from '../../kept/world.js';
 
 const SILENCE_MS = 300;
 
-for (const kind of ['verify', 'backfill'])
+for (const kind of ['verify', 'backfill'] as const)
   test(`A ${kind} finds on the mirror what was on its way there when FLUSHDB deleted it from the authority`, () =>
     KeptWorld.run(async (kept) => {
       const client = await kept.client();
@@ -23,10 +22,7 @@ for (const kind of ['verify', 'backfill'])
       await client.ask('SET key value');
       assert.equal(await client.ask('FLUSHDB'), '+OK');
       const before = kept.world.events.now;
-      kept.proxy.within(({ shard }) => {
-        const rest = { workloads: ['default'], dryRun: false, again: true, sample: 100, limits: {}, automatic: false };
-        shard.startJob(jobRequest.parse({ kind, repair: kind === 'verify', deletes: 100, ...rest }));
-      });
+      kept.startJob({ kind, repair: kind === 'verify', deletes: 100 });
       const isSaid = (): boolean => /^it goes on when the mirror/.test(kept.proxy.condition()?.job?.reason ?? '');
       await kept.until(isSaid, 'the status says what the job waits for');
       await kept.until(() => kept.isClean, 'the workload is clean');

@@ -459,8 +459,7 @@ export class Job {
    */
   async #stillExtra(mirror: Side, db: number, keys: readonly ScannedKey[]): Promise<readonly ScannedKey[]> {
     const { permissions, readers, sequencer } = this.context;
-    const isOurs = ({ key }: ScannedKey): boolean =>
-      permissions.of(sequencer.router.match(key, 0, key.length)).deletable === Infinity;
+    const isOurs = ({ key }: ScannedKey): boolean => permissions.isOurs(sequencer.router.match(key, 0, key.length));
     if (this.request.kind === 'restore' || keys.every(isOurs)) return keys;
     await this.#settle();
     const absent = new Set(await readers[mirror].absent(db, keys));
